@@ -1,0 +1,329 @@
+//! Silos from CSV files: one file per silo, or a column that names the silo.
+
+mod encode;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use self::encode::{Cell, File, Row};
+use super::label::{Rule, category, number};
+use super::{DataError, DataSet, Table, Target};
+
+/// CSV files and how to read them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CsvConfig {
+    /// The files, at least one. Without `silo-column` each is a silo.
+    pub files: Vec<CsvFile>,
+    /// The column that names each row's silo, if silos share files.
+    #[serde(default)]
+    pub silo_column: Option<String>,
+    /// Names of the columns, for files without a first line of names. `[]` names them by
+    /// position: `"1"`, `"2"`, and so on.
+    #[serde(default)]
+    pub columns: Option<Vec<String>>,
+    /// What separates cells, one ASCII character; `","` by default.
+    #[serde(default = "comma")]
+    pub delimiter: char,
+    /// The column to predict.
+    pub target: String,
+    /// Makes the target two classes: the rule, such as `"> 0"`, says which rows are positive.
+    #[serde(default)]
+    pub positive: Option<Rule>,
+    /// Makes the target classes by name, in this order.
+    #[serde(default)]
+    pub classes: Option<Vec<String>>,
+    /// Unit of a target that is a number, for reports.
+    #[serde(default)]
+    pub unit: Option<String>,
+    /// The feature columns; by default all but target, silo column and `drop`.
+    #[serde(default)]
+    pub features: Option<Vec<String>>,
+    /// Columns that are no features.
+    #[serde(default)]
+    pub drop: Vec<String>,
+    /// Feature columns that hold categories: each becomes one column of 0 and 1 per level but the
+    /// first, after all other columns.
+    #[serde(default)]
+    pub one_hot: Vec<String>,
+    /// Levels of `one-hot` columns, in order. Needed where a silo sees its own file only, so that
+    /// all agree; by default all levels that occur, in ascending order.
+    #[serde(default)]
+    pub levels: BTreeMap<String, Vec<String>>,
+    /// Texts that mean a missing value; `["?", "", "NA"]` by default.
+    #[serde(default = "markers")]
+    pub missing: Vec<String>,
+    /// What becomes of rows with a missing feature. Rows without a target are always dropped.
+    #[serde(default)]
+    pub incomplete: Incomplete,
+}
+
+/// One CSV file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CsvFile {
+    /// Where it is, relative to the data folder.
+    pub path: PathBuf,
+    /// The silo's name; by default the file's, without its extension.
+    #[serde(default)]
+    pub silo: Option<String>,
+}
+
+/// What becomes of rows with a missing feature.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Incomplete {
+    /// They are left out.
+    #[default]
+    Drop,
+    /// The mean of the silo's training rows is put in.
+    Impute,
+}
+
+fn comma() -> char {
+    ','
+}
+
+fn markers() -> Vec<String> {
+    ["?", "", "NA"].map(String::from).to_vec()
+}
+
+impl CsvConfig {
+    /// Reads all files, from under `folder` if given.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file that cannot be read, a column that is not there, a cell that is not
+    /// what it should be, no usable rows.
+    pub fn read(&self, folder: Option<&Path>) -> Result<DataSet, DataError> {
+        self.check()?;
+        let mut files = Vec::with_capacity(self.files.len());
+        let mut features = self.features.clone();
+        for file in &self.files {
+            let path = folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path));
+            let silo = file.silo.clone().unwrap_or_else(|| {
+                file.path
+                    .file_stem()
+                    .map_or_else(String::new, |stem| stem.to_string_lossy().into())
+            });
+            files.push(self.read_file(path, silo, &mut features)?);
+        }
+        let features = features.unwrap_or_default();
+        if features.is_empty() {
+            return Err(DataError::Config("no feature columns are left".into()));
+        }
+        let levels = self.all_levels(&features, &files);
+        let columns = self.column_names(&features, &levels);
+        let mut silos: Vec<(String, Table)> = Vec::new();
+        for file in &files {
+            for row in &file.rows {
+                let place = silos.iter().position(|(name, _)| *name == row.silo);
+                let place = place.unwrap_or_else(|| {
+                    silos.push((row.silo.clone(), Table::new(columns.clone())));
+                    silos.len() - 1
+                });
+                let values = self.encode(row, &features, &levels, &file.path)?;
+                silos[place].1.push(&values, row.target);
+            }
+        }
+        Ok(DataSet {
+            target: self.target_kind(),
+            silos,
+        })
+    }
+
+    fn check(&self) -> Result<(), DataError> {
+        let fail = |text: &str| Err(DataError::Config(text.into()));
+        if self.files.is_empty() {
+            return fail("`files` names no file");
+        }
+        if !self.delimiter.is_ascii() {
+            return fail("`delimiter` must be one ASCII character");
+        }
+        if self.positive.is_some() && self.classes.is_some() {
+            return fail("`positive` and `classes` exclude each other");
+        }
+        if self
+            .classes
+            .as_ref()
+            .is_some_and(|classes| classes.len() < 2)
+        {
+            return fail("`classes` needs at least two names");
+        }
+        if let Some(name) = self.levels.keys().find(|name| !self.one_hot.contains(name)) {
+            return fail(&format!(
+                "`levels` names {name:?}, which is not in `one-hot`"
+            ));
+        }
+        Ok(())
+    }
+
+    fn target_kind(&self) -> Target {
+        match (&self.positive, &self.classes) {
+            (Some(rule), _) => {
+                let rule = String::from(rule.clone());
+                Target::Classes(vec![
+                    format!("not {} {rule}", self.target),
+                    format!("{} {rule}", self.target),
+                ])
+            }
+            (None, Some(classes)) => Target::Classes(classes.clone()),
+            (None, None) => Target::Number {
+                unit: self
+                    .unit
+                    .clone()
+                    .unwrap_or_else(|| format!("units of {}", self.target)),
+            },
+        }
+    }
+
+    /// Reads one file. The first one decides on the features, unless the configuration does.
+    fn read_file(
+        &self,
+        path: PathBuf,
+        silo: String,
+        features: &mut Option<Vec<String>>,
+    ) -> Result<File, DataError> {
+        let unreadable = |error: csv::Error| DataError::File {
+            path: path.clone(),
+            reason: error.to_string(),
+            hint: String::new(),
+        };
+        let bytes = std::fs::read(&path).map_err(|error| DataError::File {
+            path: path.clone(),
+            reason: error.to_string(),
+            hint: "; paths are relative to the data folder (--data DIR or ROTA_DATA)".into(),
+        })?;
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(self.columns.is_none())
+            .delimiter(self.delimiter as u8)
+            .trim(csv::Trim::All)
+            .flexible(true)
+            .from_reader(bytes.as_slice());
+        let names: Vec<String> = match &self.columns {
+            Some(names) if !names.is_empty() => names.clone(),
+            // Without column names, `headers` still looks at the first row.
+            Some(_) => (1..=reader.headers().map_err(unreadable)?.len())
+                .map(|position| position.to_string())
+                .collect(),
+            None => reader
+                .headers()
+                .map_err(unreadable)?
+                .iter()
+                .map(String::from)
+                .collect(),
+        };
+        let place = |column: &str| {
+            names
+                .iter()
+                .position(|name| name == column)
+                .ok_or_else(|| DataError::NoColumn {
+                    path: path.clone(),
+                    column: column.to_owned(),
+                    columns: names.clone(),
+                })
+        };
+        let target = place(&self.target)?;
+        let silo_column = self.silo_column.as_deref().map(place).transpose()?;
+        for column in self.drop.iter().chain(&self.one_hot) {
+            place(column)?;
+        }
+        let features = features.get_or_insert_with(|| {
+            let rest = names.iter().enumerate().filter(|(index, name)| {
+                *index != target && Some(*index) != silo_column && !self.drop.contains(name)
+            });
+            rest.map(|(_, name)| name.clone()).collect()
+        });
+        let places = features
+            .iter()
+            .map(|name| place(name))
+            .collect::<Result<Vec<_>, _>>()?;
+
+        let mut rows = Vec::new();
+        let mut read = 0;
+        for record in reader.records() {
+            let record = record.map_err(unreadable)?;
+            let line = record.position().map_or(0, |start| {
+                // A record's position is where the empty lines before it begin.
+                let ahead = bytes[start.byte() as usize..].iter();
+                let empty = ahead.take_while(|byte| matches!(byte, b'\r' | b'\n'));
+                start.line() + empty.filter(|byte| **byte == b'\n').count() as u64
+            });
+            if record.len() != names.len() {
+                let (got, expected) = (record.len(), names.len());
+                return Err(DataError::Ragged {
+                    path,
+                    line,
+                    got,
+                    expected,
+                });
+            }
+            read += 1;
+            let cell = |place: usize| {
+                Some(&record[place]).filter(|text| !self.missing.iter().any(|m| m == text))
+            };
+            let wrong = |place: usize, expected: &str| DataError::Cell {
+                path: path.clone(),
+                line,
+                column: names[place].clone(),
+                text: record[place].to_owned(),
+                expected: expected.to_owned(),
+            };
+            let Some(label) = cell(target) else { continue };
+            if self.incomplete == Incomplete::Drop && places.iter().any(|&p| cell(p).is_none()) {
+                continue;
+            }
+            let mut cells = Vec::with_capacity(places.len());
+            for (name, &place) in features.iter().zip(&places) {
+                cells.push(match cell(place) {
+                    None => Cell::Missing,
+                    Some(text) if self.one_hot.contains(name) => Cell::Level(category(text)),
+                    Some(text) => Cell::Number(
+                        number(text).ok_or_else(|| wrong(place, "a number is needed"))?,
+                    ),
+                });
+            }
+            let silo = match silo_column {
+                Some(place) => cell(place)
+                    .ok_or_else(|| wrong(place, "the name of a silo is needed"))?
+                    .to_owned(),
+                None => silo.clone(),
+            };
+            let target = self
+                .label(label)
+                .map_err(|expected| wrong(target, &expected))?;
+            rows.push(Row {
+                line,
+                silo,
+                cells,
+                target,
+            });
+        }
+        if rows.is_empty() {
+            return Err(DataError::NoRows { path, read });
+        }
+        Ok(File { path, rows })
+    }
+
+    /// The number to predict, or the index of the class.
+    fn label(&self, text: &str) -> Result<f64, String> {
+        if let Some(rule) = &self.positive {
+            return rule
+                .holds(text)
+                .map(f64::from)
+                .ok_or_else(|| "a number is needed".into());
+        }
+        match &self.classes {
+            None => number(text).ok_or_else(|| "a number is needed".into()),
+            Some(classes) => classes
+                .iter()
+                .position(|class| category(class) == category(text))
+                .map(|class| class as f64)
+                .ok_or_else(|| format!("the classes are {}", classes.join(", "))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+#![allow(clippy::unwrap_used)]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+/// A folder of its own for one test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn with(files: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!(
+            "learn-csv-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn read(&self, config: &str) -> Result<DataSet, DataError> {
+        toml::from_str::<CsvConfig>(config)
+            .unwrap()
+            .read(Some(&self.0))
+    }
+
+    /// The error, without the folder's name.
+    fn error(&self, config: &str) -> String {
+        let error = self.read(config).unwrap_err().to_string();
+        error.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+const A: &str = "files = [{ path = 'a.csv' }]\ntarget = 'y'\n";
+
+#[test]
+fn one_file_per_silo() {
+    let folder = Folder::with(&[
+        ("a.csv", "x,y\n1,10\n2,20\n"),
+        ("b.csv", "y, x, more\n30, 3, 0\n"),
+    ]);
+    let config = "files = [{ path = 'a.csv' }, { path = 'b.csv', silo = 'Bern' }]\ntarget = 'y'";
+    let data = folder.read(config).unwrap();
+    assert_eq!(
+        data.target,
+        Target::Number {
+            unit: "units of y".into()
+        }
+    );
+    let names: Vec<&str> = data.silos.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "Bern"]);
+    assert_eq!(data.silos[0].1.columns, ["x"]);
+    assert_eq!(data.silos[0].1.values, [1.0, 2.0]);
+    assert_eq!(
+        (data.silos[1].1.values[0], data.silos[1].1.target[0]),
+        (3.0, 30.0)
+    );
+}
+
+#[test]
+fn one_file_with_a_silo_column() {
+    let folder = Folder::with(&[("a.csv", "site;x;y\nN;1;0\nS;2;3\nN;4;1\n")]);
+    let config = "files = [{ path = 'a.csv' }]\nsilo-column = 'site'\ntarget = 'y'\ndelimiter = ';'\npositive = '> 0'";
+    let data = folder.read(config).unwrap();
+    assert_eq!(
+        data.target,
+        Target::Classes(vec!["not y > 0".into(), "y > 0".into()])
+    );
+    assert_eq!(data.silos[0].0, "N");
+    assert_eq!(data.silos[0].1.values, [1.0, 4.0]);
+    assert_eq!(data.silos[0].1.target, [0.0, 1.0]);
+    assert_eq!(data.silos[1].1.target, [1.0]);
+}
+
+#[test]
+fn files_without_names_go_by_position() {
+    let folder = Folder::with(&[("a.csv", "1,2,3\n4,5,6\n")]);
+    let config = "files = [{ path = 'a.csv' }]\ncolumns = []\ntarget = '3'\ndrop = ['1']";
+    let data = folder.read(config).unwrap();
+    assert_eq!(data.silos[0].1.columns, ["2"]);
+    assert_eq!(data.silos[0].1.values, [2.0, 5.0]);
+    assert_eq!(data.silos[0].1.target, [3.0, 6.0]);
+}
+
+#[test]
+fn categories_become_columns_without_the_first_level() {
+    let folder = Folder::with(&[
+        ("a.csv", "k,x,y\n2,7,1\n10,8,1\n1.0,9,1\n"),
+        ("b.csv", "k,x,y\n1,6,1\n"),
+    ]);
+    let files = "files = [{ path = 'a.csv' }, { path = 'b.csv' }]\ntarget = 'y'\none-hot = ['k']\n";
+    let data = folder.read(files).unwrap();
+    assert_eq!(data.silos[0].1.columns, ["x", "k=2", "k=10"]);
+    assert_eq!(
+        data.silos[0].1.values,
+        [7.0, 1.0, 0.0, 8.0, 0.0, 1.0, 9.0, 0.0, 0.0]
+    );
+    assert_eq!(data.silos[1].1.values, [6.0, 0.0, 0.0]);
+    let given = folder
+        .read(&format!("{files}levels = {{ k = ['10', '2', '1', '0'] }}"))
+        .unwrap();
+    assert_eq!(given.silos[1].1.columns, ["x", "k=2", "k=1", "k=0"]);
+    assert_eq!(
+        folder.error(&format!("{files}levels = {{ k = ['1', '2'] }}")),
+        "a.csv, line 3: column \"k\" holds \"10\", but the levels are 1, 2"
+    );
+}
+
+#[test]
+fn missing_values_drop_the_row_or_stay_missing() {
+    let folder = Folder::with(&[("a.csv", "x,k,y\n1,u,1\n?,v,2\n3,,3\n4,v,NA\n5,v,5\n")]);
+    let dropped = folder.read(&format!("{A}one-hot = ['k']")).unwrap();
+    assert_eq!(dropped.silos[0].1.target, [1.0, 5.0]);
+    let kept = folder
+        .read(&format!("{A}one-hot = ['k']\nincomplete = 'impute'"))
+        .unwrap();
+    let table = &kept.silos[0].1;
+    assert_eq!(table.target, [1.0, 2.0, 3.0, 5.0]);
+    assert!(table.row(1)[0].is_nan() && table.row(2)[1].is_nan());
+    assert_eq!((table.row(1)[1], table.row(2)[0]), (1.0, 3.0));
+}
+
+#[test]
+fn classes_go_by_name() {
+    let folder = Folder::with(&[("a.csv", "x,y\n1,cat\n2,dog\n")]);
+    let config = format!("{A}classes = ['dog', 'cat']");
+    assert_eq!(folder.read(&config).unwrap().silos[0].1.target, [1.0, 0.0]);
+    let folder = Folder::with(&[("a.csv", "x,y\n1,cow\n")]);
+    let error = folder.error(&config);
+    assert_eq!(
+        error,
+        "a.csv, line 2: column \"y\" holds \"cow\", but the classes are dog, cat"
+    );
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let cases = [
+        (
+            "a,b\n1,2\n",
+            "",
+            "a.csv: there is no column \"y\"; the columns are a, b",
+        ),
+        (
+            "x,y\n1,2\n",
+            "drop = ['z']",
+            "a.csv: there is no column \"z\"; the columns are x, y",
+        ),
+        (
+            "x,y\n1,2\n\ntall,3\n",
+            "",
+            "a.csv, line 4: column \"x\" holds \"tall\", but a number is needed",
+        ),
+        (
+            "x,y\n1,inf\n",
+            "",
+            "a.csv, line 2: column \"y\" holds \"inf\", but a number is needed",
+        ),
+        (
+            "x,y\n1,2\n1,2,3\n",
+            "",
+            "a.csv, line 3: 3 cells where there are 2 columns",
+        ),
+        (
+            "x,y\n?,2\n1,\n",
+            "",
+            "a.csv: no usable row (2 read, all with missing values): check `missing`, or drop the columns that are mostly empty",
+        ),
+        ("y\n1\n", "", "no feature columns are left"),
+        (
+            "s,x,y\n?,1,2\n",
+            "silo-column = 's'",
+            "a.csv, line 2: column \"s\" holds \"?\", but the name of a silo is needed",
+        ),
+        (
+            "x,y\n1,2\n",
+            "levels = { x = ['1'] }",
+            "`levels` names \"x\", which is not in `one-hot`",
+        ),
+        (
+            "x,y\n1,2\n",
+            "positive = '> 0'\nclasses = ['a', 'b']",
+            "`positive` and `classes` exclude each other",
+        ),
+    ];
+    for (text, more, expected) in cases {
+        let folder = Folder::with(&[("a.csv", text)]);
+        assert_eq!(folder.error(&format!("{A}{more}")), expected);
+    }
+    let nothing = Folder::with(&[]);
+    let error = nothing.error(A);
+    let hint = "; paths are relative to the data folder (--data DIR or ROTA_DATA)";
+    assert!(
+        error.starts_with("cannot read a.csv: ") && error.ends_with(hint),
+        "{error}"
+    );
+}
+
+#[test]
+fn unknown_keys_are_refused_with_their_place() {
+    let error = toml::from_str::<CsvConfig>(&format!("{A}tarjet = 'z'"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("line 3") && error.contains("unknown field `tarjet`"),
+        "{error}"
+    );
+}

@@ -1,0 +1,109 @@
+//! Why data could not be used.
+
+use std::path::PathBuf;
+
+/// Why data could not be read or divided.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// A source that lies in files was asked for without saying where.
+    #[error("the {source_name} data lie in files: say where with --data DIR or ROTA_DATA. {hint}")]
+    NoFolder {
+        /// The source.
+        source_name: &'static str,
+        /// Where the files can be had.
+        hint: &'static str,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}{hint}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+        /// Where the file can be had, if known; starts with a space.
+        hint: String,
+    },
+    /// A file has no column of that name.
+    #[error("{}: there is no column {column:?}; the columns are {}", path.display(), columns.join(", "))]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name looked for.
+        column: String,
+        /// The names there are.
+        columns: Vec<String>,
+    },
+    /// A row has more or fewer cells than there are columns.
+    #[error("{}, line {line}: {got} cells where there are {expected} columns", path.display())]
+    Ragged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// Cells in this row.
+        got: usize,
+        /// Columns.
+        expected: usize,
+    },
+    /// A cell holds something else than it should.
+    #[error("{}, line {line}: column {column:?} holds {text:?}, but {expected}", path.display())]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What the cell holds.
+        text: String,
+        /// What it should hold.
+        expected: String,
+    },
+    /// Nothing is left of a file.
+    #[error(
+        "{}: no usable row ({read} read, all with missing values): check `missing`, or drop the columns that are mostly empty", path.display()
+    )]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+        /// Rows read.
+        read: usize,
+    },
+    /// A silo has too few rows to train and to test on.
+    #[error(
+        "silo {silo:?} has {rows} usable row(s), but split into train {train}, validation {validation}, test {test}; it needs at least 1 to train and 1 to test"
+    )]
+    TooFewRows {
+        /// The silo.
+        silo: String,
+        /// Usable rows.
+        rows: usize,
+        /// Of these, for training.
+        train: usize,
+        /// Of these, for validation.
+        validation: usize,
+        /// Of these, for testing.
+        test: usize,
+    },
+    /// More silos were asked for than there are.
+    #[error("{asked} silos were asked for, but the {source_name} data have {has}")]
+    TooManySilos {
+        /// Number asked for.
+        asked: usize,
+        /// The source.
+        source_name: &'static str,
+        /// Number there are, in words.
+        has: String,
+    },
+    /// A column is missing in all training rows, so that there is no mean to put in.
+    #[error("silo {silo:?}: column {column:?} is missing in every training row: drop the column")]
+    AllMissing {
+        /// The silo.
+        silo: String,
+        /// The column.
+        column: String,
+    },
+    /// The configuration contradicts itself.
+    #[error("{0}")]
+    Config(String),
+}

@@ -1,0 +1,126 @@
+//! From what a target column holds to what is predicted.
+
+use serde::{Deserialize, Serialize};
+
+/// When a row counts as positive: an operator (`>`, `>=`, `<`, `<=`, `=`, `!=`) and a value, as in
+/// `"> 0"` or `"= yes"`. Orders compare numbers; `=` and `!=` compare numbers where both are, and
+/// text otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rule {
+    operator: Operator,
+    value: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Greater,
+    AtLeast,
+    Less,
+    AtMost,
+    Equal,
+    Unequal,
+}
+
+/// Longer symbols first, because the shorter are their beginnings.
+const OPERATORS: [(&str, Operator); 6] = [
+    (">=", Operator::AtLeast),
+    ("<=", Operator::AtMost),
+    ("!=", Operator::Unequal),
+    (">", Operator::Greater),
+    ("<", Operator::Less),
+    ("=", Operator::Equal),
+];
+
+impl TryFrom<String> for Rule {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let help = || format!("{text:?} is not a rule such as \"> 0\" or \"= yes\"");
+        let (symbol, operator) = OPERATORS
+            .into_iter()
+            .find(|(symbol, _)| text.starts_with(symbol))
+            .ok_or_else(help)?;
+        let value = text[symbol.len()..].trim().to_owned();
+        let needs_number = !matches!(operator, Operator::Equal | Operator::Unequal);
+        if value.is_empty() || needs_number && number(&value).is_none() {
+            return Err(help());
+        }
+        Ok(Self { operator, value })
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> Self {
+        let symbol = OPERATORS
+            .iter()
+            .find(|(_, operator)| *operator == rule.operator);
+        let (symbol, _) = symbol.expect("every operator has a symbol");
+        format!("{symbol} {}", rule.value)
+    }
+}
+
+impl Rule {
+    /// Whether a cell is positive; `None` where it is text but a number is needed.
+    pub(crate) fn holds(&self, cell: &str) -> Option<bool> {
+        let order = match (number(cell), number(&self.value)) {
+            (Some(cell), Some(value)) => cell.partial_cmp(&value)?,
+            _ => match self.operator {
+                Operator::Equal => return Some(cell == self.value),
+                Operator::Unequal => return Some(cell != self.value),
+                _ => return None,
+            },
+        };
+        Some(match self.operator {
+            Operator::Greater => order.is_gt(),
+            Operator::AtLeast => order.is_ge(),
+            Operator::Less => order.is_lt(),
+            Operator::AtMost => order.is_le(),
+            Operator::Equal => order.is_eq(),
+            Operator::Unequal => order.is_ne(),
+        })
+    }
+}
+
+/// A finite number, if the text is one.
+pub(crate) fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// The text of a category: numbers in one way of writing, so that `1` and `1.0` are the same.
+pub(crate) fn category(text: &str) -> String {
+    number(text).map_or_else(|| text.to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        Rule::try_from(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn rules_compare_numbers_and_text() {
+        assert_eq!(rule("> 0").holds("0"), Some(false));
+        assert_eq!(rule("> 0").holds("4"), Some(true));
+        assert_eq!(rule(">=2").holds("2.0"), Some(true));
+        assert_eq!(rule("<= 2").holds("many"), None);
+        assert_eq!(rule("= yes").holds("yes"), Some(true));
+        assert_eq!(rule("= 1").holds("1.0"), Some(true));
+        assert_eq!(rule("!= no").holds("yes"), Some(true));
+        assert_eq!(String::from(rule("!=no")), "!= no");
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "0", "> many", "="] {
+            let error = Rule::try_from(text.to_owned()).unwrap_err();
+            assert_eq!(
+                error,
+                format!("{text:?} is not a rule such as \"> 0\" or \"= yes\"")
+            );
+        }
+    }
+}

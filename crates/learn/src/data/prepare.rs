@@ -1,0 +1,228 @@
+//! From a silo's table to rows that a model takes: split, completed, scaled.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::split::Parts;
+use super::{DataError, Rows, SplitConfig, Table, Target};
+
+/// Who brings features, and the target where it is a number, to mean 0 and deviation 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standardise {
+    /// Nobody.
+    None,
+    /// Every silo by itself, from its own training rows.
+    #[default]
+    Silo,
+    /// The federation, alike everywhere: silos contribute counts, sums and squares, and the model
+    /// carries the resulting scale in buffers.
+    Federation,
+}
+
+/// A silo's rows, ready for any model.
+pub(crate) struct Prepared {
+    pub(crate) features: usize,
+    pub(crate) target: Target,
+    pub(crate) train: Arc<Rows>,
+    pub(crate) validation: Arc<Rows>,
+    pub(crate) test: Arc<Rows>,
+    /// What one unit of the rows' target is in the target's own units.
+    pub(crate) unit: f64,
+}
+
+impl Prepared {
+    /// Splits `table` by `seed`, fills what is missing, and scales if the silo is to do that.
+    ///
+    /// # Errors
+    /// [`DataError::TooFewRows`]; [`DataError::AllMissing`] where there is no mean to put in.
+    pub(crate) fn new(
+        silo: &str,
+        table: &Table,
+        target: Target,
+        split: SplitConfig,
+        standardise: Standardise,
+        seed: u64,
+    ) -> Result<Self, DataError> {
+        let classes: Vec<usize> = match target {
+            Target::Number { .. } => vec![0; table.len()],
+            Target::Classes(_) => table.target.iter().map(|&class| class as usize).collect(),
+        };
+        let Parts {
+            train,
+            validation,
+            test,
+        } = split.divide(&classes, seed, silo)?;
+        let width = table.columns.len();
+        let mut features = Vec::with_capacity(width);
+        for (column, name) in table.columns.iter().enumerate() {
+            let present = train.iter().map(|&row| table.row(row)[column]);
+            let moments = Moments::of(present.filter(|value| !value.is_nan()));
+            if moments.count == 0 {
+                return Err(DataError::AllMissing {
+                    silo: silo.into(),
+                    column: name.clone(),
+                });
+            }
+            // Filling in means changes neither the mean nor what a squared deviation adds up to.
+            features.push(Moments {
+                count: train.len() as u64,
+                ..moments
+            });
+        }
+        let own = |moments: &Moments| match standardise {
+            Standardise::Silo => (moments.mean, moments.deviation()),
+            Standardise::None | Standardise::Federation => (0.0, 1.0),
+        };
+        let scales: Vec<(f64, f64)> = features.iter().map(own).collect();
+        let (shift, unit) = match target {
+            Target::Classes(_) => (0.0, 1.0),
+            Target::Number { .. } => own(&Moments::of(train.iter().map(|&row| table.target[row]))),
+        };
+        let rows = |part: &[usize]| {
+            let mut values = Vec::with_capacity(part.len() * width);
+            for &row in part {
+                for ((&value, moments), (mean, deviation)) in
+                    table.row(row).iter().zip(&features).zip(&scales)
+                {
+                    let value = if value.is_nan() { moments.mean } else { value };
+                    values.push(((value - mean) / deviation) as f32);
+                }
+            }
+            let targets = part
+                .iter()
+                .map(|&row| ((table.target[row] - shift) / unit) as f32);
+            Arc::new(Rows::new(width, values, targets.collect()))
+        };
+        Ok(Self {
+            features: width,
+            train: rows(&train),
+            validation: rows(&validation),
+            test: rows(&test),
+            target,
+            unit,
+        })
+    }
+}
+
+/// Count, mean and spread of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) count: u64,
+    pub(crate) sum: f64,
+    pub(crate) mean: f64,
+    /// Sum of squared deviations from the mean.
+    pub(crate) squares: f64,
+}
+
+impl Moments {
+    /// In two passes, so that no digits cancel.
+    pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let (count, sum) = values
+            .clone()
+            .fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
+        let mean = if count == 0 { 0.0 } else { sum / count as f64 };
+        let squares = values.map(|value| (value - mean) * (value - mean)).sum();
+        Self {
+            count,
+            sum,
+            mean,
+            squares,
+        }
+    }
+
+    /// `√(squares / count)`; 1 for a column that is constant but for rounding.
+    pub(crate) fn deviation(&self) -> f64 {
+        let deviation = (self.squares / self.count.max(1) as f64).sqrt();
+        if deviation <= 1e-9 * self.mean.abs() {
+            1.0
+        } else {
+            effective(deviation)
+        }
+    }
+}
+
+/// The deviation to divide by: 1 where there is none.
+pub(crate) fn effective(deviation: f64) -> f64 {
+    if deviation > 0.0 { deviation } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn table(rows: usize) -> Table {
+        let mut table = Table::new(vec!["a".into(), "constant".into()]);
+        for row in 0..rows {
+            table.push(&[(row * row) as f64, 0.1], 3.0 * row as f64);
+        }
+        table
+    }
+
+    fn number() -> Target {
+        Target::Number { unit: "m".into() }
+    }
+
+    fn prepare(table: &Table, standardise: Standardise) -> Result<Prepared, DataError> {
+        Prepared::new("s", table, number(), SplitConfig::default(), standardise, 3)
+    }
+
+    #[test]
+    fn a_silo_standardises_by_its_training_rows() {
+        let data = prepare(&table(20), Standardise::Silo).unwrap();
+        assert_eq!(
+            (data.train.len(), data.validation.len(), data.test.len()),
+            (14, 0, 6)
+        );
+        let column = Moments::of((0..14).map(|row| f64::from(data.train.features(row)[0])));
+        assert!(column.mean.abs() < 1e-6 && (column.deviation() - 1.0).abs() < 1e-6);
+        let target = Moments::of(data.train.targets().iter().map(|&y| f64::from(y)));
+        assert!(target.mean.abs() < 1e-6 && (target.deviation() - 1.0).abs() < 1e-6);
+        assert!(data.unit > 1.0);
+        assert!(
+            (0..14).all(|row| data.train.features(row)[1] == 0.0),
+            "constant, not blown up"
+        );
+    }
+
+    #[test]
+    fn otherwise_rows_keep_their_units() {
+        for standardise in [Standardise::None, Standardise::Federation] {
+            let data = prepare(&table(20), standardise).unwrap();
+            assert_eq!(data.unit, 1.0);
+            assert!(data.test.targets().iter().all(|y| y % 3.0 == 0.0));
+        }
+    }
+
+    #[test]
+    fn missing_values_become_the_mean_of_the_training_rows() {
+        let mut table = table(20);
+        (0..20)
+            .filter(|row| row % 3 == 0)
+            .for_each(|row| table.values[2 * row] = f64::NAN);
+        let data = prepare(&table, Standardise::Silo).unwrap();
+        let parts = SplitConfig::default().divide(&[0; 20], 3, "s").unwrap();
+        for (place, row) in parts
+            .test
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| *row % 3 == 0)
+        {
+            assert_eq!(
+                data.test.features(place)[0],
+                0.0,
+                "row {row} holds the mean"
+            );
+        }
+        (0..20).for_each(|row| table.values[2 * row] = f64::NAN);
+        assert_eq!(
+            prepare(&table, Standardise::Silo)
+                .err()
+                .unwrap()
+                .to_string(),
+            "silo \"s\": column \"a\" is missing in every training row: drop the column"
+        );
+    }
+}

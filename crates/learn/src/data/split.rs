@@ -1,0 +1,184 @@
+//! Dividing a silo's rows into those to train on, to choose by, and to test with.
+
+use serde::{Deserialize, Serialize};
+
+use super::DataError;
+use crate::random::{shuffle, stream};
+
+/// Which fractions of a silo's rows are held out. The rest trains.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SplitConfig {
+    /// For choosing hyper-parameters, in `[0, 1)`; 0 by default.
+    pub validation: f64,
+    /// For the final evaluation, in `(0, 1)`; 0.3 by default (CS-RCFL, experiments).
+    pub test: f64,
+}
+
+impl Default for SplitConfig {
+    fn default() -> Self {
+        Self {
+            validation: 0.0,
+            test: 0.3,
+        }
+    }
+}
+
+/// Row numbers of each part, in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) train: Vec<usize>,
+    pub(crate) validation: Vec<usize>,
+    pub(crate) test: Vec<usize>,
+}
+
+impl SplitConfig {
+    /// Whether the fractions leave something to train on.
+    ///
+    /// # Errors
+    /// [`DataError::Config`].
+    pub(crate) fn check(&self) -> Result<(), DataError> {
+        let fine = (0.0..1.0).contains(&self.validation)
+            && self.test > 0.0
+            && self.validation + self.test < 1.0;
+        fine.then_some(()).ok_or_else(|| {
+            DataError::Config(format!(
+                "split: validation = {} and test = {} must be at least 0 and above 0, and leave rows to train on",
+                self.validation, self.test
+            ))
+        })
+    }
+
+    /// Divides the rows of `silo` by `seed`. `classes` holds the class of every row, or the same
+    /// number for all; every class is divided alike, up to one row. Held-out parts are rounded up.
+    /// Depends on the silo's name, not on its place among the silos.
+    ///
+    /// # Errors
+    /// [`DataError::TooFewRows`] where train or test would be empty.
+    pub(crate) fn divide(
+        &self,
+        classes: &[usize],
+        seed: u64,
+        silo: &str,
+    ) -> Result<Parts, DataError> {
+        let rows = classes.len();
+        // A product such as 0.07 × 100 may lie a hair above the whole number meant.
+        let count = |fraction: f64| (fraction * rows as f64 - 1e-9).ceil().max(0.0) as usize;
+        let (validation, test) = (count(self.validation), count(self.test));
+        let train = rows.saturating_sub(validation + test);
+        if train == 0 || test == 0 {
+            let silo = silo.to_owned();
+            return Err(DataError::TooFewRows {
+                silo,
+                rows,
+                train,
+                validation,
+                test,
+            });
+        }
+        let mut rng = stream(seed, &format!("split {silo}"));
+        let mut groups = vec![Vec::new(); classes.iter().max().map_or(0, |most| most + 1)];
+        for (row, &class) in classes.iter().enumerate() {
+            groups[class].push(row);
+        }
+        groups.iter_mut().for_each(|group| shuffle(&mut rng, group));
+        let test = take(&mut groups, test);
+        let validation = take(&mut groups, validation);
+        let mut train = groups.concat();
+        train.sort_unstable();
+        Ok(Parts {
+            train,
+            validation,
+            test,
+        })
+    }
+}
+
+/// Takes `count` rows off the ends of the groups, in proportion to their sizes (largest
+/// remainders; the first group wins ties).
+fn take(groups: &mut [Vec<usize>], count: usize) -> Vec<usize> {
+    let rows: usize = groups.iter().map(Vec::len).sum();
+    let share = |group: &Vec<usize>| count * group.len() / rows.max(1);
+    let mut shares: Vec<usize> = groups.iter().map(share).collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|&group| std::cmp::Reverse(count * groups[group].len() % rows.max(1)));
+    let missing = count - shares.iter().sum::<usize>();
+    for &group in order.iter().take(missing) {
+        shares[group] += 1;
+    }
+    let mut taken: Vec<usize> = groups
+        .iter_mut()
+        .zip(shares)
+        .flat_map(|(group, share)| group.split_off(group.len() - share))
+        .collect();
+    taken.sort_unstable();
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn held_out_parts_are_rounded_up_and_stratified() {
+        // Cleveland in Fed-Heart-Disease: 303 rows, 164 of class 0, 34 % held out.
+        let classes: Vec<usize> = (0..303).map(|row| usize::from(row >= 164)).collect();
+        let split = SplitConfig {
+            validation: 0.0,
+            test: 0.34,
+        };
+        let parts = split.divide(&classes, 7, "Cleveland").unwrap();
+        assert_eq!((parts.train.len(), parts.test.len()), (199, 104));
+        let positives = parts.test.iter().filter(|&&row| row >= 164).count();
+        assert_eq!(positives, 48, "104 × 139 / 303 = 47.7");
+    }
+
+    #[test]
+    fn too_few_rows_say_how_many() {
+        let split = SplitConfig {
+            validation: 0.2,
+            test: 0.3,
+        };
+        let error = split.divide(&[0, 0], 7, "small").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "silo \"small\" has 2 usable row(s), but split into train 0, validation 1, test 1; \
+             it needs at least 1 to train and 1 to test"
+        );
+    }
+
+    #[test]
+    fn fractions_must_leave_rows_to_train_on() {
+        for (validation, test) in [(0.0, 0.0), (0.5, 0.5), (-0.1, 0.3), (f64::NAN, 0.3)] {
+            assert!(
+                SplitConfig { validation, test }.check().is_err(),
+                "{validation} {test}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_a_partition_by_seed_and_name(
+            classes in proptest::collection::vec(0usize..3, 4..60),
+            seed in any::<u64>(),
+        ) {
+            let split = SplitConfig { validation: 0.2, test: 0.3 };
+            let parts = split.divide(&classes, seed, "a").unwrap();
+            prop_assert_eq!(&parts, &split.divide(&classes, seed, "a").unwrap());
+            let mut all = [parts.train, parts.validation, parts.test].concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..classes.len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn another_seed_or_name_divides_otherwise() {
+        let split = SplitConfig::default();
+        let base = split.divide(&[0; 100], 1, "a").unwrap();
+        assert_ne!(base, split.divide(&[0; 100], 2, "a").unwrap());
+        assert_ne!(base, split.divide(&[0; 100], 1, "b").unwrap());
+    }
+}

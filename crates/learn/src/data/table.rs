@@ -1,0 +1,134 @@
+//! Rows as they come from a file, and rows as models take them.
+
+/// One silo's rows before splitting and scaling.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Names of the feature columns.
+    pub columns: Vec<String>,
+    /// Features, rows × columns, row-major; NaN where a value is missing.
+    pub values: Vec<f64>,
+    /// One per row: the number to predict, or the index of the class.
+    pub target: Vec<f64>,
+}
+
+impl Table {
+    /// No rows yet.
+    pub fn new(columns: Vec<String>) -> Self {
+        Self {
+            columns,
+            values: Vec::new(),
+            target: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If `features` does not have one value per column.
+    pub fn push(&mut self, features: &[f64], target: f64) {
+        assert_eq!(features.len(), self.columns.len(), "one value per column");
+        self.values.extend_from_slice(features);
+        self.target.push(target);
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.target.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.target.is_empty()
+    }
+
+    /// The features of row `index`.
+    pub fn row(&self, index: usize) -> &[f64] {
+        &self.values[index * self.columns.len()..][..self.columns.len()]
+    }
+}
+
+/// What the rows are to predict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A number, in some unit.
+    Number {
+        /// The unit in words, for reports.
+        unit: String,
+    },
+    /// One of at least two classes, by index.
+    Classes(Vec<String>),
+}
+
+/// All silos of a source, with the same columns and the same kind of target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSet {
+    /// What is predicted.
+    pub target: Target,
+    /// Name and rows of each silo, in the source's order.
+    pub silos: Vec<(String, Table)>,
+}
+
+/// Complete rows as a model takes them: features row-major, one target per row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Rows {
+    width: usize,
+    features: Vec<f32>,
+    targets: Vec<f32>,
+}
+
+impl Rows {
+    /// # Panics
+    /// If there are not `width` features per target.
+    pub(crate) fn new(width: usize, features: Vec<f32>, targets: Vec<f32>) -> Self {
+        assert_eq!(features.len(), width * targets.len(), "features per row");
+        Self {
+            width,
+            features,
+            targets,
+        }
+    }
+
+    /// With every number changed: a feature by `feature(column, value)`, a target by `target`.
+    pub(crate) fn map(
+        &self,
+        feature: impl Fn(usize, f32) -> f32,
+        target: impl Fn(f32) -> f32,
+    ) -> Self {
+        let features = self
+            .features
+            .chunks_exact(self.width)
+            .flat_map(|row| row.iter().copied().enumerate());
+        Self {
+            width: self.width,
+            features: features
+                .map(|(column, value)| feature(column, value))
+                .collect(),
+            targets: self.targets.iter().copied().map(target).collect(),
+        }
+    }
+
+    /// Features per row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// The features of one row.
+    pub(crate) fn features(&self, row: usize) -> &[f32] {
+        &self.features[row * self.width..][..self.width]
+    }
+
+    /// The features of all rows, row-major.
+    pub(crate) fn all(&self) -> &[f32] {
+        &self.features
+    }
+
+    /// The number to predict, or the index of the class, of every row.
+    pub(crate) fn targets(&self) -> &[f32] {
+        &self.targets
+    }
+}

@@ -1,0 +1,26 @@
+//! What silos can do: implementations of [`methods::Learner`].
+
+mod constant;
+mod scale;
+mod table;
+mod training;
+
+use std::sync::Arc;
+
+use methods::{Layout, LearnError, Params};
+
+pub use constant::ConstantLearner;
+pub use table::{RobustConfig, TableLearner};
+
+pub(crate) use table::Script;
+
+/// Refuses a model of another layout.
+fn fits(layout: &Arc<Layout>, model: &Params) -> Result<(), LearnError> {
+    if model.layout() == layout {
+        return Ok(());
+    }
+    Err(LearnError::Layout {
+        expected: layout.describe(),
+        got: model.layout().describe(),
+    })
+}

@@ -1,0 +1,113 @@
+//! A scale that the whole federation shares: contributed to by summaries, carried by the model.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use methods::{Layout, Params, Role, TensorSpec};
+
+use crate::data::{Moments, Rows, effective};
+
+/// Names of the buffers in the model, each `[c]` over features, then the target if it is a number.
+const MEAN: &str = "scale.mean";
+const DEVIATION: &str = "scale.deviation";
+
+/// Which columns the federation scales.
+pub(crate) struct Scale {
+    features: usize,
+    target: bool,
+    summary: Arc<Layout>,
+}
+
+impl Scale {
+    pub(crate) fn new(features: usize, target: bool) -> Self {
+        let columns = features + usize::from(target);
+        let tensor = |name, len| TensorSpec::new(name, [len], Role::Buffer);
+        let summary = vec![
+            tensor("count", 1),
+            tensor("sum", columns),
+            tensor("squares", columns),
+        ];
+        let summary = Layout::new(summary).expect("three different names, of small shapes");
+        Self {
+            features,
+            target,
+            summary,
+        }
+    }
+
+    fn columns(&self) -> usize {
+        self.features + usize::from(self.target)
+    }
+
+    /// The buffers that the model carries.
+    pub(crate) fn tensors(&self) -> [TensorSpec; 2] {
+        [MEAN, DEVIATION].map(|name| TensorSpec::new(name, [self.columns()], Role::Buffer))
+    }
+
+    /// The buffers before the federation has summed up: mean 0, deviation 1.
+    pub(crate) fn initial(&self) -> [(String, Vec<f32>); 2] {
+        let columns = self.columns();
+        [
+            (MEAN.into(), vec![0.0; columns]),
+            (DEVIATION.into(), vec![1.0; columns]),
+        ]
+    }
+
+    /// Layout of a summary.
+    pub(crate) fn summary_layout(&self) -> &Arc<Layout> {
+        &self.summary
+    }
+
+    /// Count, sum, and squared deviations from the silo's own mean, by column.
+    pub(crate) fn summarise(&self, rows: &Rows) -> Params {
+        let column = |column: usize| {
+            Moments::of((0..rows.len()).map(move |row| {
+                f64::from(match column < rows.width() {
+                    true => rows.features(row)[column],
+                    false => rows.targets()[row],
+                })
+            }))
+        };
+        let moments: Vec<Moments> = (0..self.columns()).map(column).collect();
+        Params::build(&self.summary, |into| {
+            // In the order of names: count, squares, sum.
+            let (count, rest) = into.split_at_mut(1);
+            let (squares, sums) = rest.split_at_mut(moments.len());
+            count[0] = rows.len() as f32;
+            for ((square, sum), moments) in squares.iter_mut().zip(sums).zip(&moments) {
+                (*square, *sum) = (moments.squares as f32, moments.sum as f32);
+            }
+        })
+    }
+
+    /// Rows brought to the scale that `model` carries.
+    pub(crate) fn apply<'a>(&self, model: &Params, rows: &'a Rows) -> Cow<'a, Rows> {
+        let (mean, deviation) = (buffer(model, MEAN), buffer(model, DEVIATION));
+        if mean.iter().all(|&m| m == 0.0) && deviation.iter().all(|&d| d == 1.0) {
+            return Cow::Borrowed(rows);
+        }
+        let scaled = |column: usize, value: f32| {
+            let deviation = effective(f64::from(deviation[column]));
+            ((f64::from(value) - f64::from(mean[column])) / deviation) as f32
+        };
+        Cow::Owned(rows.map(scaled, |y| {
+            if self.target {
+                scaled(self.features, y)
+            } else {
+                y
+            }
+        }))
+    }
+
+    /// What 1 in the scaled target is in the target's own units.
+    pub(crate) fn unit(&self, model: &Params) -> f64 {
+        if !self.target {
+            return 1.0;
+        }
+        effective(f64::from(buffer(model, DEVIATION)[self.features]))
+    }
+}
+
+fn buffer<'a>(model: &'a Params, name: &str) -> &'a [f32] {
+    model.tensor(name).expect("the learner checked the layout")
+}

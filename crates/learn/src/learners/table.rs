@@ -1,0 +1,304 @@
+//! A silo with rows of its own.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use methods::robust::{self, Norm};
+use methods::{
+    Layout, LearnError, Learner, Metrics, Params, Progress, Split, Task, TensorSpec, Training,
+    Update,
+};
+use serde::{Deserialize, Serialize};
+
+use super::fits;
+use super::scale::Scale;
+use super::training::{Order, diverged, train};
+use crate::data::{Prepared, Rows, Standardise, Target};
+use crate::metrics::measure;
+use crate::models::{Loss, Model, Named};
+
+/// How the distance between rows is measured in robust losses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RobustConfig {
+    /// The norm on (standardised) features, and target in a regression; `"l2"` by default.
+    pub norm: Norm,
+    /// What changing a label costs (κ in CS-RCFL, eqs. (14)–(15)), above 0; `inf` where labels are
+    /// certain; 1 by default.
+    pub label_cost: f64,
+}
+
+impl Default for RobustConfig {
+    fn default() -> Self {
+        Self {
+            norm: Norm::default(),
+            label_cost: 1.0,
+        }
+    }
+}
+
+/// Start weights and the order of rows by round, given instead of drawn.
+pub(crate) struct Script {
+    pub(crate) start: Named,
+    /// For round 1, 2, …
+    pub(crate) orders: Vec<Vec<u32>>,
+}
+
+/// Any model family on a silo's rows: trains, evaluates, summarises. Nothing is personal.
+pub struct TableLearner {
+    train: Arc<Rows>,
+    validation: Arc<Rows>,
+    test: Arc<Rows>,
+    unit: f64,
+    model: Box<dyn Model>,
+    loss: Loss,
+    scale: Option<Scale>,
+    robust: RobustConfig,
+    script: Option<Script>,
+    layout: Arc<Layout>,
+}
+
+impl TableLearner {
+    pub(crate) fn new(
+        data: Prepared,
+        model: Box<dyn Model>,
+        loss: Loss,
+        standardise: Standardise,
+        robust: RobustConfig,
+    ) -> Self {
+        let number = matches!(data.target, Target::Number { .. });
+        let scale = matches!(standardise, Standardise::Federation)
+            .then(|| Scale::new(data.features, number));
+        let mut tensors = model.tensors();
+        tensors.extend(
+            scale
+                .iter()
+                .flat_map(Scale::tensors)
+                .collect::<Vec<TensorSpec>>(),
+        );
+        let layout = Layout::new(tensors).expect("families name their tensors differently");
+        let Prepared {
+            train,
+            validation,
+            test,
+            unit,
+            ..
+        } = data;
+        Self {
+            train,
+            validation,
+            test,
+            unit,
+            model,
+            loss,
+            scale,
+            robust,
+            script: None,
+            layout,
+        }
+    }
+
+    /// With start weights and orders given; the seed of a training is then the round.
+    pub(crate) fn follow(mut self, script: Script) -> Self {
+        self.script = Some(script);
+        self
+    }
+
+    fn part(&self, split: Split) -> Result<&Rows, LearnError> {
+        let (rows, name) = match split {
+            Split::Train => (&self.train, "training"),
+            Split::Validation => (&self.validation, "validation"),
+            Split::Test => (&self.test, "test"),
+        };
+        if rows.len() == 0 {
+            Err(LearnError::NoRows(name))
+        } else {
+            Ok(rows)
+        }
+    }
+
+    /// Rows on the scale that `model` is meant for.
+    fn scaled<'a>(&self, model: &Params, rows: &'a Rows) -> Cow<'a, Rows> {
+        match &self.scale {
+            None => Cow::Borrowed(rows),
+            Some(scale) => scale.apply(model, rows),
+        }
+    }
+
+    fn params(&self, base: impl FnOnce(&mut [f32]), named: Named) -> Params {
+        Params::build(&self.layout, |into| {
+            base(into);
+            for (name, values) in named {
+                let index = self.layout.position(&name).expect("a tensor of this model");
+                into[self.layout.range(index)].copy_from_slice(&values);
+            }
+        })
+    }
+
+    fn fit(
+        &self,
+        start: &Params,
+        training: &Training,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<(Params, f64), LearnError> {
+        let order = match &self.script {
+            None => Order::Seeded(seed),
+            Some(script) => {
+                let given = seed
+                    .checked_sub(1)
+                    .and_then(|at| script.orders.get(at as usize));
+                Order::Given(given.ok_or_else(|| {
+                    let rounds = script.orders.len();
+                    LearnError::Unsupported(format!(
+                        "the order of rows is given for rounds 1 to {rounds}, not for {seed}"
+                    ))
+                })?)
+            }
+        };
+        let rows = self.scaled(start, &self.train);
+        let mut fit = self.model.fit(start, self.loss, &training.optimiser);
+        let mut steps = 0;
+        let loss = train(&mut *fit, &rows, training, order, &mut |at| {
+            steps = at.step;
+            progress(at)
+        })?;
+        let trained = fit.finish();
+        if trained
+            .iter()
+            .any(|(_, values)| values.iter().any(|value| !value.is_finite()))
+        {
+            return Err(diverged(steps, &training.optimiser));
+        }
+        Ok((
+            self.params(|into| into.copy_from_slice(start.values()), trained),
+            loss,
+        ))
+    }
+}
+
+impl Learner for TableLearner {
+    fn layout(&self) -> Arc<Layout> {
+        self.layout.clone()
+    }
+
+    fn summary_layout(&self) -> Option<Arc<Layout>> {
+        self.scale
+            .as_ref()
+            .map(|scale| scale.summary_layout().clone())
+    }
+
+    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
+        match self.script {
+            Some(_) => round,
+            None => methods::learner::mixed_seed(silo_seed, round),
+        }
+    }
+
+    fn initial(&self, seed: u64) -> Params {
+        let mut named = match &self.script {
+            Some(script) => script.start.clone(),
+            None => self.model.initial(seed),
+        };
+        named.extend(self.scale.iter().flat_map(Scale::initial));
+        self.params(|_| (), named)
+    }
+
+    fn train(
+        &self,
+        start: &Params,
+        _personal: &Params,
+        task: &Task,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        let mut metrics = Metrics {
+            samples: self.samples(),
+            ..Metrics::default()
+        };
+        let shared = match task {
+            Task::Train(training) => {
+                fits(&self.layout, start)?;
+                let (trained, loss) = self.fit(start, training, seed, progress)?;
+                metrics.values.insert("loss".into(), loss);
+                trained
+            }
+            Task::Summarise => {
+                let Some(scale) = &self.scale else {
+                    return Err(LearnError::Unsupported(
+                        "nothing is to be summarised: only `standardise = \"federation\"` is a common step".into(),
+                    ));
+                };
+                scale.summarise(self.part(Split::Train)?)
+            }
+        };
+        Ok(Update {
+            shared,
+            personal: Params::empty(),
+            samples: self.samples(),
+            metrics,
+        })
+    }
+
+    fn evaluate(
+        &self,
+        model: &Params,
+        _personal: &Params,
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        fits(&self.layout, model)?;
+        let rows = self.scaled(model, self.part(split)?);
+        let unit = self
+            .scale
+            .as_ref()
+            .map_or(self.unit, |scale| scale.unit(model));
+        Ok(measure(
+            self.loss,
+            &self.model.outputs(model, &rows),
+            &rows,
+            unit,
+        ))
+    }
+
+    fn robust_loss(&self, model: &Params, radius: f64) -> Result<f64, LearnError> {
+        fits(&self.layout, model)?;
+        let rows = self.scaled(model, self.part(Split::Train)?);
+        let outputs = self.model.outputs(model, &rows);
+        let RobustConfig { norm, label_cost } = self.robust;
+        let each = outputs.iter().zip(rows.targets());
+        let robust = match (self.loss, self.model.slope(model)) {
+            (Loss::Regression(crate::RegressionLoss::Absolute), Some(slope)) => {
+                let residuals: Vec<f64> = each.map(|(out, &y)| f64::from(y) - out).collect();
+                robust::linear(&residuals, &slope, radius, norm)
+            }
+            (Loss::Logistic, Some(slope)) => {
+                let margins: Vec<f64> = each
+                    .map(|(out, &y)| if y > 0.5 { *out } else { -out })
+                    .collect();
+                robust::logistic(&margins, &slope, radius, label_cost, norm)
+            }
+            _ if radius == 0.0 => {
+                let mut slopes = vec![0.0; outputs.len()];
+                return Ok(self.loss.mean(&outputs, rows.targets(), &mut slopes));
+            }
+            _ => {
+                return Err(LearnError::Unsupported(
+                    "an exact robust loss is known for linear models with absolute loss and for \
+                     logistic models only: use one of these, or radius 0"
+                        .into(),
+                ));
+            }
+        };
+        robust
+            .map(|robust| robust.loss)
+            .map_err(|error| LearnError::Unsupported(error.to_string()))
+    }
+
+    fn samples(&self) -> u64 {
+        self.train.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+#![allow(clippy::unwrap_used)]
+use methods::learner::Optimiser;
+
+use super::*;
+use crate::RegressionLoss;
+use crate::data::{SplitConfig, Table};
+use crate::models::{Linear, Mlp};
+use crate::random::{stream, uniform};
+
+/// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.
+fn table(rows: usize, seed: u64, classes: bool) -> Table {
+    let mut rng = stream(seed, "test table");
+    let mut table = Table::new(vec!["a".into(), "b".into()]);
+    for _ in 0..rows {
+        let mut draw = |scale: f64| (uniform(&mut rng) * 2.0 - 1.0) * scale;
+        let (a, b) = (draw(10.0) + 40.0, draw(0.1));
+        let y = 3.0 * (a - 40.0) / 10.0 - 2.0 * b / 0.1 + 5.0 + draw(0.5);
+        table.push(&[a, b], if classes { f64::from(y > 5.0) } else { y });
+    }
+    table
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Absolute,
+    Squared,
+    Logistic,
+    Mlp,
+    /// Layers so wide that burn works on several threads.
+    Wide,
+}
+
+fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner {
+    let target = match kind {
+        Kind::Absolute | Kind::Squared => Target::Number { unit: "m".into() },
+        Kind::Logistic | Kind::Mlp | Kind::Wide => {
+            Target::Classes(vec!["low".into(), "high".into()])
+        }
+    };
+    let split = SplitConfig {
+        validation: 0.1,
+        test: 0.3,
+    };
+    let data = Prepared::new("s", table, target, split, standardise, 9).unwrap();
+    let linear = Box::new(Linear { features: 2 });
+    let (model, loss): (Box<dyn Model>, _) = match kind {
+        Kind::Absolute => (linear, Loss::Regression(RegressionLoss::Absolute)),
+        Kind::Squared => (linear, Loss::Regression(RegressionLoss::Squared)),
+        Kind::Logistic => (linear, Loss::Logistic),
+        Kind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
+        Kind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
+    };
+    TableLearner::new(data, model, loss, standardise, RobustConfig::default())
+}
+
+fn task(epochs: u32, batch: u32, rate: f64) -> Task {
+    let optimiser = Optimiser::Sgd {
+        rate,
+        momentum: 0.9,
+        weight_decay: 0.0,
+    };
+    Task::Train(Training {
+        epochs,
+        batch,
+        optimiser,
+    })
+}
+
+fn run(learner: &TableLearner, start: &Params, task: &Task, seed: u64) -> Update {
+    learner
+        .train(start, &Params::empty(), task, seed, &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap()
+}
+
+fn test_metrics(learner: &TableLearner, model: &Params) -> Metrics {
+    learner
+        .evaluate(model, &Params::empty(), Split::Test)
+        .unwrap()
+}
+
+#[test]
+fn absolute_loss_converges_on_few_rows() {
+    let learner = learner(Kind::Absolute, &table(66, 1, false), Standardise::Silo);
+    assert_eq!(learner.samples(), 39);
+    for batch in [8, 0] {
+        let epochs = if batch == 0 { 2000 } else { 200 };
+        let update = run(
+            &learner,
+            &learner.initial(0),
+            &task(epochs, batch, 0.002),
+            1,
+        );
+        assert_eq!(update.samples, 39);
+        let metrics = test_metrics(&learner, &update.shared);
+        // The noise alone has a mean absolute value of .25.
+        assert!(metrics.values["mae"] < 0.35, "batch {batch}: {metrics:?}");
+        assert!(update.metrics.values["loss"] < 0.2);
+    }
+}
+
+#[test]
+fn logistic_regression_and_perceptron_learn_classes() {
+    for (kind, rate) in [(Kind::Logistic, 0.1), (Kind::Mlp, 0.02)] {
+        let learner = learner(kind, &table(300, 1, true), Standardise::Silo);
+        let update = run(&learner, &learner.initial(0), &task(60, 16, rate), 1);
+        let metrics = test_metrics(&learner, &update.shared);
+        assert_eq!(metrics.samples, 90);
+        assert!(metrics.values["accuracy"] > 0.9, "{metrics:?}");
+        assert!(metrics.values["roc-auc"] > 0.97, "{metrics:?}");
+        assert!(metrics.values["log-loss"] < 0.3, "{metrics:?}");
+    }
+}
+
+/// Merges a summary of each silo into the common scale, as every member does.
+fn common_scale(start: &Params, summaries: &[Params]) -> Params {
+    let sum_of = |name: &str, column: usize| -> f64 {
+        summaries
+            .iter()
+            .map(|s| f64::from(s.tensor(name).unwrap()[column]))
+            .sum()
+    };
+    let count = sum_of("count", 0);
+    Params::build(start.layout(), |into| {
+        into.copy_from_slice(start.values());
+        let at = |name: &str| {
+            start
+                .layout()
+                .range(start.layout().position(name).unwrap())
+                .start
+        };
+        for column in 0..summaries[0].tensor("sum").unwrap().len() {
+            let mean = sum_of("sum", column) / count;
+            let between: f64 = summaries
+                .iter()
+                .map(|s| {
+                    let own = f64::from(s.tensor("count").unwrap()[0]);
+                    let off = f64::from(s.tensor("sum").unwrap()[column]) / own - mean;
+                    own * off * off
+                })
+                .sum();
+            into[at("scale.mean") + column] = mean as f32;
+            let spread = (sum_of("squares", column) + between) / count;
+            into[at("scale.deviation") + column] = spread.sqrt() as f32;
+        }
+    })
+}
+
+#[test]
+fn a_federation_of_one_standardises_as_the_silo_itself() {
+    for (kind, classes, metric) in [
+        (Kind::Squared, false, "mae"),
+        (Kind::Logistic, true, "log-loss"),
+    ] {
+        let table = table(120, 3, classes);
+        let own = learner(kind, &table, Standardise::Silo);
+        let common = learner(kind, &table, Standardise::Federation);
+        let start = common.initial(0);
+        let columns = if classes { 2 } else { 3 };
+        assert_eq!(start.tensor("scale.mean").unwrap(), vec![0.0; columns]);
+        assert_eq!(start.tensor("scale.deviation").unwrap(), vec![1.0; columns]);
+        let summary = run(&common, &start, &Task::Summarise, 0).shared;
+        assert_eq!(summary.layout(), &common.summary_layout().unwrap());
+        assert_eq!(summary.tensor("count").unwrap(), [72.0]);
+        let start = common_scale(&start, &[summary]);
+
+        let training = task(30, 8, 0.02);
+        let alone = run(&own, &own.initial(0), &training, 4);
+        let together = run(&common, &start, &training, 4);
+        for name in ["weight", "bias"] {
+            let pairs = alone.shared.tensor(name).unwrap().iter();
+            for (a, b) in pairs.zip(together.shared.tensor(name).unwrap()) {
+                assert!((a - b).abs() < 1e-3, "{name}: {a} {b}");
+            }
+        }
+        for name in ["scale.mean", "scale.deviation"] {
+            assert_eq!(
+                together.shared.tensor(name),
+                start.tensor(name),
+                "buffers are not trained"
+            );
+        }
+        let (a, b) = (
+            test_metrics(&own, &alone.shared),
+            test_metrics(&common, &together.shared),
+        );
+        assert!(
+            (a.values[metric] - b.values[metric]).abs() < 1e-3,
+            "{a:?} {b:?}"
+        );
+        if !classes {
+            return assert!(
+                (own.robust_loss(&alone.shared, 0.0).unwrap()
+                    - common.robust_loss(&together.shared, 0.0).unwrap())
+                .abs()
+                    < 1e-3
+            );
+        }
+        let (a, b) = (
+            own.robust_loss(&alone.shared, 0.2),
+            common.robust_loss(&together.shared, 0.2),
+        );
+        assert!((a.unwrap() - b.unwrap()).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn two_halves_sum_up_to_the_whole() {
+    let scale = Scale::new(1, true);
+    let rows =
+        |values: &[f32]| Rows::new(1, values.to_vec(), values.iter().map(|v| v * 2.0).collect());
+    let layout = Layout::new(scale.tensors().to_vec()).unwrap();
+    let summaries = [
+        scale.summarise(&rows(&[1.0, 2.0])),
+        scale.summarise(&rows(&[3.0, 6.0, 8.0])),
+    ];
+    let merged = common_scale(&Params::zeros(&layout), &summaries);
+    assert_eq!(merged.tensor("scale.mean").unwrap(), [4.0, 8.0]);
+    let deviation = (34f32 / 5.0).sqrt();
+    assert_eq!(
+        merged.tensor("scale.deviation").unwrap(),
+        [deviation, 2.0 * deviation]
+    );
+}
+
+#[test]
+fn robust_losses_are_those_of_the_weights_and_outputs() {
+    let absolute = learner(Kind::Absolute, &table(50, 2, false), Standardise::Silo);
+    let model = run(&absolute, &absolute.initial(0), &task(20, 8, 0.01), 1).shared;
+    let plain = absolute.robust_loss(&model, 0.0).unwrap();
+    let train = absolute
+        .evaluate(&model, &Params::empty(), Split::Train)
+        .unwrap();
+    assert!((plain - train.values["loss"]).abs() < 1e-12);
+    let squares: f64 = model
+        .tensor("weight")
+        .unwrap()
+        .iter()
+        .map(|&w| f64::from(w * w))
+        .sum();
+    let robust = absolute.robust_loss(&model, 0.3).unwrap();
+    assert!((robust - plain - 0.3 * (1.0 + squares).sqrt()).abs() < 1e-6);
+
+    let logistic = learner(Kind::Logistic, &table(50, 2, true), Standardise::Silo);
+    let model = run(&logistic, &logistic.initial(0), &task(20, 8, 0.1), 1).shared;
+    let losses: Vec<f64> = [0.0, 0.1, 0.5]
+        .map(|radius| logistic.robust_loss(&model, radius).unwrap())
+        .to_vec();
+    let train = logistic
+        .evaluate(&model, &Params::empty(), Split::Train)
+        .unwrap();
+    assert!((losses[0] - train.values["loss"]).abs() < 1e-12);
+    assert!(losses[0] < losses[1] && losses[1] < losses[2]);
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let mlp = learner(Kind::Mlp, &table(50, 2, true), Standardise::Silo);
+    let start = mlp.initial(0);
+    assert!(mlp.robust_loss(&start, 0.0).unwrap() > 0.0);
+    assert!(matches!(
+        mlp.robust_loss(&start, 0.1),
+        Err(LearnError::Unsupported(_))
+    ));
+    let squared = learner(Kind::Squared, &table(50, 2, false), Standardise::Silo);
+    assert!(matches!(
+        squared.robust_loss(&squared.initial(0), 0.1),
+        Err(LearnError::Unsupported(_))
+    ));
+    assert_eq!(
+        squared
+            .evaluate(&start, &Params::empty(), Split::Test)
+            .unwrap_err()
+            .to_string(),
+        "the model does not fit: expected bias [1], weight [1, 2], got layer0.bias [16], layer0.weight [16, 2], layer1.bias [2], layer1.weight [2, 16]"
+    );
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let start = squared.initial(0);
+    let error = squared
+        .train(&start, &Params::empty(), &Task::Summarise, 0, go_on)
+        .unwrap_err();
+    assert!(error.to_string().starts_with("nothing is to be summarised"));
+    let error = squared
+        .train(&start, &Params::empty(), &task(200, 8, 1e3), 0, go_on)
+        .unwrap_err();
+    assert!(
+        matches!(error, LearnError::Diverged { rate: 1e3, .. }),
+        "{error}"
+    );
+    let stop = &mut |at: Progress| {
+        assert_eq!((at.step, at.steps), (4, 12));
+        ControlFlow::Break(())
+    };
+    let error = squared
+        .train(&start, &Params::empty(), &task(3, 8, 0.1), 0, stop)
+        .unwrap_err();
+    assert_eq!(error, LearnError::Stopped);
+}
+
+#[test]
+fn the_same_arguments_give_the_same_bits_on_any_thread() {
+    for (kind, batch) in [(Kind::Logistic, 16), (Kind::Mlp, 16), (Kind::Wide, 120)] {
+        let learner = &learner(kind, &table(200, 2, true), Standardise::Silo);
+        let start = &learner.initial(0);
+        let go = |seed| run(learner, start, &task(5, batch, 0.05), seed).shared;
+        let alone: Vec<Params> = (0..8).map(go).collect();
+        assert_ne!(alone[0], alone[1], "another seed is another order");
+        let together: Vec<Params> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|seed| scope.spawn(move || go(seed))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert_eq!(alone, together);
+    }
+}

@@ -1,0 +1,186 @@
+//! Measuring a model's outputs against the truth.
+
+use methods::Metrics;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Rows;
+use crate::models::Loss;
+
+/// A metric that reports compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricName {
+    /// The model's own loss, in standardised units.
+    Loss,
+    /// Mean absolute error.
+    Mae,
+    /// Mean squared error.
+    Mse,
+    /// Fraction of rows put into the right class.
+    Accuracy,
+    /// Cross-entropy.
+    LogLoss,
+    /// Area under the ROC curve, for two classes; absent where a part holds one class only.
+    RocAuc,
+}
+
+impl MetricName {
+    /// Its key in [`methods::Metrics`].
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Mae => "mae",
+            Self::Mse => "mse",
+            Self::Accuracy => "accuracy",
+            Self::LogLoss => "log-loss",
+            Self::RocAuc => "roc-auc",
+        }
+    }
+
+    /// Whether larger is better.
+    pub fn higher_is_better(self) -> bool {
+        matches!(self, Self::Accuracy | Self::RocAuc)
+    }
+}
+
+/// What reports compare, and in which unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// Which.
+    pub name: MetricName,
+    /// The unit in words; empty where it has none.
+    pub unit: String,
+}
+
+/// All metrics of the loss's kind. `outputs` is rows × k; `unit` is what 1 in `rows`' target is in
+/// the target's own units.
+///
+/// Regression: `loss`, `mae`, `mse`. Classification: `loss` and `log-loss` (the same), `accuracy`,
+/// and with two classes that both occur `roc-auc`.
+pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
+    let targets = rows.targets();
+    let mean = loss.mean(outputs, targets, &mut vec![0.0; outputs.len()]);
+    let count = targets.len() as f64;
+    let mut metrics = Metrics {
+        samples: targets.len() as u64,
+        ..Metrics::default()
+    };
+    let mut put = |name: &str, value: f64| metrics.values.insert(name.into(), value);
+    put("loss", mean);
+    match loss {
+        Loss::Regression(_) => {
+            let errors = outputs
+                .iter()
+                .zip(targets)
+                .map(|(output, &y)| (output - f64::from(y)) * unit);
+            put("mae", errors.clone().map(f64::abs).sum::<f64>() / count);
+            put(
+                "mse",
+                errors.map(|error| error * error).sum::<f64>() / count,
+            );
+        }
+        Loss::Logistic | Loss::Softmax => {
+            let width = outputs.len() / targets.len();
+            let right = outputs.chunks_exact(width).zip(targets);
+            let right = right
+                .filter(|(output, y)| predicted(output) == **y as usize)
+                .count();
+            put("accuracy", right as f64 / count);
+            put("log-loss", mean);
+            let positive: Vec<bool> = targets.iter().map(|&y| y > 0.5).collect();
+            let score: Option<Vec<f64>> = match width {
+                1 => Some(outputs.to_vec()),
+                2 => Some(
+                    outputs
+                        .chunks_exact(2)
+                        .map(|output| output[1] - output[0])
+                        .collect(),
+                ),
+                _ => None,
+            };
+            if let Some(auc) = score.and_then(|score| roc_auc(&score, &positive)) {
+                put("roc-auc", auc);
+            }
+        }
+    }
+    metrics
+}
+
+/// The class that outputs speak for; the first of equals. One output speaks for class 1 above 0.
+fn predicted(output: &[f64]) -> usize {
+    if let [logit] = output {
+        return usize::from(*logit > 0.0);
+    }
+    let better = |best: usize, class: usize| {
+        if output[class] > output[best] {
+            class
+        } else {
+            best
+        }
+    };
+    (0..output.len()).fold(0, better)
+}
+
+/// How often a positive scores above a negative, equal scores counting half: the area under the
+/// ROC curve. `None` without both kinds.
+fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
+    let mut order: Vec<usize> = (0..score.len()).collect();
+    order.sort_by(|&a, &b| score[a].total_cmp(&score[b]));
+    let (mut negatives, mut wins) = (0.0, 0.0);
+    for equal in order.chunk_by(|&a, &b| score[a] == score[b]) {
+        let ups = equal.iter().filter(|&&row| positive[row]).count() as f64;
+        let downs = equal.len() as f64 - ups;
+        wins += ups * (negatives + downs / 2.0);
+        negatives += downs;
+    }
+    let pairs = negatives * (score.len() as f64 - negatives);
+    (pairs > 0.0).then(|| wins / pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::RegressionLoss;
+
+    #[test]
+    fn errors_are_in_the_targets_units_and_loss_is_not() {
+        let rows = Rows::new(1, vec![0.0; 2], vec![1.0, -1.0]);
+        let metrics = measure(
+            Loss::Regression(RegressionLoss::Absolute),
+            &[1.5, -2.0],
+            &rows,
+            10.0,
+        );
+        assert_eq!(metrics.samples, 2);
+        assert_eq!(metrics.values["loss"], 0.75);
+        assert_eq!(metrics.values["mae"], 7.5);
+        assert_eq!(metrics.values["mse"], (25.0 + 100.0) / 2.0);
+    }
+
+    #[test]
+    fn area_under_the_curve_counts_pairs() {
+        assert_eq!(
+            roc_auc(&[0.1, 0.4, 0.35, 0.8], &[false, false, true, true]),
+            Some(0.75)
+        );
+        assert_eq!(roc_auc(&[1.0, 1.0], &[false, true]), Some(0.5));
+        assert_eq!(roc_auc(&[1.0, 2.0], &[true, true]), None);
+    }
+
+    #[test]
+    fn one_output_and_two_outputs_agree() {
+        let rows = Rows::new(1, vec![0.0; 3], vec![1.0, 0.0, 1.0]);
+        let one = measure(Loss::Logistic, &[2.0, -1.0, -0.5], &rows, 1.0);
+        let two = measure(
+            Loss::Softmax,
+            &[0.0, 2.0, 1.0, 0.0, 0.25, -0.25],
+            &rows,
+            1.0,
+        );
+        assert_eq!(one.values["accuracy"], 2.0 / 3.0);
+        assert_eq!(one.values["roc-auc"], 1.0);
+        for (name, value) in &one.values {
+            assert!((value - two.values[name]).abs() < 1e-12, "{name}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One output, linear in the features: for linear and for logistic regression.
+
+use methods::learner::Optimiser;
+use methods::{Params, Role, TensorSpec};
+
+use super::rule::Rule;
+use super::{Fit, Loss, Model, Named};
+use crate::data::Rows;
+
+/// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. Starts from zero, which for a
+/// convex loss is as good as any other start.
+pub(crate) struct Linear {
+    pub(crate) features: usize,
+}
+
+impl Model for Linear {
+    fn tensors(&self) -> Vec<TensorSpec> {
+        vec![
+            TensorSpec::new("weight", [1, self.features], Role::Weight),
+            TensorSpec::new("bias", [1], Role::Bias),
+        ]
+    }
+
+    fn initial(&self, _seed: u64) -> Named {
+        Vec::new()
+    }
+
+    fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64> {
+        let line = load(model);
+        (0..rows.len())
+            .map(|row| output(&line, rows.features(row)))
+            .collect()
+    }
+
+    fn slope(&self, model: &Params) -> Option<Vec<f64>> {
+        let mut line = load(model);
+        line.truncate(self.features);
+        Some(line)
+    }
+
+    fn fit(&self, start: &Params, loss: Loss, optimiser: &Optimiser) -> Box<dyn Fit> {
+        let line = load(start);
+        // Weights first, the bias last and not decayed.
+        let rule = Rule::new(optimiser, line.len(), self.features);
+        Box::new(LinearFit {
+            gradient: vec![0.0; line.len()],
+            line,
+            loss,
+            rule,
+        })
+    }
+}
+
+/// A step costs less than a microsecond, so weights and sums are kept in `f64`.
+struct LinearFit {
+    line: Vec<f64>,
+    gradient: Vec<f64>,
+    loss: Loss,
+    rule: Rule,
+}
+
+impl Fit for LinearFit {
+    fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
+        self.gradient.fill(0.0);
+        let mut total = 0.0;
+        let mut slope = [0.0];
+        for &row in batch {
+            let x = rows.features(row as usize);
+            let at = output(&self.line, x);
+            total += self
+                .loss
+                .row(&[at], rows.targets()[row as usize], &mut slope);
+            let (bias, weights) = split_last_mut(&mut self.gradient);
+            for (sum, &value) in weights.iter_mut().zip(x) {
+                *sum += slope[0] * f64::from(value);
+            }
+            *bias += slope[0];
+        }
+        let count = batch.len() as f64;
+        self.gradient.iter_mut().for_each(|sum| *sum /= count);
+        self.rule.step(&mut self.line, &self.gradient);
+        total / count
+    }
+
+    fn finish(self: Box<Self>) -> Named {
+        let mut weight: Vec<f32> = self.line.iter().map(|&value| value as f32).collect();
+        let bias = weight.split_off(weight.len() - 1);
+        vec![("weight".into(), weight), ("bias".into(), bias)]
+    }
+}
+
+/// Weights, then bias.
+fn load(model: &Params) -> Vec<f64> {
+    ["weight", "bias"]
+        .iter()
+        .flat_map(|name| model.tensor(name).expect("the learner checked the layout"))
+        .map(|&value| f64::from(value))
+        .collect()
+}
+
+fn output(line: &[f64], x: &[f32]) -> f64 {
+    let start = line[line.len() - 1];
+    line.iter().zip(x).fold(start, |sum, (weight, &value)| {
+        sum + weight * f64::from(value)
+    })
+}
+
+fn split_last_mut(line: &mut [f64]) -> (&mut f64, &mut [f64]) {
+    line.split_last_mut().expect("a line has at least a bias")
+}

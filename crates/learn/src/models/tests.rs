@@ -1,0 +1,194 @@
+#![allow(clippy::unwrap_used)]
+use methods::Layout;
+
+use super::*;
+use crate::random::{stream, uniform};
+
+/// Random rows: features in ±1, classes below `classes`.
+pub(super) fn rows(count: usize, width: usize, classes: usize) -> Rows {
+    let mut rng = stream(11, "test rows");
+    let features = (0..count * width)
+        .map(|_| (2.0 * uniform(&mut rng) - 1.0) as f32)
+        .collect();
+    let targets = (0..count).map(|_| (uniform(&mut rng) * classes as f64).floor() as f32);
+    Rows::new(width, features, targets.collect())
+}
+
+/// A model's initial values; where these are zero, random ones.
+pub(super) fn params(model: &dyn Model, seed: u64) -> Params {
+    let layout = Layout::new(model.tensors()).unwrap();
+    let mut rng = stream(seed, "test weights");
+    let named = model.initial(seed);
+    Params::build(&layout, |into| {
+        into.iter_mut()
+            .for_each(|value| *value = (uniform(&mut rng) - 0.5) as f32);
+        for (name, values) in named {
+            into[layout.range(layout.position(&name).unwrap())].copy_from_slice(&values);
+        }
+    })
+}
+
+fn mean_loss(model: &dyn Model, at: &Params, data: &Rows, loss: Loss) -> f64 {
+    let outputs = model.outputs(at, data);
+    loss.mean(&outputs, data.targets(), &mut vec![0.0; outputs.len()])
+}
+
+/// A plain step of rate 1 moves by minus the gradient.
+fn gradient(model: &dyn Model, at: &Params, data: &Rows, loss: Loss) -> Vec<f64> {
+    let plain = Optimiser::Sgd {
+        rate: 1.0,
+        momentum: 0.0,
+        weight_decay: 0.0,
+    };
+    let mut fit = model.fit(at, loss, &plain);
+    let all: Vec<u32> = (0..data.len() as u32).collect();
+    let value = fit.step(data, &all);
+    assert!((value - mean_loss(model, at, data, loss)).abs() < 1e-6);
+    let mut slopes = vec![0.0; at.layout().len()];
+    for (name, values) in fit.finish() {
+        let range = at.layout().range(at.layout().position(&name).unwrap());
+        for (index, value) in range.zip(values) {
+            slopes[index] = f64::from(at.values()[index]) - f64::from(value);
+        }
+    }
+    slopes
+}
+
+#[test]
+fn gradients_equal_finite_differences() {
+    let absolute = Loss::Regression(RegressionLoss::Absolute);
+    let squared = Loss::Regression(RegressionLoss::Squared);
+    let line = Linear { features: 4 };
+    let cases: [(&dyn Model, Loss, usize); 6] = [
+        (&line, absolute, 5),
+        (&line, squared, 5),
+        (&line, Loss::Logistic, 2),
+        (&Mlp::new(4, &[6], 1), squared, 5),
+        (&Mlp::new(4, &[6, 5], 3), Loss::Softmax, 3),
+        (&Mlp::new(4, &[], 3), Loss::Softmax, 3),
+    ];
+    for (model, loss, classes) in cases {
+        let (data, at) = (rows(9, 4, classes), params(model, 3));
+        let slopes = gradient(model, &at, &data, loss);
+        for (index, slope) in slopes.iter().enumerate() {
+            let moved = |step: f32| {
+                let mut values = at.values().to_vec();
+                values[index] += step;
+                mean_loss(
+                    model,
+                    &Params::from_values(at.layout(), &values),
+                    &data,
+                    loss,
+                )
+            };
+            let step = 1.0 / 1024.0;
+            let difference = (moved(step) - moved(-step)) / f64::from(2.0 * step);
+            assert!(
+                (slope - difference).abs() < 2e-3,
+                "{loss:?} {index}: {slope} {difference}"
+            );
+        }
+    }
+}
+
+/// `weight` after each of three steps on one row with `x = 1`, target 0, from weight 1 and bias 0:
+/// the gradient of the squared loss is 2·(weight + bias) for both.
+fn weights(optimiser: &Optimiser, model: &dyn Model) -> Vec<(f64, f64)> {
+    let layout = Layout::new(model.tensors()).unwrap();
+    let start = Params::from_values(&layout, &[0.0, 1.0]);
+    let data = Rows::new(1, vec![1.0], vec![0.0]);
+    let path = (1..=3).map(|steps| {
+        let squared = Loss::Regression(RegressionLoss::Squared);
+        let mut fit = model.fit(&start, squared, optimiser);
+        (0..steps).for_each(|_| {
+            fit.step(&data, &[0]);
+        });
+        let named = fit.finish();
+        let value = |part: &str| {
+            f64::from(
+                named
+                    .iter()
+                    .find(|(name, _)| name.ends_with(part))
+                    .unwrap()
+                    .1[0],
+            )
+        };
+        (value("weight"), value("bias"))
+    });
+    path.collect()
+}
+
+fn assert_path(optimiser: Optimiser, expected: [(f64, f64); 3]) {
+    for model in [&Linear { features: 1 } as &dyn Model, &Mlp::new(1, &[], 1)] {
+        for (got, expected) in weights(&optimiser, model).into_iter().zip(expected) {
+            let off = (got.0 - expected.0).abs().max((got.1 - expected.1).abs());
+            // burn keeps its constants in f32.
+            assert!(off < 1e-5, "{optimiser:?}: {got:?} {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn optimisers_take_the_steps_computed_by_hand() {
+    // Gradient 2, then 2·(.8−.2) = 1.2, then 2·(.68−.32) = .72.
+    let plain = Optimiser::Sgd {
+        rate: 0.1,
+        momentum: 0.0,
+        weight_decay: 0.0,
+    };
+    assert_path(plain, [(0.8, -0.2), (0.68, -0.32), (0.608, -0.392)]);
+    // Velocity 2, .5·2 + 1.2 = 2.2, .5·2.2 + 2·(.58−.42) = 1.42.
+    let momentum = Optimiser::Sgd {
+        rate: 0.1,
+        momentum: 0.5,
+        weight_decay: 0.0,
+    };
+    assert_path(momentum, [(0.8, -0.2), (0.58, -0.42), (0.438, -0.562)]);
+    // On the weight only: gradient 2 + .5·1 = 2.5; 2·(.75−.2) = 1.1, + .5·.75 = 1.475;
+    // 2·(.6025−.31) = .585, + .5·.6025 = .88625.
+    let decay = Optimiser::Sgd {
+        rate: 0.1,
+        momentum: 0.0,
+        weight_decay: 0.5,
+    };
+    assert_path(decay, [(0.75, -0.2), (0.6025, -0.31), (0.513875, -0.3685)]);
+    // The first Adam step is the rate. Then gradient 1.6: moments .34 / .19 and .006556… / .001999;
+    // then 2·(.8041…−.1958…) likewise.
+    let adam = Optimiser::Adam {
+        rate: 0.1,
+        weight_decay: 0.0,
+    };
+    let step = |m: f64, v: f64, t: i32| {
+        0.1 * (m / (1.0 - 0.9f64.powi(t))) / ((v / (1.0 - 0.999f64.powi(t))).sqrt() + 1e-8)
+    };
+    let second = step(0.9 * 0.2 + 0.1 * 1.6, 0.999 * 0.004 + 0.001 * 2.56, 2);
+    let slope = 2.0 * (1.0 - 2.0 * (0.1 + second));
+    let third = step(
+        0.9 * 0.34 + 0.1 * slope,
+        0.999 * 0.006_556 + 0.001 * slope * slope,
+        3,
+    );
+    let at = |moved: f64| (1.0 - moved, -moved);
+    assert_path(adam, [at(0.1), at(0.1 + second), at(0.1 + second + third)]);
+}
+
+#[test]
+fn initial_weights_are_a_function_of_the_seed() {
+    let model = Mlp::new(16, &[8], 2);
+    assert_eq!(model.initial(1), model.initial(1));
+    assert_ne!(model.initial(1), model.initial(2));
+    let (name, first) = &model.initial(1)[0];
+    assert_eq!((name.as_str(), first.len()), ("layer0.weight", 128));
+    assert!(first.iter().all(|value| value.abs() <= 0.25));
+    assert!(first.iter().any(|value| value.abs() > 0.2));
+}
+
+#[test]
+fn losses_do_not_overflow() {
+    let mut slope = [0.0; 2];
+    assert_eq!(Loss::Logistic.row(&[1000.0], 0.0, &mut slope), 1000.0);
+    assert_eq!(slope[0], 1.0);
+    assert_eq!(Loss::Logistic.row(&[1000.0], 1.0, &mut slope), 0.0);
+    assert_eq!(Loss::Softmax.row(&[1000.0, 0.0], 1.0, &mut slope), 1000.0);
+    assert_eq!(slope, [1.0, -1.0]);
+}

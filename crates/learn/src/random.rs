@@ -1,0 +1,31 @@
+//! All randomness of this crate: seeded streams, one per purpose, the same on every platform.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// The stream of `seed` that belongs to `purpose`: other purposes, and other names in a purpose,
+/// draw independently of it.
+pub(crate) fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(fnv1a(purpose));
+    rng
+}
+
+/// Uniform in `[0, 1)`, with 53 random bits.
+pub(crate) fn uniform(rng: &mut impl Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Fisher–Yates.
+pub(crate) fn shuffle<T>(rng: &mut impl Rng, items: &mut [T]) {
+    for last in (1..items.len()).rev() {
+        let pick = (u128::from(rng.next_u64()) * (last as u128 + 1)) >> 64;
+        items.swap(last, pick as usize);
+    }
+}
+
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

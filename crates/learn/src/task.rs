@@ -1,0 +1,374 @@
+//! What a federation learns, as configuration, and the silos that come of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use methods::Learner;
+use methods::learner::Split;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{
+    CsvConfig, DataError, DataSet, Digits, Prepared, Rows, SplitConfig, Standardise, Target,
+    diabetes_silos, digits, heart,
+};
+use crate::learners::{ConstantLearner, RobustConfig, Script, TableLearner};
+use crate::metrics::{Metric, MetricName};
+use crate::models::{Linear, Loss, Mlp, Model, RegressionLoss};
+
+/// Silos of a source that can be divided at will, unless a number is given.
+const SILOS: usize = 8;
+
+/// What is learned. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum TaskConfig {
+    /// A model on tables of rows.
+    Table(Box<TableTask>),
+    /// A benchmark with everything given: 64-128-10 perceptron on the optical digits of UCI, in 20
+    /// (the default) or 100 silos, from the folder `digits8_bench` of the data.
+    Digits8Bench,
+    /// Null training, to measure everything but learning.
+    Constant {
+        /// Numbers in the model, at least 1.
+        parameters: usize,
+    },
+}
+
+/// A model on tables of rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TableTask {
+    /// Where the rows come from: `"diabetes"`, `"heart"`, or a `csv` table.
+    pub data: Source,
+    /// `"logistic"`, or a table `linear` or `mlp`.
+    pub model: ModelConfig,
+    /// Fractions held out.
+    #[serde(default)]
+    pub split: SplitConfig,
+    /// `"silo"` (the default), `"federation"` or `"none"`.
+    #[serde(default)]
+    pub standardise: Standardise,
+    /// How distances are measured in robust losses.
+    #[serde(default)]
+    pub robust: RobustConfig,
+    /// What reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
+    #[serde(default)]
+    pub metric: Option<MetricName>,
+}
+
+/// Where the rows come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The diabetes study (442 patients, built in), divided by age and sex; see
+    /// [`diabetes_silos`].
+    Diabetes,
+    /// The four hospitals of UCI Heart Disease; see [`heart`].
+    Heart,
+    /// CSV files.
+    Csv(Box<CsvConfig>),
+}
+
+/// The model family.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ModelConfig {
+    /// Linear regression.
+    Linear {
+        /// `"squared"` by default.
+        #[serde(default)]
+        loss: RegressionLoss,
+    },
+    /// Logistic regression, for two classes.
+    Logistic,
+    /// A multi-layer perceptron with ReLU: softmax and cross-entropy for classes, one output for a
+    /// number.
+    Mlp {
+        /// Widths of the hidden layers, each at least 1.
+        hidden: Vec<usize>,
+        /// For a number only; `"squared"` by default.
+        #[serde(default)]
+        loss: Option<RegressionLoss>,
+    },
+}
+
+/// A silo and what it can do.
+#[derive(Clone)]
+pub struct Silo {
+    /// Its name.
+    pub name: String,
+    /// Its data and model.
+    pub learner: Arc<dyn Learner>,
+    /// How many rows it has.
+    pub rows: RowCounts,
+}
+
+/// A silo's rows, by use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// To train on.
+    pub train: usize,
+    /// To choose by.
+    pub validation: usize,
+    /// To test with.
+    pub test: usize,
+}
+
+impl RowCounts {
+    /// Rows in the part that `split` names.
+    pub fn of(&self, split: Split) -> usize {
+        match split {
+            Split::Train => self.train,
+            Split::Validation => self.validation,
+            Split::Test => self.test,
+        }
+    }
+}
+
+/// All silos of a task, and what to compare them by.
+#[derive(Clone)]
+pub struct Study {
+    /// The silos, in the source's order; all learners have one layout.
+    pub silos: Vec<Silo>,
+    /// The primary metric.
+    pub metric: Metric,
+}
+
+impl TaskConfig {
+    /// Reads the data, under `folder` where they lie in files, and divides them by `seed` into
+    /// `silos` silos: 8 by default where the source can be divided at will, all that it has
+    /// otherwise (fewer are the first ones).
+    ///
+    /// # Errors
+    /// [`DataError`]: data that cannot be read or divided, a model that does not fit the target.
+    pub fn study(
+        &self,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+        seed: u64,
+    ) -> Result<Study, DataError> {
+        if silos == Some(0) {
+            return Err(DataError::Config(
+                "a federation needs at least one silo".into(),
+            ));
+        }
+        match self {
+            Self::Table(task) => task.study(silos, folder, seed),
+            Self::Digits8Bench => Ok(digits_study(digits(folder, silos.unwrap_or(20))?)),
+            Self::Constant { parameters: 0 } => {
+                Err(DataError::Config("`parameters` must be at least 1".into()))
+            }
+            Self::Constant { parameters } => {
+                let learner: Arc<dyn Learner> = Arc::new(ConstantLearner::new(*parameters));
+                let silo = |number: usize| Silo {
+                    name: format!("silo {number}"),
+                    learner: learner.clone(),
+                    rows: RowCounts {
+                        train: 1,
+                        validation: 0,
+                        test: 1,
+                    },
+                };
+                Ok(Study {
+                    silos: (1..=silos.unwrap_or(SILOS)).map(silo).collect(),
+                    metric: Metric {
+                        name: MetricName::Loss,
+                        unit: String::new(),
+                    },
+                })
+            }
+        }
+    }
+}
+
+impl TableTask {
+    fn study(
+        &self,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+        seed: u64,
+    ) -> Result<Study, DataError> {
+        self.split.check()?;
+        if self.robust.label_cost.is_nan() || self.robust.label_cost <= 0.0 {
+            return Err(DataError::Config(
+                "robust: `label-cost` must be above 0".into(),
+            ));
+        }
+        let DataSet {
+            target,
+            silos: tables,
+        } = self.data.read(silos, folder)?;
+        let metric = self.metric(&target)?;
+        let mut built = Vec::with_capacity(tables.len());
+        for (name, table) in tables {
+            let target = target.clone();
+            let data = Prepared::new(&name, &table, target, self.split, self.standardise, seed)?;
+            let rows = counts(&data);
+            let (model, loss) = self.model.family(data.features, &data.target)?;
+            let learner = TableLearner::new(data, model, loss, self.standardise, self.robust);
+            built.push(Silo {
+                name,
+                learner: Arc::new(learner),
+                rows,
+            });
+        }
+        Ok(Study {
+            silos: built,
+            metric,
+        })
+    }
+
+    /// The primary metric, if the target has it.
+    fn metric(&self, target: &Target) -> Result<Metric, DataError> {
+        use MetricName::{Accuracy, LogLoss, Loss, Mae, Mse, RocAuc};
+        let (fitting, default) = match target {
+            Target::Number { .. } => (&[Loss, Mae, Mse][..], Mae),
+            Target::Classes(classes) if classes.len() == 2 => {
+                (&[Loss, Accuracy, LogLoss, RocAuc][..], Accuracy)
+            }
+            Target::Classes(_) => (&[Loss, Accuracy, LogLoss][..], Accuracy),
+        };
+        let name = self.metric.unwrap_or(default);
+        if !fitting.contains(&name) {
+            let names: Vec<&str> = fitting.iter().map(|name| name.key()).collect();
+            return Err(DataError::Config(format!(
+                "`metric = {:?}` does not go with this target: choose one of {}",
+                name.key(),
+                names.join(", ")
+            )));
+        }
+        let unit = match (target, name) {
+            (Target::Number { unit }, Mae) => unit.clone(),
+            (Target::Number { unit }, Mse) => format!("({unit})²"),
+            _ => String::new(),
+        };
+        Ok(Metric { name, unit })
+    }
+}
+
+impl Source {
+    /// All rows, in the asked number of silos.
+    fn read(&self, silos: Option<usize>, folder: Option<&Path>) -> Result<DataSet, DataError> {
+        let (source_name, mut data) = match self {
+            Self::Diabetes => ("diabetes", diabetes_silos(silos.unwrap_or(SILOS))?),
+            Self::Heart => ("heart", heart(folder)?),
+            Self::Csv(config) => ("csv", config.read(folder)?),
+        };
+        let has = data.silos.len();
+        match silos {
+            Some(asked) if asked > has => Err(DataError::TooManySilos {
+                asked,
+                source_name,
+                has: format!("{has}"),
+            }),
+            _ => {
+                data.silos.truncate(silos.unwrap_or(has));
+                Ok(data)
+            }
+        }
+    }
+}
+
+impl ModelConfig {
+    /// The family for this many features and this target.
+    fn family(
+        &self,
+        features: usize,
+        target: &Target,
+    ) -> Result<(Box<dyn Model>, Loss), DataError> {
+        let fail = |text: &str| Err(DataError::Config(text.into()));
+        match (self, target) {
+            (Self::Linear { loss }, Target::Number { .. }) => {
+                Ok((Box::new(Linear { features }), Loss::Regression(*loss)))
+            }
+            (Self::Linear { .. }, Target::Classes(_)) => fail(
+                "a linear model predicts a number, but the target has classes: use model = \"logistic\" or an mlp",
+            ),
+            (Self::Logistic, Target::Classes(classes)) if classes.len() == 2 => {
+                Ok((Box::new(Linear { features }), Loss::Logistic))
+            }
+            (Self::Logistic, _) => fail(
+                "a logistic model needs two classes: give `positive` or two `classes`, or use another model",
+            ),
+            (Self::Mlp { hidden, .. }, _) if hidden.contains(&0) => {
+                fail("mlp: every hidden width must be at least 1")
+            }
+            (Self::Mlp { hidden, loss: None }, Target::Classes(classes)) => Ok((
+                Box::new(Mlp::new(features, hidden, classes.len())),
+                Loss::Softmax,
+            )),
+            (Self::Mlp { .. }, Target::Classes(_)) => {
+                fail("mlp: `loss` is for numbers; classes are learned by cross-entropy")
+            }
+            (Self::Mlp { hidden, loss }, Target::Number { .. }) => {
+                let loss = Loss::Regression(loss.unwrap_or_default());
+                Ok((Box::new(Mlp::new(features, hidden, 1)), loss))
+            }
+        }
+    }
+}
+
+fn counts(data: &Prepared) -> RowCounts {
+    let of = |rows: &Rows| rows.len();
+    RowCounts {
+        train: of(&data.train),
+        validation: of(&data.validation),
+        test: of(&data.test),
+    }
+}
+
+/// The digits benchmark: nothing is drawn, nothing is scaled.
+fn digits_study(files: Digits) -> Study {
+    use crate::data::DIGITS_WIDTHS as WIDTHS;
+    let mut rest = files.start.as_slice();
+    let mut start = Vec::new();
+    for (layer, pair) in WIDTHS.windows(2).enumerate() {
+        for (part, len) in [("weight", pair[0] * pair[1]), ("bias", pair[1])] {
+            let (values, after) = rest.split_at(len);
+            start.push((format!("layer{layer}.{part}"), values.to_vec()));
+            rest = after;
+        }
+    }
+    let silos =
+        files
+            .silos
+            .into_iter()
+            .zip(files.orders)
+            .enumerate()
+            .map(|(index, (train, orders))| {
+                let data = Prepared {
+                    features: WIDTHS[0],
+                    target: Target::Classes(
+                        (0..WIDTHS[2]).map(|digit| digit.to_string()).collect(),
+                    ),
+                    train,
+                    validation: Arc::default(),
+                    test: files.test.clone(),
+                    unit: 1.0,
+                };
+                let rows = counts(&data);
+                let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));
+                let robust = RobustConfig::default();
+                let learner =
+                    TableLearner::new(data, model, Loss::Softmax, Standardise::None, robust)
+                        .follow(Script {
+                            start: start.clone(),
+                            orders,
+                        });
+                Silo {
+                    name: format!("silo {}", index + 1),
+                    learner: Arc::new(learner),
+                    rows,
+                }
+            });
+    Study {
+        silos: silos.collect(),
+        metric: Metric {
+            name: MetricName::Accuracy,
+            unit: String::new(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+#![allow(clippy::unwrap_used)]
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use methods::learner::{Optimiser, Task, Training};
+use methods::params::weighted_mean;
+use methods::{Params, Split};
+
+use super::*;
+
+/// The folder of real data, or a note that a test skips.
+fn real_data() -> Option<PathBuf> {
+    let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: ROTA_DATA is not set");
+    }
+    folder
+}
+
+/// FedAvg by hand, weighted by samples: the sum of |weights| and the test accuracy at the end.
+fn digits_fedavg(folder: &Path, silos: usize, rounds: u64) -> (f64, f64) {
+    let study = TaskConfig::Digits8Bench
+        .study(Some(silos), Some(folder), 0)
+        .unwrap();
+    let optimiser = Optimiser::Sgd {
+        rate: 0.05,
+        momentum: 0.0,
+        weight_decay: 0.0,
+    };
+    let task = Task::Train(Training {
+        epochs: 1,
+        batch: 32,
+        optimiser,
+    });
+    let none = Params::empty();
+    let mut model = study.silos[0].learner.initial(0);
+    let started = Instant::now();
+    for round in 1..=rounds {
+        let updates = study.silos.iter().map(|silo| {
+            let seed = silo.learner.seed(7, round);
+            let go_on = &mut |_| ControlFlow::Continue(());
+            silo.learner
+                .train(&model, &none, &task, seed, go_on)
+                .unwrap()
+        });
+        let updates: Vec<_> = updates.collect();
+        let weighted: Vec<_> = updates
+            .iter()
+            .map(|update| (&update.shared, update.samples as f64))
+            .collect();
+        model = weighted_mean(&weighted).unwrap();
+    }
+    eprintln!(
+        "digits {silos} × {rounds}: {:.3} s",
+        started.elapsed().as_secs_f64()
+    );
+    let sum = model
+        .values()
+        .iter()
+        .map(|value| f64::from(value.abs()))
+        .sum();
+    let metrics = study.silos[0]
+        .learner
+        .evaluate(&model, &none, Split::Test)
+        .unwrap();
+    (sum, metrics.values["accuracy"])
+}
+
+#[test]
+fn digits_reach_the_models_of_the_benchmark() {
+    let Some(folder) = real_data() else { return };
+    for (silos, rounds, sum, accuracy) in [(20, 30, 610.335, 0.7827), (100, 10, 574.564, 0.1448)] {
+        let (got_sum, got_accuracy) = digits_fedavg(&folder, silos, rounds);
+        assert!((got_sum - sum).abs() < 0.01, "{silos} silos: {got_sum}");
+        assert!(
+            (got_accuracy - accuracy).abs() < 1e-4,
+            "{silos} silos: {got_accuracy}"
+        );
+    }
+}
+
+#[test]
+fn digits_have_no_order_beyond_their_rounds() {
+    let Some(folder) = real_data() else { return };
+    let study = TaskConfig::Digits8Bench
+        .study(None, Some(&folder), 0)
+        .unwrap();
+    assert_eq!(study.silos.len(), 20);
+    assert_eq!(
+        study.silos[0].rows,
+        RowCounts {
+            train: 44,
+            validation: 0,
+            test: 359
+        }
+    );
+    let learner = &study.silos[0].learner;
+    let optimiser = Optimiser::Sgd {
+        rate: 0.05,
+        momentum: 0.0,
+        weight_decay: 0.0,
+    };
+    let task = Task::Train(Training {
+        epochs: 1,
+        batch: 32,
+        optimiser,
+    });
+    for round in [0, 31] {
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let start = learner.initial(0);
+        let error = learner
+            .train(&start, &Params::empty(), &task, round, go_on)
+            .unwrap_err();
+        let expected = format!("the order of rows is given for rounds 1 to 30, not for {round}");
+        assert_eq!(error.to_string(), expected);
+    }
+    let error = TaskConfig::Digits8Bench
+        .study(Some(7), Some(&folder), 0)
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("digits_7.json"), "{error}");
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Scenario {
+    task: TaskConfig,
+}
+
+fn config(text: &str) -> TaskConfig {
+    toml::from_str::<Scenario>(text).unwrap().task
+}
+
+fn fails(text: &str) -> String {
+    config(text).study(None, None, 0).err().unwrap().to_string()
+}
+
+#[test]
+fn the_diabetes_study_by_default() {
+    let task = config("[task.table]\ndata = 'diabetes'\nmodel.linear.loss = 'absolute'");
+    let study = task.study(None, None, 5).unwrap();
+    assert_eq!(study.silos.len(), 8);
+    assert_eq!(study.metric.name, MetricName::Mae);
+    assert!(!study.metric.name.higher_is_better());
+    assert_eq!(study.metric.unit, "points of disease progression");
+    let layout = study.silos[0].learner.layout();
+    assert_eq!(layout.describe(), "bias [1], weight [1, 10]");
+    for silo in &study.silos {
+        assert_eq!(silo.learner.layout(), layout);
+        assert_eq!(silo.learner.samples(), silo.rows.of(Split::Train) as u64);
+        assert_eq!(silo.learner.initial(5), study.silos[0].learner.initial(5));
+    }
+    let all: usize = study
+        .silos
+        .iter()
+        .map(|s| s.rows.train + s.rows.validation + s.rows.test)
+        .sum();
+    assert_eq!(all, 442);
+    assert_eq!(task.study(Some(5), None, 5).unwrap().silos.len(), 5);
+}
+
+#[test]
+fn configuration_survives_being_written() {
+    let task = config(
+        "[task.table]\nmodel.mlp.hidden = [8]\nstandardise = 'federation'\nsplit.test = 0.2\n\
+         robust = { norm = 'linf', label-cost = inf }\nmetric = 'roc-auc'\n\
+         [task.table.data.csv]\nfiles = [{ path = 'a.csv' }]\ntarget = 'y'\npositive = '> 0'",
+    );
+    let text = toml::to_string(&Scenario { task: task.clone() }).unwrap();
+    assert_eq!(config(&text), task);
+    assert_eq!(config("task = 'digits8-bench'"), TaskConfig::Digits8Bench);
+    assert_eq!(
+        config("[task.constant]\nparameters = 5"),
+        TaskConfig::Constant { parameters: 5 }
+    );
+}
+
+#[test]
+fn unknown_keys_and_names_are_refused_with_their_line() {
+    for (text, line, expected) in [
+        (
+            "[task.table]\ndata = 'diabetes'\nmodel.linear.los = 'absolute'",
+            3,
+            "los",
+        ),
+        ("[task.table]\ndata = 'diabetes'\nmodel = 'tree'", 3, "tree"),
+        (
+            "[task.table]\nmodel = 'logistic'\ndata.csv.file = 'a'",
+            3,
+            "file",
+        ),
+        ("[task.constant]\nparameter = 3", 2, "parameter"),
+        (
+            "[task.table]\ndata = 'heart'\nmodel = 'logistic'\nsplit.tset = 1",
+            4,
+            "tset",
+        ),
+    ] {
+        let error = toml::from_str::<Scenario>(text).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("line {line}")) && error.contains(expected),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_said() {
+    let diabetes = "[task.table]\ndata = 'diabetes'\n";
+    assert_eq!(
+        fails(&format!("{diabetes}model = 'logistic'")),
+        "a logistic model needs two classes: give `positive` or two `classes`, or use another model"
+    );
+    assert_eq!(
+        fails(&format!("{diabetes}model.mlp.hidden = [4, 0]")),
+        "mlp: every hidden width must be at least 1"
+    );
+    assert_eq!(
+        fails(&format!(
+            "{diabetes}model.linear = {{}}\nmetric = 'accuracy'"
+        )),
+        "`metric = \"accuracy\"` does not go with this target: choose one of loss, mae, mse"
+    );
+    assert!(
+        fails(&format!("{diabetes}model.linear = {{}}\nsplit.test = 1.0")).starts_with("split: ")
+    );
+    assert!(fails("[task.table]\ndata = 'heart'\nmodel = 'logistic'").contains("--data DIR"));
+    assert_eq!(
+        fails("[task.constant]\nparameters = 0"),
+        "`parameters` must be at least 1"
+    );
+    let none = config("[task.constant]\nparameters = 3")
+        .study(Some(0), None, 0)
+        .err()
+        .unwrap();
+    assert_eq!(none.to_string(), "a federation needs at least one silo");
+}
+
+#[test]
+fn heart_has_four_hospitals_and_no_more() {
+    let Some(folder) = real_data() else { return };
+    let task = config("[task.table]\ndata = 'heart'\nmodel = 'logistic'\nsplit.test = 0.34");
+    let study = task.study(None, Some(&folder), 1).unwrap();
+    let train: Vec<usize> = study.silos.iter().map(|silo| silo.rows.train).collect();
+    assert_eq!(train, [199, 172, 30, 85], "as in Fed-Heart-Disease");
+    assert_eq!(study.metric.name, MetricName::Accuracy);
+    assert_eq!(
+        study.silos[0].learner.layout().describe(),
+        "bias [1], weight [1, 13]"
+    );
+    let optimiser = Optimiser::Sgd {
+        rate: 0.1,
+        momentum: 0.9,
+        weight_decay: 1e-3,
+    };
+    let training = Task::Train(Training {
+        epochs: 100,
+        batch: 32,
+        optimiser,
+    });
+    let (learner, go_on) = (&study.silos[0].learner, &mut |_| ControlFlow::Continue(()));
+    let update = learner
+        .train(&learner.initial(0), &Params::empty(), &training, 1, go_on)
+        .unwrap();
+    let metrics = learner
+        .evaluate(&update.shared, &Params::empty(), Split::Test)
+        .unwrap();
+    assert!(metrics.values["accuracy"] > 0.7, "{metrics:?}");
+    let error = task.study(Some(5), Some(&folder), 1).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "5 silos were asked for, but the heart data have 4"
+    );
+}
+
+#[test]
+fn null_training_has_any_number_of_silos() {
+    let study = config("[task.constant]\nparameters = 1000")
+        .study(Some(20), None, 0)
+        .unwrap();
+    assert_eq!(study.silos.len(), 20);
+    assert_eq!(study.silos[19].name, "silo 20");
+    assert_eq!(study.silos[0].learner.layout().len(), 1000);
+}

@@ -1,0 +1,83 @@
+//! The coalition program by dynamic programming over subsets.
+
+use super::Program;
+
+/// Entries up to which this is a matter of milliseconds. Its work grows as `3ⁿ·K`.
+pub const LARGEST: usize = 15;
+
+/// An optimal assignment.
+///
+/// `f_k(S)`, the least cost of dividing `S` into `k` coalitions, is the best over the coalition
+/// `T ⊆ S` of `S`'s first entry: `cost(T) + f_{k−1}(S ∖ T)`. Coalitions are split off in the order
+/// of their first entries, so for `k < K` only sets without entry 0 occur. Among equal optima the
+/// choice is a fixed one.
+pub(super) fn solve(program: &Program) -> Vec<u32> {
+    let coalitions = program.coalitions;
+    let all = (1usize << program.n) - 1;
+    let cost = subset_costs(program);
+    let mut layers = vec![cost.clone()];
+    for k in 2..coalitions {
+        let below = &layers[k - 2];
+        let mut layer = vec![f64::INFINITY; all + 1];
+        for (set, value) in layer.iter_mut().enumerate() {
+            let size = set.count_ones() as usize;
+            // Even, so without entry 0; and with entries left for the coalitions split off before.
+            if set & 1 == 0 && size >= k && size + (coalitions - k) <= program.n {
+                *value = best_split(set, &cost, below).0;
+            }
+        }
+        layers.push(layer);
+    }
+    let mut assignment = vec![0u32; program.n];
+    let mut rest = all;
+    for (number, k) in (1..=coalitions).rev().enumerate() {
+        let taken = if k == 1 {
+            rest
+        } else {
+            best_split(rest, &cost, &layers[k - 2]).1
+        };
+        for (entry, coalition) in assignment.iter_mut().enumerate() {
+            if taken >> entry & 1 == 1 {
+                *coalition = number as u32;
+            }
+        }
+        rest &= !taken;
+    }
+    assignment
+}
+
+/// The best coalition of the first entry of `set`, the rest being divided at the costs `below`.
+fn best_split(set: usize, cost: &[f64], below: &[f64]) -> (f64, usize) {
+    let first = set & set.wrapping_neg();
+    let others = set & !first;
+    let mut best = (f64::INFINITY, set);
+    // All proper subsets of the others: something has to be left.
+    let mut joined = others;
+    while joined != 0 {
+        joined = (joined - 1) & others;
+        let value = cost[joined | first] + below[others & !joined];
+        if value < best.0 {
+            best = (value, joined | first);
+        }
+    }
+    best
+}
+
+/// `(1/|T|) Σ_{i,j ∈ T} c_ij` for every subset; the empty one costs infinitely much.
+fn subset_costs(program: &Program) -> Vec<f64> {
+    let mut sums = vec![0f64; 1 << program.n];
+    for set in 1..sums.len() {
+        let last = set.ilog2() as usize;
+        let others = set & !(1 << last);
+        let links: f64 = (0..last)
+            .filter(|i| others >> i & 1 == 1)
+            .map(|i| program.at(i, last))
+            .sum();
+        sums[set] = sums[others] + program.at(last, last) + 2.0 * links;
+    }
+    sums[0] = f64::INFINITY;
+    for (set, sum) in sums.iter_mut().enumerate().skip(1) {
+        *sum /= f64::from(set.count_ones());
+    }
+    sums
+}

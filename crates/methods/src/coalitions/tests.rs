@@ -1,0 +1,295 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::robust::{self, Norm};
+
+fn scores(rows: &[Vec<f64>]) -> Scores {
+    Scores::from_rows(rows).unwrap()
+}
+
+fn solve(rows: &[Vec<f64>], coalitions: usize) -> Solution {
+    Program::new(&scores(rows), coalitions).unwrap().solve(1)
+}
+
+/// Six silos in three pairs.
+fn six() -> Vec<Vec<f64>> {
+    vec![
+        vec![0.2, 0.3, 0.9, 0.95, 0.8, 0.7],
+        vec![0.35, 0.25, 0.85, 0.9, 0.75, 0.65],
+        vec![0.9, 0.95, 0.15, 0.3, 0.6, 0.8],
+        vec![0.85, 0.9, 0.25, 0.1, 0.55, 0.75],
+        vec![0.7, 0.8, 0.65, 0.6, 0.3, 0.45],
+        vec![0.75, 0.7, 0.8, 0.85, 0.4, 0.35],
+    ]
+}
+
+#[test]
+fn six_silos_give_the_known_coalitions() {
+    let known: [(f64, [u32; 6]); 6] = [
+        (3.675, [0, 0, 0, 0, 0, 0]),
+        (2.5125, [0, 0, 1, 1, 0, 0]),
+        (1.7, [0, 0, 1, 1, 2, 2]),
+        (1.55, [0, 0, 1, 2, 3, 3]),
+        (1.45, [0, 1, 2, 3, 4, 4]),
+        (1.35, [0, 1, 2, 3, 4, 5]),
+    ];
+    for (coalitions, (objective, assignment)) in (1..).zip(known) {
+        let solution = solve(&six(), coalitions);
+        // With five, joining 0 and 1 costs as much as joining 4 and 5.
+        assert!(
+            solution.assignment == assignment || coalitions == 5,
+            "{solution:?}"
+        );
+        assert!(
+            (solution.objective - objective).abs() < 1e-12,
+            "{solution:?}"
+        );
+        let program = Program::new(&scores(&six()), coalitions).unwrap();
+        assert!((program.objective(&assignment) - objective).abs() < 1e-12);
+        assert!(solution.optimal && solution.lower_bound == solution.objective);
+    }
+}
+
+#[test]
+fn impossible_numbers_of_coalitions_are_refused() {
+    for coalitions in [0, 7] {
+        let error = Program::new(&scores(&six()), coalitions).unwrap_err();
+        assert_eq!(
+            error,
+            ProgramError::Coalitions {
+                coalitions,
+                entries: 6
+            }
+        );
+    }
+}
+
+#[test]
+fn a_silo_that_exaggerates_everything_changes_nothing() {
+    let mut rows = six();
+    let honest = solve(&rows, 3);
+    // Multiples of 1/64 stay exact beside 2⁴⁰.
+    let rounded = |row: &mut Vec<f64>| row.iter_mut().for_each(|s| *s = (*s * 64.0).round() / 64.0);
+    rows.iter_mut().for_each(rounded);
+    rows[4]
+        .iter_mut()
+        .for_each(|score| *score += (1u64 << 40) as f64);
+    assert_eq!(solve(&rows, 3).assignment, honest.assignment);
+}
+
+#[test]
+fn canonical_numbers_follow_first_entries() {
+    assert_eq!(canonical(&[7, 2, 7, 0, 2]), [0, 1, 0, 2, 1]);
+    assert!(is_canonical(&[0, 1, 0, 2, 1]) && is_canonical(&[]));
+    assert!(!is_canonical(&[1, 0]) && !is_canonical(&[0, 2, 1]));
+}
+
+/// Groups of silos that fit each other, with noise of a fixed pattern.
+fn planted(n: usize, groups: usize) -> Vec<Vec<f64>> {
+    let noise = |i: usize, j: usize| ((i * 7919 + j * 104_729) % 1009) as f64 / 1009.0;
+    let row = |i: usize| {
+        (0..n)
+            .map(|j| if i % groups == j % groups { 0.2 } else { 1.0 } + 0.3 * noise(i, j))
+            .collect()
+    };
+    (0..n).map(row).collect()
+}
+
+#[test]
+fn planted_groups_are_found_beyond_the_exact_range() {
+    for (n, groups) in [(16, 3), (40, 5), (100, 4)] {
+        let program = Program::new(&scores(&planted(n, groups)), groups).unwrap();
+        let solution = program.solve(3);
+        let planted: Vec<u32> = (0..n).map(|i| (i % groups) as u32).collect();
+        assert_eq!(solution.assignment, planted);
+        assert!(solution.lower_bound <= solution.objective);
+        assert!(
+            solution.lower_bound > 0.6 * solution.objective,
+            "{solution:?}"
+        );
+        assert_eq!(solution, program.solve(3));
+        assert_eq!(program.audit(&planted).assignment, planted);
+        let mut worse = planted.clone();
+        worse.swap(0, 1);
+        assert_eq!(program.audit(&canonical(&worse)).assignment, planted);
+    }
+}
+
+#[test]
+fn trivial_programs_are_proven_at_any_size() {
+    let rows = planted(30, 3);
+    let all: f64 = rows.iter().flatten().sum();
+    let own: f64 = (0..30).map(|i| rows[i][i]).sum();
+    for (coalitions, value) in [(1, all / 30.0), (30, own)] {
+        let solution = solve(&rows, coalitions);
+        assert!((solution.objective - value).abs() < 1e-9);
+        assert!(solution.optimal, "{solution:?}");
+    }
+}
+
+/// Every division of `n` entries, in canonical numbers.
+fn divisions(n: usize) -> Vec<Vec<u32>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..n {
+        all = all
+            .into_iter()
+            .flat_map(|head: Vec<u32>| {
+                let next = head.iter().max().map_or(0, |last| last + 1);
+                (0..=next).map(move |own| [head.as_slice(), &[own]].concat())
+            })
+            .collect();
+    }
+    all
+}
+
+/// The program's value, straight from its definition.
+fn by_definition(rows: &[Vec<f64>], assignment: &[u32]) -> f64 {
+    (0..rows.len() as u32)
+        .map(|coalition| {
+            let members: Vec<usize> = (0..rows.len())
+                .filter(|&i| assignment[i] == coalition)
+                .collect();
+            let pairs = members
+                .iter()
+                .flat_map(|&i| members.iter().map(move |&j| (i, j)));
+            let sum: f64 = pairs.map(|(i, j)| rows[i][j]).sum();
+            if members.is_empty() {
+                0.0
+            } else {
+                sum / members.len() as f64
+            }
+        })
+        .sum()
+}
+
+fn matrix(sizes: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Vec<Vec<f64>>> {
+    sizes.prop_flat_map(|n| prop::collection::vec(prop::collection::vec(-2.0..5.0f64, n), n))
+}
+
+proptest! {
+    #[test]
+    fn dynamic_programming_equals_enumeration(rows in matrix(1..=7)) {
+        for coalitions in 1..=rows.len() {
+            let solution = solve(&rows, coalitions);
+            let least = divisions(rows.len())
+                .iter()
+                .filter(|division| division.iter().max() == Some(&(coalitions as u32 - 1)))
+                .map(|division| by_definition(&rows, division))
+                .fold(f64::INFINITY, f64::min);
+            prop_assert!((solution.objective - least).abs() < 1e-10);
+            prop_assert!((by_definition(&rows, &solution.assignment) - least).abs() < 1e-10);
+            prop_assert!(is_canonical(&solution.assignment));
+        }
+    }
+
+    #[test]
+    fn search_and_bound_enclose_the_optimum(rows in matrix(2..=9), seed: u64) {
+        for coalitions in 1..=rows.len() {
+            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let optimum = program.cost(&exact::solve(&program));
+            let found = search::solve(&program, seed);
+            prop_assert!(program.is_canonical(&canonical(&found)));
+            prop_assert!(program.cost(&found) >= optimum - 1e-10);
+            prop_assert!(bound::lower_bound(&program) <= optimum + 1e-10);
+        }
+    }
+
+    #[test]
+    fn alone_together_and_in_between(rows in matrix(1..=8)) {
+        let n = rows.len();
+        let own: f64 = (0..n).map(|i| rows[i][i]).sum();
+        prop_assert!((solve(&rows, n).objective - own).abs() < 1e-10);
+        let all: f64 = rows.iter().flatten().sum();
+        prop_assert!((solve(&rows, 1).objective - all / n as f64).abs() < 1e-10);
+        // With everybody's own model the best on its data, more coalitions never cost more.
+        let mut rows = rows;
+        for (i, row) in rows.iter_mut().enumerate() {
+            row[i] = row.iter().copied().fold(f64::INFINITY, f64::min);
+        }
+        let values: Vec<f64> = (1..=n).map(|k| solve(&rows, k).objective).collect();
+        prop_assert!(values.windows(2).all(|pair| pair[1] <= pair[0] + 1e-10));
+    }
+
+    #[test]
+    fn the_order_of_entries_does_not_matter(rows in matrix(2..=8), keys in prop::collection::vec(any::<u32>(), 8)) {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|&i| keys[i]);
+        let shuffled: Vec<Vec<f64>> =
+            order.iter().map(|&i| order.iter().map(|&j| rows[i][j]).collect()).collect();
+        for coalitions in 1..=rows.len() {
+            let (a, b) = (solve(&rows, coalitions), solve(&shuffled, coalitions));
+            prop_assert!((a.objective - b.objective).abs() < 1e-10);
+            let back: Vec<u32> = order.iter().map(|&i| a.assignment[i]).collect();
+            let program = Program::new(&scores(&shuffled), coalitions).unwrap();
+            prop_assert!(program.same(program.objective(&back), b.objective));
+        }
+    }
+
+    /// Proposition 1: with absolute loss and one radius for all, the radius shifts every division
+    /// by the same amount.
+    #[test]
+    fn a_common_radius_does_not_change_linear_coalitions(
+        models in prop::collection::vec(prop::collection::vec(-2.0..2.0f64, 2), 2..=5),
+        residuals in prop::collection::vec(prop::collection::vec(-3.0..3.0f64, 4), 25),
+        radius in 0.0..1.0f64,
+    ) {
+        let n = models.len();
+        let table = |radius: f64| -> Vec<Vec<f64>> {
+            let loss = |i: usize, j: usize| {
+                robust::linear(&residuals[i * n + j], &models[j], radius, Norm::L2).unwrap().loss
+            };
+            (0..n).map(|i| (0..n).map(|j| loss(i, j)).collect()).collect()
+        };
+        let norms = models.iter().map(|theta| Norm::L2.dual(theta.iter().copied().chain([1.0])));
+        let shift = radius * norms.sum::<f64>();
+        let (plain, robust) = (table(0.0), table(radius));
+        for division in divisions(n) {
+            let difference = by_definition(&robust, &division) - by_definition(&plain, &division);
+            prop_assert!((difference - shift).abs() < 1e-10);
+        }
+    }
+
+    /// Theorem 1: the program's value is at least what the coalitions' mean models lose, for every
+    /// division, since robust losses are convex in the model.
+    #[test]
+    fn mean_models_lose_at_most_what_the_program_says(
+        models in prop::collection::vec([-2.0..2.0f64, -2.0..2.0f64], 2..=5),
+        data in prop::collection::vec(prop::collection::vec([-2.0..2.0f64, -2.0..2.0, -1.0..1.0], 3), 5),
+        radii in prop::collection::vec(0.0..1.0f64, 5),
+        cost in 0.1..3.0f64,
+    ) {
+        let n = models.len();
+        let dot = |row: &[f64; 3], theta: &[f64; 2]| row[0] * theta[0] + row[1] * theta[1];
+        let absolute = |i: usize, theta: &[f64; 2]| {
+            let residuals: Vec<f64> = data[i].iter().map(|row| row[2] - dot(row, theta)).collect();
+            robust::linear(&residuals, theta, radii[i], Norm::L2).unwrap().loss
+        };
+        let logistic = |i: usize, theta: &[f64; 2]| {
+            let margins: Vec<f64> = data[i].iter().map(|row| row[2].signum() * dot(row, theta)).collect();
+            robust::logistic(&margins, theta, radii[i], cost, Norm::Linf).unwrap().loss
+        };
+        for loss in [&absolute as &dyn Fn(usize, &[f64; 2]) -> f64, &logistic] {
+            let rows: Vec<Vec<f64>> =
+                (0..n).map(|i| models.iter().map(|theta| loss(i, theta)).collect()).collect();
+            for division in divisions(n) {
+                let lost: f64 = (0..n)
+                    .map(|i| {
+                        let members: Vec<_> = models
+                            .iter()
+                            .zip(&division)
+                            .filter(|(_, own)| **own == division[i])
+                            .map(|(theta, _)| theta)
+                            .collect();
+                        let mean = [0, 1].map(|at| {
+                            members.iter().map(|theta| theta[at]).sum::<f64>() / members.len() as f64
+                        });
+                        loss(i, &mean)
+                    })
+                    .sum();
+                prop_assert!(lost <= by_definition(&rows, &division) + 1e-10);
+            }
+        }
+    }
+}

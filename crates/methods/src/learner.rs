@@ -1,0 +1,210 @@
+//! What a silo can do with its own data: the contract between the strategies and local training.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::params::{Layout, Params};
+use std::sync::Arc;
+
+/// Which part of a silo's rows is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// The rows that training sees.
+    Train,
+    /// The rows kept for choosing hyper-parameters.
+    Validation,
+    /// The rows that nothing but the final evaluation sees.
+    Test,
+}
+
+/// What a silo is asked to do in a round. Part of the plan, so the same for every participant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Train locally from the start model; the contribution has the model's layout.
+    Train(Training),
+    /// Count, sum and spread of every column over the training rows; the contribution has
+    /// [`Learner::summary_layout`]. Lets a federation standardise alike without showing a row.
+    Summarise,
+}
+
+/// Local training, as every participant of a round carries it out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Training {
+    /// Passes over the silo's training rows, at least 1.
+    pub epochs: u32,
+    /// Rows per step; the last batch of an epoch may be smaller. 0 means all rows at once.
+    pub batch: u32,
+    /// How a step moves the weights.
+    pub optimiser: Optimiser,
+}
+
+/// The rule of a local step. Learning rates are per step, in units of the standardised data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Optimiser {
+    /// Stochastic gradient descent: `v ← momentum·v + (g + decay·w)`, `w ← w − rate·v`.
+    Sgd {
+        /// Learning rate, > 0.
+        rate: f64,
+        /// Momentum in `[0, 1)`.
+        #[serde(default)]
+        momentum: f64,
+        /// Weight decay ≥ 0 (L2, added to the gradient; never on biases or buffers).
+        #[serde(default, rename = "weight-decay")]
+        weight_decay: f64,
+    },
+    /// Adam (Kingma & Ba 2015) with bias correction, β = (.9, .999), ε = 1e-8.
+    Adam {
+        /// Learning rate, > 0.
+        rate: f64,
+        /// Weight decay ≥ 0 (L2, added to the gradient; never on biases or buffers).
+        #[serde(default, rename = "weight-decay")]
+        weight_decay: f64,
+    },
+}
+
+/// How far a training has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Steps done.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// Mean training loss of the last finished epoch, or of the steps so far in the first.
+    pub loss: f64,
+}
+
+/// What a training gives back.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// What is contributed: the trained model, or the summary.
+    pub shared: Params,
+    /// What stays at the silo and comes back in as `personal` next time. Empty layout if nothing.
+    pub personal: Params,
+    /// Training rows used.
+    pub samples: u64,
+    /// Training metrics (`loss`: mean training loss of the last epoch).
+    pub metrics: Metrics,
+}
+
+/// Measurements by name over a number of rows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Rows measured on.
+    pub samples: u64,
+    /// Values by name: `loss` always; `mae`, `mse` for regression (in the target's own units);
+    /// `accuracy`, `log-loss`, `roc-auc` for classification.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// Why a learner could not do what it was asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LearnError {
+    /// The given model does not have this learner's layout.
+    #[error("the model does not fit: expected {expected}, got {got}")]
+    Layout {
+        /// The learner's layout, in words.
+        expected: String,
+        /// The offered layout, in words.
+        got: String,
+    },
+    /// The silo has no rows for this.
+    #[error("no rows in the {0} part of this silo's data")]
+    NoRows(&'static str),
+    /// Training left the finite numbers.
+    #[error("training diverged at step {step}: try a smaller learning rate (now {rate})")]
+    Diverged {
+        /// The step at which a weight or the loss stopped being finite.
+        step: u64,
+        /// The learning rate in force.
+        rate: f64,
+    },
+    /// The progress callback asked to stop.
+    #[error("training was stopped")]
+    Stopped,
+    /// The learner cannot do this at all.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+/// A silo's own data and the model family, as seen by the federation. Object-safe and without
+/// hidden state: what is personal goes in and comes out, and the same arguments give the same bits
+/// on the same machine.
+pub trait Learner: Send + Sync {
+    /// Names, shapes and roles of the model's tensors. The same at every silo.
+    fn layout(&self) -> Arc<Layout>;
+
+    /// Layout of what [`Task::Summarise`] contributes: `count` `[1]`, `sum` `[c]`, `squares` `[c]`
+    /// (sums of squared deviations from the silo's own mean), over `c` columns (features, then
+    /// target where it is scaled too). `None` where the learner has nothing to summarise.
+    fn summary_layout(&self) -> Option<Arc<Layout>> {
+        None
+    }
+
+    /// The model that everybody starts from, a function of the seed alone: the same bits at every
+    /// silo.
+    fn initial(&self, seed: u64) -> Params;
+
+    /// Personal state before the first round. Empty layout by default.
+    fn initial_personal(&self) -> Params {
+        Params::empty()
+    }
+
+    /// The seed that [`train`](Self::train) gets in `round`, from the seed of this silo:
+    /// [`mixed_seed`] of both. A learner that follows a script by round gives back the round.
+    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
+        mixed_seed(silo_seed, round)
+    }
+
+    /// Carries out `task` from `start`. `seed` decides the order of rows; `progress` is called
+    /// now and then and may stop the training.
+    ///
+    /// # Errors
+    /// [`LearnError`]: wrong layout, no rows, divergence, stopped, unsupported task.
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        task: &Task,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError>;
+
+    /// Measures a model on one part of the silo's rows.
+    ///
+    /// # Errors
+    /// [`LearnError::Layout`], [`LearnError::NoRows`].
+    fn evaluate(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Metrics, LearnError>;
+
+    /// The distributionally robust loss of `model` on the silo's training rows, within a
+    /// Wasserstein ball of `radius` ≥ 0, in standardised units (CS-RCFL, eq. (10); see [`robust`](crate::robust)).
+    ///
+    /// # Errors
+    /// [`LearnError::Unsupported`] where no exact robust loss is known for the model family.
+    fn robust_loss(&self, model: &Params, radius: f64) -> Result<f64, LearnError>;
+
+    /// Training rows of this silo.
+    fn samples(&self) -> u64;
+}
+
+/// One seed from a silo's and the round: SplitMix64 of both, so that silos and rounds draw
+/// independently of each other.
+pub fn mixed_seed(silo_seed: u64, round: u64) -> u64 {
+    let mix = |value: u64| {
+        let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    };
+    mix(silo_seed ^ mix(round))
+}

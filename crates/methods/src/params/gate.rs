@@ -1,0 +1,101 @@
+//! The gate that foreign models pass before anything is computed from them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::math::sum_of_squares;
+use super::{Layout, Params, Role};
+
+/// Why foreign bytes are not a model.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum GateError {
+    /// Another size than the layout's document has.
+    #[error("the model has {got} bytes, one of this shape has {expected}: wrong names or shapes")]
+    Size {
+        /// Size of the canonical document.
+        expected: usize,
+        /// Size offered.
+        got: usize,
+    },
+    /// The header is not the canonical one.
+    #[error("the model's header is not the canonical one for {0}")]
+    Header(String),
+    /// A value that is NaN or infinite.
+    #[error("tensor {tensor:?} holds a value that is not finite")]
+    NotFinite {
+        /// The tensor.
+        tensor: String,
+    },
+    /// Larger than the charter allows.
+    #[error("the model's norm {norm:.3e} is above the bound {bound:.3e}")]
+    Norm {
+        /// ℓ2 norm over weights and biases.
+        norm: f64,
+        /// The charter's bound.
+        bound: f64,
+    },
+}
+
+/// What a model from outside must satisfy.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    /// The layout it must have.
+    pub layout: Arc<Layout>,
+    /// Largest ℓ2 norm over weights and biases (buffers need only be finite); `f64::INFINITY` for
+    /// no bound.
+    pub norm: f64,
+}
+
+impl Gate {
+    /// Takes foreign bytes as a model, or says why not. Copies only if they are misaligned.
+    ///
+    /// # Errors
+    /// [`GateError`]: size, header, a value that is not finite, norm.
+    pub fn admit(&self, document: Bytes) -> Result<Params, GateError> {
+        let expected = self.layout.document_len();
+        if document.len() != expected {
+            return Err(GateError::Size {
+                expected,
+                got: document.len(),
+            });
+        }
+        let head = self.layout.header();
+        if &document[..head.len()] != head {
+            return Err(GateError::Header(self.layout.describe()));
+        }
+        let model = match bytemuck::try_cast_slice::<u8, f32>(&document) {
+            Ok(_) => Params::from_document(self.layout.clone(), document),
+            Err(_) => Params::build(&self.layout, |into| {
+                bytemuck::cast_slice_mut::<f32, u8>(into).copy_from_slice(&document[head.len()..]);
+            }),
+        };
+        let mut squares = 0f64;
+        for (index, tensor) in self.layout.tensors().iter().enumerate() {
+            let sum = sum_of_squares(&model.values()[self.layout.range(index)]);
+            if !sum.is_finite() {
+                return Err(GateError::NotFinite {
+                    tensor: tensor.name.clone(),
+                });
+            }
+            if tensor.role != Role::Buffer {
+                squares += sum;
+            }
+        }
+        let norm = squares.sqrt();
+        // Refuses a bound that is NaN, too.
+        if norm
+            .partial_cmp(&self.norm)
+            .is_none_or(|order| order.is_gt())
+        {
+            return Err(GateError::Norm {
+                norm,
+                bound: self.norm,
+            });
+        }
+        Ok(model)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! Names, shapes and roles of a model's tensors, and the one safetensors header they have.
+
+use std::sync::Arc;
+
+/// What a tensor is for. Not written to files: it follows from the model, which the charter names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Trained, decayed, counted in norms and similarities.
+    Weight,
+    /// Trained, never decayed, outside robust norms.
+    Bias,
+    /// Carried with the model and averaged, but neither trained nor counted: scalings, statistics.
+    Buffer,
+}
+
+/// One tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// Its name, as in the file.
+    pub name: String,
+    /// Its dimensions; `[]` is a single number.
+    pub shape: Vec<usize>,
+    /// What it is for.
+    pub role: Role,
+}
+
+impl TensorSpec {
+    /// A tensor from its parts.
+    pub fn new(name: impl Into<String>, shape: impl Into<Vec<usize>>, role: Role) -> Self {
+        Self {
+            name: name.into(),
+            shape: shape.into(),
+            role,
+        }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether it holds no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Tensors in the order of the file, with the file's header.
+///
+/// The canonical header is what the `safetensors` crate writes for these tensors: it orders
+/// tensors of equal type by name, so a layout is kept in ascending order of names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Layout {
+    tensors: Vec<TensorSpec>,
+    offsets: Vec<usize>,
+    header: Vec<u8>,
+}
+
+/// Why a list of tensors is not a layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// Two tensors share a name.
+    #[error("two tensors are named {0:?}")]
+    Duplicate(String),
+    /// The shapes overflow the address space, or the writer refused them.
+    #[error("the tensors cannot be laid out: {0}")]
+    Unwritable(String),
+}
+
+/// The key of a safetensors header that is no tensor.
+const RESERVED: &str = "__metadata__";
+
+impl Layout {
+    /// Sorts `tensors` by name and computes the header.
+    ///
+    /// # Errors
+    /// [`LayoutError`] on equal names, or shapes that cannot be written.
+    pub fn new(mut tensors: Vec<TensorSpec>) -> Result<Arc<Self>, LayoutError> {
+        if tensors.iter().any(|tensor| tensor.name == RESERVED) {
+            return Err(LayoutError::Unwritable(format!(
+                "the name {RESERVED:?} is reserved"
+            )));
+        }
+        tensors.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(pair) = tensors.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(LayoutError::Duplicate(pair[0].name.clone()));
+        }
+        let mut offsets = Vec::with_capacity(tensors.len() + 1);
+        let mut end = 0usize;
+        offsets.push(0);
+        for tensor in &tensors {
+            end = tensor
+                .shape
+                .iter()
+                .try_fold(1usize, |product, &side| product.checked_mul(side))
+                .and_then(|len| end.checked_add(len))
+                .filter(|&len| len <= usize::MAX / 8)
+                .ok_or_else(|| {
+                    LayoutError::Unwritable(format!("{:?} is too large", tensor.name))
+                })?;
+            offsets.push(end);
+        }
+        let header = header(&tensors, &offsets).map_err(LayoutError::Unwritable)?;
+        Ok(Arc::new(Self {
+            tensors,
+            offsets,
+            header,
+        }))
+    }
+
+    /// The tensors, in file order.
+    pub fn tensors(&self) -> &[TensorSpec] {
+        &self.tensors
+    }
+
+    /// Number of values over all tensors.
+    pub fn len(&self) -> usize {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+
+    /// Whether there is no value at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where the values of tensor `index` stand among all values.
+    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
+        self.offsets[index]..self.offsets[index + 1]
+    }
+
+    /// Position of the tensor of that name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.tensors
+            .binary_search_by(|t| t.name.as_str().cmp(name))
+            .ok()
+    }
+
+    /// The canonical header: eight bytes of length, then padded JSON; a multiple of eight bytes.
+    pub fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// Size of a canonical document of this layout, in bytes.
+    pub fn document_len(&self) -> usize {
+        self.header.len() + 4 * self.len()
+    }
+
+    /// In words, for error messages: `bias [1], weight [1, 10]`.
+    pub fn describe(&self) -> String {
+        let parts: Vec<_> = self
+            .tensors
+            .iter()
+            .map(|t| format!("{} {:?}", t.name, t.shape))
+            .collect();
+        if parts.is_empty() {
+            "no tensors".into()
+        } else {
+            parts.join(", ")
+        }
+    }
+}
+
+/// Lets the safetensors crate write the header, over data it never looks at.
+fn header(tensors: &[TensorSpec], offsets: &[usize]) -> Result<Vec<u8>, String> {
+    use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+    let infos = tensors
+        .iter()
+        .zip(offsets.windows(2))
+        .map(|(tensor, span)| {
+            let info = TensorInfo {
+                dtype: Dtype::F32,
+                shape: tensor.shape.clone(),
+                data_offsets: (4 * span[0], 4 * span[1]),
+            };
+            (tensor.name.clone(), info)
+        })
+        .collect();
+    let metadata = Metadata::new(None, infos).map_err(|e| e.to_string())?;
+    let mut json = serde_json::to_vec(&metadata).map_err(|e| e.to_string())?;
+    json.resize(json.len().next_multiple_of(8), b' ');
+    let mut header = (json.len() as u64).to_le_bytes().to_vec();
+    header.append(&mut json);
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+    use safetensors::tensor::{Dtype, TensorView, serialize};
+
+    use super::*;
+    use crate::Params;
+
+    /// What the safetensors crate writes for the same tensors.
+    fn written(model: &Params) -> Vec<u8> {
+        let views = model
+            .layout()
+            .tensors()
+            .iter()
+            .enumerate()
+            .map(|(index, tensor)| {
+                let values = &model.values()[model.layout().range(index)];
+                let bytes = bytemuck::cast_slice(values);
+                (
+                    tensor.name.clone(),
+                    TensorView::new(Dtype::F32, tensor.shape.clone(), bytes).unwrap(),
+                )
+            });
+        // In another order than ours, which must not matter.
+        serialize(views.rev().collect::<Vec<_>>(), None).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_document_is_what_safetensors_writes(
+            shapes in prop::collection::btree_map(
+                "[a-z.\"\\\\é ]{0,6}",
+                prop::collection::vec(0..4usize, 0..4),
+                0..6,
+            ),
+        ) {
+            let specs = shapes
+                .iter()
+                .map(|(name, shape)| TensorSpec::new(name, shape.clone(), Role::Weight))
+                .collect();
+            let layout = Layout::new(specs).unwrap();
+            let model = Params::build(&layout, |values| {
+                for (index, value) in values.iter_mut().enumerate() {
+                    *value = index as f32 - 1.5;
+                }
+            });
+            prop_assert_eq!(&model.document()[..], written(&model));
+            prop_assert_eq!(model.document().len(), layout.document_len());
+            prop_assert_eq!(layout.header().len() % 8, 0);
+        }
+    }
+
+    #[test]
+    fn scalars_and_nothing_are_layouts() {
+        assert_eq!(&Params::empty().document()[..], written(&Params::empty()));
+        let layout = Layout::new(vec![TensorSpec::new("t", [], Role::Bias)]).unwrap();
+        let model = Params::from_values(&layout, &[2.5]);
+        assert_eq!(&model.document()[..], written(&model));
+        assert_eq!(model.tensor("t"), Some([2.5].as_slice()));
+        assert_eq!(model.tensor("u"), None);
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        let spec = |name: &str, shape: &[usize]| TensorSpec::new(name, shape, Role::Weight);
+        let twice = Layout::new(vec![spec("a", &[1]), spec("b", &[1]), spec("a", &[2])]);
+        assert_eq!(twice.unwrap_err(), LayoutError::Duplicate("a".into()));
+        for bad in [
+            spec("a", &[usize::MAX, 2]),
+            spec("a", &[usize::MAX / 4]),
+            spec(RESERVED, &[1]),
+        ] {
+            assert!(matches!(
+                Layout::new(vec![bad]),
+                Err(LayoutError::Unwritable(_))
+            ));
+        }
+    }
+}

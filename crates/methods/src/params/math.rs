@@ -1,0 +1,198 @@
+//! Arithmetic over models: a fixed order of operations, accumulated in `f64`, block by block.
+//!
+//! Every sum is either taken value by value over the models in the given order, or over a fixed
+//! number of lanes; nothing is fused. So wider vector instructions, where the machine has them,
+//! and any number of threads give the same bits.
+
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::{Params, Role};
+
+/// Why models could not be averaged.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MeanError {
+    /// Nothing to average.
+    #[error("there is no model to average")]
+    Empty,
+    /// Models of different layouts.
+    #[error("models of different shapes cannot be averaged")]
+    Layout,
+    /// Weights that are negative, not finite, or all zero.
+    #[error("the weights of an average must be finite, at least 0 and not all 0")]
+    Weights,
+}
+
+/// Values per block: the `f64` sums take 32 KiB and stay in the nearest caches while the models
+/// stream past.
+const BLOCK: usize = 1 << 12;
+
+/// Values read (over all models) from which an average is worth more than one thread.
+const PARALLEL: usize = 1 << 21;
+
+/// `Σ wᵢ·xᵢ / Σ wᵢ`, accumulated in `f64` in the given order: the same bits on every machine.
+///
+/// Equal models average to themselves, bit for bit, so that buffers which all members carry
+/// unchanged stay unchanged.
+///
+/// # Errors
+/// [`MeanError`] on no models, different layouts, or unusable weights.
+pub fn weighted_mean(models: &[(&Params, f64)]) -> Result<Params, MeanError> {
+    let (first, _) = models.first().ok_or(MeanError::Empty)?;
+    if models
+        .iter()
+        .any(|(model, _)| model.layout() != first.layout())
+    {
+        return Err(MeanError::Layout);
+    }
+    let total: f64 = models.iter().map(|(_, weight)| weight).sum();
+    if !total.is_finite() || total <= 0.0 || models.iter().any(|(_, weight)| *weight < 0.0) {
+        return Err(MeanError::Weights);
+    }
+    if models.len() == 1 {
+        return Ok((*first).clone());
+    }
+    let rows: Vec<_> = models
+        .iter()
+        .map(|(model, weight)| (model.values(), *weight))
+        .collect();
+    Ok(Params::build(first.layout(), |mean| {
+        let work = mean.len() * rows.len();
+        let fill = |sums: &mut Vec<f64>, (block, into): (usize, &mut [f32])| {
+            mean_block(into, sums, &rows, block * BLOCK, total);
+        };
+        let sums = || vec![0f64; BLOCK];
+        if work < PARALLEL {
+            let mut sums = sums();
+            mean.chunks_mut(BLOCK)
+                .enumerate()
+                .for_each(|block| fill(&mut sums, block));
+        } else {
+            mean.par_chunks_mut(BLOCK)
+                .enumerate()
+                .for_each_init(sums, fill);
+        }
+    }))
+}
+
+/// One block of a weighted mean: `into` gets the values from `start` on.
+fn mean_block(
+    into: &mut [f32],
+    sums: &mut [f64],
+    rows: &[(&[f32], f64)],
+    start: usize,
+    total: f64,
+) {
+    let sums = &mut sums[..into.len()];
+    let part = |row: usize| {
+        let (values, weight) = rows[row];
+        (&values[start..start + sums.len()], weight)
+    };
+    // The first model overwrites, rather than being added to zero, so that -0 stays -0.
+    let (values, weight) = part(0);
+    let parts: Vec<_> = (1..rows.len()).map(part).collect();
+    scale(sums, values, weight);
+    let mut fours = parts.chunks_exact(4);
+    for four in &mut fours {
+        add_four(sums, four[0], four[1], four[2], four[3]);
+    }
+    for (values, weight) in fours.remainder() {
+        add(sums, values, *weight);
+    }
+    divide(into, sums, total);
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn scale(sums: &mut [f64], values: &[f32], weight: f64) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum = weight * f64::from(*value);
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn add(sums: &mut [f64], values: &[f32], weight: f64) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += weight * f64::from(*value);
+    }
+}
+
+/// Four models at once, in order: the sums are loaded and stored a quarter as often.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn add_four(
+    sums: &mut [f64],
+    (a, wa): (&[f32], f64),
+    (b, wb): (&[f32], f64),
+    (c, wc): (&[f32], f64),
+    (d, wd): (&[f32], f64),
+) {
+    let len = sums.len();
+    // Equal lengths in the compiler's sight, so that the loop has no bounds checks.
+    let (a, b, c, d) = (&a[..len], &b[..len], &c[..len], &d[..len]);
+    for i in 0..len {
+        sums[i] = (((sums[i] + wa * f64::from(a[i])) + wb * f64::from(b[i]))
+            + wc * f64::from(c[i]))
+            + wd * f64::from(d[i]);
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn divide(into: &mut [f32], sums: &[f64], total: f64) {
+    for (value, sum) in into.iter_mut().zip(sums) {
+        *value = (sum / total) as f32;
+    }
+}
+
+/// Lanes of a reduction. Part of the result's definition: value `i` goes to lane `i mod LANES`.
+const LANES: usize = 32;
+
+/// `Σ xᵢ²`. Finite exactly if every value is: `f32` squares do not overflow `f64`.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
+    let mut lanes = [0f64; LANES];
+    let mut blocks = values.chunks_exact(LANES);
+    for block in &mut blocks {
+        for (lane, value) in lanes.iter_mut().zip(block) {
+            let value = f64::from(*value);
+            *lane += value * value;
+        }
+    }
+    for (lane, value) in lanes.iter_mut().zip(blocks.remainder()) {
+        let value = f64::from(*value);
+        *lane += value * value;
+    }
+    lanes.iter().sum()
+}
+
+/// `Σ (aᵢ − bᵢ)²` over slices of equal length.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn sum_of_squared_differences(a: &[f32], b: &[f32]) -> f64 {
+    let mut lanes = [0f64; LANES];
+    for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            let difference = f64::from(*a) - f64::from(*b);
+            *lane += difference * difference;
+        }
+    }
+    lanes.iter().sum()
+}
+
+/// Squared ℓ2 distance of two models of one layout, buffers left out; the same bits everywhere.
+/// `None` if the layouts differ.
+pub fn squared_distance(a: &Params, b: &Params) -> Option<f64> {
+    let layout = a.layout();
+    (layout == b.layout()).then(|| {
+        layout
+            .tensors()
+            .iter()
+            .enumerate()
+            .filter(|(_, tensor)| tensor.role != Role::Buffer)
+            .map(|(index, _)| {
+                let range = layout.range(index);
+                sum_of_squared_differences(&a.values()[range.clone()], &b.values()[range])
+            })
+            .sum()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! Named `f32` tensors in a fixed order, as one canonical safetensors document.
+
+mod gate;
+mod layout;
+mod math;
+mod values;
+
+pub use gate::{Gate, GateError};
+pub use layout::{Layout, LayoutError, Role, TensorSpec};
+pub use math::{MeanError, squared_distance, weighted_mean};
+pub use values::Params;

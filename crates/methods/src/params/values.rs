@@ -1,0 +1,117 @@
+//! The values of a model: bytes it need not own, read through a layout.
+
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use bytes::Bytes;
+
+use super::Layout;
+use crate::Digest;
+
+#[cfg(target_endian = "big")]
+compile_error!("safetensors documents are little-endian and are read in place");
+
+static EMPTY: LazyLock<Params> = LazyLock::new(|| {
+    let layout = Layout::new(Vec::new()).expect("a layout without tensors has no equal names");
+    Params::zeros(&layout)
+});
+
+/// Named `f32` tensors: a canonical safetensors document (header, then values) in memory that may
+/// be the heap, shared with other silos, or a mapped file. Cloning shares.
+#[derive(Clone)]
+pub struct Params {
+    layout: Arc<Layout>,
+    document: Bytes,
+    hash: Arc<OnceLock<Digest>>,
+}
+
+impl std::fmt::Debug for Params {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Params({})", self.layout.describe())
+    }
+}
+
+impl PartialEq for Params {
+    /// Same names, shapes and bits.
+    fn eq(&self, other: &Self) -> bool {
+        self.document == other.document
+    }
+}
+
+impl Params {
+    /// Nothing at all: the personal state of a silo that has none.
+    pub fn empty() -> Self {
+        EMPTY.clone()
+    }
+
+    /// All zeros.
+    pub fn zeros(layout: &Arc<Layout>) -> Self {
+        Self::build(layout, |_| ())
+    }
+
+    /// Lets `fill` write all values, in file order, into a zeroed slice of `layout.len()` values.
+    pub fn build(layout: &Arc<Layout>, fill: impl FnOnce(&mut [f32])) -> Self {
+        // Header and values share one buffer of f32, so that values are aligned; the header is a
+        // multiple of eight bytes.
+        let head = layout.header().len() / 4;
+        let mut buffer = vec![0f32; head + layout.len()];
+        bytemuck::cast_slice_mut::<f32, u8>(&mut buffer[..head]).copy_from_slice(layout.header());
+        fill(&mut buffer[head..]);
+        Self::from_document(layout.clone(), Bytes::from_owner(Owner(buffer)))
+    }
+
+    /// From values in file order.
+    ///
+    /// # Panics
+    /// If `values` does not have `layout.len()` values.
+    pub fn from_values(layout: &Arc<Layout>, values: &[f32]) -> Self {
+        Self::build(layout, |into| into.copy_from_slice(values))
+    }
+
+    /// Wraps a document that is already known to be canonical for `layout` and aligned; foreign
+    /// bytes come in through [`Gate`](super::Gate) only.
+    pub(super) fn from_document(layout: Arc<Layout>, document: Bytes) -> Self {
+        debug_assert_eq!(document.len(), layout.document_len());
+        Self {
+            layout,
+            document,
+            hash: Arc::new(OnceLock::new()),
+        }
+    }
+
+    /// Names, shapes and roles.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// All values in file order.
+    pub fn values(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.document[self.layout.header().len()..])
+    }
+
+    /// The values of one tensor, row-major, if there is one of that name.
+    pub fn tensor(&self, name: &str) -> Option<&[f32]> {
+        let index = self.layout.position(name)?;
+        Some(&self.values()[self.layout.range(index)])
+    }
+
+    /// The canonical safetensors document. Cheap: shares the memory.
+    pub fn document(&self) -> Bytes {
+        self.document.clone()
+    }
+
+    /// BLAKE3 of the canonical document; computed once.
+    pub fn hash(&self) -> Digest {
+        *self
+            .hash
+            .get_or_init(|| *blake3::hash(&self.document).as_bytes())
+    }
+}
+
+/// Gives `Bytes` a view of a buffer of floats.
+struct Owner(Vec<f32>);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+}

@@ -1,0 +1,29 @@
+//! Linear regression under absolute loss.
+
+use super::{Norm, RobustError, RobustLoss, validate};
+
+/// `sup E|y − θᵀx|` over the ball of `radius` around the rows, where features and target may both
+/// move: `mean |r| + radius · ‖(−θ, 1)‖*` (CS-RCFL, eqs. (12)–(13); Chen & Paschalidis 2018).
+/// Exact where features and target may be any numbers.
+///
+/// * `residuals`: `y − θᵀx` (intercept included) of every row.
+/// * `theta`: the weights without the intercept.
+///
+/// # Errors
+/// [`RobustError`]: no rows, a number that is not finite, a negative radius.
+pub fn linear(
+    residuals: &[f64],
+    theta: &[f64],
+    radius: f64,
+    norm: Norm,
+) -> Result<RobustLoss, RobustError> {
+    validate(residuals, theta, radius)?;
+    let sum: f64 = residuals.iter().map(|residual| residual.abs()).sum();
+    let empirical = sum / residuals.len() as f64;
+    let lambda = norm.dual(theta.iter().copied().chain([1.0]));
+    Ok(RobustLoss {
+        loss: empirical + radius * lambda,
+        empirical,
+        lambda,
+    })
+}

@@ -1,0 +1,179 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
+}
+
+const THETA: [f64; 2] = [1.0, 0.5];
+const MARGINS: [f64; 3] = [2.0, -1.5, 3.5];
+const MEAN_LOG_LOSS: f64 = 0.6193639024327818;
+
+#[test]
+fn logistic_gives_the_known_answers() {
+    let infinite = f64::INFINITY;
+    let root = 1.118033988749895;
+    // Radius, label cost, norm, loss, λ*: by the dual, a grid over λ and the primal linear program.
+    let rows = [
+        (0.1, 1.0, Norm::L2, 0.9693639024327818, 3.5),
+        (0.5, 1.0, Norm::L2, 2.1193639024327817, 2.0),
+        (0.1, 0.5, Norm::L2, 1.319363902432782, 7.0),
+        (0.2, 0.25, Norm::L2, 2.489965035391112, root),
+        (1.0, 0.5, Norm::L2, 3.198053228266045, root),
+        (0.1, infinite, Norm::L2, 0.7311673013077713, root),
+        (0.3, 1.0, Norm::L1, 1.6693639024327818, 3.5),
+        (0.3, 1.0, Norm::Linf, 1.669363902432782, 3.5),
+        (0.3, 3.0, Norm::L2, 0.9693639024327818, 1.1666666666666667),
+    ];
+    for (radius, cost, norm, loss, lambda) in rows {
+        let robust = logistic(&MARGINS, &THETA, radius, cost, norm).unwrap();
+        assert!(
+            close(robust.loss, loss, 1e-12),
+            "{robust:?} at {radius}, {cost}"
+        );
+        assert!(
+            close(robust.lambda, lambda, 1e-12),
+            "{robust:?} at {radius}, {cost}"
+        );
+        assert!(close(robust.empirical, MEAN_LOG_LOSS, 1e-12));
+    }
+}
+
+#[test]
+fn linear_gives_the_known_answers() {
+    let residuals = [-0.5, 2.0, -1.0, 0.5];
+    let rows = [
+        (0.0, Norm::L2, 1.0),
+        (0.1, Norm::L2, 1.187082869338697),
+        (0.3, Norm::L2, 1.5612486080160912),
+        (0.1, Norm::L1, 1.15),
+        (0.1, Norm::Linf, 1.3),
+    ];
+    for (radius, norm, loss) in rows {
+        let robust = linear(&residuals, &[1.5, -0.5], radius, norm).unwrap();
+        assert!(close(robust.loss, loss, 1e-12), "{robust:?}");
+        assert_eq!(robust.empirical, 1.0);
+    }
+}
+
+#[test]
+fn unusable_input_is_refused() {
+    let (nan, infinite) = (f64::NAN, f64::INFINITY);
+    let norm = Norm::L2;
+    assert_eq!(linear(&[], &[1.0], 0.1, norm), Err(RobustError::Empty));
+    assert_eq!(
+        linear(&[nan], &[1.0], 0.1, norm),
+        Err(RobustError::NotFinite)
+    );
+    assert_eq!(
+        linear(&[1.0], &[infinite], 0.1, norm),
+        Err(RobustError::NotFinite)
+    );
+    assert_eq!(
+        linear(&[1.0], &[1.0], -0.1, norm),
+        Err(RobustError::Radius(-0.1))
+    );
+    assert_eq!(
+        linear(&[1.0], &[1.0], infinite, norm),
+        Err(RobustError::Radius(infinite))
+    );
+    assert_eq!(
+        logistic(&[1.0], &[1.0], 0.1, 0.0, norm),
+        Err(RobustError::LabelCost(0.0))
+    );
+    assert!(logistic(&[1.0], &[1.0], 0.1, nan, norm).is_err());
+}
+
+#[test]
+fn huge_margins_stay_finite() {
+    let robust = logistic(&[1e300, -1e300], &[0.0], 0.5, 1.0, Norm::L2).unwrap();
+    assert!(robust.loss.is_finite() && robust.empirical == 5e299);
+}
+
+fn norm() -> impl Strategy<Value = Norm> {
+    prop::sample::select(vec![Norm::L1, Norm::L2, Norm::Linf])
+}
+
+prop_compose! {
+    fn problem()(
+        margins in prop::collection::vec(-5.0..5.0f64, 1..30),
+        theta in prop::collection::vec(-2.0..2.0f64, 0..4),
+        radius in 0.0..2.0f64,
+        cost in 0.05..4.0f64,
+        norm in norm(),
+    ) -> (Vec<f64>, Vec<f64>, f64, f64, Norm) {
+        (margins, theta, radius, cost, norm)
+    }
+}
+
+/// The dual's objective at one λ.
+fn dual(margins: &[f64], radius: f64, cost: f64, lambda: f64) -> f64 {
+    let hinge: f64 = margins
+        .iter()
+        .map(|margin| (margin - cost * lambda).max(0.0))
+        .sum();
+    lambda * radius + hinge / margins.len() as f64
+}
+
+proptest! {
+    #[test]
+    fn no_lambda_is_better_and_lambda_star_attains_the_loss(
+        (margins, theta, radius, cost, norm) in problem(),
+    ) {
+        let robust = logistic(&margins, &theta, radius, cost, norm).unwrap();
+        let slope = norm.dual(theta.iter().copied());
+        prop_assert!(robust.lambda >= slope);
+        let attained = robust.empirical + dual(&margins, radius, cost, robust.lambda);
+        prop_assert!(close(robust.loss, attained, 1e-10), "{robust:?} {attained}");
+        let top = margins.iter().fold(slope, |top, margin| top.max(margin / cost)) + 1.0;
+        for step in 0..=200 {
+            let lambda = slope + (top - slope) * f64::from(step) / 200.0;
+            let value = robust.empirical + dual(&margins, radius, cost, lambda);
+            prop_assert!(value >= robust.loss - 1e-10 * value.abs().max(1.0));
+        }
+    }
+
+    #[test]
+    fn loss_rises_with_the_radius_and_is_concave_in_it(
+        (margins, theta, radius, cost, norm) in problem(),
+    ) {
+        let at = |radius: f64| logistic(&margins, &theta, radius, cost, norm).unwrap().loss;
+        let line = |radius: f64| linear(&margins, &theta, radius, norm).unwrap().loss;
+        for loss in [&at as &dyn Fn(f64) -> f64, &line] {
+            let (near, middle, far) = (loss(radius), loss(radius + 0.25), loss(radius + 0.5));
+            prop_assert!(near <= middle + 1e-12 && middle <= far + 1e-12);
+            prop_assert!(2.0 * middle >= near + far - 1e-10 * far.abs().max(1.0));
+        }
+    }
+
+    #[test]
+    fn radius_zero_is_the_plain_mean((margins, theta, _, cost, norm) in problem()) {
+        let robust = logistic(&margins, &theta, 0.0, cost, norm).unwrap();
+        prop_assert_eq!(robust.loss, robust.empirical);
+        let robust = linear(&margins, &theta, 0.0, norm).unwrap();
+        prop_assert_eq!(robust.loss, robust.empirical);
+    }
+
+    #[test]
+    fn a_label_that_cannot_change_costs_only_the_norm(
+        (margins, theta, radius, _, norm) in problem(),
+    ) {
+        let certain = logistic(&margins, &theta, radius, f64::INFINITY, norm).unwrap();
+        let slope = norm.dual(theta.iter().copied());
+        prop_assert!(close(certain.loss, certain.empirical + radius * slope, 1e-12));
+        let dear = logistic(&margins, &theta, radius, 1e12, norm).unwrap();
+        prop_assert!(close(certain.loss, dear.loss, 1e-9));
+    }
+
+    #[test]
+    fn loss_is_below_the_steepest_bound((margins, theta, radius, cost, norm) in problem()) {
+        let robust = logistic(&margins, &theta, radius, cost, norm).unwrap();
+        let steepest = margins
+            .iter()
+            .fold(norm.dual(theta.iter().copied()), |top, margin| top.max(margin / cost));
+        prop_assert!(robust.loss <= robust.empirical + radius * steepest + 1e-10);
+    }
+}

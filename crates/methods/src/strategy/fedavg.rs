@@ -1,0 +1,95 @@
+//! FedAvg (McMahan et al. 2017): one model for everybody.
+
+use super::means::{coalition_means, given, must_be};
+use super::{
+    DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
+};
+use crate::learner::{Task, Training};
+
+/// `θ ← Σ n_k θ_k / Σ n_k` over all contributions of a round, trained locally from `θ`.
+#[derive(Debug, Clone)]
+pub struct FedAvg {
+    /// What a member does in a round.
+    pub training: Training,
+    /// Whether models weigh by training rows, as in the paper; else all alike. An exact number of
+    /// rows may tell who a nameless contribution is from.
+    pub weighted: bool,
+}
+
+impl FedAvg {
+    fn require_weights(&self, sheet: &Sheet) -> Result<(), DecideError> {
+        if sheet.entries.is_empty() {
+            return Err(DecideError::NoEntries);
+        }
+        let unweighted = |entry: &Entry| self.weighted && entry.weight.is_none_or(|rows| rows == 0);
+        match sheet.entries.iter().position(unweighted) {
+            Some(entry) => Err(DecideError::NoWeight { entry }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Strategy for FedAvg {
+    fn name(&self) -> &'static str {
+        "fedavg"
+    }
+
+    fn plan(&self, state: &State, _: u64) -> Plan {
+        Plan {
+            participants: None,
+            starts: state.models.iter().map(|model| model.hash()).collect(),
+            task: Task::Train(self.training.clone()),
+            cross_evaluate: false,
+            weights: self.weighted,
+        }
+    }
+
+    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
+        match entry.weight {
+            None | Some(0) if self.weighted => Err("the number of training rows is missing".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn decide(&self, _: &State, sheet: &Sheet, _: u64) -> Result<Decision, DecideError> {
+        self.require_weights(sheet)?;
+        Ok(given(vec![0; sheet.entries.len()]))
+    }
+
+    fn check(
+        &self,
+        _: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        _: u64,
+    ) -> Result<(), Objection> {
+        self.require_weights(sheet)?;
+        must_be(
+            decision,
+            &vec![0; sheet.entries.len()],
+            "everybody belongs to coalition 0",
+        )
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        _: u64,
+    ) -> Result<Outcome, SettleError> {
+        self.require_weights(sheet)?;
+        let weight = |entry: &Entry| match entry.weight {
+            Some(rows) if self.weighted => rows as f64,
+            _ => 1.0,
+        };
+        let models = coalition_means(sheet, &decision.assignment, &[], 1, weight)?;
+        Ok(Outcome {
+            assignment: decision.assignment.clone(),
+            state: State {
+                models,
+                memory: state.memory.clone(),
+            },
+        })
+    }
+}

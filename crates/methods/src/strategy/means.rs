@@ -1,0 +1,90 @@
+//! What the strategies share: coalition means and checks of their shape.
+
+use super::{Entry, Objection, SettleError, Sheet};
+use crate::params::{Params, squared_distance, weighted_mean};
+
+/// The mean model of every coalition 0..`coalitions`, over its entries in bundle order. A
+/// coalition without entries keeps its model of `before`.
+pub(super) fn coalition_means(
+    sheet: &Sheet,
+    assignment: &[u32],
+    before: &[Params],
+    coalitions: usize,
+    weight: impl Fn(&Entry) -> f64,
+) -> Result<Vec<Params>, SettleError> {
+    fits(sheet, assignment)?;
+    if let Some(beyond) = assignment
+        .iter()
+        .find(|&&coalition| coalition as usize >= coalitions)
+    {
+        return Err(SettleError::Infeasible(format!(
+            "coalition {beyond} of {coalitions} does not exist"
+        )));
+    }
+    (0..coalitions)
+        .map(|coalition| {
+            let members: Vec<_> = sheet
+                .entries
+                .iter()
+                .zip(assignment)
+                .filter(|(_, own)| **own as usize == coalition)
+                .map(|(entry, _)| (&entry.model, weight(entry)))
+                .collect();
+            match (members.as_slice(), before.get(coalition)) {
+                ([], Some(kept)) => Ok(kept.clone()),
+                (members, _) => Ok(weighted_mean(members)?),
+            }
+        })
+        .collect()
+}
+
+/// Whether decision and sheet are of one length.
+pub(super) fn fits(sheet: &Sheet, assignment: &[u32]) -> Result<(), SettleError> {
+    let (assigned, entries) = (assignment.len(), sheet.entries.len());
+    if assigned == entries {
+        Ok(())
+    } else {
+        Err(SettleError::Mismatch { assigned, entries })
+    }
+}
+
+/// Checks a decision that leaves nothing to choose.
+pub(super) fn must_be(
+    decision: &super::Decision,
+    expected: &[u32],
+    rule: &str,
+) -> Result<(), Objection> {
+    if decision.assignment != expected {
+        return Err(Objection::Infeasible(rule.into()));
+    }
+    for stated in [decision.objective, decision.lower_bound] {
+        if stated != 0.0 {
+            return Err(Objection::Misstated {
+                stated,
+                actual: 0.0,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The decision that [`must_be`] accepts.
+pub(super) fn given(assignment: Vec<u32>) -> super::Decision {
+    super::Decision {
+        assignment,
+        objective: 0.0,
+        lower_bound: 0.0,
+    }
+}
+
+/// Position of the model nearest to `model` in ℓ2 (FeSEM's rule); the first of equals.
+pub(super) fn nearest(model: &Params, models: &[Params]) -> u32 {
+    let mut best = (f64::INFINITY, 0);
+    for (position, candidate) in (0..).zip(models) {
+        let distance = squared_distance(model, candidate).unwrap_or(f64::INFINITY);
+        if distance < best.0 {
+            best = (distance, position);
+        }
+    }
+    best.1
+}

@@ -1,0 +1,338 @@
+//! A strategy: one method of the papers as four pure steps, so that any member can lead any round.
+
+mod means;
+mod registry;
+
+pub mod cs_rcfl;
+pub mod fedavg;
+pub mod local;
+pub mod standardise;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+use crate::learner::Task;
+use crate::params::{Layout, MeanError, Params};
+
+pub use registry::{STRATEGIES, StrategyConfig, StrategyError, StrategyInfo, WeightRule, build};
+
+/// What one round hands to the next: part of every outcome, so that the next lead carries on.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The models that silos start from, by coalition. Before the first round: one, the initial.
+    pub models: Vec<Params>,
+    /// Anything else a strategy remembers, by name (λ, a graph, counters).
+    pub memory: BTreeMap<String, Vec<f64>>,
+}
+
+impl State {
+    /// The state before the first round: everybody in one coalition around the initial model.
+    pub fn genesis(initial: Params) -> Self {
+        Self {
+            models: vec![initial],
+            memory: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a round asks of the members: a function of the last final state alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Who takes part; `None`: everybody. Roster positions, ascending.
+    pub participants: Option<Vec<u16>>,
+    /// Hash of the start model of every coalition.
+    pub starts: Vec<Digest>,
+    /// What a participant does.
+    pub task: Task,
+    /// Whether every participant scores every entry on its own data afterwards.
+    pub cross_evaluate: bool,
+    /// Whether an entry carries the number of its training rows.
+    pub weights: bool,
+}
+
+/// One contribution, name off.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The contributed model (or summary).
+    pub model: Params,
+    /// The coalition whose model it started from; `None` if it had none yet.
+    pub coalition: Option<u32>,
+    /// Training rows, where the plan asks for weights.
+    pub weight: Option<u64>,
+}
+
+/// Losses: row = whose data, column = whose model, both in bundle order. `n × n`, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores {
+    n: usize,
+    values: Vec<f64>,
+}
+
+/// Why a table of numbers is not a score matrix.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ScoresError {
+    /// A row of the wrong length.
+    #[error("row {row} has {got} scores, {expected} entries were to be scored")]
+    Ragged {
+        /// Which row, from 0.
+        row: usize,
+        /// Its length.
+        got: usize,
+        /// The number of rows.
+        expected: usize,
+    },
+    /// A score that is not a finite number of at most [`Scores::LARGEST`].
+    #[error("the score in row {row}, column {column} is not finite, or beyond 1e100")]
+    NotFinite {
+        /// Which row, from 0.
+        row: usize,
+        /// Which column, from 0.
+        column: usize,
+    },
+}
+
+impl Scores {
+    /// Largest absolute score: leaves room to add up as many as there can be.
+    pub const LARGEST: f64 = 1e100;
+
+    /// A square matrix from its rows.
+    ///
+    /// # Errors
+    /// [`ScoresError`] if a row has another length or a score is not finite or absurdly large.
+    pub fn from_rows(rows: &[Vec<f64>]) -> Result<Self, ScoresError> {
+        let n = rows.len();
+        let mut values = Vec::with_capacity(n * n);
+        for (row, scores) in rows.iter().enumerate() {
+            if scores.len() != n {
+                return Err(ScoresError::Ragged {
+                    row,
+                    got: scores.len(),
+                    expected: n,
+                });
+            }
+            if let Some(column) = scores
+                .iter()
+                .position(|s| s.is_nan() || s.abs() > Self::LARGEST)
+            {
+                return Err(ScoresError::NotFinite { row, column });
+            }
+            values.extend_from_slice(scores);
+        }
+        Ok(Self { n, values })
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Loss of entry `column`'s model on entry `row`'s data.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.n + column]
+    }
+}
+
+/// Everything a decision may rest on: the entries and, if the plan asked for it, their scores.
+#[derive(Debug, Clone)]
+pub struct Sheet {
+    /// In bundle order (ascending entry id).
+    pub entries: Vec<Entry>,
+    /// Present exactly if the plan cross-evaluates.
+    pub scores: Option<Scores>,
+}
+
+/// What the lead chose: who learns with whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Coalition of every entry, in bundle order. Where a round forms coalitions, they are
+    /// numbered 0.. in the order of their first entry, and none is empty. Where coalitions are
+    /// carried over from earlier rounds they keep their numbers (the places of
+    /// [`State::models`]), and one may have no entry.
+    pub assignment: Vec<u32>,
+    /// Value of the strategy's objective at this assignment; 0 where it has none.
+    pub objective: f64,
+    /// A proven lower bound of the objective over all assignments.
+    pub lower_bound: f64,
+}
+
+/// What everybody adopts, the same bits on every member.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Coalition of every entry, in bundle order.
+    pub assignment: Vec<u32>,
+    /// The models by coalition and what the strategy remembers.
+    pub state: State,
+}
+
+/// Whether a strategy needs to know members by name from round to round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Names {
+    /// Entries stay nameless.
+    Removed,
+    /// State is keyed by member; the charter must say so.
+    Shown,
+}
+
+/// Why the lead could not decide.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DecideError {
+    /// No entry at all.
+    #[error("nobody contributed, there is nothing to decide")]
+    NoEntries,
+    /// The plan asked for scores and the sheet has none.
+    #[error("this strategy decides from a cross-evaluation and the sheet has none")]
+    NoScores,
+    /// The score matrix belongs to another bundle.
+    #[error("the sheet has {entries} contributions and scores of {scored}")]
+    Scores {
+        /// Contributions at hand.
+        entries: usize,
+        /// Contributions scored.
+        scored: usize,
+    },
+    /// The plan asked for numbers of rows and an entry has none.
+    #[error("entry {entry} does not say on how many rows it was trained")]
+    NoWeight {
+        /// Position in the bundle.
+        entry: usize,
+    },
+    /// An entry that [`Strategy::admit`] would have refused.
+    #[error("entry {entry}: {reason}")]
+    Unusable {
+        /// Position in the bundle.
+        entry: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Why a member does not accept a decision.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Objection {
+    /// The sheet itself admits no decision.
+    #[error(transparent)]
+    Sheet(#[from] DecideError),
+    /// The decision is not a numbered partition of the entries, or breaks the strategy's rules.
+    #[error("the decision is not feasible: {0}")]
+    Infeasible(String),
+    /// The stated objective or bound is not what the assignment gives.
+    #[error("the decision states {stated}, the assignment gives {actual}")]
+    Misstated {
+        /// As proposed.
+        stated: f64,
+        /// As recomputed.
+        actual: f64,
+    },
+    /// A better decision was found.
+    #[error("a better decision exists: {found} instead of {proposed}")]
+    NotBest {
+        /// Objective of the proposal.
+        proposed: f64,
+        /// Objective of what the checker found.
+        found: f64,
+    },
+}
+
+/// Why an outcome could not be computed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SettleError {
+    /// The decision does not fit the sheet.
+    #[error("the decision names {assigned} entries, the sheet has {entries}")]
+    Mismatch {
+        /// Length of the assignment.
+        assigned: usize,
+        /// Entries of the sheet.
+        entries: usize,
+    },
+    /// The decision names a coalition that cannot be.
+    #[error("the decision is not feasible: {0}")]
+    Infeasible(String),
+    /// The models could not be averaged.
+    #[error(transparent)]
+    Mean(#[from] MeanError),
+    /// An entry lacks what the plan asked for.
+    #[error(transparent)]
+    Sheet(#[from] DecideError),
+    /// A summary does not describe usable columns.
+    #[error("{0}")]
+    Summary(String),
+}
+
+/// One method: what to train, who learns with whom, and what everybody adopts.
+pub trait Strategy: Send + Sync {
+    /// The name people use on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Whether its state is keyed by member.
+    fn names(&self) -> Names {
+        Names::Removed
+    }
+
+    /// What round `round` (from 1) asks of the members.
+    fn plan(&self, state: &State, round: u64) -> Plan;
+
+    /// Layout of the contributions of a round, given the model's.
+    fn expects(
+        &self,
+        model: &Arc<Layout>,
+        summary: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
+        let _ = (summary, round);
+        model.clone()
+    }
+
+    /// Whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the bundle
+    /// of a round. A lead asks before it gives a receipt, so that one unusable contribution is
+    /// refused by itself and does not cost everybody the round.
+    ///
+    /// # Errors
+    /// In one sentence, what is wrong with it.
+    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+        let _ = (entry, round);
+        Ok(())
+    }
+
+    /// The lead's choice. May use any effort; need not be the same on every machine.
+    ///
+    /// # Errors
+    /// [`DecideError`] if the sheet admits no decision.
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError>;
+
+    /// Whether a member accepts a decision: feasible, honestly stated, and nothing better found.
+    /// Tolerant of last bits.
+    ///
+    /// # Errors
+    /// [`Objection`]: the reason for refusing it.
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection>;
+
+    /// The outcome of a decision: a fixed order of operations, the same bits everywhere.
+    ///
+    /// # Errors
+    /// [`SettleError`] if decision and sheet do not fit each other.
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError>;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! A common scale before the first model: one round in which members share summaries only.
+
+use std::sync::Arc;
+
+use super::means::{fits, given, must_be};
+use super::{
+    DecideError, Decision, Entry, Names, Objection, Outcome, Plan, SettleError, Sheet, State,
+    Strategy,
+};
+use crate::learner::Task;
+use crate::params::{Layout, Params, Role};
+
+/// Buffer of a model that standardises: mean of every column, over all members' training rows.
+pub const MEAN: &str = "scale.mean";
+/// Buffer of a model that standardises: standard deviation of every column, above 0.
+pub const DEVIATION: &str = "scale.deviation";
+
+/// Round 1 combines the members' summaries into one mean and deviation per column, kept in the
+/// model's buffers [`MEAN`] and [`DEVIATION`]; later rounds are the inner strategy's, from its
+/// round 1 on.
+///
+/// A summary has `count` `[1]`, `sum` `[c]` and `squares` `[c]` (squared deviations from the
+/// member's own mean). They are combined pair by pair in bundle order (Chan, Golub & LeVeque
+/// 1979), which does not cancel where means are large. Deviations are over all rows
+/// (`squares / count`); a column that never varies gets deviation 1.
+#[derive(Debug, Clone)]
+pub struct Standardised<S> {
+    inner: S,
+}
+
+impl<S: Strategy> Standardised<S> {
+    /// Puts a round of summaries before `inner`. The learner needs a
+    /// [`summary_layout`](crate::Learner::summary_layout) and a model with both buffers.
+    pub fn new(inner: S) -> Self {
+        Self { inner }
+    }
+}
+
+/// A summary, read.
+struct Summary<'a> {
+    count: f64,
+    sum: &'a [f32],
+    squares: &'a [f32],
+}
+
+impl<'a> Summary<'a> {
+    /// Reads a contribution, or says in one sentence why it is no summary.
+    fn read(model: &'a Params) -> Result<Self, String> {
+        let tensor = |name: &str| {
+            model
+                .tensor(name)
+                .ok_or_else(|| format!("the summary has no tensor {name:?}"))
+        };
+        let (sum, squares) = (tensor("sum")?, tensor("squares")?);
+        let &[count] = tensor("count")? else {
+            return Err("the summary's count is not one number".into());
+        };
+        if sum.len() != squares.len() {
+            return Err("the summary's sums and squares are of different columns".into());
+        }
+        if !model.values().iter().all(|value| value.is_finite()) {
+            return Err("the summary holds a value that is not finite".into());
+        }
+        if count < 1.0 {
+            return Err(format!("the summary is of {count} rows"));
+        }
+        if let Some(column) = squares.iter().position(|&square| square < 0.0) {
+            return Err(format!(
+                "the summary's squares of column {column} are negative"
+            ));
+        }
+        Ok(Self {
+            count: count.into(),
+            sum,
+            squares,
+        })
+    }
+}
+
+/// Mean and deviation of every column over all summaries, or which entry is unusable and why.
+fn combine(sheet: &Sheet) -> Result<(Vec<f32>, Vec<f32>), DecideError> {
+    let first = sheet.entries.first().ok_or(DecideError::NoEntries)?;
+    let columns = first.model.tensor("sum").map_or(0, <[f32]>::len);
+    let (mut count, mut mean, mut squares) = (0f64, vec![0f64; columns], vec![0f64; columns]);
+    for (entry, Entry { model, .. }) in sheet.entries.iter().enumerate() {
+        let unusable = |reason| DecideError::Unusable { entry, reason };
+        let summary = Summary::read(model).map_err(unusable)?;
+        if summary.sum.len() != columns {
+            return Err(unusable(format!(
+                "the summary is of {} columns, the others' of {columns}",
+                summary.sum.len()
+            )));
+        }
+        let total = count + summary.count;
+        for column in 0..columns {
+            let own = f64::from(summary.sum[column]) / summary.count;
+            let apart = own - mean[column];
+            mean[column] += apart * summary.count / total;
+            squares[column] +=
+                f64::from(summary.squares[column]) + apart * apart * count * summary.count / total;
+        }
+        count = total;
+    }
+    let deviation = |(square, mean): (&f64, &f64)| {
+        let deviation = (square / count).sqrt();
+        // What rounding the sums to `f32` leaves of a column that never varies.
+        if deviation <= f64::from(f32::EPSILON) * mean.abs() {
+            return 1.0;
+        }
+        // At the edges of `f32` the result still has to be a positive number.
+        (deviation as f32).clamp(f32::MIN_POSITIVE, f32::MAX)
+    };
+    let deviations = squares.iter().zip(&mean).map(deviation).collect();
+    Ok((mean.iter().map(|&mean| mean as f32).collect(), deviations))
+}
+
+/// `model` with both buffers filled.
+fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params, SettleError> {
+    let layout = model.layout();
+    let buffer = |name: &str, values: &[f32]| {
+        layout
+            .position(name)
+            .filter(|&at| layout.tensors()[at].role == Role::Buffer)
+            .map(|at| layout.range(at))
+            .filter(|range| range.len() == values.len())
+            .ok_or_else(|| {
+                SettleError::Summary(format!(
+                    "the model has no buffer {name:?} of {} columns: {}",
+                    values.len(),
+                    layout.describe()
+                ))
+            })
+    };
+    let places = [
+        (buffer(MEAN, mean)?, mean),
+        (buffer(DEVIATION, deviation)?, deviation),
+    ];
+    Ok(Params::build(layout, |into| {
+        into.copy_from_slice(model.values());
+        for (place, values) in places {
+            into[place].copy_from_slice(values);
+        }
+    }))
+}
+
+impl<S: Strategy> Strategy for Standardised<S> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn names(&self) -> Names {
+        self.inner.names()
+    }
+
+    fn plan(&self, state: &State, round: u64) -> Plan {
+        if round > 1 {
+            return self.inner.plan(state, round - 1);
+        }
+        Plan {
+            participants: None,
+            starts: state.models.iter().map(|model| model.hash()).collect(),
+            task: Task::Summarise,
+            cross_evaluate: false,
+            weights: false,
+        }
+    }
+
+    fn expects(
+        &self,
+        model: &Arc<Layout>,
+        summary: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
+        if round > 1 {
+            return self.inner.expects(model, summary, round - 1);
+        }
+        summary.unwrap_or(model).clone()
+    }
+
+    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+        if round > 1 {
+            return self.inner.admit(entry, round - 1);
+        }
+        Summary::read(&entry.model).map(|_| ())
+    }
+
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+        if round > 1 {
+            return self.inner.decide(state, sheet, round - 1);
+        }
+        combine(sheet)?;
+        Ok(given(vec![0; sheet.entries.len()]))
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        if round > 1 {
+            return self.inner.check(state, sheet, decision, round - 1);
+        }
+        combine(sheet)?;
+        must_be(
+            decision,
+            &vec![0; sheet.entries.len()],
+            "everybody belongs to coalition 0",
+        )
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        if round > 1 {
+            return self.inner.settle(state, sheet, decision, round - 1);
+        }
+        fits(sheet, &decision.assignment)?;
+        let (mean, deviation) =
+            combine(sheet).map_err(|error| SettleError::Summary(error.to_string()))?;
+        let models = state
+            .models
+            .iter()
+            .map(|model| with_scale(model, &mean, &deviation))
+            .collect::<Result<_, _>>()?;
+        Ok(Outcome {
+            assignment: decision.assignment.clone(),
+            state: State {
+                models,
+                memory: state.memory.clone(),
+            },
+        })
+    }
+}

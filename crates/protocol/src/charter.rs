@@ -1,0 +1,193 @@
+//! The agreement that every member signed up to, and the federation that follows from it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::hash::Hash;
+use crate::roster::{MemberIndex, Roster, RosterError, Silo};
+use crate::rotation;
+
+/// Who leads when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rotation {
+    /// A new lead every view, everybody once per cycle.
+    EveryRound,
+}
+
+/// What a member does before it votes for a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verification {
+    /// Fetches every model of the sheet, checks the decision and computes the outcome itself.
+    Full,
+}
+
+/// What the members agreed on. Spans are in milliseconds or in beats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charter {
+    /// The federation's name, for people.
+    pub name: String,
+    /// Task, model, data preparation and strategy, as the canonical text that the layers above
+    /// read. Agreed like everything here; not looked into by the protocol.
+    pub work: String,
+    /// Hash of the state that the first round starts from.
+    pub start: Hash,
+    /// Learning rounds, at least 1.
+    pub rounds: u64,
+    /// The one constant of time, in milliseconds. All timers are multiples of it or of measured
+    /// round trips.
+    pub beat_ms: u64,
+    /// Beats that a round waits for a slow participant before going on without it.
+    pub patience: u32,
+    /// Beats after which a view ends, whatever its lead says. Longer where slow links need it: at
+    /// least twice the patience and f + 4 phases.
+    pub limit: u32,
+    /// Fewest contributions that a round may have.
+    pub minimum: u16,
+    /// Who leads when.
+    pub rotation: Rotation,
+    /// What a vote means.
+    pub verification: Verification,
+    /// Whether entries are tied to members from round to round, which some strategies need.
+    pub names_shown: bool,
+    /// Largest size of a contributed blob, in bytes.
+    pub blob_limit: u64,
+    /// Final rounds whose blobs a member keeps for others.
+    pub keep: u32,
+}
+
+/// Why a charter cannot be worked under.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CharterError {
+    /// The roster is none.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// A number out of range.
+    #[error("charter: {key} is {value}, it must be {allowed}")]
+    Range {
+        /// Which key.
+        key: &'static str,
+        /// Its value.
+        value: u64,
+        /// What is allowed, in words.
+        allowed: String,
+    },
+}
+
+/// The roster and the charter that a federation began with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Genesis {
+    /// The first members.
+    pub silos: Vec<Silo>,
+    /// The first charter.
+    pub charter: Charter,
+}
+
+/// A roster and a charter in force, and everything that follows from them.
+#[derive(Debug, Clone)]
+pub struct Epoch {
+    /// The federation's id: the hash of its genesis, for ever.
+    pub federation: Hash,
+    /// The epoch's id: the hash of roster and charter in force. Parent of its first block.
+    pub id: Hash,
+    /// The members.
+    pub roster: Roster,
+    /// The agreement.
+    pub charter: Charter,
+}
+
+impl Epoch {
+    /// The first epoch of a federation.
+    ///
+    /// # Errors
+    /// [`CharterError`]: an unusable roster, or a number out of range (which, and what is allowed).
+    pub fn first(genesis: &Genesis) -> Result<Self, CharterError> {
+        let roster = Roster::new(genesis.silos.clone())?;
+        genesis.charter.validate(&roster)?;
+        let bytes = codec::encode(genesis);
+        Ok(Self {
+            federation: Hash::labelled("rota genesis", &[&bytes]),
+            id: Hash::labelled("rota epoch", &[&bytes]),
+            roster,
+            charter: genesis.charter.clone(),
+        })
+    }
+
+    /// The lead of a view.
+    pub fn lead(&self, view: u64) -> MemberIndex {
+        match self.charter.rotation {
+            Rotation::EveryRound => rotation::lead(&self.federation, self.roster.len(), view),
+        }
+    }
+
+    /// One beat.
+    pub fn beat(&self) -> Duration {
+        Duration::from_millis(self.charter.beat_ms)
+    }
+
+    /// How long a round waits for slow participants.
+    pub fn patience(&self) -> Duration {
+        self.beat() * self.charter.patience
+    }
+}
+
+impl Charter {
+    fn validate(&self, roster: &Roster) -> Result<(), CharterError> {
+        let range = |key, value, ok: bool, allowed: String| {
+            if ok {
+                Ok(())
+            } else {
+                Err(CharterError::Range {
+                    key,
+                    value,
+                    allowed,
+                })
+            }
+        };
+        range("rounds", self.rounds, self.rounds >= 1, "at least 1".into())?;
+        range(
+            "beat_ms",
+            self.beat_ms,
+            (10..=600_000).contains(&self.beat_ms),
+            "between 10 and 600000 milliseconds".into(),
+        )?;
+        range(
+            "patience",
+            self.patience.into(),
+            self.patience >= 1,
+            "at least 1 beat".into(),
+        )?;
+        let fewest = (2 * roster.faulty() + 1).min(roster.len()) as u64;
+        range(
+            "minimum",
+            self.minimum.into(),
+            (fewest..=roster.len() as u64).contains(&self.minimum.into()),
+            format!("between {fewest} and {} with {0} members", roster.len()),
+        )?;
+        // limit ≥ 2·patience + (f+4)·D with the shortest D, half a beat.
+        let shortest = 2 * u64::from(self.patience) + (roster.faulty() as u64 + 4).div_ceil(2);
+        range(
+            "limit",
+            self.limit.into(),
+            u64::from(self.limit) >= shortest,
+            format!(
+                "at least {shortest} beats: twice the patience and half a beat for f + 4 phases"
+            ),
+        )?;
+        range(
+            "blob_limit",
+            self.blob_limit,
+            self.blob_limit >= 1,
+            "at least 1 byte".into(),
+        )?;
+        range(
+            "keep",
+            self.keep.into(),
+            self.keep >= 1,
+            "at least 1 round".into(),
+        )
+    }
+}

@@ -1,0 +1,91 @@
+//! The one canonical encoding of everything that is signed, hashed or kept.
+//!
+//! bincode is named here and nowhere else; `docs/decisions/` says how to leave it.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Nothing larger is ever decoded: 64 MiB.
+pub const LIMIT: usize = 64 << 20;
+
+/// Why bytes are not the canonical encoding of a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// More bytes than allowed.
+    #[error("{got} bytes where at most {limit} are allowed")]
+    TooLarge {
+        /// Bytes offered.
+        got: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// Not an encoding of this type.
+    #[error("not a valid encoding: {0}")]
+    Malformed(String),
+    /// An encoding, but not the only one allowed.
+    #[error("not the canonical encoding")]
+    NotCanonical,
+}
+
+fn config() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<LIMIT>()
+}
+
+/// The canonical bytes of `value`.
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    bincode::serde::encode_to_vec(value, config())
+        .expect("the types of this crate hold nothing that cannot be encoded")
+}
+
+/// The value that `bytes` canonically encode.
+///
+/// # Errors
+/// [`CodecError`]: more than `limit` bytes, malformed, trailing bytes, or another encoding than
+/// [`encode`] gives.
+pub fn decode<T: Serialize + DeserializeOwned>(
+    bytes: &[u8],
+    limit: usize,
+) -> Result<T, CodecError> {
+    let limit = limit.min(LIMIT);
+    if bytes.len() > limit {
+        return Err(CodecError::TooLarge {
+            got: bytes.len(),
+            limit,
+        });
+    }
+    let (value, read) = bincode::serde::decode_from_slice::<T, _>(bytes, config())
+        .map_err(|error| CodecError::Malformed(error.to_string()))?;
+    if read != bytes.len() || encode(&value) != bytes {
+        return Err(CodecError::NotCanonical);
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_forms_of_the_same_number_are_refused() {
+        assert_eq!(encode(&5u64), [5]);
+        assert_eq!(decode::<u64>(&[5], 9), Ok(5));
+        assert_eq!(
+            decode::<u64>(&[251, 5, 0], 9),
+            Err(CodecError::NotCanonical)
+        );
+        assert_eq!(decode::<u64>(&[5, 0], 9), Err(CodecError::NotCanonical));
+    }
+
+    #[test]
+    fn size_is_checked_before_anything_is_allocated() {
+        assert_eq!(
+            decode::<Vec<u8>>(&[9; 10], 4),
+            Err(CodecError::TooLarge { got: 10, limit: 4 })
+        );
+        // A length prefix of 2^60 bytes.
+        let lie = [253, 0, 0, 0, 0, 0, 0, 0, 16];
+        assert!(matches!(
+            decode::<Vec<u8>>(&lie, 64),
+            Err(CodecError::Malformed(_))
+        ));
+    }
+}

@@ -1,0 +1,362 @@
+//! What goes into a member's state machine and what comes out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::Certificate;
+use crate::codec;
+use crate::envelope::Opened;
+use crate::evidence::Evidence;
+use crate::hash::Hash;
+use crate::message::{Block, Entry, EntryFields, Message, Phase, Sheet};
+use crate::roster::MemberIndex;
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Bytes from outside were let in.
+    Opened(Opened),
+    /// A member can be reached, with the measured round trip.
+    Up {
+        /// Which.
+        peer: MemberIndex,
+        /// Round trip.
+        round_trip: Duration,
+    },
+    /// A member cannot be reached.
+    Down {
+        /// Which.
+        peer: MemberIndex,
+    },
+    /// Answer to [`Effect::Plan`].
+    Planned(Planned),
+    /// Answer to [`Effect::Train`].
+    Trained {
+        /// The round.
+        round: u64,
+        /// The contribution, or why there is none this round.
+        result: Result<Trained, String>,
+    },
+    /// Answer to [`Effect::Admit`].
+    Admitted {
+        /// The round.
+        round: u64,
+        /// The blob.
+        blob: Hash,
+        /// Whether it is a usable model.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Effect::Evaluate`].
+    Evaluated {
+        /// The round.
+        round: u64,
+        /// Loss by blob.
+        result: Result<Vec<(Hash, f64)>, WorkError>,
+    },
+    /// Answer to [`Effect::Decide`].
+    Decided {
+        /// The sheet's root.
+        sheet: Hash,
+        /// The decision.
+        result: Result<Vec<u8>, WorkError>,
+    },
+    /// Answer to [`Effect::Check`].
+    Checked {
+        /// [`Case::id`].
+        case: Hash,
+        /// Whether the decision is acceptable.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Effect::Settle`].
+    Settled {
+        /// [`Case::id`].
+        case: Hash,
+        /// Hash of the outcome.
+        result: Result<Hash, WorkError>,
+    },
+    /// Answer to [`Effect::Apply`].
+    Applied {
+        /// The last round applied.
+        round: u64,
+        /// Unavailable: asked for again after a beat.
+        result: Result<(), WorkError>,
+    },
+    /// Time has passed, to the deadline or beyond.
+    Time,
+}
+
+/// Why work on models gave no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkError {
+    /// A blob could not be had now; worth asking for again.
+    Unavailable,
+    /// The work itself says no; the same anywhere and any time.
+    Refused(String),
+}
+
+/// What the protocol needs to know of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The round.
+    pub round: u64,
+    /// Hash of the plan.
+    pub plan: Hash,
+    /// Who takes part, ascending; `None`: everybody.
+    pub participants: Option<Vec<MemberIndex>>,
+    /// Whether participants score each other's entries.
+    pub cross_evaluate: bool,
+    /// Whether entries carry a weight.
+    pub weights: bool,
+    /// Exact size of a contribution's blob, in bytes.
+    pub blob_size: u64,
+}
+
+/// A finished training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    /// The entry's visible fields.
+    pub fields: EntryFields,
+    /// Training metrics by name, ascending.
+    pub metrics: Vec<(String, f64)>,
+}
+
+/// A sheet and a decision on it: all that the work of checking and settling depends on, besides
+/// the state that the round started from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The round.
+    pub round: u64,
+    /// The sheet.
+    pub sheet: Arc<Sheet>,
+    /// The decision.
+    pub decision: Arc<[u8]>,
+}
+
+impl Case {
+    /// Names the case.
+    pub fn id(&self) -> Hash {
+        Hash::labelled(
+            "case",
+            &[
+                &self.round.to_le_bytes(),
+                &self.sheet.root().0,
+                &self.decision,
+            ],
+        )
+    }
+}
+
+/// Something to do. The [`Effect::Persist`]s of one step are committed in one transaction before
+/// anything else of that step is done.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// Hand bytes to one member.
+    Send {
+        /// The reader.
+        to: MemberIndex,
+        /// A sealed envelope.
+        frame: Bytes,
+    },
+    /// Hand bytes to all other members.
+    Publish {
+        /// A sealed envelope.
+        frame: Bytes,
+    },
+    /// Work out the plan of a round from the state before it. → [`Input::Planned`]
+    Plan {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome that is the state; the charter's `start` for the first round.
+        state: Hash,
+    },
+    /// Carry out one's part of the plan. → [`Input::Trained`]
+    Train {
+        /// The round.
+        round: u64,
+    },
+    /// Lead: fetch a contributed blob from its author and see whether it is a usable model.
+    /// → [`Input::Admitted`]
+    Admit {
+        /// The round.
+        round: u64,
+        /// What is said of it.
+        fields: EntryFields,
+        /// Its author.
+        from: MemberIndex,
+    },
+    /// Measure one's own loss of these entries. → [`Input::Evaluated`]
+    Evaluate {
+        /// The round.
+        round: u64,
+        /// The entries not scored yet.
+        entries: Vec<Entry>,
+        /// Who has their blobs.
+        holders: Vec<MemberIndex>,
+    },
+    /// Lead: choose. → [`Input::Decided`]
+    Decide {
+        /// The round.
+        round: u64,
+        /// What to choose from.
+        sheet: Arc<Sheet>,
+        /// Who has the blobs.
+        holders: Vec<MemberIndex>,
+    },
+    /// See whether a decision is acceptable. → [`Input::Checked`]
+    Check {
+        /// The case.
+        case: Case,
+        /// Who has the blobs.
+        holders: Vec<MemberIndex>,
+    },
+    /// Compute the outcome and keep it. → [`Input::Settled`]
+    Settle {
+        /// The case.
+        case: Case,
+        /// Who has the blobs.
+        holders: Vec<MemberIndex>,
+    },
+    /// Make durable.
+    Persist(Record),
+    /// Adopt final outcomes: model, personal state, strategy state and round number, in one
+    /// transaction that also holds `Record::Applied`. → [`Input::Applied`]
+    Apply {
+        /// The rounds that became final, oldest first. Only the last outcome is adopted; earlier
+        /// ones are passed over by a member that was away.
+        rounds: Vec<FinalRound>,
+        /// Who has the last outcome.
+        holders: Vec<MemberIndex>,
+    },
+    /// Tell people.
+    Report(Report),
+}
+
+/// A learning round that became final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinalRound {
+    /// The round.
+    pub round: u64,
+    /// Hash of its outcome.
+    pub outcome: Hash,
+    /// Where one's own entry stands in the sheet; `None` if it is not in it, or not known.
+    pub position: Option<usize>,
+}
+
+/// What a member must never forget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Record {
+    /// A vote of one's own.
+    Vote(Message),
+    /// A proposal of one's own.
+    Proposed(Message),
+    /// A contribution of one's own, with its nonce.
+    Contributed(Message),
+    /// A certificate that moved one to another view.
+    Certified(Certificate),
+    /// Blocks that became final, in order, with the proof for the last.
+    Final {
+        /// The blocks.
+        blocks: Vec<Block>,
+        /// A Final certificate of the last.
+        proof: Certificate,
+    },
+    /// Outcomes were adopted up to this round.
+    Applied {
+        /// The round.
+        round: u64,
+    },
+}
+
+/// What people and measurements want to know. Carries no model and nobody's data.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// A view began.
+    Entered {
+        /// The view.
+        view: u64,
+        /// Its lead.
+        lead: MemberIndex,
+        /// The round it works on.
+        round: u64,
+    },
+    /// This member leads and came to another phase.
+    Leading {
+        /// The view.
+        view: u64,
+        /// The round.
+        round: u64,
+        /// The phase.
+        phase: Phase,
+    },
+    /// This member contributed.
+    Contributed {
+        /// The round.
+        round: u64,
+        /// The blob.
+        blob: Hash,
+    },
+    /// This member cannot contribute this round.
+    TrainingFailed {
+        /// The round.
+        round: u64,
+        /// Why.
+        reason: String,
+    },
+    /// Something said by a member was not accepted.
+    Refused {
+        /// Who said it.
+        member: MemberIndex,
+        /// The round it was about; 0 if about none.
+        round: u64,
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// This member votes against a view.
+    Nullifying {
+        /// The view.
+        view: u64,
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// A certificate became known.
+    Certified(Certificate),
+    /// A lead went on without some participants.
+    LeftOut {
+        /// The view.
+        view: u64,
+        /// The round.
+        round: u64,
+        /// Who.
+        members: Vec<MemberIndex>,
+        /// What they failed to do.
+        reason: String,
+    },
+    /// A round became final.
+    Final {
+        /// The round.
+        round: u64,
+        /// The view of its block.
+        view: u64,
+        /// The lead of that view.
+        lead: MemberIndex,
+        /// The block.
+        block: Hash,
+        /// Whose contributions are in it. Authors' signatures are on the chain; which entry is
+        /// whose is not.
+        authors: Vec<MemberIndex>,
+    },
+    /// A member was shown to break the rules.
+    Fault(Box<Evidence>),
+    /// The last round is final and applied.
+    Complete,
+}
+
+impl Record {
+    /// The bytes that a journal keeps.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+}

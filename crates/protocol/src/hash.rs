@@ -1,0 +1,42 @@
+//! Content hashes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A BLAKE3 hash of canonical bytes: a blob, a block, a plan, a sheet, an outcome.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Hash(pub [u8; 32]);
+
+impl Hash {
+    /// The hash of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The hash of several parts under a name that keeps uses apart. Parts are length-prefixed.
+    pub fn labelled(label: &str, parts: &[&[u8]]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in std::iter::once(&label.as_bytes()).chain(parts) {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Display for Hash {
+    /// The first eight hexadecimal digits; `{:#}` for all of them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = if f.alternate() { 32 } else { 4 };
+        self.0[..shown]
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

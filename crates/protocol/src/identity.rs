@@ -1,0 +1,191 @@
+//! Ed25519 identities, and the one place where signatures are checked.
+
+use std::fmt;
+
+use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+
+/// A member's public key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PublicKey(pub [u8; 32]);
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An Ed25519 signature, in two halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Signature([u8; 32], [u8; 32]);
+
+impl Signature {
+    /// From its 64 bytes.
+    pub fn from_bytes(bytes: &[u8; 64]) -> Self {
+        let (mut r, mut s) = ([0; 32], [0; 32]);
+        r.copy_from_slice(&bytes[..32]);
+        s.copy_from_slice(&bytes[32..]);
+        Self(r, s)
+    }
+
+    /// Its 64 bytes.
+    pub fn to_bytes(self) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&self.0);
+        bytes[32..].copy_from_slice(&self.1);
+        bytes
+    }
+}
+
+/// A member's signing key.
+#[derive(Clone)]
+pub struct SecretKey(SigningKey);
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey of {}", self.public())
+    }
+}
+
+impl SecretKey {
+    /// The key that these 32 secret bytes are.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(bytes))
+    }
+
+    /// The matching public key.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key().to_bytes())
+    }
+
+    /// Signs `message`.
+    pub fn sign(&self, message: &[u8]) -> Signature {
+        Signature::from_bytes(&self.0.sign(message).to_bytes())
+    }
+
+    /// A secret value derived from this key, for one named use (nonces, seeds).
+    pub fn derive(&self, label: &str, parts: &[&[u8]]) -> [u8; 32] {
+        let key = blake3::derive_key("rota: values derived from a signing key", self.0.as_bytes());
+        let mut hasher = blake3::Hasher::new_keyed(&key);
+        for part in std::iter::once(&label.as_bytes()).chain(parts) {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// A public key ready for checking signatures.
+#[derive(Debug, Clone)]
+pub struct Verifying(VerifyingKey);
+
+impl Verifying {
+    /// Parses a public key; `None` if it is no point of the curve, or one of the few weak points
+    /// under which signatures mean nothing.
+    pub fn new(key: &PublicKey) -> Option<Self> {
+        VerifyingKey::from_bytes(&key.0)
+            .ok()
+            .filter(|key| !key.is_weak())
+            .map(Self)
+    }
+
+    /// The key's bytes.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.0.to_bytes())
+    }
+}
+
+/// One signature to check.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// Who is said to have signed.
+    pub key: &'a Verifying,
+    /// What.
+    pub message: &'a [u8],
+    /// With what result.
+    pub signature: Signature,
+}
+
+/// Checks signatures. The surroundings may count and remember what was checked; the answer is a
+/// function of the bytes.
+pub trait Verifier: Send + Sync {
+    /// Whether a single signature holds (`verify_strict`: no malleable form is accepted).
+    fn verify(&self, claim: &Claim<'_>) -> bool;
+
+    /// Whether all of them hold, as one batch.
+    fn verify_all(&self, claims: &[Claim<'_>]) -> bool;
+}
+
+/// Checks every signature, every time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Strict;
+
+impl Verifier for Strict {
+    fn verify(&self, claim: &Claim<'_>) -> bool {
+        let signature = ed25519_dalek::Signature::from_bytes(&claim.signature.to_bytes());
+        claim.key.0.verify_strict(claim.message, &signature).is_ok()
+    }
+
+    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+        if let [claim] = claims {
+            return self.verify(claim);
+        }
+        let messages: Vec<_> = claims.iter().map(|claim| claim.message).collect();
+        let keys: Vec<_> = claims.iter().map(|claim| claim.key.0).collect();
+        let signatures: Vec<_> = claims
+            .iter()
+            .map(|claim| ed25519_dalek::Signature::from_bytes(&claim.signature.to_bytes()))
+            .collect();
+        claims.is_empty() || ed25519_dalek::verify_batch(&messages, &signatures, &keys).is_ok()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_holds_only_if_every_signature_does() {
+        let keys: Vec<_> = (0..5).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
+        let public: Vec<_> = keys
+            .iter()
+            .map(|k| Verifying::new(&k.public()).unwrap())
+            .collect();
+        let mut signatures: Vec<_> = keys.iter().map(|k| k.sign(b"yes")).collect();
+        let check = |signatures: &[Signature]| {
+            let claims: Vec<_> = public
+                .iter()
+                .zip(signatures)
+                .map(|(key, &signature)| Claim {
+                    key,
+                    message: b"yes",
+                    signature,
+                })
+                .collect();
+            (
+                Strict.verify_all(&claims),
+                claims.iter().all(|c| Strict.verify(c)),
+            )
+        };
+        assert_eq!(check(&signatures), (true, true));
+        signatures[3] = keys[3].sign(b"no");
+        assert_eq!(check(&signatures), (false, false));
+        signatures[3] = keys[2].sign(b"yes");
+        assert_eq!(check(&signatures), (false, false));
+    }
+
+    #[test]
+    fn weak_keys_are_no_identities() {
+        // The neutral element: every message has a valid signature under it.
+        let mut neutral = [0; 32];
+        neutral[0] = 1;
+        assert!(Verifying::new(&PublicKey(neutral)).is_none());
+    }
+}

@@ -1,0 +1,315 @@
+//! One's own votes, and the votes that one collects for others.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::{ByMember, Member, Mutation};
+use crate::certificate::{Certificate, Verdict, Vote};
+use crate::charter::Epoch;
+use crate::effects::{Effect, Record, Report};
+use crate::envelope;
+use crate::evidence::Evidence;
+use crate::hash::Hash;
+use crate::message::{Body, Checked, Message};
+use crate::roster::MemberIndex;
+
+#[derive(Default)]
+pub(super) struct Ballots {
+    own: BTreeMap<u64, Own>,
+    tallies: BTreeMap<u64, Tally>,
+}
+
+/// What one signed in a view: everything here is durable before it is sent.
+#[derive(Default)]
+struct Own {
+    notarize: Option<(Message, Bytes)>,
+    finalize: Option<(Message, Bytes)>,
+    nullify: Option<(Message, Bytes)>,
+    proposal: Option<(Message, Bytes)>,
+}
+
+/// What others signed in a view.
+#[derive(Default)]
+struct Tally {
+    notarize: ByMember<Message>,
+    finalize: ByMember<Message>,
+    nullify: ByMember<Message>,
+}
+
+impl Ballots {
+    /// Takes back a vote or a proposal of one's own.
+    pub(super) fn remember(&mut self, epoch: &Epoch, message: Message) {
+        let frame = envelope::reseal(epoch, &message);
+        let own = self.own.entry(message.view).or_default();
+        let place = match &message.body {
+            Body::Notarize { .. } => &mut own.notarize,
+            Body::Finalize { .. } => &mut own.finalize,
+            Body::Nullify => &mut own.nullify,
+            Body::Proposal(_) => &mut own.proposal,
+            _ => return,
+        };
+        *place = Some((message, frame));
+    }
+
+    /// The highest view one voted or proposed in.
+    pub(super) fn highest(&self) -> u64 {
+        self.own.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// One's own proposal of a view.
+    pub(super) fn proposal(&self, view: u64) -> Option<&(Message, Bytes)> {
+        self.own.get(&view)?.proposal.as_ref()
+    }
+
+    pub(super) fn notarized(&self, view: u64) -> bool {
+        self.own
+            .get(&view)
+            .is_some_and(|own| own.notarize.is_some())
+    }
+
+    pub(super) fn nullified(&self, view: u64) -> bool {
+        self.own.get(&view).is_some_and(|own| own.nullify.is_some())
+    }
+
+    /// Who is known to have voted Notarize or Nullify in a view.
+    pub(super) fn voted(&self, view: u64, member: MemberIndex) -> bool {
+        self.tallies.get(&view).is_some_and(|tally| {
+            tally.notarize.contains_key(&member) || tally.nullify.contains_key(&member)
+        })
+    }
+
+    /// Views up to the tip need no votes any more.
+    pub(super) fn forget(&mut self, tip: u64) {
+        self.own.retain(|view, _| *view > tip);
+        self.tallies.retain(|view, _| *view > tip);
+    }
+}
+
+impl Member {
+    /// Votes for a block (R1; at most once per view).
+    pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
+        let view = self.view.number;
+        let once = self.ballots.notarized(view) && !self.broken(Mutation::NotarizeTwice);
+        if self.sync.recovering() || once {
+            return;
+        }
+        self.cast(view, Body::Notarize { block, checked });
+    }
+
+    /// Votes that a block is final, unless one voted against its view (R2, R3).
+    pub(super) fn finalize(&mut self, view: u64, block: Hash) {
+        let against = self.ballots.nullified(view) && !self.broken(Mutation::FinalizeAfterNullify);
+        let done = self
+            .ballots
+            .own
+            .get(&view)
+            .is_some_and(|own| own.finalize.is_some());
+        if !(self.sync.recovering() || against || done || view <= self.chain.tip.view) {
+            self.cast(view, Body::Finalize { block });
+        }
+    }
+
+    /// Votes against the current view (R2). A member that already voted Finalize in it cannot: a
+    /// notarisation has ended the view for it.
+    pub(super) fn nullify(&mut self, reason: String) {
+        let view = self.view.number;
+        let finalized = self
+            .ballots
+            .own
+            .get(&view)
+            .is_some_and(|own| own.finalize.is_some());
+        if self.sync.recovering() || self.complete || self.ballots.nullified(view) || finalized {
+            return;
+        }
+        self.out
+            .push(Effect::Report(Report::Nullifying { view, reason }));
+        let (message, frame) = self.seal(0, view, Body::Nullify);
+        self.out
+            .push(Effect::Persist(Record::Vote(message.clone())));
+        self.ballots.remember(&self.config.epoch, message.clone());
+        self.publish(message, frame);
+    }
+
+    fn cast(&mut self, view: u64, body: Body) {
+        let (message, frame) = self.seal(0, view, body);
+        self.out
+            .push(Effect::Persist(Record::Vote(message.clone())));
+        self.ballots.remember(&self.config.epoch, message.clone());
+        for to in self.collectors(view) {
+            self.send(to, &message, &frame);
+        }
+    }
+
+    /// Who makes certificates of the votes of a view: its lead and the next, and one more where
+    /// those are the same.
+    fn collectors(&self, view: u64) -> Vec<MemberIndex> {
+        let epoch = &self.config.epoch;
+        let mut collectors = vec![epoch.lead(view)];
+        for next in [view + 1, view + 2] {
+            let lead = epoch.lead(next);
+            if collectors.len() < 2 && !collectors.contains(&lead) {
+                collectors.push(lead);
+            }
+        }
+        collectors
+    }
+
+    /// A member's vote.
+    pub(super) fn ballot(&mut self, message: Message) {
+        let (view, sender) = (message.view, message.sender);
+        let far = self.view.number + 2 * self.config.epoch.roster.len() as u64;
+        if self.answer_late(&message) || view <= self.chain.tip.view || view > far {
+            return;
+        }
+        let tally = self.ballots.tallies.entry(view).or_default();
+        let earlier = match &message.body {
+            Body::Notarize { .. } => tally.notarize.get(&sender),
+            Body::Finalize { .. } => tally.finalize.get(&sender).or(tally.nullify.get(&sender)),
+            _ => tally.finalize.get(&sender),
+        };
+        let fault = earlier.and_then(|earlier| Evidence::of(earlier, &message));
+        let place = match &message.body {
+            Body::Notarize { .. } => &mut tally.notarize,
+            Body::Finalize { .. } => &mut tally.finalize,
+            _ => &mut tally.nullify,
+        };
+        place.entry(sender).or_insert_with(|| message.clone());
+        if let Some(evidence) = fault {
+            self.accuse(evidence);
+        }
+        let verdict = match message.body {
+            Body::Notarize { block, .. } => Verdict::Notarised(block),
+            Body::Finalize { block } => Verdict::Final(block),
+            _ => Verdict::Nullified,
+        };
+        self.collect(view, verdict);
+    }
+
+    /// A vote for what is certified long since is answered with the certificate; its sender may
+    /// have missed it. Right after the certificate it just crossed it on the way.
+    fn answer_late(&mut self, message: &Message) -> bool {
+        let wanted = |certificate: &Certificate| match (&message.body, certificate.verdict) {
+            (_, Verdict::Final(_)) | (Body::Nullify, _) => true,
+            (Body::Notarize { .. }, _) => true,
+            (_, verdict) => verdict == Verdict::Nullified,
+        };
+        let pause = self.config.epoch.beat() / 2;
+        let known: Vec<_> = self
+            .chain
+            .of_view(message.view)
+            .into_iter()
+            .filter(|(certificate, _)| wanted(certificate))
+            .map(|(certificate, since)| (certificate.clone(), since))
+            .collect();
+        let late = known.iter().any(|(_, since)| self.now - *since > pause);
+        if late && message.sender != self.me() {
+            for (certificate, _) in &known {
+                let frame = envelope::seal_certificate(&self.config.epoch, certificate);
+                self.out.push(Effect::Send {
+                    to: message.sender,
+                    frame,
+                });
+            }
+        }
+        // A Finalize still counts where the view is only nullified or notarised so far.
+        known
+            .iter()
+            .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
+    }
+
+    /// Makes a certificate once there is a quorum.
+    fn collect(&mut self, view: u64, verdict: Verdict) {
+        let mut quorum = self.config.epoch.roster.quorum();
+        if self.broken(Mutation::QuorumMinusOne) {
+            quorum -= 1;
+        }
+        if self.chain.has(view, verdict) {
+            return;
+        }
+        let Some(tally) = self.ballots.tallies.get(&view) else {
+            return;
+        };
+        let cast = match verdict {
+            Verdict::Notarised(_) => &tally.notarize,
+            Verdict::Final(_) => &tally.finalize,
+            Verdict::Nullified => &tally.nullify,
+        };
+        let votes: Vec<_> = cast
+            .iter()
+            .filter_map(|(&member, message)| {
+                let (block, checked) = match message.body {
+                    Body::Notarize { block, checked } => (Some(block), checked),
+                    Body::Finalize { block } => (Some(block), Checked::Structure),
+                    _ => (None, Checked::Structure),
+                };
+                (block == verdict.block()).then_some(Vote {
+                    member,
+                    checked,
+                    signature: message.signature,
+                })
+            })
+            .take(quorum)
+            .collect();
+        if votes.len() == quorum {
+            self.certify(Certificate {
+                view,
+                verdict,
+                votes,
+            });
+        }
+    }
+
+    /// Says again what no certificate has answered yet.
+    pub(super) fn repeat_votes(&mut self) {
+        let current = self.view.lead;
+        let mut again = Vec::new();
+        for (&view, own) in &self.ballots.own {
+            let certified = self.chain.of_view(view);
+            let ended = |wanted: fn(&Verdict) -> bool| {
+                certified
+                    .iter()
+                    .any(|(certificate, _)| wanted(&certificate.verdict))
+            };
+            let mut to = self.collectors(view);
+            if !to.contains(&current) {
+                to.push(current);
+            }
+            if let Some(vote) = own.notarize.as_ref().filter(|_| !ended(|_| true)) {
+                again.push((to.clone(), vote.clone()));
+            }
+            let is_final = |verdict: &Verdict| matches!(verdict, Verdict::Final(_));
+            if let Some(vote) = own.finalize.as_ref().filter(|_| !ended(is_final)) {
+                again.push((to, vote.clone()));
+            }
+            if let Some(vote) = own.nullify.as_ref().filter(|_| !ended(|_| true)) {
+                again.push((self.others(), vote.clone()));
+            }
+        }
+        let stuck = self.ballots.nullified(self.view.number);
+        for (members, (message, frame)) in again {
+            for to in members {
+                self.send(to, &message, &frame);
+            }
+        }
+        if stuck {
+            // Whoever is in another view learns from this how we came here.
+            let mut best: Vec<_> = self.chain.tip.proof.iter().cloned().collect();
+            best.extend(self.chain.newest_notarised().cloned());
+            best.extend(
+                self.chain
+                    .nullification(self.view.number.saturating_sub(1))
+                    .cloned(),
+            );
+            for certificate in best {
+                let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
+                for to in self.others() {
+                    self.out.push(Effect::Send {
+                        to,
+                        frame: frame.clone(),
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The timers: all of them multiples of the beat or of measured round trips.
+
+use std::time::Duration;
+
+use super::Member;
+use crate::roster::MemberIndex;
+use crate::time::Time;
+
+impl Member {
+    /// When to call [`step`](Self::step) with [`Input::Time`](crate::Input::Time) at the latest.
+    pub fn deadline(&self) -> Option<Time> {
+        if self.idle() {
+            return None;
+        }
+        let mut due = vec![self.next_beat];
+        if !self.ballots.nullified(self.view.number) {
+            due.push(self.view.heard + self.silence());
+            due.push(self.view.entered + self.limit());
+        }
+        due.extend(self.lead_deadline());
+        due.extend(self.judge_deadline());
+        due.into_iter().filter(|&time| time > self.now).min()
+    }
+
+    /// Nothing to do until somebody says something: all rounds are done.
+    fn idle(&self) -> bool {
+        self.complete && self.chain.unresolved.is_none()
+    }
+
+    /// A member can be reached.
+    pub(super) fn up(&mut self, peer: MemberIndex, round_trip: Duration) {
+        if let Some(known) = self.round_trips.get_mut(peer.at()) {
+            *known = Some(round_trip);
+        }
+        self.ask_first(peer);
+    }
+
+    /// D, the time that one phase of a view may take: D0 = max(beat/2, four times the q-th smallest
+    /// round trip, at most 16 beats), doubled for every view since the last final learning block.
+    pub(super) fn phase_time(&self) -> Duration {
+        let beat = self.config.epoch.beat();
+        let mut known: Vec<_> = self.round_trips.iter().flatten().copied().collect();
+        known.push(Duration::ZERO);
+        known.sort_unstable();
+        let quorum = self.config.epoch.roster.quorum();
+        let trip = known[(quorum - 1).min(known.len() - 1)];
+        let base = (beat / 2).max((4 * trip).min(16 * beat));
+        let failed = (self.view.number - 1).saturating_sub(self.chain.learned.view);
+        base * (1 << failed.min(4) as u32)
+    }
+
+    /// How long a lead may be silent.
+    fn silence(&self) -> Duration {
+        (3 * self.config.epoch.beat()).max(2 * self.phase_time())
+    }
+
+    /// How long a view may take, whatever its lead says.
+    fn limit(&self) -> Duration {
+        let epoch = &self.config.epoch;
+        let phases = epoch.roster.faulty() as u32 + 4;
+        let least = 2 * epoch.patience() + phases * self.phase_time();
+        (epoch.beat() * epoch.charter.limit).max(least)
+    }
+
+    /// Whether the round has waited long enough for slow participants.
+    pub(super) fn patience_over(&self) -> bool {
+        self.now >= self.round.started + self.config.epoch.patience()
+    }
+
+    /// Votes against a view whose lead is silent or too slow (R2).
+    pub(super) fn watch(&mut self) {
+        if self.complete || self.ballots.nullified(self.view.number) {
+            return;
+        }
+        let name = self.config.epoch.roster.name(self.view.lead).to_owned();
+        if self.now >= self.view.heard + self.silence() {
+            let silence = self.silence().as_secs_f64();
+            self.nullify(format!(
+                "{name} led and showed no progress for {silence:.1} s"
+            ));
+        } else if self.now >= self.view.entered + self.limit() {
+            let limit = self.limit().as_secs_f64();
+            self.nullify(format!("{name} led for {limit:.1} s without a result"));
+        }
+    }
+
+    /// Says again, once per beat, whatever has not been answered.
+    pub(super) fn beat(&mut self) {
+        if self.now < self.next_beat || self.idle() {
+            return;
+        }
+        self.next_beat = self.now + self.config.epoch.beat();
+        self.round.retry();
+        self.repeat_judging();
+        self.repeat_as_lead();
+        self.repeat_contribution();
+        self.repeat_votes();
+        self.ask_again();
+    }
+}

@@ -1,0 +1,486 @@
+//! A member of a federation, as a function: inputs in, effects out.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `chain` | final blocks, certificates above them, finality (R3, R4) |
+//! | `ballots` | one's own votes and the votes collected for others (R1–R3, R5) |
+//! | `round` | one's own part of a round: plan, training, scores, inclusion |
+//! | `lead` | the lead's part: collecting, bundle, sheet, proposal |
+//! | `judge` | whether to vote for a proposal (R1, R2) |
+//! | `sync` | catching up, and coming back without a journal (R5) |
+//! | `clock` | the timers |
+//!
+//! Every input changes some of this; then [`Member::drive`] does whatever has become possible or
+//! due, as a function of the state alone, until nothing more is. Nothing depends on which message
+//! came first, so whatever is lost and said again later has the same effect.
+
+mod ballots;
+mod chain;
+mod clock;
+mod judge;
+mod lead;
+mod round;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::charter::Epoch;
+use crate::effects::{Effect, Input, Record, Report};
+use crate::envelope::{self, Known, Opened};
+use crate::evidence::Evidence;
+use crate::hash::Hash;
+use crate::identity::SecretKey;
+use crate::message::{Body, Kind, Message};
+use crate::roster::MemberIndex;
+use crate::time::Time;
+
+use ballots::Ballots;
+use chain::Chain;
+use judge::Judged;
+use lead::Lead;
+use round::Round;
+use sync::Sync;
+
+/// How a member comes to life.
+#[derive(Debug, Clone)]
+pub enum Start {
+    /// For the first time in this federation.
+    New,
+    /// Again, with everything it made durable, oldest first.
+    Kept(Vec<Record>),
+    /// Again, without its journal: it may have voted and cannot know for what (R5).
+    Lost,
+}
+
+/// Who a member is.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Roster and charter in force.
+    pub epoch: Arc<Epoch>,
+    /// Its position in the roster.
+    pub me: MemberIndex,
+    /// Its signing key.
+    pub key: SecretKey,
+    #[cfg(feature = "mutations")]
+    mutation: Option<Mutation>,
+}
+
+impl Config {
+    /// A member of this epoch.
+    pub fn new(epoch: Arc<Epoch>, me: MemberIndex, key: SecretKey) -> Self {
+        Self {
+            epoch,
+            me,
+            key,
+            #[cfg(feature = "mutations")]
+            mutation: None,
+        }
+    }
+
+    /// The same member with one rule broken.
+    #[cfg(feature = "mutations")]
+    pub fn breaking(self, rule: Mutation) -> Self {
+        Self {
+            mutation: Some(rule),
+            ..self
+        }
+    }
+}
+
+/// A rule that can be broken, to prove that the checkers of the properties can fail. Takes effect
+/// only in builds with the feature `mutations`, which only tests turn on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    /// Certificates of one vote too few are formed.
+    QuorumMinusOne,
+    /// Votes are not remembered over a restart.
+    VotesForgotten,
+    /// Finalize after Nullify.
+    FinalizeAfterNullify,
+    /// A proposal needs no proof of the views it skips.
+    SkippedWithoutProof,
+    /// Notarize every proposal of a view.
+    NotarizeTwice,
+    /// A proposal may have one inclusion less than entries.
+    InclusionMissing,
+    /// The lead invents a score, and nobody looks at their own row.
+    ForgedScore,
+    /// One's own receipt does not matter.
+    ReceiptIgnored,
+    /// A round may start from a block that is only notarised.
+    RoundFromNotarised,
+}
+
+/// The whole behaviour of a silo towards the others.
+pub struct Member {
+    config: Config,
+    now: Time,
+    chain: Chain,
+    ballots: Ballots,
+    view: View,
+    round: Round,
+    lead: Option<Lead>,
+    sync: Sync,
+    round_trips: Vec<Option<Duration>>,
+    next_beat: Time,
+    /// Messages to oneself: a lead contributes to and votes for itself like for anybody.
+    loopback: VecDeque<Message>,
+    /// Messages of views that are about to begin here.
+    ahead: VecDeque<Message>,
+    faults: BTreeSet<(MemberIndex, u64, u64)>,
+    complete: bool,
+    out: Vec<Effect>,
+}
+
+/// The current view.
+struct View {
+    number: u64,
+    lead: MemberIndex,
+    entered: Time,
+    /// When its lead last showed progress.
+    heard: Time,
+    /// The entry that its lead gave a receipt for.
+    receipt: Option<Hash>,
+    /// Its lead's proposal, and how far judging it is.
+    judged: Option<Judged>,
+}
+
+impl Member {
+    /// Comes to life. What is to be done first is added to `effects`.
+    pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
+        let epoch = &config.epoch;
+        let n = epoch.roster.len();
+        let (lost, records) = match start {
+            Start::New => (false, Vec::new()),
+            Start::Kept(records) => (false, records),
+            Start::Lost => (true, Vec::new()),
+        };
+        let mut member = Self {
+            chain: Chain::new(epoch),
+            ballots: Ballots::default(),
+            view: View::new(1, epoch.lead(1), now),
+            round: Round::new(1, now),
+            lead: None,
+            sync: Sync::new(lost, !records.is_empty() || lost),
+            round_trips: vec![None; n],
+            next_beat: now + epoch.beat(),
+            loopback: VecDeque::new(),
+            ahead: VecDeque::new(),
+            faults: BTreeSet::new(),
+            complete: false,
+            out: Vec::new(),
+            config,
+            now,
+        };
+        let applied = member.restore(records);
+        member.begin(applied);
+        member.settle_down();
+        effects.append(&mut member.out);
+        member
+    }
+
+    /// Takes one input. Effects are added to `effects`, in the order in which to do them.
+    pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
+        self.now = self.now.max(now);
+        match input {
+            Input::Opened(Opened::Message(message)) => self.receive(message),
+            Input::Opened(Opened::Certificate(certificate)) => self.certify(certificate),
+            Input::Opened(Opened::Evidence(evidence)) => self.accuse(*evidence),
+            Input::Opened(Opened::Known) | Input::Time => {}
+            Input::Up { peer, round_trip } => self.up(peer, round_trip),
+            Input::Down { .. } => {}
+            Input::Planned(planned) => self.planned(planned),
+            Input::Trained { round, result } => self.trained(round, result),
+            Input::Admitted {
+                round,
+                blob,
+                result,
+            } => self.admitted(round, blob, result),
+            Input::Evaluated { round, result } => self.evaluated(round, result),
+            Input::Decided { sheet, result } => self.decided(sheet, result),
+            Input::Checked { case, result } => self.checked(case, result),
+            Input::Settled { case, result } => self.settled(case, result),
+            Input::Applied { round, result } => self.applied(round, result),
+        }
+        self.settle_down();
+        effects.append(&mut self.out);
+    }
+
+    /// What is proven already, for [`envelope::open`].
+    pub fn known(&self) -> Known {
+        self.chain.known()
+    }
+
+    /// Whether a member may have this blob of ours now: one's own contribution goes to the leads
+    /// alone until the whole bundle is here.
+    pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
+        self.round.may_serve(blob) || by == self.view.lead
+    }
+
+    /// The view it is in.
+    pub fn view(&self) -> u64 {
+        self.view.number
+    }
+
+    /// The round it works on; one more than the charter's rounds when all are done.
+    pub fn round(&self) -> u64 {
+        self.round.number
+    }
+
+    /// Whether the last round is final and applied.
+    pub fn complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Takes back what was made durable; the last round applied.
+    fn restore(&mut self, records: Vec<Record>) -> u64 {
+        let mut applied = 0;
+        let mut own = None;
+        for record in records {
+            match record {
+                Record::Final { blocks, proof } => {
+                    self.chain.advance(blocks, proof);
+                }
+                Record::Certified(certificate) => {
+                    self.chain.insert(certificate, self.now);
+                }
+                Record::Vote(message) => {
+                    if !self.broken(Mutation::VotesForgotten) {
+                        self.ballots.remember(&self.config.epoch, message);
+                    }
+                }
+                Record::Proposed(message) => self.ballots.remember(&self.config.epoch, message),
+                Record::Contributed(message) => own = Some(message),
+                Record::Applied { round } => applied = round,
+            }
+        }
+        self.round = Round::new(self.chain.learned.round + 1, self.now);
+        if let Some(message) = own.filter(|message| message.round == self.round.number) {
+            self.round.take_back(&self.config.epoch, message);
+        }
+        applied
+    }
+
+    /// Enters the first view, or the one it was in when it stopped.
+    fn begin(&mut self, applied: u64) {
+        self.complete = applied >= self.config.epoch.charter.rounds;
+        let view = (self.chain.tip.view + 1)
+            .max(self.chain.highest() + 1)
+            .max(self.ballots.highest());
+        self.enter(view);
+        self.round.applied = applied;
+        if applied < self.chain.learned.round {
+            let missing = self.chain.final_rounds(applied);
+            self.round.unapplied = missing;
+        }
+    }
+
+    /// Does everything that has become possible or due, and hears oneself, until nothing is left.
+    fn settle_down(&mut self) {
+        loop {
+            self.drive();
+            let Some(message) = self.loopback.pop_front() else {
+                break;
+            };
+            self.receive(message);
+        }
+    }
+
+    fn drive(&mut self) {
+        self.apply();
+        self.plan();
+        self.work();
+        self.lead();
+        self.judge();
+        self.watch();
+        self.beat();
+    }
+
+    /// A verified message of any member, oneself included.
+    fn receive(&mut self, message: Message) {
+        let kind = message.body.kind();
+        let of_view = matches!(
+            kind,
+            Kind::Receipt | Kind::Bundle | Kind::Sheet | Kind::Progress | Kind::Proposal
+        );
+        if let Body::Proposal(proposal) = &message.body {
+            // The certificates inside may be what brings this member to the proposal's view.
+            for certificate in proposal.parent.iter().chain(&proposal.skipped).cloned() {
+                self.certify(certificate);
+            }
+        }
+        if of_view && message.view != self.view.number {
+            let near = self.view.number + 2 * self.config.epoch.roster.len() as u64;
+            if (self.view.number..=near).contains(&message.view) {
+                self.keep_ahead(message);
+            }
+            return;
+        }
+        if of_view && message.sender != self.view.lead {
+            let lead = self.config.epoch.roster.name(self.view.lead).to_owned();
+            return self.refuse(
+                message.sender,
+                message.round,
+                format!(
+                    "{kind:?} of view {} comes from {lead}, its lead, alone",
+                    message.view
+                ),
+            );
+        }
+        match &message.body {
+            Body::Contribution(_) => self.contribution(message),
+            Body::Receipt { entry } => self.receipt(*entry),
+            Body::Bundle(bundle) => self.bundle(message.round, bundle.clone()),
+            Body::Scores(scores) => self.scores(message.sender, message.round, scores.clone()),
+            Body::Sheet(sheet) => self.sheet(message.round, sheet.clone()),
+            Body::Inclusion { sheet } => self.inclusion(&message, *sheet),
+            Body::Proposal(_) => self.proposal(message),
+            Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => self.ballot(message),
+            Body::Progress { .. } => self.view.heard = self.now,
+            Body::SyncRequest { after } => self.answer(message.sender, *after),
+            Body::SyncResponse(response) => {
+                let response = (**response).clone();
+                self.answered(message.sender, response);
+            }
+        }
+    }
+
+    /// Enters a view; there is no way back to an earlier one.
+    fn enter(&mut self, number: u64) {
+        let lead = self.config.epoch.lead(number);
+        self.view = View::new(number, lead, self.now);
+        self.lead = None;
+        if self.complete {
+            return;
+        }
+        self.out.push(Effect::Report(Report::Entered {
+            view: number,
+            lead,
+            round: self.round.number,
+        }));
+        if lead == self.me() && !self.sync.recovering() {
+            self.lead = Some(Lead::new());
+            self.take_the_lead();
+        }
+        if self.chain.newest_notarised().is_none() {
+            self.send_contribution();
+        }
+        let waiting = std::mem::take(&mut self.ahead);
+        for message in waiting {
+            if message.view == number {
+                self.loopback.push_back(message);
+            } else if message.view > number {
+                self.ahead.push_back(message);
+            }
+        }
+    }
+
+    fn keep_ahead(&mut self, message: Message) {
+        let same = |other: &Message| {
+            other.sender == message.sender
+                && other.view == message.view
+                && other.body.kind() == message.body.kind()
+        };
+        self.ahead.retain(|other| !same(other));
+        self.ahead.push_back(message);
+        if self.ahead.len() > 4 * self.config.epoch.roster.len() {
+            self.ahead.pop_front();
+        }
+    }
+
+    /// A member was shown to break the rules.
+    fn accuse(&mut self, evidence: Evidence) {
+        let key = (evidence.member, evidence.first.round, evidence.first.view);
+        if self.faults.insert(key) {
+            let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
+            self.out.push(Effect::Publish { frame });
+            self.out
+                .push(Effect::Report(Report::Fault(Box::new(evidence))));
+        }
+    }
+
+    fn refuse(&mut self, member: MemberIndex, round: u64, reason: String) {
+        self.out.push(Effect::Report(Report::Refused {
+            member,
+            round,
+            reason,
+        }));
+    }
+
+    fn me(&self) -> MemberIndex {
+        self.config.me
+    }
+
+    fn others(&self) -> Vec<MemberIndex> {
+        self.config
+            .epoch
+            .roster
+            .members()
+            .filter(|&member| member != self.me())
+            .collect()
+    }
+
+    /// Signs a message.
+    fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
+        envelope::seal(
+            &self.config.epoch,
+            &self.config.key,
+            round,
+            view,
+            self.me(),
+            body,
+        )
+    }
+
+    /// Hands a message to a member, oneself included.
+    fn send(&mut self, to: MemberIndex, message: &Message, frame: &Bytes) {
+        if to == self.me() {
+            self.loopback.push_back(message.clone());
+        } else {
+            self.out.push(Effect::Send {
+                to,
+                frame: frame.clone(),
+            });
+        }
+    }
+
+    /// Hands a message to everybody, oneself included.
+    fn publish(&mut self, message: Message, frame: Bytes) {
+        self.out.push(Effect::Publish { frame });
+        self.loopback.push_back(message);
+    }
+
+    #[cfg(feature = "mutations")]
+    fn broken(&self, rule: Mutation) -> bool {
+        self.config.mutation == Some(rule)
+    }
+
+    #[cfg(not(feature = "mutations"))]
+    fn broken(&self, _: Mutation) -> bool {
+        false
+    }
+}
+
+impl View {
+    fn new(number: u64, lead: MemberIndex, now: Time) -> Self {
+        Self {
+            number,
+            lead,
+            entered: now,
+            heard: now,
+            receipt: None,
+            judged: None,
+        }
+    }
+}
+
+/// Signatures over a sheet by the authors of its entries, ascending by member.
+type Inclusions = Vec<(MemberIndex, crate::identity::Signature)>;
+/// Members and what they sent.
+type ByMember<T> = BTreeMap<MemberIndex, T>;

@@ -1,0 +1,172 @@
+//! The list of members, and the sizes that follow from it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{PublicKey, Verifying};
+
+/// A member's position in the roster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MemberIndex(pub u16);
+
+impl MemberIndex {
+    /// As an index into lists ordered like the roster.
+    pub fn at(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl std::fmt::Display for MemberIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// One institution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silo {
+    /// The name people know it by; unique.
+    pub name: String,
+    /// Its identity; unique.
+    pub key: PublicKey,
+}
+
+/// Why a list of institutions is not a roster.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RosterError {
+    /// Nobody, or more than positions can name.
+    #[error("a roster has between 1 and 1000 members, not {0}")]
+    Size(usize),
+    /// Two members of one name.
+    #[error("two members are named {0:?}: give each institution a name of its own")]
+    Name(String),
+    /// Two members with one key.
+    #[error("{0:?} has the same key as another member: every institution needs its own identity")]
+    SharedKey(String),
+    /// A key under which signatures mean nothing.
+    #[error("the key of {0:?} is not a usable Ed25519 key: create a new identity")]
+    WeakKey(String),
+}
+
+/// The members of a federation in a fixed order, with their keys ready for use.
+#[derive(Debug, Clone)]
+pub struct Roster {
+    silos: Vec<Silo>,
+    keys: Vec<Verifying>,
+}
+
+impl Roster {
+    /// Checks names and keys.
+    ///
+    /// # Errors
+    /// [`RosterError`]: size, names or keys that are not unique, unusable keys.
+    pub fn new(silos: Vec<Silo>) -> Result<Self, RosterError> {
+        if silos.is_empty() || silos.len() > 1000 {
+            return Err(RosterError::Size(silos.len()));
+        }
+        let (mut names, mut seen, mut keys) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        for silo in &silos {
+            if !names.insert(&silo.name) {
+                return Err(RosterError::Name(silo.name.clone()));
+            }
+            if !seen.insert(silo.key) {
+                return Err(RosterError::SharedKey(silo.name.clone()));
+            }
+            let key = Verifying::new(&silo.key);
+            keys.push(key.ok_or_else(|| RosterError::WeakKey(silo.name.clone()))?);
+        }
+        Ok(Self { silos, keys })
+    }
+
+    /// The members.
+    pub fn silos(&self) -> &[Silo] {
+        &self.silos
+    }
+
+    /// The name of a member.
+    pub fn name(&self, member: MemberIndex) -> &str {
+        self.silos.get(member.at()).map_or("?", |silo| &silo.name)
+    }
+
+    /// The key of a member; `None` for a position that nobody has.
+    pub fn key(&self, member: MemberIndex) -> Option<&Verifying> {
+        self.keys.get(member.at())
+    }
+
+    /// The position of a key.
+    pub fn position(&self, key: &PublicKey) -> Option<MemberIndex> {
+        let at = self.silos.iter().position(|silo| silo.key == *key)?;
+        Some(MemberIndex(at as u16))
+    }
+
+    /// All positions, ascending.
+    pub fn members(&self) -> impl DoubleEndedIterator<Item = MemberIndex> + use<> {
+        (0..self.silos.len() as u16).map(MemberIndex)
+    }
+
+    /// n, the number of members.
+    pub fn len(&self) -> usize {
+        self.silos.len()
+    }
+
+    /// Never: a roster has a member.
+    pub fn is_empty(&self) -> bool {
+        self.silos.is_empty()
+    }
+
+    /// f = ⌊(n−1)/3⌋, how many members may be faulty in any way. With fewer than four members it
+    /// is 0: the federation then survives crashes of a minority, but not a lying member.
+    pub fn faulty(&self) -> usize {
+        (self.len() - 1) / 3
+    }
+
+    /// q = ⌊(n+f)/2⌋+1, how many votes make a certificate. Two quorums share an honest member.
+    pub fn quorum(&self) -> usize {
+        (self.len() + self.faulty()) / 2 + 1
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::identity::SecretKey;
+
+    fn roster(n: u8) -> Roster {
+        let silo = |i: u8| Silo {
+            name: format!("silo {i}"),
+            key: SecretKey::from_bytes(&[i; 32]).public(),
+        };
+        Roster::new((0..n).map(silo).collect()).unwrap()
+    }
+
+    #[test]
+    fn quorums() {
+        let sizes = |n| (roster(n).faulty(), roster(n).quorum());
+        assert_eq!(sizes(4), (1, 3));
+        assert_eq!(sizes(7), (2, 5));
+        assert_eq!(sizes(10), (3, 7));
+        assert_eq!(sizes(100), (33, 67));
+        assert_eq!([sizes(1), sizes(2), sizes(3)], [(0, 1), (0, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn names_and_keys_are_unique() {
+        let mut silos = roster(3).silos().to_vec();
+        silos[2].name = "silo 0".into();
+        assert_eq!(
+            Roster::new(silos.clone()).unwrap_err(),
+            RosterError::Name("silo 0".into())
+        );
+        silos[2] = Silo {
+            name: "other".into(),
+            key: silos[1].key,
+        };
+        assert_eq!(
+            Roster::new(silos).unwrap_err(),
+            RosterError::SharedKey("other".into())
+        );
+        assert_eq!(Roster::new(Vec::new()).unwrap_err(), RosterError::Size(0));
+    }
+}

@@ -1,0 +1,176 @@
+//! Pumps the network in both directions.
+
+mod messages;
+mod pump;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::fut::wrap_future;
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
+use protocol::net::Command;
+use protocol::{Epoch, Hash};
+use tokio::sync::mpsc;
+
+pub(crate) use messages::{Arrived, Fetch, Heard, Listen, Outgoing, WhatIsKnown};
+use pump::Pump;
+
+use super::observer::Notices;
+use super::silo::Halt;
+use crate::checks::Checks;
+use crate::clock::Clock;
+use crate::handle::{Counters, Life};
+use crate::notice::Notice;
+use crate::surroundings::{Network, Pool};
+
+/// Steps whose commands may wait here; the actor never waits itself, so they rarely do.
+const MAILBOX: usize = 1024;
+
+/// Who waits for which blob.
+type Waiting = Rc<RefCell<BTreeMap<Hash, Recipient<Arrived>>>>;
+
+/// What opening envelopes takes.
+#[derive(Clone)]
+pub(crate) struct Door {
+    pub(crate) epoch: Arc<Epoch>,
+    pub(crate) checks: Arc<Checks>,
+    pub(crate) pool: Arc<dyn Pool>,
+}
+
+/// The way to the network and back.
+pub(crate) struct MeshActor {
+    network: Network,
+    door: Door,
+    waiting: Waiting,
+    observer: Recipient<Notices>,
+    clock: Clock,
+    life: Rc<Life>,
+    counters: Rc<Counters>,
+}
+
+impl MeshActor {
+    pub(crate) fn new(
+        network: Network,
+        door: Door,
+        observer: Recipient<Notices>,
+        clock: Clock,
+        life: Rc<Life>,
+        counters: Rc<Counters>,
+    ) -> Self {
+        let waiting = Waiting::default();
+        Self {
+            network,
+            door,
+            waiting,
+            observer,
+            clock,
+            life,
+            counters,
+        }
+    }
+
+    /// Hands one command over; false if it did not fit.
+    fn command(&self, command: Command) -> bool {
+        let kind = count(&command);
+        let fits = self.network.commands.try_send(command).is_ok();
+        self.counters
+            .add(|counts| if fits { kind(counts) } else { counts.lost += 1 });
+        fits
+    }
+
+    fn report_lost(&self, messages: u64) {
+        if messages > 0 {
+            let list = vec![Notice::Lost { messages }];
+            self.observer.do_send(Notices {
+                at: self.clock.now(),
+                list,
+            });
+        }
+    }
+}
+
+fn count(command: &Command) -> fn(&mut crate::handle::Counts) {
+    match command {
+        Command::Send { .. } => |counts| counts.sent += 1,
+        Command::Publish { .. } => |counts| counts.published += 1,
+        Command::Fetch { .. } => |_| (),
+        Command::Serve { blob: Some(_), .. } => |counts| counts.served += 1,
+        Command::Serve { blob: None, .. } => |counts| counts.unserved += 1,
+    }
+}
+
+impl Actor for MeshActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+impl Handler<Listen> for MeshActor {
+    type Result = ();
+
+    fn handle(&mut self, to: Listen, ctx: &mut Context<Self>) {
+        // The actor keeps an end of nothing in place of the events; it hears them only here.
+        let events = std::mem::replace(&mut self.network.events, mpsc::channel(1).1);
+        let pump = Pump {
+            door: self.door.clone(),
+            to,
+            waiting: self.waiting.clone(),
+            observer: self.observer.clone(),
+            clock: self.clock,
+            life: self.life.clone(),
+            counters: self.counters.clone(),
+        };
+        ctx.spawn(wrap_future(pump.run(events)));
+    }
+}
+
+impl Handler<Outgoing> for MeshActor {
+    type Result = ();
+
+    fn handle(&mut self, Outgoing(commands): Outgoing, _: &mut Context<Self>) {
+        if !self.life.alive() {
+            return;
+        }
+        let mut lost = 0;
+        for command in commands {
+            lost += u64::from(!self.command(command));
+        }
+        self.report_lost(lost);
+    }
+}
+
+impl Handler<Fetch> for MeshActor {
+    type Result = ();
+
+    fn handle(&mut self, fetch: Fetch, _: &mut Context<Self>) {
+        if !self.life.alive() {
+            return;
+        }
+        let mut lost = 0;
+        for (hash, limit) in fetch.blobs {
+            if self.command(Command::Fetch {
+                hash,
+                limit,
+                from: fetch.from.clone(),
+            }) {
+                self.waiting.borrow_mut().insert(hash, fetch.reply.clone());
+            } else {
+                lost += 1;
+                fetch.reply.do_send(Arrived { hash, blob: None });
+            }
+        }
+        self.report_lost(lost);
+    }
+}
+
+impl Handler<Halt> for MeshActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
+        ctx.terminate();
+    }
+}

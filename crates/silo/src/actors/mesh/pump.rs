@@ -1,0 +1,117 @@
+//! From the network to the silo: one event at a time, waiting while the silo is behind.
+
+use std::rc::Rc;
+
+use actix::Recipient;
+use actix::prelude::SendError;
+use bytes::Bytes;
+use protocol::envelope::{self, OpenError, Opened};
+use protocol::net::Event;
+use protocol::{Hash, Input, MemberIndex};
+use tokio::sync::mpsc::Receiver;
+
+use super::{Arrived, Door, Heard, Listen, Waiting, WhatIsKnown};
+use crate::actors::observer::Notices;
+use crate::clock::Clock;
+use crate::handle::{Counters, Life};
+use crate::notice::Notice;
+use crate::surroundings::{Work, run};
+
+/// Signatures that are checked at once; more are checked in the pool, so that silos that share a
+/// process do it side by side.
+const INLINE: usize = 2;
+
+pub(super) struct Pump {
+    pub(super) door: Door,
+    pub(super) to: Listen,
+    pub(super) waiting: Waiting,
+    pub(super) observer: Recipient<Notices>,
+    pub(super) clock: Clock,
+    pub(super) life: Rc<Life>,
+    pub(super) counters: Rc<Counters>,
+}
+
+impl Pump {
+    pub(super) async fn run(self, mut events: Receiver<Event>) {
+        while let Some(event) = events.recv().await {
+            let heard = self.take(event).await;
+            if !self.life.alive() {
+                return;
+            }
+            let Some(heard) = heard else { continue };
+            // Waiting costs more than handing over, and is rarely needed.
+            let handed = match self.to.heard.try_send(heard) {
+                Err(SendError::Full(heard)) => self.to.heard.send(heard).await.is_ok(),
+                handed => handed.is_ok(),
+            };
+            if !handed {
+                return;
+            }
+        }
+        self.to.heard.do_send(Heard::End);
+    }
+
+    async fn take(&self, event: Event) -> Option<Heard> {
+        match event {
+            Event::Received { from, frame } => {
+                self.counters.add(|counts| counts.received += 1);
+                self.open(from, frame).await
+            }
+            Event::Up { peer, round_trip } => Some(Heard::Input(Input::Up { peer, round_trip })),
+            Event::Down { peer } => Some(Heard::Input(Input::Down { peer })),
+            Event::Fetched { hash, blob } => self.arrived(hash, Some(blob)),
+            Event::Missing { hash } => self.arrived(hash, None),
+            Event::Wanted { by, hash, ticket } => Some(Heard::Wanted { by, hash, ticket }),
+        }
+    }
+
+    fn arrived(&self, hash: Hash, blob: Option<Bytes>) -> Option<Heard> {
+        // Nobody waits for what nobody asked for.
+        let reply = self.waiting.borrow_mut().remove(&hash)?;
+        self.counters.add(|counts| match &blob {
+            Some(blob) => {
+                counts.fetched += 1;
+                counts.fetched_bytes += blob.len() as u64;
+            }
+            None => counts.missing += 1,
+        });
+        reply.do_send(Arrived { hash, blob });
+        None
+    }
+
+    async fn open(&self, from: MemberIndex, frame: Bytes) -> Option<Heard> {
+        let Door {
+            epoch,
+            checks,
+            pool,
+        } = self.door.clone();
+        let signatures = envelope::cost(&epoch, &frame);
+        let opened = if signatures <= INLINE {
+            envelope::open(&epoch, &*checks, &envelope::Known::new(), &frame).map_err(said)
+        } else {
+            let known = self.to.known.send(WhatIsKnown).await.ok()?;
+            let work = Work::Open {
+                signatures: signatures as u64,
+            };
+            let open = move || envelope::open(&epoch, &*checks, &known, &frame).map_err(said);
+            run(&*pool, work, open).await.and_then(|opened| opened)
+        };
+        match opened {
+            Ok(Opened::Known) => None,
+            Ok(opened) => Some(Heard::Input(Input::Opened(opened))),
+            Err(reason) => {
+                self.counters.add(|counts| counts.unopened += 1);
+                let list = vec![Notice::Unopened { from, reason }];
+                self.observer.do_send(Notices {
+                    at: self.clock.now(),
+                    list,
+                });
+                None
+            }
+        }
+    }
+}
+
+fn said(error: OpenError) -> String {
+    error.to_string()
+}

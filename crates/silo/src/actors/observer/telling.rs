@@ -1,0 +1,105 @@
+//! Notices as events for the log.
+
+use protocol::Report;
+use tracing::{debug, error, info, warn};
+
+use crate::handle::Stopped;
+use crate::notice::Notice;
+
+/// One event in the silo's span. `round` and `view` follow the reports.
+pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
+    match notice {
+        Notice::Protocol(report) => tell_report(report, round, view),
+        Notice::Trained {
+            round,
+            loss,
+            samples,
+            seconds,
+        } => {
+            info!(round, view, loss, samples, seconds, "trained");
+        }
+        Notice::Adopted {
+            round,
+            outcome,
+            coalitions,
+            coalition,
+            ..
+        } => {
+            info!(round, view, %outcome, coalition, coalitions, "adopted");
+        }
+        Notice::Lost { messages } => {
+            warn!(
+                round,
+                view, messages, "the way out is full, messages are lost"
+            );
+        }
+        // Whoever can reach this silo can cause these: no louder than debug.
+        Notice::Unopened { from, reason } => debug!(round, view, %from, reason, "not let in"),
+        Notice::Store { reason } => warn!(round, view, reason, "blobs"),
+        Notice::Stopped(reason @ (Stopped::Asked | Stopped::Killed)) => {
+            info!(round, view, "{reason}");
+        }
+        Notice::Stopped(reason) => error!(round, view, "{reason}"),
+    }
+}
+
+fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
+    match report {
+        Report::Entered { view, lead, round } => {
+            (*at_round, *at_view) = (*round, *view);
+            debug!(round, view, %lead, "entered a view");
+        }
+        Report::Leading { view, round, phase } => debug!(round, view, ?phase, "leading"),
+        Report::Contributed { round, blob } => info!(round, view = at_view, %blob, "contributed"),
+        Report::TrainingFailed { round, reason } => {
+            warn!(round, view = at_view, reason, "no contribution this round");
+        }
+        Report::Refused {
+            member,
+            round,
+            reason,
+        } => {
+            debug!(round, view = at_view, %member, reason, "refused");
+        }
+        Report::Nullifying { view, reason } => {
+            warn!(round = at_round, view, reason, "voting against the view");
+        }
+        Report::Certified(certificate) => {
+            let verdict = certificate.verdict;
+            debug!(
+                round = at_round,
+                view = certificate.view,
+                ?verdict,
+                "certificate"
+            );
+        }
+        Report::LeftOut {
+            view,
+            round,
+            members,
+            reason,
+        } => {
+            warn!(
+                round,
+                view,
+                ?members,
+                reason,
+                "the lead goes on without some"
+            );
+        }
+        Report::Final {
+            round,
+            view,
+            lead,
+            block,
+            authors,
+        } => {
+            info!(round, view, %lead, %block, authors = authors.len(), "final");
+        }
+        Report::Fault(evidence) => {
+            let (member, charge) = (evidence.member, evidence.charge());
+            error!(round = at_round, view = at_view, %member, charge, "a member broke the rules");
+        }
+        Report::Complete => info!(round = at_round, view = at_view, "all rounds are done"),
+    }
+}

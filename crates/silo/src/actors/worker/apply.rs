@@ -1,0 +1,261 @@
+//! Adopting a final outcome.
+
+use std::sync::Arc;
+
+use actix::{Context, Recipient};
+use bytes::Bytes;
+use methods::params::Gate;
+use methods::{LearnError, Params, Split, State};
+use protocol::effects::{FinalRound, WorkError};
+use protocol::{Hash, Input, MemberIndex, Record, codec};
+
+use super::part::refused;
+use super::{Failed, Ground, Left, Needs, OnRound, Own, WorkerActor};
+use crate::actors::silo::Answer;
+use crate::config::SiloConfig;
+use crate::notice::Notice;
+use crate::outcome::{Document, Settled};
+use crate::surroundings::{Adopted, Entry, Work};
+
+/// Where the outcome comes from.
+enum Source {
+    /// Computed here.
+    Settled(Arc<Settled>),
+    /// Fetched by hash.
+    Blobs {
+        blob: Bytes,
+        document: Document,
+        models: Vec<Bytes>,
+    },
+}
+
+impl WorkerActor {
+    /// The outcome's document and, once that is here, its models.
+    pub(super) fn needs_outcome(
+        &self,
+        rounds: &[FinalRound],
+        holders: &[MemberIndex],
+    ) -> Result<Needs, Failed> {
+        let Some(last) = rounds.last() else {
+            return Ok(Needs::default());
+        };
+        let from = holders.to_vec();
+        if self.round.settled.contains_key(&last.outcome) {
+            return Ok(Needs::default());
+        }
+        let Some(blob) = self.blobs.get(&last.outcome) else {
+            return Ok(Needs {
+                blobs: vec![(last.outcome, codec::LIMIT as u64)],
+                from,
+            });
+        };
+        let document = Document::read(&blob).map_err(WorkError::Refused)?;
+        let size = self.config.learner.layout().document_len() as u64;
+        Ok(Needs {
+            blobs: document
+                .models
+                .into_iter()
+                .map(|model| (model, size))
+                .collect(),
+            from,
+        })
+    }
+
+    /// Adopts the last of these rounds.
+    pub(super) fn apply(
+        &mut self,
+        rounds: Vec<FinalRound>,
+        reply: Recipient<Answer>,
+        ctx: &mut Context<Self>,
+    ) {
+        let Some(last) = rounds.last().cloned() else {
+            return;
+        };
+        let round = last.round;
+        let Some(source) = self.source(&last.outcome) else {
+            let result = Err(WorkError::Unavailable);
+            return reply.do_send(Input::Applied { round, result }.into());
+        };
+        let bytes = match &source {
+            Source::Settled(_) => 0,
+            Source::Blobs { models, .. } => models.iter().map(|model| model.len() as u64).sum(),
+        };
+        let config = self.config.clone();
+        let (trained, own) = (self.trained.clone(), self.own.personal.clone());
+        let job = move || {
+            let settled = assemble(&config, source)?;
+            if settled.document.round != round {
+                return Err("the final outcome is of another round".to_owned());
+            }
+            // The protocol does not know the position after a restart; the outcome does.
+            let contributed = trained.as_ref().filter(|trained| trained.round == round);
+            let find = |trained: &Left| {
+                settled
+                    .document
+                    .entries
+                    .iter()
+                    .position(|entry| *entry == trained.blob)
+            };
+            let position = last.position.or_else(|| contributed.and_then(find));
+            // A personal state belongs to an outcome that the training behind it went into.
+            let entered = |trained: &Left| {
+                let earlier = |final_: &FinalRound| final_.round == trained.round;
+                let earlier = rounds.iter().find(|final_| earlier(final_));
+                if trained.round == round {
+                    position.is_some()
+                } else {
+                    earlier.is_some_and(|final_| final_.position.is_some())
+                }
+            };
+            let personal = trained
+                .filter(entered)
+                .map_or(own, |trained| trained.personal);
+            let assigned = position.and_then(|at| settled.document.assignment.get(at));
+            let has_model = |coalition: &&u32| (**coalition as usize) < settled.state.models.len();
+            let coalition = assigned.filter(has_model).copied();
+            let coalition =
+                coalition.unwrap_or_else(|| best(&config, &settled.state, &personal.params));
+            let ground = Arc::new(Ground::new(&config, &settled));
+            Ok((
+                ground,
+                settled,
+                Own {
+                    coalition,
+                    personal,
+                },
+            ))
+        };
+        self.applying = true;
+        self.run(
+            ctx,
+            reply,
+            Work::Models { bytes },
+            job,
+            move |worker, result| {
+                worker.applying = false;
+                match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
+                    Ok((ground, settled, own)) => worker.adopt(ground, &settled, own),
+                    Err(error) => Input::Applied {
+                        round,
+                        result: Err(error),
+                    }
+                    .into(),
+                }
+            },
+        );
+    }
+
+    fn source(&self, outcome: &Hash) -> Option<Source> {
+        if let Some(settled) = self.round.settled.get(outcome) {
+            return Some(Source::Settled(settled.clone()));
+        }
+        let blob = self.blobs.get(outcome)?;
+        let document = Document::read(&blob).ok()?;
+        let models = document.models.iter().map(|model| self.blobs.get(model));
+        let models = models.collect::<Option<_>>()?;
+        Some(Source::Blobs {
+            blob,
+            document,
+            models,
+        })
+    }
+
+    /// Everything of the silo moves to the new round; durable with the answer.
+    fn adopt(&mut self, ground: Arc<Ground>, settled: &Settled, own: Own) -> Answer {
+        let round = ground.round;
+        let mut blobs: Vec<Hash> = settled.document.models.clone();
+        blobs.push(settled.hash);
+        blobs.extend(&settled.document.entries);
+        blobs.sort_unstable();
+        blobs.dedup();
+        let adopted = Adopted {
+            round,
+            outcome: settled.hash.0,
+            coalition: own.coalition,
+            personal: own.personal.hash.0,
+            blobs: blobs.iter().map(|blob| blob.0).collect(),
+        };
+        let notice = Notice::Adopted {
+            round,
+            outcome: settled.hash,
+            coalitions: settled.state.models.len(),
+            coalition: own.coalition,
+            model: settled.state.models[own.coalition as usize].clone(),
+            personal: own.personal.params.clone(),
+        };
+        self.kept.push_back(blobs);
+        while self.kept.len() > self.config.member.epoch.charter.keep as usize {
+            self.kept.pop_front();
+        }
+        let mut retain: Vec<Hash> = self.kept.iter().flatten().copied().collect();
+        retain.push(own.personal.hash);
+        retain.sort_unstable();
+        retain.dedup();
+        (self.ground, self.own, self.round) = (ground, own, OnRound::default());
+        self.trained = None;
+        self.checks.advance(round);
+        Answer {
+            keep: vec![
+                Entry::Adopted(adopted),
+                Entry::Protocol(Record::Applied { round }),
+            ],
+            retain: Some(retain),
+            notices: vec![notice],
+            input: Ok(Input::Applied {
+                round,
+                result: Ok(()),
+            }),
+        }
+    }
+}
+
+/// An outcome is final because a quorum computed it, so its models need only be models.
+pub(crate) fn outcome_gate(config: &SiloConfig) -> Gate {
+    Gate {
+        layout: config.learner.layout(),
+        norm: f64::INFINITY,
+    }
+}
+
+fn assemble(config: &SiloConfig, source: Source) -> Result<Arc<Settled>, String> {
+    match source {
+        Source::Settled(settled) => Ok(settled),
+        Source::Blobs {
+            blob,
+            document,
+            models,
+        } => {
+            let gate = outcome_gate(config);
+            let models = models.into_iter().map(|model| gate.admit(model));
+            let models = models
+                .collect::<Result<_, _>>()
+                .map_err(|error| error.to_string())?;
+            Ok(Arc::new(Settled::assemble(blob, document, models)))
+        }
+    }
+}
+
+/// The coalition whose model does best on the silo's own rows: where a silo goes that has no entry
+/// in the outcome. Coalitions are numbered anew every round, so the one it was in says nothing.
+fn best(config: &SiloConfig, state: &State, personal: &Params) -> u32 {
+    if state.models.len() == 1 {
+        return 0;
+    }
+    let loss = |model: &Params| {
+        let robust = config.learner.robust_loss(model, config.radius);
+        let loss = match robust {
+            Err(LearnError::Unsupported(_)) => {
+                let metrics = config.learner.evaluate(model, personal, Split::Train);
+                metrics
+                    .ok()
+                    .and_then(|metrics| metrics.values.get("loss").copied())
+            }
+            loss => loss.ok(),
+        };
+        // A silo that cannot measure has no reason to prefer one.
+        loss.filter(|loss| !loss.is_nan()).unwrap_or(f64::INFINITY)
+    };
+    let losses: Vec<f64> = state.models.iter().map(loss).collect();
+    let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+    best.unwrap_or(0) as u32
+}

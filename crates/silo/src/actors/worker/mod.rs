@@ -1,0 +1,374 @@
+//! Does the heavy work, the lead's as well as the silo's own: leading is a role.
+//!
+//! Work begins when all blobs that it needs are here: they are asked for through the mesh, each
+//! once at a time, and one that nobody has makes the answer [`WorkError::Unavailable`]. Then it is
+//! a job for the pool, a function of what it is handed; only its end touches the actor.
+
+mod agree;
+mod apply;
+mod ground;
+mod messages;
+mod part;
+mod wants;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use actix::fut::{ActorFutureExt, wrap_future};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
+use bytes::Bytes;
+use methods::Progress;
+use protocol::effects::WorkError;
+use protocol::message::Entry as SheetEntry;
+use protocol::{Effect, Hash, Input, MemberIndex};
+
+pub(crate) use apply::outcome_gate;
+pub(crate) use ground::{Ground, Left, Own, Personal};
+pub(crate) use messages::{Do, Needs};
+use wants::Wants;
+
+use super::mesh::{Arrived, Fetch};
+use super::silo::{Answer, Halt};
+use crate::checks::{Checks, Gated, Once};
+use crate::clock::Clock;
+use crate::config::SiloConfig;
+use crate::handle::Life;
+use crate::outcome::Settled;
+use crate::surroundings::{Blobs, Pool, StoreError, Work, run};
+
+/// The heavy half of a silo.
+pub(crate) struct WorkerActor {
+    pub(crate) config: Arc<SiloConfig>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) pool: Arc<dyn Pool>,
+    pub(crate) checks: Arc<Checks>,
+    pub(crate) mesh: Recipient<Fetch>,
+    pub(crate) clock: Clock,
+    pub(crate) life: Rc<Life>,
+    /// Where people see how far the training is.
+    pub(crate) progress: Arc<Mutex<Option<Progress>>>,
+    /// What was adopted last.
+    pub(crate) ground: Arc<Ground>,
+    pub(crate) own: Own,
+    pub(crate) trained: Option<Left>,
+    /// An outcome is being adopted: one at a time.
+    pub(crate) applying: bool,
+    /// Blobs of the last final rounds, oldest first.
+    pub(crate) kept: VecDeque<Vec<Hash>>,
+    pub(crate) round: OnRound,
+    pub(crate) wants: Waiting,
+}
+
+/// What belongs to the round under way and ends with it.
+#[derive(Default)]
+pub(crate) struct OnRound {
+    /// Stops the training when set.
+    cancel: Arc<AtomicBool>,
+    /// Models seen, after the gate.
+    gated: BTreeMap<Hash, Once<Gated>>,
+    /// Outcomes computed.
+    settled: BTreeMap<Hash, Arc<Settled>>,
+}
+
+impl Drop for OnRound {
+    fn drop(&mut self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Jobs that wait for blobs.
+#[derive(Default)]
+pub(crate) struct Waiting(Wants<Do>);
+
+/// Why a job has no answer of its own kind.
+type Failed = WorkError;
+
+impl WorkerActor {
+    /// Begins, or first asks for the blobs that are missing.
+    fn take(&mut self, job: Do, ctx: &mut Context<Self>) {
+        if let Some(answer) = self.stale(&job.effect) {
+            return answer
+                .into_iter()
+                .for_each(|answer| job.reply.do_send(answer));
+        }
+        let needs = match self.needs(&job.effect) {
+            Ok(needs) => needs,
+            Err(error) => return reply(&job, error),
+        };
+        let missing: BTreeMap<Hash, u64> = needs
+            .blobs
+            .into_iter()
+            .filter(|(hash, _)| self.blobs.get(hash).is_none())
+            .collect();
+        if missing.is_empty() {
+            return self.begin(job, ctx);
+        }
+        let me = self.config.member.me;
+        let from: Vec<MemberIndex> = needs.from.into_iter().filter(|&from| from != me).collect();
+        if from.is_empty() {
+            return reply(&job, WorkError::Unavailable);
+        }
+        let hashes: BTreeSet<Hash> = missing.keys().copied().collect();
+        self.applying |= is_apply(&job.effect);
+        let new = self.wants.0.wait(job, &hashes);
+        let blobs: Vec<_> = new.iter().map(|hash| (*hash, missing[hash])).collect();
+        if blobs.is_empty() {
+            return;
+        }
+        let fetch = Fetch {
+            blobs,
+            from,
+            reply: ctx.address().recipient(),
+        };
+        if let Err(error) = self.mesh.try_send(fetch) {
+            // As if nobody had them: asked for again after a beat.
+            for (hash, _) in error.into_inner().blobs {
+                self.unavailable(&hash);
+            }
+        }
+    }
+
+    /// For work that is not about the round under way: what to answer, which may be nothing.
+    fn stale(&self, effect: &Effect) -> Option<Option<Answer>> {
+        let (now, about) = (self.ground.next(), round_of(effect));
+        match effect {
+            Effect::Apply { .. } if about > self.ground.round => None,
+            Effect::Apply { .. } => Some(Some(
+                Input::Applied {
+                    round: about,
+                    result: Ok(()),
+                }
+                .into(),
+            )),
+            Effect::Plan { state, .. } if about >= now => {
+                let fits = about == now && *state == self.ground.outcome;
+                let why = || format!("round {about} was planned on an outcome not adopted here");
+                (!fits).then(|| Some(Answer::defect(why())))
+            }
+            _ if about < now => Some(None),
+            _ if about > now => Some(failed(effect, WorkError::Unavailable)),
+            _ => None,
+        }
+    }
+
+    /// What must be here before work can begin; or why it never can.
+    fn needs(&self, effect: &Effect) -> Result<Needs, Failed> {
+        match effect {
+            Effect::Admit { fields, from, .. } => {
+                self.ground
+                    .fits(&self.config, fields)
+                    .map_err(WorkError::Refused)?;
+                Ok(Needs {
+                    blobs: vec![(fields.blob, fields.size)],
+                    from: vec![*from],
+                })
+            }
+            Effect::Evaluate {
+                entries, holders, ..
+            } => self.needs_entries(entries, holders),
+            Effect::Decide { sheet, holders, .. } => self.needs_entries(&sheet.entries, holders),
+            Effect::Check { case, holders } | Effect::Settle { case, holders } => {
+                self.needs_entries(&case.sheet.entries, holders)
+            }
+            Effect::Apply { rounds, holders } => self.needs_outcome(rounds, holders),
+            _ => Ok(Needs::default()),
+        }
+    }
+
+    fn needs_entries(
+        &self,
+        entries: &[SheetEntry],
+        holders: &[MemberIndex],
+    ) -> Result<Needs, Failed> {
+        for entry in entries {
+            self.ground
+                .fits(&self.config, &entry.fields)
+                .map_err(WorkError::Refused)?;
+        }
+        let blobs = entries
+            .iter()
+            .map(|entry| (entry.fields.blob, entry.fields.size))
+            .collect();
+        Ok(Needs {
+            blobs,
+            from: holders.to_vec(),
+        })
+    }
+
+    fn begin(&mut self, job: Do, ctx: &mut Context<Self>) {
+        let Do { effect, reply } = job;
+        match effect {
+            Effect::Plan { .. } => self.plan(reply, ctx),
+            Effect::Train { round } => self.train(round, reply, ctx),
+            Effect::Admit { fields, .. } => self.admit(fields, reply, ctx),
+            Effect::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
+            Effect::Decide { sheet, .. } => self.decide(&sheet, reply, ctx),
+            Effect::Check { case, .. } => self.check(case, reply, ctx),
+            Effect::Settle { case, .. } => self.settle(case, reply, ctx),
+            Effect::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
+            Effect::Send { .. }
+            | Effect::Publish { .. }
+            | Effect::Persist(_)
+            | Effect::Report(_) => {}
+        }
+    }
+
+    /// Runs a job in the pool; `end` makes its answer from its result, or from what it panicked
+    /// with, back on the actor.
+    fn run<T: Send + 'static>(
+        &self,
+        ctx: &mut Context<Self>,
+        reply: Recipient<Answer>,
+        work: Work,
+        job: impl FnOnce() -> T + Send + 'static,
+        end: impl FnOnce(&mut Self, Result<T, String>) -> Answer + 'static,
+    ) {
+        let done = wrap_future::<_, Self>(run(&*self.pool, work, job));
+        ctx.spawn(done.map(move |result, worker, _| {
+            if worker.life.alive() {
+                reply.do_send(end(worker, result));
+            }
+        }));
+    }
+
+    /// Where the model of that blob is after the gate, or will be.
+    fn gated(&mut self, blob: &Hash) -> Once<Gated> {
+        let (checks, ground) = (&self.checks, &self.ground);
+        let new = || checks.gate(ground.gate_key(blob), ground.next());
+        self.round.gated.entry(*blob).or_insert_with(new).clone()
+    }
+
+    fn keep(&self, blobs: impl Iterator<Item = (Hash, Bytes)>) -> Result<(), StoreError> {
+        for (hash, blob) in blobs {
+            self.checks.remember(&blob, hash);
+            self.blobs.put(hash, blob)?;
+        }
+        Ok(())
+    }
+
+    fn unavailable(&mut self, blob: &Hash) {
+        for job in self.wants.0.missing(blob) {
+            self.applying &= !is_apply(&job.effect);
+            reply(&job, WorkError::Unavailable);
+        }
+    }
+}
+
+impl Actor for WorkerActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Do> for WorkerActor {
+    type Result = ();
+
+    fn handle(&mut self, job: Do, ctx: &mut Context<Self>) {
+        // The state machine asks for an outcome until it is adopted: once at a time is enough.
+        let again = self.applying && is_apply(&job.effect);
+        if self.life.alive() && !again {
+            self.take(job, ctx);
+        }
+    }
+}
+
+impl Handler<Arrived> for WorkerActor {
+    type Result = ();
+
+    fn handle(&mut self, Arrived { hash, blob }: Arrived, ctx: &mut Context<Self>) {
+        if !self.life.alive() {
+            return;
+        }
+        match blob.map(|blob| self.blobs.put(hash, blob)) {
+            Some(Ok(())) => {
+                for job in self.wants.0.arrived(&hash) {
+                    self.applying &= !is_apply(&job.effect);
+                    self.take(job, ctx);
+                }
+            }
+            None => self.unavailable(&hash),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "a blob that was fetched");
+                self.unavailable(&hash);
+            }
+        }
+    }
+}
+
+impl Handler<Halt> for WorkerActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
+        ctx.terminate();
+    }
+}
+
+/// Answers a job that could not begin.
+fn reply(job: &Do, error: WorkError) {
+    if let Some(answer) = failed(&job.effect, error) {
+        job.reply.do_send(answer);
+    }
+}
+
+fn is_apply(effect: &Effect) -> bool {
+    matches!(effect, Effect::Apply { .. })
+}
+
+/// The round that work is about.
+fn round_of(effect: &Effect) -> u64 {
+    match effect {
+        Effect::Plan { round, .. }
+        | Effect::Train { round }
+        | Effect::Admit { round, .. }
+        | Effect::Evaluate { round, .. }
+        | Effect::Decide { round, .. } => *round,
+        Effect::Check { case, .. } | Effect::Settle { case, .. } => case.round,
+        Effect::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
+        Effect::Send { .. } | Effect::Publish { .. } | Effect::Persist(_) | Effect::Report(_) => 0,
+    }
+}
+
+/// The answer that work gave no result; none for what is no work.
+fn failed(effect: &Effect, error: WorkError) -> Option<Answer> {
+    let round = round_of(effect);
+    let input = match effect {
+        Effect::Train { .. } => Input::Trained {
+            round,
+            result: Err(said(error)),
+        },
+        Effect::Admit { fields, .. } => Input::Admitted {
+            round,
+            blob: fields.blob,
+            result: Err(error),
+        },
+        Effect::Evaluate { .. } => Input::Evaluated {
+            round,
+            result: Err(error),
+        },
+        Effect::Decide { sheet, .. } => Input::Decided {
+            sheet: sheet.root(),
+            result: Err(error),
+        },
+        Effect::Check { case, .. } => Input::Checked {
+            case: case.id(),
+            result: Err(error),
+        },
+        Effect::Settle { case, .. } => Input::Settled {
+            case: case.id(),
+            result: Err(error),
+        },
+        Effect::Apply { .. } => Input::Applied {
+            round,
+            result: Err(error),
+        },
+        _ => return None,
+    };
+    Some(input.into())
+}
+
+fn said(error: WorkError) -> String {
+    match error {
+        WorkError::Unavailable => "what it needs cannot be had now".into(),
+        WorkError::Refused(reason) => reason,
+    }
+}

@@ -1,0 +1,286 @@
+//! A silo's own part in a round: plan, training, measuring; and, for the lead, letting a
+//! contribution in.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use actix::{Context, Recipient};
+use methods::{Entry, Progress, Task, Update};
+use protocol::effects::{Planned, Trained, WorkError};
+use protocol::message::{Entry as SheetEntry, EntryFields};
+use protocol::{Hash, Input, MemberIndex, codec};
+
+use super::{Ground, Left, Personal, WorkerActor};
+use crate::actors::silo::Answer;
+use crate::config::SiloConfig;
+use crate::notice::Notice;
+use crate::surroundings::{Entry as JournalEntry, Work};
+
+impl WorkerActor {
+    /// Works out the plan of the round under way.
+    pub(super) fn plan(&mut self, reply: Recipient<Answer>, ctx: &mut Context<Self>) {
+        let (config, ground) = (self.config.clone(), self.ground.clone());
+        let bytes = ground
+            .state
+            .models
+            .iter()
+            .map(|model| model.document().len() as u64)
+            .sum();
+        let job = move || {
+            let plan = ground.plan(&config);
+            let participants = plan.participants.as_ref();
+            Planned {
+                round: ground.next(),
+                plan: Hash::of(&codec::encode(plan)),
+                participants: participants
+                    .map(|members| members.iter().copied().map(MemberIndex).collect()),
+                cross_evaluate: plan.cross_evaluate,
+                weights: plan.weights,
+                blob_size: ground.blob_size(),
+            }
+        };
+        self.run(
+            ctx,
+            reply,
+            Work::Models { bytes },
+            job,
+            |_, planned| match planned {
+                Ok(planned) => Input::Planned(planned).into(),
+                Err(panic) => Answer::defect(panic),
+            },
+        );
+    }
+
+    /// Trains from the own coalition's model.
+    pub(super) fn train(&mut self, round: u64, reply: Recipient<Answer>, ctx: &mut Context<Self>) {
+        let (config, ground, own) = (self.config.clone(), self.ground.clone(), self.own.clone());
+        let (cancel, seen) = (self.round.cancel.clone(), self.progress.clone());
+        let plan = ground.plan(&config);
+        let visits = match &plan.task {
+            Task::Train(training) => u64::from(training.epochs),
+            Task::Summarise => 1,
+        };
+        let weights = plan.weights;
+        let work = Work::Train {
+            samples: visits * config.learner.samples(),
+        };
+        let coalition = own.coalition;
+        let job = move || {
+            let mut progress = |progress: Progress| {
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+                if cancel.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            train(&config, &ground, coalition, &own.personal, &mut progress)
+        };
+        let began = self.clock.now();
+        self.run(ctx, reply, work, job, move |worker, result| {
+            // First, so that the answer does not depend on when the training was cancelled.
+            let over = round != worker.ground.next();
+            let update = if over {
+                Err("its round is over".into())
+            } else {
+                result
+            };
+            let update = update.and_then(|update| update);
+            let seconds = worker.clock.since(began).as_secs_f64();
+            match update.and_then(|update| worker.trained(round, weights, seconds, update)) {
+                Ok(answer) => answer,
+                Err(reason) => Input::Trained {
+                    round,
+                    result: Err(reason),
+                }
+                .into(),
+            }
+        });
+    }
+
+    /// Keeps what a training gave.
+    fn trained(
+        &mut self,
+        round: u64,
+        weights: bool,
+        seconds: f64,
+        update: Update,
+    ) -> Result<Answer, String> {
+        let personal = Personal::new(update.personal);
+        let document = update.shared.document();
+        let (blob, size) = (Hash(update.shared.hash()), document.len() as u64);
+        self.keep(
+            [
+                (blob, document),
+                (personal.hash, personal.params.document()),
+            ]
+            .into_iter(),
+        )
+        .map_err(|error| error.to_string())?;
+        let keep = JournalEntry::Trained {
+            round,
+            blob: blob.0,
+            personal: personal.hash.0,
+        };
+        self.trained = Some(Left {
+            round,
+            blob,
+            personal,
+        });
+        let values = update.metrics.values;
+        let loss = values.get("loss").copied().unwrap_or(f64::NAN);
+        let fields = EntryFields {
+            blob,
+            size,
+            coalition: Some(self.own.coalition),
+            weight: weights.then_some(update.samples),
+        };
+        let result = Ok(Trained {
+            fields,
+            metrics: values.into_iter().collect(),
+        });
+        Ok(Answer {
+            keep: vec![keep],
+            retain: None,
+            notices: vec![Notice::Trained {
+                round,
+                loss,
+                samples: update.samples,
+                seconds,
+            }],
+            input: Ok(Input::Trained { round, result }),
+        })
+    }
+
+    /// Sees whether a contribution can be used.
+    pub(super) fn admit(
+        &mut self,
+        fields: EntryFields,
+        reply: Recipient<Answer>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, ground, blob) = (self.config.clone(), self.ground.clone(), fields.blob);
+        let round = ground.next();
+        let (gated, document) = (self.gated(&blob), self.blobs.get(&blob));
+        let job = move || {
+            let document = document.ok_or(WorkError::Unavailable)?;
+            let admit = || {
+                ground
+                    .gate
+                    .admit(document)
+                    .map_err(|error| error.to_string())
+            };
+            let model = gated
+                .get_or_init(admit)
+                .clone()
+                .map_err(WorkError::Refused)?;
+            let entry = Entry {
+                model,
+                coalition: fields.coalition,
+                weight: fields.weight,
+            };
+            config
+                .strategy
+                .admit(&entry, round)
+                .map_err(WorkError::Refused)
+        };
+        self.run(
+            ctx,
+            reply,
+            Work::Models { bytes: fields.size },
+            job,
+            move |_, result| {
+                let result = result.unwrap_or_else(refused);
+                Input::Admitted {
+                    round,
+                    blob,
+                    result,
+                }
+                .into()
+            },
+        );
+    }
+
+    /// Measures the own loss of these entries' models.
+    pub(super) fn evaluate(
+        &mut self,
+        entries: &[SheetEntry],
+        reply: Recipient<Answer>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, ground) = (self.config.clone(), self.ground.clone());
+        let round = ground.next();
+        let models: BTreeMap<_, _> = entries
+            .iter()
+            .map(|entry| entry.fields.blob)
+            .map(|blob| (blob, (self.gated(&blob), self.blobs.get(&blob))))
+            .collect();
+        let work = Work::Evaluate {
+            models: models.len() as u64,
+        };
+        let job = move || {
+            let mut losses = Vec::with_capacity(models.len());
+            for (blob, (gated, document)) in models {
+                let document = document.ok_or(WorkError::Unavailable)?;
+                let admit = || {
+                    ground
+                        .gate
+                        .admit(document)
+                        .map_err(|error| error.to_string())
+                };
+                let model = gated.get_or_init(admit).as_ref().map_err(|e| e.clone());
+                let loss = model.and_then(|model| {
+                    let loss = config.learner.robust_loss(model, config.radius);
+                    loss.map_err(|error| error.to_string())
+                });
+                let loss = loss.map_err(WorkError::Refused)?;
+                if !loss.is_finite() {
+                    let why = format!("the loss of model {blob} on the own data is not finite");
+                    return Err(WorkError::Refused(why));
+                }
+                losses.push((blob, loss));
+            }
+            Ok(losses)
+        };
+        self.run(ctx, reply, work, job, move |_, result| {
+            Input::Evaluated {
+                round,
+                result: result.unwrap_or_else(refused),
+            }
+            .into()
+        });
+    }
+}
+
+/// What a panic of a job is to the protocol.
+pub(super) fn refused<T>(panic: String) -> Result<T, WorkError> {
+    Err(WorkError::Refused(panic))
+}
+
+/// A training, and what it gives made sure of: nobody contributes what others refuse.
+fn train(
+    config: &SiloConfig,
+    ground: &Arc<Ground>,
+    coalition: u32,
+    personal: &Personal,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Update, String> {
+    let learner = &config.learner;
+    let start = ground.state.models.get(coalition as usize);
+    let start = start.ok_or("the own coalition has no model")?;
+    let seed = learner.seed(config.seed, ground.next());
+    let task = &ground.plan(config).task;
+    let update = learner.train(start, &personal.params, task, seed, progress);
+    let update = update.map_err(|error| error.to_string())?;
+    if update.personal.layout() != personal.params.layout() {
+        return Err("the learner's personal state changed its shape".into());
+    }
+    let passed = ground.gate.admit(update.shared.document());
+    passed.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
+    // Computed here rather than on the actor; remembered by the models.
+    update.shared.hash();
+    update.personal.hash();
+    Ok(update)
+}

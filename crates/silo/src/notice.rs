@@ -1,0 +1,61 @@
+//! What a silo tells people and measurements.
+
+use methods::Params;
+use protocol::{Hash, MemberIndex, Report, Time};
+
+use crate::handle::Stopped;
+
+/// Where notices go. Called on the silo's own thread, in order; must not block.
+pub type Feed = Box<dyn FnMut(Time, &Notice)>;
+
+/// Something worth knowing. Stays with the operator of the silo.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// Of the protocol.
+    Protocol(Report),
+    /// A training came to its end.
+    Trained {
+        /// The round.
+        round: u64,
+        /// Mean training loss of the last epoch.
+        loss: f64,
+        /// Training rows.
+        samples: u64,
+        /// What it took, on the clock that the silo lives by.
+        seconds: f64,
+    },
+    /// A final round was adopted; everything of it is durable.
+    Adopted {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome.
+        outcome: Hash,
+        /// Number of coalitions.
+        coalitions: usize,
+        /// The silo's own.
+        coalition: u32,
+        /// Its model, from which the silo goes on.
+        model: Params,
+        /// What is personal to the silo.
+        personal: Params,
+    },
+    /// That many messages did not fit into the way out. The protocol says them again.
+    Lost {
+        /// Messages.
+        messages: u64,
+    },
+    /// Bytes that were not let in.
+    Unopened {
+        /// Who passed them on; not necessarily who made them.
+        from: MemberIndex,
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// A blob could not be kept or removed.
+    Store {
+        /// Why, in a sentence.
+        reason: String,
+    },
+    /// The silo stopped; the last notice.
+    Stopped(Stopped),
+}

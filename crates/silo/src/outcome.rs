@@ -1,0 +1,106 @@
+//! Outcomes as content-addressed documents.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use methods::{Learner, Params, State};
+use protocol::{Hash, codec};
+use serde::{Deserialize, Serialize};
+
+/// What everybody adopts with a round, models by hash. Its canonical encoding is the blob whose
+/// hash the members vote on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// The round; 0 for the state before the first.
+    pub round: u64,
+    /// The models that it was computed from, in the order of the sheet: so that a member that was
+    /// away finds its own.
+    pub entries: Vec<Hash>,
+    /// Coalition of every entry, in the order of the sheet.
+    pub assignment: Vec<u32>,
+    /// The models' documents, by coalition.
+    pub models: Vec<Hash>,
+    /// What the strategy remembers.
+    pub memory: BTreeMap<String, Vec<f64>>,
+}
+
+impl Document {
+    /// Reads a blob.
+    pub(crate) fn read(blob: &[u8]) -> Result<Self, String> {
+        let document: Self = codec::decode(blob, codec::LIMIT)
+            .map_err(|error| format!("the document of an outcome: {error}"))?;
+        if document.models.is_empty() {
+            return Err("the document of an outcome names no model".into());
+        }
+        Ok(document)
+    }
+}
+
+/// An outcome with everything that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) hash: Hash,
+    pub(crate) blob: Bytes,
+    pub(crate) document: Document,
+    pub(crate) state: State,
+}
+
+impl Settled {
+    pub(crate) fn new(round: u64, entries: Vec<Hash>, assignment: Vec<u32>, state: State) -> Self {
+        let document = Document {
+            round,
+            entries,
+            assignment,
+            models: state
+                .models
+                .iter()
+                .map(|model| Hash(model.hash()))
+                .collect(),
+            memory: state.memory.clone(),
+        };
+        let blob = Bytes::from(codec::encode(&document));
+        Self {
+            hash: Hash::of(&blob),
+            blob,
+            document,
+            state,
+        }
+    }
+
+    /// Puts a document and its models, in their order, together.
+    pub(crate) fn assemble(blob: Bytes, document: Document, models: Vec<Params>) -> Self {
+        let state = State {
+            models,
+            memory: document.memory.clone(),
+        };
+        Self {
+            hash: Hash::of(&blob),
+            blob,
+            document,
+            state,
+        }
+    }
+
+    /// Every blob of it, with its hash.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = (Hash, Bytes)> + '_ {
+        let models = self.document.models.iter().zip(&self.state.models);
+        std::iter::once((self.hash, self.blob.clone()))
+            .chain(models.map(|(hash, model)| (*hash, model.document())))
+    }
+}
+
+/// The state before the first round as an outcome: the hash that a charter states as its `start`,
+/// for whoever writes a charter, and the state itself. A function of the model family and `seed`.
+pub fn genesis_outcome(learner: &dyn Learner, seed: u64) -> (Hash, State) {
+    let genesis = genesis(learner, seed);
+    (genesis.hash, genesis.state)
+}
+
+pub(crate) fn genesis(learner: &dyn Learner, seed: u64) -> Settled {
+    Settled::new(
+        0,
+        Vec::new(),
+        Vec::new(),
+        State::genesis(learner.initial(seed)),
+    )
+}

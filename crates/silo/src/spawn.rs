@@ -1,0 +1,172 @@
+//! How a silo comes to life.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{Actor, System};
+use methods::strategy::Names;
+use protocol::{Hash, Member};
+use tokio::sync::oneshot;
+
+use crate::actors::mesh::{Door, MeshActor};
+use crate::actors::observer::ObserverActor;
+use crate::actors::silo::SiloActor;
+use crate::actors::worker::{OnRound, Waiting, WorkerActor};
+use crate::clock::Clock;
+use crate::config::SiloConfig;
+use crate::handle::{Counters, Life, SiloHandle};
+use crate::restore::restore;
+use crate::surroundings::{StoreError, Surroundings};
+
+/// Why a silo does not come to life.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnError {
+    /// Outside an actix system.
+    #[error("a silo needs a running actix system: call `silo::spawn` inside `silo::block_on`")]
+    NoSystem,
+    /// Not the member that it says it is.
+    #[error("the key is not that of member {0} in the roster: check the identity file")]
+    Identity(protocol::MemberIndex),
+    /// The strategy and the charter disagree on names.
+    #[error(
+        "strategy {0:?} keeps state per member, but the charter removes names: \
+         set names = \"shown\" in the charter, or choose another strategy"
+    )]
+    Names(&'static str),
+    /// The initial model is not the agreed one.
+    #[error(
+        "the federation starts from {agreed}, this silo's model family and seed give {ours}: \
+         the task, the model or the version of the program differs from what was agreed"
+    )]
+    Start {
+        /// The charter's `start`.
+        agreed: Hash,
+        /// What this silo has.
+        ours: Hash,
+    },
+    /// The journal cannot be read or begun.
+    #[error("the journal: {0}")]
+    Journal(#[from] StoreError),
+    /// A blob that the journal relies on is gone.
+    #[error(
+        "the journal is at round {round}, but its blob {hash} is gone: restore the blobs, or start \
+         with the journal declared lost to fetch everything anew"
+    )]
+    Missing {
+        /// The round.
+        round: u64,
+        /// The blob.
+        hash: Hash,
+    },
+    /// What the journal relies on does not fit together.
+    #[error(
+        "what was kept of round {round} is damaged ({why}): restore journal and blobs from one \
+         backup, or start with the journal declared lost"
+    )]
+    Damaged {
+        /// The round.
+        round: u64,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Brings a silo to life on the calling thread: the only way there is. Everything it does to the
+/// world goes through `surroundings`.
+///
+/// # Errors
+/// [`SpawnError`]: no actix system, a key, strategy or start that is not the charter's, a journal
+/// or blobs from which it cannot go on.
+pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandle, SpawnError> {
+    if System::try_current().is_none() {
+        return Err(SpawnError::NoSystem);
+    }
+    let epoch = config.member.epoch.clone();
+    let me = config.member.me;
+    let key = epoch.roster.key(me).map(|key| key.public());
+    if key != Some(config.member.key.public()) {
+        return Err(SpawnError::Identity(me));
+    }
+    if config.strategy.names() == Names::Shown && !epoch.charter.names_shown {
+        return Err(SpawnError::Names(config.strategy.name()));
+    }
+    let Surroundings {
+        network,
+        mut journal,
+        blobs,
+        pool,
+        checks,
+        feed,
+        origin,
+    } = surroundings;
+    let restored = restore(&config, &mut *journal, &*blobs)?;
+    let clock = Clock(origin);
+    let mut effects = Vec::new();
+    let member = Member::new(
+        config.member.clone(),
+        restored.start,
+        clock.now(),
+        &mut effects,
+    );
+
+    let (gone, waits) = oneshot::channel();
+    let life = Life::new(gone);
+    let counters = Rc::<Counters>::default();
+    let progress = Arc::default();
+    let span = tracing::info_span!("silo", name = epoch.roster.name(me), member = %me);
+    let observer = ObserverActor::new(span, feed, life.clone()).start();
+    let told = observer.clone().recipient();
+    let door = Door {
+        epoch,
+        checks: checks.clone(),
+        pool: pool.clone(),
+    };
+    let mesh = MeshActor::new(network, door, told, clock, life.clone(), counters.clone()).start();
+    let worker = WorkerActor {
+        config: Arc::new(config),
+        blobs: blobs.clone(),
+        pool,
+        checks,
+        mesh: mesh.clone().recipient(),
+        clock,
+        life: life.clone(),
+        progress: Arc::clone(&progress),
+        ground: restored.ground,
+        own: restored.own,
+        trained: restored.trained,
+        applying: false,
+        kept: restored.kept,
+        round: OnRound::default(),
+        wants: Waiting::default(),
+    }
+    .start();
+    let weak = Rc::downgrade(&life);
+    let silo = SiloActor {
+        member,
+        journal,
+        blobs,
+        mesh,
+        worker,
+        observer,
+        clock,
+        life,
+        counters: counters.clone(),
+        effects,
+        timer: None,
+    }
+    .start();
+    Ok(SiloHandle {
+        silo,
+        life: weak,
+        gone: waits,
+        reason: None,
+        counters,
+        progress,
+    })
+}
+
+/// Runs `future` inside an actix system on `runtime`, which decides what time is. The runtime must
+/// be a current-thread one if its clock is paused.
+pub fn block_on<F: Future>(runtime: tokio::runtime::Runtime, future: F) -> F::Output {
+    System::with_tokio_rt(move || runtime).block_on(future)
+}

@@ -1,0 +1,181 @@
+//! Everything around a silo that differs between a real node and a simulation.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::net::{Command, Event};
+use protocol::{Hash, Record};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::checks::Checks;
+use crate::notice::Feed;
+
+/// What a silo is given to live in.
+pub struct Surroundings {
+    /// Where messages and blobs come from and go to.
+    pub network: Network,
+    /// What it must never forget.
+    pub journal: Box<dyn Journal>,
+    /// Blobs by hash.
+    pub blobs: Arc<dyn Blobs>,
+    /// Where heavy work is done.
+    pub pool: Arc<dyn Pool>,
+    /// Pure functions of bytes: counted, and remembered process-wide where the memo is on.
+    pub checks: Arc<Checks>,
+    /// Where notices go.
+    pub feed: Feed,
+    /// Where the silo's clock starts. Silos of one process may share it, so that their notices
+    /// stand on one line of time.
+    pub origin: Instant,
+}
+
+/// Two bounded channels. Commands that do not fit are lost, and said again by the protocol; the
+/// network waits for a silo that is behind with its events. Every [`Command::Fetch`] is answered,
+/// with [`Event::Fetched`] or [`Event::Missing`]; a hash is asked for again only after that.
+pub struct Network {
+    /// Silo → network.
+    pub commands: mpsc::Sender<Command>,
+    /// Network → silo.
+    pub events: mpsc::Receiver<Event>,
+}
+
+/// A durable list of records.
+pub trait Journal: Send {
+    /// Everything committed so far, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`]: unreadable or damaged.
+    fn load(&mut self) -> Result<Vec<Entry>, StoreError>;
+
+    /// Makes these entries durable, all or none, before it returns.
+    ///
+    /// # Errors
+    /// [`StoreError`]: nothing is durable then, and the silo must stop.
+    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError>;
+}
+
+/// One entry of a journal.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Entry {
+    /// Of the protocol.
+    Protocol(Record),
+    /// What was adopted with the last final round: everything a silo goes on from.
+    Adopted(Adopted),
+    /// The journal began anew after its predecessor was lost.
+    Lost,
+    /// What a training left behind at the silo until its round is final.
+    Trained {
+        /// The round.
+        round: u64,
+        /// Hash of what it contributed; kept as a blob.
+        blob: [u8; 32],
+        /// Hash of the personal state it ended with; kept as a blob.
+        personal: [u8; 32],
+    },
+}
+
+/// A silo's own state after a final round.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Adopted {
+    /// The round.
+    pub round: u64,
+    /// Hash of the outcome; its document and models are kept as blobs.
+    pub outcome: [u8; 32],
+    /// The silo's coalition in it.
+    pub coalition: u32,
+    /// Hash of the silo's personal state; kept as a blob.
+    pub personal: [u8; 32],
+    /// Every blob of the round: entries, outcome, models; ascending.
+    pub blobs: Vec<[u8; 32]>,
+}
+
+/// Blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only, so that
+/// what is kept at which moment does not depend on how fast a job was.
+pub trait Blobs: Send + Sync {
+    /// The blob of that hash, if it is here.
+    fn get(&self, hash: &Hash) -> Option<Bytes>;
+
+    /// Keeps a blob whose hash the caller has checked or computed.
+    ///
+    /// # Errors
+    /// [`StoreError`]: the blob is not kept.
+    fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError>;
+
+    /// Forgets every blob that is not in `keep` (ascending).
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError>;
+}
+
+/// Why something could not be kept or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {why}")]
+pub struct StoreError {
+    /// What was to be kept or read.
+    pub what: String,
+    /// Why it could not be.
+    pub why: String,
+}
+
+/// A kind of heavy work, with its size, so that virtual time can say how long it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Training over that many sample visits.
+    Train {
+        /// Rows × epochs.
+        samples: u64,
+    },
+    /// Measuring that many models.
+    Evaluate {
+        /// Models.
+        models: u64,
+    },
+    /// Opening an envelope with that many signatures.
+    Open {
+        /// Signatures.
+        signatures: u64,
+    },
+    /// Reading, checking or averaging that many bytes of models.
+    Models {
+        /// Bytes.
+        bytes: u64,
+    },
+}
+
+/// A job for the pool.
+pub type Job = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
+/// What became of a job: its result, or what it panicked with.
+pub type Done = Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, String>>>>;
+
+/// Runs heavy work without blocking the actors. In the node: blocking threads. In virtual time: a
+/// thread pool that the runtime does not know; the modelled time is slept, then the result waited
+/// for, so that the order of events never depends on the machine.
+///
+/// A job may wait for another silo that computes the same thing, and may use rayon inside. So its
+/// threads must not be those of a rayon pool, where a waiting job could be waiting for a job that
+/// was stolen onto its own stack.
+pub trait Pool: Send + Sync {
+    /// Starts `job` now; the future is done when it is.
+    fn run(&self, work: Work, job: Job) -> Done;
+}
+
+/// Runs a job of a known result.
+pub(crate) fn run<T: Send + 'static>(
+    pool: &dyn Pool,
+    work: Work,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Result<T, String>> + 'static {
+    let done = pool.run(work, Box::new(move || Box::new(job())));
+    async move {
+        let result = done.await?;
+        result
+            .downcast()
+            .map(|result| *result)
+            .map_err(|_| "a pool mixed up its jobs".into())
+    }
+}

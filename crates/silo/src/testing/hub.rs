@@ -1,0 +1,115 @@
+//! A network that loses nothing and takes 10 ms.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use protocol::net::{Command, Event};
+use protocol::{Hash, MemberIndex};
+use tokio::sync::mpsc;
+
+use super::Ends;
+
+/// Joins the ends of several silos.
+#[derive(Clone, Default)]
+pub(crate) struct Hub(Rc<RefCell<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    silos: BTreeMap<MemberIndex, mpsc::Sender<Event>>,
+    /// Who asked for what, and who is asked next, last first.
+    tickets: BTreeMap<u64, (MemberIndex, Hash, Vec<MemberIndex>)>,
+    next: u64,
+    /// Published frames that are on their way to, or were at, a member.
+    published: BTreeSet<(MemberIndex, Hash)>,
+    /// Every frame, with who sent it.
+    frames: Vec<(MemberIndex, bytes::Bytes)>,
+}
+
+impl Hub {
+    /// Joins a silo, also one that was here before.
+    pub(crate) fn join(&self, me: MemberIndex, ends: Ends) {
+        let Ends {
+            mut commands,
+            events,
+        } = ends;
+        for peer in self.0.borrow_mut().silos.keys().copied() {
+            let round_trip = Duration::from_millis(20);
+            let _ = events.try_send(Event::Up { peer, round_trip });
+        }
+        self.0.borrow_mut().silos.insert(me, events);
+        let hub = self.clone();
+        tokio::task::spawn_local(async move {
+            while let Some(command) = commands.recv().await {
+                hub.command(me, command);
+            }
+        });
+    }
+
+    /// Frames sent so far.
+    pub(crate) fn frames(&self) -> Vec<(MemberIndex, bytes::Bytes)> {
+        self.0.borrow().frames.clone()
+    }
+
+    fn command(&self, me: MemberIndex, command: Command) {
+        match command {
+            Command::Send { to, frame } => {
+                self.0.borrow_mut().frames.push((me, frame.clone()));
+                self.deliver(to, Event::Received { from: me, frame });
+            }
+            Command::Publish { frame } => {
+                self.0.borrow_mut().frames.push((me, frame.clone()));
+                let all: Vec<_> = self.0.borrow().silos.keys().copied().collect();
+                let hash = Hash::of(&frame);
+                for to in all.into_iter().filter(|&to| to != me) {
+                    if !self.0.borrow_mut().published.insert((to, hash)) {
+                        continue;
+                    }
+                    self.deliver(
+                        to,
+                        Event::Received {
+                            from: me,
+                            frame: frame.clone(),
+                        },
+                    );
+                }
+            }
+            Command::Fetch { hash, mut from, .. } => {
+                from.reverse();
+                self.ask(me, hash, from);
+            }
+            Command::Serve { ticket, blob } => {
+                let Some((by, hash, rest)) = self.0.borrow_mut().tickets.remove(&ticket) else {
+                    return;
+                };
+                match blob {
+                    Some(blob) => self.deliver(by, Event::Fetched { hash, blob }),
+                    None => self.ask(by, hash, rest),
+                }
+            }
+        }
+    }
+
+    fn ask(&self, by: MemberIndex, hash: Hash, mut from: Vec<MemberIndex>) {
+        let Some(next) = from.pop() else {
+            return self.deliver(by, Event::Missing { hash });
+        };
+        let mut inner = self.0.borrow_mut();
+        inner.next += 1;
+        let ticket = inner.next;
+        inner.tickets.insert(ticket, (by, hash, from));
+        drop(inner);
+        self.deliver(next, Event::Wanted { by, hash, ticket });
+    }
+
+    fn deliver(&self, to: MemberIndex, event: Event) {
+        let Some(silo) = self.0.borrow().silos.get(&to).cloned() else {
+            return;
+        };
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let _ = silo.send(event).await;
+        });
+    }
+}

@@ -1,0 +1,88 @@
+//! A learner with one weight and a known optimum.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, LazyLock};
+
+use methods::{
+    Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, Task, TensorSpec, Update,
+};
+
+/// Loss `(w − optimum)²`; training goes half the way. What is personal counts the trainings.
+pub(crate) struct Towards(pub(crate) f64);
+
+static LAYOUT: LazyLock<Arc<Layout>> =
+    LazyLock::new(|| Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap());
+
+impl Towards {
+    pub(crate) fn model(weight: f32) -> Params {
+        Params::from_values(&LAYOUT, &[weight])
+    }
+
+    /// One training from `weight`.
+    pub(crate) fn step(&self, weight: f32) -> Params {
+        Self::model((weight + self.0 as f32) / 2.0)
+    }
+
+    fn loss(&self, model: &Params) -> f64 {
+        (f64::from(model.values()[0]) - self.0).powi(2)
+    }
+}
+
+impl Learner for Towards {
+    fn layout(&self) -> Arc<Layout> {
+        LAYOUT.clone()
+    }
+
+    fn initial(&self, seed: u64) -> Params {
+        Self::model(seed as f32)
+    }
+
+    fn initial_personal(&self) -> Params {
+        Self::model(0.0)
+    }
+
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        _: &Task,
+        _: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        let loss = self.loss(start);
+        if progress(Progress {
+            step: 1,
+            steps: 1,
+            loss,
+        })
+        .is_break()
+        {
+            return Err(LearnError::Stopped);
+        }
+        Ok(Update {
+            shared: self.step(start.values()[0]),
+            personal: Self::model(personal.values()[0] + 1.0),
+            samples: 1,
+            metrics: Metrics {
+                samples: 1,
+                values: BTreeMap::from([("loss".into(), loss)]),
+            },
+        })
+    }
+
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let values = BTreeMap::from([("loss".into(), self.loss(model))]);
+        Ok(Metrics { samples: 1, values })
+    }
+
+    /// Panics where nobody should look, for tests of just that.
+    fn robust_loss(&self, model: &Params, _: f64) -> Result<f64, LearnError> {
+        assert!(model.values()[0] < 1000.0, "that far out");
+        Ok(self.loss(model))
+    }
+
+    fn samples(&self) -> u64 {
+        1
+    }
+}

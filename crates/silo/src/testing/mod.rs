@@ -1,0 +1,160 @@
+//! Surroundings for tests: everything in memory, virtual time, a learner with a known optimum.
+#![allow(clippy::unwrap_used)]
+
+mod hub;
+mod learner;
+mod stores;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use methods::learner::{Optimiser, Training};
+use methods::strategy::fedavg::FedAvg;
+use protocol::member::Config;
+use protocol::net::{Command, Event};
+use protocol::roster::Silo;
+use protocol::{Charter, Epoch, Genesis, MemberIndex, SecretKey, Time};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+pub(crate) use hub::Hub;
+pub(crate) use learner::Towards;
+pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
+
+use crate::{Checks, Network, Notice, SiloConfig, Surroundings, genesis_outcome};
+
+/// Runs a test in virtual time.
+pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    crate::block_on(runtime, future)
+}
+
+/// What a federation of tests agrees on.
+pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
+    let silo = |i| Silo {
+        name: format!("silo {i}"),
+        key: key(i).public(),
+    };
+    let charter = Charter {
+        name: "test".into(),
+        work: String::new(),
+        start: genesis_outcome(&Towards(0.0), 0).0,
+        rounds,
+        beat_ms: 1000,
+        patience: 4,
+        limit: 60,
+        minimum: 2 * ((n - 1) / 3) + 1,
+        rotation: protocol::charter::Rotation::EveryRound,
+        verification: protocol::charter::Verification::Full,
+        names_shown: false,
+        blob_limit: 1 << 20,
+        keep: 1,
+    };
+    let genesis = Genesis {
+        silos: (0..n).map(silo).collect(),
+        charter,
+    };
+    Arc::new(Epoch::first(&genesis).unwrap())
+}
+
+pub(crate) fn key(i: u16) -> SecretKey {
+    SecretKey::from_bytes(&[i as u8 + 1; 32])
+}
+
+/// A silo whose optimum is its number.
+pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
+    let training = Training {
+        epochs: 1,
+        batch: 0,
+        optimiser: Optimiser::Sgd {
+            rate: 0.5,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        },
+    };
+    SiloConfig {
+        member: Config::new(epoch.clone(), MemberIndex(me), key(me)),
+        learner: Arc::new(Towards(f64::from(me))),
+        strategy: Arc::new(FedAvg {
+            training,
+            weighted: false,
+        }),
+        initial_seed: 0,
+        norm: f64::INFINITY,
+        radius: 0.0,
+        seed: u64::from(me),
+        journal_lost: false,
+    }
+}
+
+/// One silo's surroundings, and the test's hands on them.
+#[derive(Clone)]
+pub(crate) struct Rig {
+    pub(crate) journal: MemoryJournal,
+    pub(crate) blobs: Arc<MemoryBlobs>,
+    pub(crate) checks: Arc<Checks>,
+    pub(crate) told: Rc<RefCell<Vec<(Time, Notice)>>>,
+    pub(crate) origin: Instant,
+}
+
+/// The network's ends.
+pub(crate) struct Ends {
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) events: mpsc::Sender<Event>,
+}
+
+impl Rig {
+    pub(crate) fn new(checks: Arc<Checks>) -> Self {
+        Self {
+            journal: MemoryJournal::default(),
+            blobs: Arc::default(),
+            checks,
+            told: Rc::default(),
+            origin: Instant::now(),
+        }
+    }
+
+    /// Surroundings of a new life with what was kept of earlier ones.
+    pub(crate) fn surroundings(&self) -> (Surroundings, Ends) {
+        let (commands, ends_commands) = mpsc::channel(256);
+        let (ends_events, events) = mpsc::channel(16);
+        let told = self.told.clone();
+        let surroundings = Surroundings {
+            network: Network { commands, events },
+            journal: Box::new(self.journal.clone()),
+            blobs: self.blobs.clone(),
+            pool: Arc::new(TestPool),
+            checks: self.checks.clone(),
+            feed: Box::new(move |at, notice| told.borrow_mut().push((at, notice.clone()))),
+            origin: self.origin,
+        };
+        (
+            surroundings,
+            Ends {
+                commands: ends_commands,
+                events: ends_events,
+            },
+        )
+    }
+
+    /// Models adopted so far, with their rounds and outcomes.
+    pub(crate) fn adopted(&self) -> Vec<(u64, protocol::Hash, f32)> {
+        let told = self.told.borrow();
+        told.iter()
+            .filter_map(|(_, notice)| match notice {
+                Notice::Adopted {
+                    round,
+                    outcome,
+                    model,
+                    ..
+                } => Some((*round, *outcome, model.values()[0])),
+                _ => None,
+            })
+            .collect()
+    }
+}

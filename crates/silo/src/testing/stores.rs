@@ -1,0 +1,107 @@
+//! Journal, blobs and pool.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::Hash;
+
+use crate::{Blobs, Done, Entry, Job, Journal, Pool, StoreError, Work};
+
+/// Transactions, and after how many of them the disk is full.
+#[derive(Clone, Default)]
+pub(crate) struct MemoryJournal(Arc<Mutex<Disk>>);
+
+#[derive(Default)]
+struct Disk {
+    transactions: Vec<Vec<Entry>>,
+    room: Option<usize>,
+}
+
+impl MemoryJournal {
+    pub(crate) fn fail_after(&self, transactions: usize) {
+        self.0.lock().unwrap().room = Some(transactions);
+    }
+
+    pub(crate) fn transactions(&self) -> Vec<Vec<Entry>> {
+        self.0.lock().unwrap().transactions.clone()
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.transactions().concat()
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
+        Ok(self.entries())
+    }
+
+    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        let Disk { transactions, room } = &mut *self.0.lock().unwrap();
+        if room.is_some_and(|room| transactions.len() >= room) {
+            return Err(full());
+        }
+        transactions.push(entries);
+        Ok(())
+    }
+}
+
+pub(crate) fn full() -> StoreError {
+    StoreError {
+        what: "an entry".into(),
+        why: "the disk is full".into(),
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct MemoryBlobs(Mutex<BTreeMap<Hash, Bytes>>);
+
+impl MemoryBlobs {
+    pub(crate) fn hashes(&self) -> Vec<Hash> {
+        self.0.lock().unwrap().keys().copied().collect()
+    }
+}
+
+impl Blobs for MemoryBlobs {
+    fn get(&self, hash: &Hash) -> Option<Bytes> {
+        self.0.lock().unwrap().get(hash).cloned()
+    }
+
+    fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError> {
+        assert_eq!(Hash::of(&blob), hash);
+        self.0.lock().unwrap().insert(hash, blob);
+        Ok(())
+    }
+
+    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+        assert!(keep.is_sorted());
+        self.0
+            .lock()
+            .unwrap()
+            .retain(|hash, _| keep.binary_search(hash).is_ok());
+        Ok(())
+    }
+}
+
+/// Does the work here and now, and lets a modelled time pass: 100 ms, or 15 µs a signature.
+pub(crate) struct TestPool;
+
+impl Pool for TestPool {
+    fn run(&self, work: Work, job: Job) -> Done {
+        let result = catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
+            let said = panic.downcast_ref::<&str>().copied().unwrap_or("?");
+            format!("a job panicked: {said}")
+        });
+        let span = match work {
+            Work::Open { signatures } => Duration::from_micros(15 * signatures),
+            _ => Duration::from_millis(100),
+        };
+        Box::pin(async move {
+            tokio::time::sleep(span).await;
+            result
+        })
+    }
+}

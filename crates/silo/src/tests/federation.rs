@@ -1,0 +1,166 @@
+//! Federations of four, whole.
+
+use std::time::Duration;
+
+use protocol::envelope::{self, Known, Opened};
+use protocol::identity::Strict;
+use protocol::message::Body;
+use protocol::{MemberIndex, Record};
+use tokio::time::{Instant, sleep};
+
+use super::LONG;
+use crate::testing::*;
+use crate::{Checks, Entry, Notice, Stopped, Totals, spawn};
+
+/// What happens to the third of four silos on its way.
+enum Third {
+    Lives,
+    /// It is killed in the middle of a round and comes back.
+    IsKilled,
+    /// Its disk is full after so many transactions.
+    Has(usize),
+}
+
+/// Four silos and three rounds; what each was told, what was said, and the work that it took.
+fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
+    virtually(async {
+        let (epoch, hub, checks) = (epoch(4, 3), Hub::default(), Checks::new(memo));
+        let origin = Instant::now();
+        let rig = |_| Rig {
+            origin,
+            ..Rig::new(checks.clone())
+        };
+        let rigs: Vec<_> = (0..4).map(rig).collect();
+        let live = |i: u16| {
+            let (surroundings, ends) = rigs[usize::from(i)].surroundings();
+            hub.join(MemberIndex(i), ends);
+            spawn(config(&epoch, i), surroundings).unwrap()
+        };
+        if let Third::Has(room) = third {
+            rigs[2].journal.fail_after(room);
+        }
+        let mut silos: Vec<_> = (0..4).map(live).collect();
+        if let Third::IsKilled = third {
+            sleep(Duration::from_millis(350)).await;
+            silos[2].kill();
+            assert_eq!(silos[2].stopped().await, Stopped::Killed);
+            assert!(!rigs[2].journal.entries().is_empty());
+            silos[2] = live(2);
+        }
+        sleep(LONG).await;
+        for silo in &mut silos {
+            silo.stop();
+            silo.stopped().await;
+        }
+        (rigs.clone(), hub.clone(), checks.totals())
+    })
+}
+
+#[test]
+fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
+    let epoch = epoch(4, 3);
+    let (whole, _, _) = four(true, Third::Lives);
+    let commits = whole[2].journal.transactions().len();
+    assert!(commits > 12);
+    for room in 0..=commits {
+        let (rigs, hub, _) = four(true, Third::Has(room));
+        let rig = &rigs[2];
+        assert_eq!(
+            rig.journal.transactions()[..],
+            whole[2].journal.transactions()[..room]
+        );
+        let promised = |entry| match entry {
+            Entry::Protocol(
+                Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message),
+            ) => Some(message),
+            _ => None,
+        };
+        let durable: Vec<_> = rig
+            .journal
+            .entries()
+            .into_iter()
+            .filter_map(promised)
+            .collect();
+        let mut promises = 0;
+        for (from, frame) in hub.frames() {
+            let opened = envelope::open(&epoch, &Strict, &Known::new(), &frame).unwrap();
+            let Opened::Message(message) = opened else {
+                continue;
+            };
+            let promise = matches!(
+                message.body,
+                Body::Contribution(_)
+                    | Body::Proposal(_)
+                    | Body::Notarize { .. }
+                    | Body::Finalize { .. }
+                    | Body::Nullify
+            );
+            if promise && from == MemberIndex(2) {
+                assert!(
+                    durable.contains(&message),
+                    "room {room}: {:?}",
+                    message.body
+                );
+                promises += 1;
+            }
+        }
+        assert_eq!(promises == 0, durable.is_empty(), "room {room}");
+        let told = rig.told.borrow();
+        let full = Stopped::Journal(full());
+        let expected = if room < commits { full } else { Stopped::Asked };
+        assert_eq!(told.last().unwrap().1, Notice::Stopped(expected));
+        let adopted = |entry: &Entry| matches!(entry, Entry::Adopted(_));
+        let durable = rig
+            .journal
+            .entries()
+            .iter()
+            .filter(|entry| adopted(entry))
+            .count();
+        assert_eq!(rig.adopted().len(), durable);
+    }
+}
+
+#[test]
+fn four_silos_learn_alike_with_the_memo_and_without() {
+    let (with, hub, shared) = four(true, Third::Lives);
+    let (without, again, own) = four(false, Third::Lives);
+    // Every round goes half the way to the mean of the optima, 1.5.
+    for rig in with.iter().chain(&without) {
+        let weights: Vec<_> = rig.adopted().iter().map(|(_, _, weight)| *weight).collect();
+        assert_eq!(weights, [0.75, 1.125, 1.3125]);
+        assert_eq!(rig.adopted(), with[0].adopted());
+    }
+    assert_eq!(hub.frames(), again.frames());
+    for (one, other) in with.iter().zip(&without) {
+        assert_eq!(*one.told.borrow(), *other.told.borrow());
+    }
+    // One check and one outcome a round for everybody, or one for each. A lead proposes what it
+    // has computed, so it settles but need not check.
+    assert_eq!((shared.memo, own.memo), (true, false));
+    assert_eq!((shared.settles, own.settles), (3, 12));
+    assert_eq!(shared.checks, 3);
+    assert!(own.checks >= 9, "{own:?}");
+    assert!(shared.signatures * 2 < own.signatures, "{shared:?} {own:?}");
+    assert!(shared.bytes_hashed < own.bytes_hashed, "{shared:?} {own:?}");
+}
+
+#[test]
+fn a_killed_silo_goes_on_from_its_journal() {
+    let (rigs, _, _) = four(false, Third::IsKilled);
+    for rig in &rigs {
+        let rounds: Vec<_> = rig.adopted().iter().map(|(round, _, _)| *round).collect();
+        assert_eq!(rounds, [1, 2, 3]);
+        // Three trainings, all adopted, also the one before the kill.
+        let personal = rig
+            .told
+            .borrow()
+            .iter()
+            .rev()
+            .find_map(|(_, notice)| match notice {
+                Notice::Adopted { personal, .. } => Some(personal.clone()),
+                _ => None,
+            });
+        assert_eq!(personal, Some(Towards::model(3.0)));
+    }
+    assert!(rigs.iter().all(|rig| rig.adopted() == rigs[0].adopted()));
+}

@@ -1,0 +1,307 @@
+//! Whole silos.
+
+use std::time::Duration;
+
+use protocol::member::Start;
+use protocol::net::{Command, Event};
+use protocol::{Hash, MemberIndex, Record, Report};
+use tokio::time::sleep;
+
+use super::LONG;
+use crate::restore::restore;
+use crate::surroundings::{Blobs, Journal};
+use crate::testing::*;
+use crate::{Checks, Entry, Notice, SpawnError, Stopped, genesis_outcome, spawn};
+
+/// A federation of one, driven to its end.
+fn alone(rounds: u64) -> Rig {
+    virtually(async {
+        let (rig, hub, epoch) = (
+            Rig::new(Checks::new(false)),
+            Hub::default(),
+            epoch(1, rounds),
+        );
+        let (surroundings, ends) = rig.surroundings();
+        hub.join(MemberIndex(0), ends);
+        let mut silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        sleep(LONG).await;
+        silo.stop();
+        assert_eq!(silo.stopped().await, Stopped::Asked);
+        rig
+    })
+}
+
+#[test]
+fn a_federation_of_one_completes_its_rounds() {
+    let rig = alone(2);
+    // Its optimum is where it starts.
+    let adopted: Vec<_> = rig
+        .adopted()
+        .into_iter()
+        .map(|(round, _, w)| (round, w))
+        .collect();
+    assert_eq!(adopted, [(1, 0.0), (2, 0.0)]);
+    let complete = Notice::Protocol(Report::Complete);
+    assert!(
+        rig.told
+            .borrow()
+            .iter()
+            .any(|(_, notice)| *notice == complete)
+    );
+    assert_eq!(
+        rig.told.borrow().last().unwrap().1,
+        Notice::Stopped(Stopped::Asked)
+    );
+}
+
+#[test]
+fn an_outcome_is_adopted_in_one_transaction_and_what_is_old_is_forgotten() {
+    let rig = alone(2);
+    let transactions = rig.journal.transactions();
+    let adopted: Vec<_> = transactions
+        .iter()
+        .filter_map(|transaction| match &transaction[..] {
+            [
+                Entry::Adopted(adopted),
+                Entry::Protocol(Record::Applied { round }),
+            ] => {
+                assert_eq!(adopted.round, *round);
+                Some(adopted.clone())
+            }
+            other => {
+                assert!(
+                    !other.iter().any(|entry| matches!(entry, Entry::Adopted(_))),
+                    "{other:?}"
+                );
+                None
+            }
+        })
+        .collect();
+    assert_eq!(
+        adopted
+            .iter()
+            .map(|adopted| adopted.round)
+            .collect::<Vec<_>>(),
+        [1, 2]
+    );
+    // keep = 1: the blobs of the last round and the personal state are all that is left.
+    let last = adopted.last().unwrap();
+    let mut kept: Vec<_> = last.blobs.iter().copied().map(Hash).collect();
+    kept.push(Hash(last.personal));
+    kept.sort_unstable();
+    kept.dedup();
+    assert_eq!(rig.blobs.hashes(), kept);
+    // Two trainings, both adopted.
+    assert_eq!(Hash(last.personal), Hash(Towards::model(2.0).hash()));
+}
+
+#[test]
+fn after_a_kill_nothing_happens() {
+    virtually(async {
+        let (rig, hub, epoch) = (Rig::new(Checks::new(false)), Hub::default(), epoch(1, 2));
+        let (surroundings, ends) = rig.surroundings();
+        hub.join(MemberIndex(0), ends);
+        let mut silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        sleep(Duration::from_millis(150)).await;
+        let before = (
+            hub.frames(),
+            rig.journal.entries(),
+            rig.told.borrow().clone(),
+        );
+        assert!(!before.2.is_empty());
+        silo.kill();
+        assert_eq!(silo.stopped().await, Stopped::Killed);
+        sleep(LONG).await;
+        assert_eq!(
+            (
+                hub.frames(),
+                rig.journal.entries(),
+                rig.told.borrow().clone()
+            ),
+            before
+        );
+    });
+}
+
+#[test]
+fn the_end_of_the_network_is_the_end_of_the_silo() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(1, 2));
+        let (surroundings, ends) = rig.surroundings();
+        let mut silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        drop(ends);
+        assert_eq!(silo.stopped().await, Stopped::Network);
+    });
+}
+
+#[test]
+fn a_silo_of_another_start_strategy_or_key_does_not_come_to_life() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(2, 1));
+        let mut other_seed = config(&epoch, 0);
+        other_seed.initial_seed = 7;
+        let ours = genesis_outcome(&Towards(0.0), 7).0;
+        let error = spawn(other_seed, rig.surroundings().0).err().unwrap();
+        assert_eq!(
+            error,
+            SpawnError::Start {
+                agreed: epoch.charter.start,
+                ours
+            }
+        );
+        let mut other_key = config(&epoch, 0);
+        other_key.member.key = key(1);
+        let error = spawn(other_key, rig.surroundings().0).err().unwrap();
+        assert_eq!(error, SpawnError::Identity(MemberIndex(0)));
+    });
+}
+
+#[test]
+fn outside_an_actix_system_a_silo_says_what_is_missing() {
+    let rig = Rig::new(Checks::new(false));
+    let error = spawn(config(&epoch(1, 1), 0), rig.surroundings().0).err();
+    assert_eq!(error, Some(SpawnError::NoSystem));
+}
+
+#[test]
+fn a_journal_without_its_blobs_says_what_is_gone() {
+    let rig = alone(1);
+    virtually(async {
+        let empty = Rig {
+            blobs: Default::default(),
+            ..rig
+        };
+        let error = spawn(config(&epoch(1, 1), 0), empty.surroundings().0)
+            .err()
+            .unwrap();
+        assert!(
+            matches!(error, SpawnError::Missing { round: 1, .. }),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
+        let lead = epoch.lead(1);
+        let mut members = epoch.roster.members().filter(|&member| member != lead);
+        let (me, other) = (members.next().unwrap(), members.next().unwrap());
+        let (surroundings, mut ends) = rig.surroundings();
+        let silo = spawn(config(&epoch, me.0), surroundings).unwrap();
+        sleep(Duration::from_millis(500)).await;
+        // It has trained, and its model is among its blobs.
+        let trained = Towards(f64::from(me.0)).step(0.0);
+        let hash = Hash(trained.hash());
+        assert!(rig.blobs.get(&hash).is_some());
+        let asked = [(lead, hash), (other, hash), (lead, Hash::of(b"nothing"))];
+        for (ticket, (by, hash)) in asked.into_iter().enumerate() {
+            let ticket = ticket as u64;
+            ends.events
+                .send(Event::Wanted { by, hash, ticket })
+                .await
+                .unwrap();
+        }
+        sleep(Duration::from_millis(1)).await;
+        let mut served = Vec::new();
+        while let Ok(command) = ends.commands.try_recv() {
+            if let Command::Serve { ticket, blob } = command {
+                served.push((ticket, blob));
+            }
+        }
+        assert_eq!(
+            served,
+            [(0, Some(trained.document())), (1, None), (2, None)]
+        );
+        assert_eq!((silo.counts().served, silo.counts().unserved), (1, 2));
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_lost_and_said() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
+        let (surroundings, mut ends) = rig.surroundings();
+        // The network takes nothing, for long.
+        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        sleep(LONG).await;
+        let lost = silo.counts().lost;
+        assert!(lost > 0);
+        let said = |(_, notice): &(_, Notice)| match notice {
+            Notice::Lost { messages } => *messages,
+            _ => 0,
+        };
+        assert_eq!(rig.told.borrow().iter().map(said).sum::<u64>(), lost);
+        let mut waiting = 0;
+        while ends.commands.try_recv().is_ok() {
+            waiting += 1;
+        }
+        assert_eq!(waiting, ends.commands.max_capacity());
+        let counts = silo.counts();
+        assert_eq!(counts.sent + counts.published, waiting as u64);
+    });
+}
+
+#[test]
+fn what_is_no_message_is_counted_and_not_let_in() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
+        let (surroundings, ends) = rig.surroundings();
+        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let from = MemberIndex(3);
+        ends.events
+            .send(Event::Received {
+                from,
+                frame: b"nonsense"[..].into(),
+            })
+            .await
+            .unwrap();
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!((silo.counts().received, silo.counts().unopened), (1, 1));
+        let told = rig.told.borrow();
+        let unopened = |notice: &Notice| {
+            matches!(
+                notice,
+                Notice::Unopened {
+                    from: MemberIndex(3),
+                    ..
+                }
+            )
+        };
+        assert!(told.iter().any(|(_, notice)| unopened(notice)));
+    });
+}
+
+#[test]
+fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
+    let vote = Entry::Protocol({
+        let votes = alone(1).journal.entries();
+        let vote = |entry| match entry {
+            Entry::Protocol(record @ Record::Vote(_)) => Some(record),
+            _ => None,
+        };
+        votes.into_iter().find_map(vote).unwrap()
+    });
+    let mut config = config(&epoch(1, 1), 0);
+    let (mut journal, blobs) = (MemoryJournal::default(), MemoryBlobs::default());
+    let applied = Entry::Protocol(Record::Applied { round: 1 });
+    let start =
+        |config: &_, journal: &mut MemoryJournal| restore(config, journal, &blobs).unwrap().start;
+    assert!(matches!(start(&config, &mut journal), Start::New));
+    config.journal_lost = true;
+    assert!(matches!(start(&config, &mut journal), Start::Lost));
+    // The next lives need not be told, and more of the same does not change it.
+    config.journal_lost = false;
+    assert!(matches!(start(&config, &mut journal), Start::Lost));
+    journal.commit(vec![applied.clone()]).unwrap();
+    assert!(matches!(start(&config, &mut journal), Start::Lost));
+    assert_eq!(journal.entries(), [Entry::Lost, applied.clone()]);
+    // It votes: so it was safe, and it remembers everything since.
+    journal.commit(vec![vote.clone()]).unwrap();
+    let Start::Kept(records) = start(&config, &mut journal) else {
+        panic!()
+    };
+    let records: Vec<_> = records.into_iter().map(Entry::Protocol).collect();
+    assert_eq!(records, [applied, vote]);
+}

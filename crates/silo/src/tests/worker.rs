@@ -1,0 +1,298 @@
+//! The worker by itself.
+
+use bytes::Bytes;
+use protocol::effects::{FinalRound, WorkError};
+use protocol::message::EntryFields;
+use protocol::{Effect, Hash, Input, MemberIndex, Record, codec};
+
+use super::bench::*;
+use crate::Entry;
+use crate::actors::mesh::Arrived;
+use crate::outcome::Document;
+use crate::surroundings::Blobs;
+use crate::testing::*;
+
+#[test]
+fn blobs_are_fetched_once_and_checked_at_the_gate() {
+    virtually(async {
+        let bench = Bench::new(10.0);
+        let (near, far) = (Towards::model(3.0), Towards::model(11.0));
+        // Two jobs, one question; member 0 does not ask itself.
+        assert!(bench.ask(admit(fields(&near))).await.is_empty());
+        assert!(bench.ask(evaluate(&[&near, &far])).await.is_empty());
+        let from: Vec<_> = bench
+            .desk
+            .fetches
+            .borrow()
+            .iter()
+            .map(|fetch| fetch.from.clone())
+            .collect();
+        assert_eq!(from, [[MemberIndex(3)], [MemberIndex(1)]]);
+        assert_eq!(bench.fetched(), [Hash(near.hash()), Hash(far.hash())]);
+        bench.arrive(&near.document());
+        let answer = one(bench.settle_down().await).input.unwrap();
+        assert!(
+            matches!(
+                answer,
+                Input::Admitted {
+                    round: 1,
+                    result: Ok(()),
+                    ..
+                }
+            ),
+            "{answer:?}"
+        );
+        bench.arrive(&far.document());
+        let answer = one(bench.settle_down().await).input.unwrap();
+        let Input::Evaluated {
+            result: Err(WorkError::Refused(reason)),
+            ..
+        } = answer
+        else {
+            panic!("{answer:?}")
+        };
+        assert!(reason.contains("norm"), "{reason}");
+        // Now they are here.
+        let Input::Evaluated { result, .. } = bench.input(evaluate(&[&near])).await else {
+            panic!()
+        };
+        assert_eq!(result, Ok(vec![(Hash(near.hash()), 9.0)]));
+        assert!(bench.fetched().is_empty());
+    });
+}
+
+#[test]
+fn what_nobody_has_is_unavailable_and_asked_for_again_when_asked() {
+    virtually(async {
+        let bench = Bench::new(f64::INFINITY);
+        let fields = fields(&Towards::model(3.0));
+        for _ in 0..2 {
+            assert!(bench.ask(admit(fields.clone())).await.is_empty());
+            assert_eq!(bench.fetched(), [fields.blob]);
+            bench.worker.do_send(Arrived {
+                hash: fields.blob,
+                blob: None,
+            });
+            let answer = one(bench.settle_down().await).input.unwrap();
+            let Input::Admitted { result, .. } = answer else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(result, Err(WorkError::Unavailable));
+        }
+    });
+}
+
+#[test]
+fn fields_that_cannot_be_are_refused_without_fetching() {
+    virtually(async {
+        let bench = Bench::new(f64::INFINITY);
+        let good = fields(&Towards::model(3.0));
+        let bad = [
+            EntryFields {
+                size: good.size + 4,
+                ..good.clone()
+            },
+            EntryFields {
+                coalition: Some(1),
+                ..good.clone()
+            },
+            EntryFields {
+                weight: Some(9),
+                ..good
+            },
+        ];
+        for fields in bad {
+            let Input::Admitted { result, .. } = bench.input(admit(fields)).await else {
+                panic!()
+            };
+            assert!(matches!(result, Err(WorkError::Refused(_))), "{result:?}");
+        }
+        assert!(bench.fetched().is_empty());
+    });
+}
+
+#[test]
+fn a_panic_is_a_refusal_and_the_worker_works_on() {
+    virtually(async {
+        let bench = Bench::new(f64::INFINITY);
+        let (trap, fine) = (Towards::model(5000.0), Towards::model(1.0));
+        bench
+            .rig
+            .blobs
+            .put(Hash(trap.hash()), trap.document())
+            .unwrap();
+        bench
+            .rig
+            .blobs
+            .put(Hash(fine.hash()), fine.document())
+            .unwrap();
+        let Input::Evaluated { result, .. } = bench.input(evaluate(&[&trap])).await else {
+            panic!()
+        };
+        let panicked = "a job panicked: that far out".to_owned();
+        assert_eq!(result, Err(WorkError::Refused(panicked)));
+        let Input::Evaluated { result, .. } = bench.input(evaluate(&[&fine])).await else {
+            panic!()
+        };
+        assert_eq!(result, Ok(vec![(Hash(fine.hash()), 1.0)]));
+    });
+}
+
+#[test]
+fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
+    virtually(async {
+        let mut kept = Vec::new();
+        let models = [1.0, 2.0, 6.0].map(Towards::model);
+        let case = case(&models);
+        let mut outcome = None;
+        for settles in [true, false] {
+            let bench = Bench::new(f64::INFINITY);
+            let holders = vec![MemberIndex(1)];
+            // The training of the round, which gives the weight 0.
+            let trained = bench.input(Effect::Train { round: 1 }).await;
+            let Input::Trained {
+                result: Ok(trained),
+                ..
+            } = trained
+            else {
+                panic!()
+            };
+            assert_eq!(trained.fields.blob, Hash(Towards::model(0.0).hash()));
+            if settles {
+                for model in &models {
+                    bench
+                        .rig
+                        .blobs
+                        .put(Hash(model.hash()), model.document())
+                        .unwrap();
+                }
+                let settle = Effect::Settle {
+                    case: case.clone(),
+                    holders: holders.clone(),
+                };
+                let Input::Settled {
+                    result: Ok(hash), ..
+                } = bench.input(settle).await
+                else {
+                    panic!()
+                };
+                let blob = bench.rig.blobs.get(&hash).unwrap();
+                outcome = Some((hash, blob));
+            }
+            let (hash, blob) = outcome.clone().unwrap();
+            let rounds = vec![FinalRound {
+                round: 1,
+                outcome: hash,
+                position: None,
+            }];
+            let apply = Effect::Apply { rounds, holders };
+            let mut answers = bench.ask(apply.clone()).await;
+            if !settles {
+                // The document, then its model; asking again meanwhile changes nothing.
+                assert!(answers.is_empty());
+                assert_eq!(bench.fetched(), [hash]);
+                assert!(bench.ask(apply.clone()).await.is_empty());
+                bench.arrive(&blob);
+                assert!(bench.settle_down().await.is_empty());
+                assert_eq!(bench.fetched(), [Hash(Towards::model(3.0).hash())]);
+                bench.arrive(&Towards::model(3.0).document());
+                answers = bench.settle_down().await;
+            }
+            let answer = one(answers);
+            let [
+                Entry::Adopted(adopted),
+                Entry::Protocol(Record::Applied { round: 1 }),
+            ] = &answer.keep[..]
+            else {
+                panic!("{:?}", answer.keep)
+            };
+            assert_eq!((adopted.round, adopted.outcome), (1, hash.0));
+            // The training did not go into it, so what is personal stays what it was.
+            assert_eq!(adopted.personal, Towards::model(0.0).hash());
+            kept.push(answer.keep);
+            // Adopted is adopted.
+            let again = one(bench.ask(apply).await);
+            assert!(again.keep.is_empty());
+            assert!(matches!(
+                again.input,
+                Ok(Input::Applied {
+                    round: 1,
+                    result: Ok(())
+                })
+            ));
+        }
+        assert_eq!(kept[0], kept[1]);
+        let document = Document::read(&outcome.unwrap().1).unwrap();
+        assert_eq!(document.models, [Hash(Towards::model(3.0).hash())]);
+        assert_eq!(document.entries.len(), 3);
+    });
+}
+
+#[test]
+fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
+    virtually(async {
+        let bench = Bench::new(f64::INFINITY);
+        let models = [
+            Towards::model(4.0),
+            Towards::model(-2.0),
+            Towards::model(900.0),
+        ];
+        let document = Document {
+            round: 2,
+            entries: Vec::new(),
+            assignment: vec![0, 1, 2],
+            models: models.iter().map(|model| Hash(model.hash())).collect(),
+            memory: Default::default(),
+        };
+        let blob = Bytes::from(codec::encode(&document));
+        for model in &models {
+            bench
+                .rig
+                .blobs
+                .put(Hash(model.hash()), model.document())
+                .unwrap();
+        }
+        bench.rig.blobs.put(Hash::of(&blob), blob.clone()).unwrap();
+        let rounds =
+            [(1, Hash::of(b"passed over")), (2, Hash::of(&blob))].map(|(round, outcome)| {
+                FinalRound {
+                    round,
+                    outcome,
+                    position: None,
+                }
+            });
+        let apply = Effect::Apply {
+            rounds: rounds.to_vec(),
+            holders: Vec::new(),
+        };
+        let answer = one(bench.ask(apply).await);
+        let Entry::Adopted(adopted) = &answer.keep[0] else {
+            panic!()
+        };
+        assert_eq!((adopted.round, adopted.coalition), (2, 1));
+    });
+}
+
+#[test]
+fn work_of_another_round_is_put_off_or_dropped() {
+    virtually(async {
+        let bench = Bench::new(f64::INFINITY);
+        let mut ahead = case(&[Towards::model(1.0)]);
+        ahead.round = 2;
+        let check = Effect::Check {
+            case: ahead.clone(),
+            holders: vec![MemberIndex(1)],
+        };
+        let Input::Checked { case, result } = bench.input(check).await else {
+            panic!()
+        };
+        assert_eq!((case, result), (ahead.id(), Err(WorkError::Unavailable)));
+        assert!(bench.ask(Effect::Train { round: 0 }).await.is_empty());
+        // A plan on something else than what was adopted is a defect, and says so.
+        let plan = Effect::Plan {
+            round: 1,
+            state: Hash::of(b"something else"),
+        };
+        assert!(one(bench.ask(plan).await).input.is_err());
+    });
+}

@@ -1,0 +1,281 @@
+//! One round by hand: four hospitals, no actors, no async, no network. Messages are carried from
+//! member to member by a loop, and every piece of work that a member asks for is done on the spot.
+//!
+//! `cargo run --release --example round_by_hand`
+
+use std::collections::{BTreeMap, VecDeque};
+use std::error::Error;
+use std::sync::Arc;
+
+use rota::methods::learner::{Optimiser, Training};
+use rota::methods::strategy::{StrategyConfig, build};
+use rota::methods::{
+    self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
+};
+use rota::protocol::charter::{Rotation, Verification};
+use rota::protocol::effects::{Planned, Trained};
+use rota::protocol::identity::Strict;
+use rota::protocol::member::{Config, Start};
+use rota::protocol::message::{EntryFields, Sheet};
+use rota::protocol::roster::Silo;
+use rota::protocol::{
+    Charter, Effect, Epoch, Genesis, Hash, Input, Member, MemberIndex, Report, SecretKey, Time,
+    codec, envelope,
+};
+
+/// Waiting days of five patients in each hospital. The model is one number: the usual wait.
+const DAYS: [[f32; 5]; 4] = [
+    [3.0, 4.0, 4.0, 5.0, 4.0],
+    [21.0, 19.0, 20.0, 22.0, 18.0],
+    [5.0, 3.0, 4.0, 6.0, 2.0],
+    [20.0, 23.0, 20.0, 17.0, 20.0],
+];
+const NAMES: [&str; 4] = ["Aachen", "Bern", "Como", "Dijon"];
+
+/// What a hospital does with models, and the models that all of them can see by hash.
+struct Work {
+    layout: Arc<Layout>,
+    strategy: Box<dyn Strategy>,
+    states: BTreeMap<Hash, State>,
+    blobs: BTreeMap<Hash, Params>,
+    /// The state that the round started from.
+    state: Hash,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // What the members agreed on: who they are, and a charter.
+    let keys: Vec<_> = (1..=4).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
+    let silo = |(key, name): (&SecretKey, &&str)| Silo {
+        name: (*name).into(),
+        key: key.public(),
+    };
+    let silos = keys.iter().zip(&NAMES).map(silo).collect();
+    let layout = Layout::new(vec![TensorSpec::new("days", [1], Role::Weight)])?;
+    let start = Params::zeros(&layout);
+    let charter = Charter {
+        name: "waiting days".into(),
+        work: "one number per coalition, cs-rcfl with two coalitions".into(),
+        start: Hash(start.hash()),
+        rounds: 1,
+        beat_ms: 1000,
+        patience: 12,
+        limit: 60,
+        minimum: 3,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        names_shown: false,
+        blob_limit: 1 << 20,
+        keep: 1,
+    };
+    let state = charter.start;
+    let epoch = Arc::new(Epoch::first(&Genesis { silos, charter })?);
+    println!("{} leads the first view", epoch.roster.name(epoch.lead(1)));
+
+    let training = Training {
+        epochs: 1,
+        batch: 0,
+        optimiser: Optimiser::Sgd {
+            rate: 0.1,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        },
+    };
+    let strategy = build(&StrategyConfig::CsRcfl {
+        training,
+        standardise: false,
+        coalitions: 2,
+        freeze: 1,
+    })?;
+    let mut work = Work {
+        layout,
+        strategy,
+        states: [(state, State::genesis(start))].into(),
+        blobs: BTreeMap::new(),
+        state,
+    };
+
+    // Members come to life. From here on everything is inputs and effects.
+    let mut todo: VecDeque<(MemberIndex, Effect)> = VecDeque::new();
+    let mut members = Vec::new();
+    for (me, key) in epoch.roster.members().zip(keys) {
+        let mut effects = Vec::new();
+        members.push(Member::new(
+            Config::new(epoch.clone(), me, key),
+            Start::New,
+            Time::ZERO,
+            &mut effects,
+        ));
+        todo.extend(effects.into_iter().map(|effect| (me, effect)));
+    }
+    while let Some((me, effect)) = todo.pop_front() {
+        let inputs: Vec<(MemberIndex, Input)> = match effect {
+            Effect::Send { to, frame } => {
+                let known = members[to.at()].known();
+                vec![(
+                    to,
+                    Input::Opened(envelope::open(&epoch, &Strict, &known, &frame)?),
+                )]
+            }
+            Effect::Publish { frame } => epoch
+                .roster
+                .members()
+                .filter(|&to| to != me)
+                .map(|to| {
+                    let known = members[to.at()].known();
+                    Ok((
+                        to,
+                        Input::Opened(envelope::open(&epoch, &Strict, &known, &frame)?),
+                    ))
+                })
+                .collect::<Result<_, envelope::OpenError>>()?,
+            Effect::Report(report) => {
+                tell(&epoch, me, &report);
+                continue;
+            }
+            // Nothing can crash here, so nothing has to be kept.
+            Effect::Persist(_) => continue,
+            other => vec![(me, work.done(me, other)?)],
+        };
+        for (to, input) in inputs {
+            let mut effects = Vec::new();
+            members[to.at()].step(Time::ZERO, input, &mut effects);
+            todo.extend(effects.into_iter().map(|effect| (to, effect)));
+        }
+    }
+    Ok(())
+}
+
+impl Work {
+    /// One piece of work for a hospital, with what comes of it.
+    fn done(&mut self, me: MemberIndex, effect: Effect) -> Result<Input, Box<dyn Error>> {
+        Ok(match effect {
+            Effect::Plan { round, state } => {
+                self.state = state;
+                let plan: Plan = self.strategy.plan(&self.states[&state], round);
+                Input::Planned(Planned {
+                    round,
+                    plan: Hash::of(&codec::encode(&plan)),
+                    participants: None,
+                    cross_evaluate: plan.cross_evaluate,
+                    weights: plan.weights,
+                    blob_size: self.layout.document_len() as u64,
+                })
+            }
+            Effect::Train { round } => {
+                let days = DAYS[me.at()];
+                let model = Params::from_values(&self.layout, &[days.iter().sum::<f32>() / 5.0]);
+                let blob = Hash(model.hash());
+                self.blobs.insert(blob, model);
+                let size = self.layout.document_len() as u64;
+                let fields = EntryFields {
+                    blob,
+                    size,
+                    coalition: Some(0),
+                    weight: None,
+                };
+                Input::Trained {
+                    round,
+                    result: Ok(Trained {
+                        fields,
+                        metrics: Vec::new(),
+                    }),
+                }
+            }
+            Effect::Admit { round, fields, .. } => Input::Admitted {
+                round,
+                blob: fields.blob,
+                result: Ok(()),
+            },
+            Effect::Evaluate { round, entries, .. } => {
+                let loss = |blob: &Hash| {
+                    let usual = self.blobs[blob].values()[0];
+                    let off: f32 = DAYS[me.at()].iter().map(|day| (day - usual).abs()).sum();
+                    f64::from(off / 5.0)
+                };
+                let losses = entries
+                    .iter()
+                    .map(|e| (e.fields.blob, loss(&e.fields.blob)));
+                Input::Evaluated {
+                    round,
+                    result: Ok(losses.collect()),
+                }
+            }
+            Effect::Decide { round, sheet, .. } => {
+                let decision =
+                    self.strategy
+                        .decide(&self.states[&self.state], &self.sheet(&sheet)?, round)?;
+                Input::Decided {
+                    sheet: sheet.root(),
+                    result: Ok(codec::encode(&decision)),
+                }
+            }
+            Effect::Check { case, .. } => {
+                let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
+                let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
+                self.strategy.check(state, &sheet, &decision, case.round)?;
+                Input::Checked {
+                    case: case.id(),
+                    result: Ok(()),
+                }
+            }
+            Effect::Settle { case, .. } => {
+                let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
+                let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
+                let outcome = self.strategy.settle(state, &sheet, &decision, case.round)?;
+                let models: Vec<_> = outcome.state.models.iter().map(Params::hash).collect();
+                let hash = Hash::of(&codec::encode(&(&outcome.assignment, &models)));
+                self.states.insert(hash, outcome.state);
+                Input::Settled {
+                    case: case.id(),
+                    result: Ok(hash),
+                }
+            }
+            Effect::Apply { rounds, .. } => {
+                let adopted = rounds
+                    .last()
+                    .ok_or("a final round is there to be adopted")?;
+                let models = &self.states[&adopted.outcome].models;
+                let usual: Vec<_> = models.iter().map(|model| model.values()[0]).collect();
+                println!("{:>8}  adopts one of {usual:?} days", NAMES[me.at()]);
+                Input::Applied {
+                    round: adopted.round,
+                    result: Ok(()),
+                }
+            }
+            other => return Err(format!("{other:?} is not work").into()),
+        })
+    }
+
+    /// The entries of a sheet with their models, for the strategy.
+    fn sheet(&self, sheet: &Sheet) -> Result<methods::Sheet, Box<dyn Error>> {
+        let entry = |entry: &rota::protocol::message::Entry| methods::Entry {
+            model: self.blobs[&entry.fields.blob].clone(),
+            coalition: entry.fields.coalition,
+            weight: entry.fields.weight,
+        };
+        let scores = sheet.scores.as_deref().map(Scores::from_rows).transpose()?;
+        Ok(methods::Sheet {
+            entries: sheet.entries.iter().map(entry).collect(),
+            scores,
+        })
+    }
+}
+
+fn tell(epoch: &Epoch, me: MemberIndex, report: &Report) {
+    let name = epoch.roster.name(me);
+    match report {
+        Report::Leading { phase, .. } => println!("{name:>8}  leads: {phase:?}"),
+        Report::Contributed { blob, .. } => println!("{name:>8}  contributes model {blob}"),
+        Report::Final {
+            round,
+            block,
+            authors,
+            ..
+        } => println!(
+            "{name:>8}  knows that round {round} is final: block {block}, {} contributions",
+            authors.len()
+        ),
+        Report::Complete => println!("{name:>8}  is done"),
+        _ => {}
+    }
+}

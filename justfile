@@ -1,0 +1,41 @@
+# The menu. `just` lists it; every line is an ordinary command that works without just.
+
+# Data that are not built in; see README.
+export ROTA_DATA := env("ROTA_DATA", if path_exists("../shared/data") == "true" { justfile_directory() / "../shared/data" } else { "data" })
+
+# List what there is.
+default:
+    @just --list --unsorted
+
+# Run a federation: `just run heart --seed 7`; without arguments the embedded one.
+run *ARGS:
+    cargo run --release -- simulate {{ARGS}}
+
+# All tests.
+test *ARGS:
+    cargo test --workspace {{ARGS}}
+
+# Clippy on everything, warnings denied.
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Format everything.
+fmt:
+    cargo fmt --all
+
+# What has to pass before a change is done.
+ci:
+    .ci/run
+
+# The documentation of all crates.
+doc:
+    cargo doc --workspace --no-deps --document-private-items
+
+# Seconds of a scenario with every check by every member, then with checks remembered: `just bench digits20`.
+bench SCENARIO="digits20":
+    cargo build --release
+    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
+    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json --memo | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
+
+# All the numbers of docs/performance.md.
+bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "null")

@@ -1,0 +1,175 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+use rota::simulations::Overrides;
+
+/// A federation of institutions that train models together without a server.
+#[derive(Debug, Parser)]
+#[command(name = "rota", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.")]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say more on standard error: -v what happens, -vv every step. RUST_LOG overrides it
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What the program does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a whole federation in this process, in virtual time, and report on it
+    Simulate(Simulate),
+    /// List the built-in scenarios
+    Scenarios,
+}
+
+/// Options of `rota simulate`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Simulate {
+    /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
+    pub(crate) scenario: Option<String>,
+    /// Draw everything random from this number
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Number of silos
+    #[arg(long, value_name = "N")]
+    pub(crate) silos: Option<usize>,
+    /// Number of rounds
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// How to learn together, by name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+    /// Folder of the data that are not built in [default: $ROTA_DATA, or ./data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Folder for the HTML report [default: rota-report; none with --json]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON document in place of the text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do the same check once for all silos of this process
+    #[arg(long)]
+    pub(crate) memo: bool,
+    /// Leave out what the coalitions are compared with: own models alone, one global model
+    #[arg(long)]
+    pub(crate) no_references: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+impl Simulate {
+    /// What it changes in the scenario.
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides {
+            seed: self.seed,
+            rounds: self.rounds,
+            silos: self.silos,
+            strategy: self.strategy.clone(),
+        }
+    }
+
+    /// Where the data lie: as said here, or in the environment, or in `./data` if that is there.
+    pub(crate) fn data_folder(&self) -> Option<PathBuf> {
+        let said = std::env::var_os("ROTA_DATA").filter(|folder| !folder.is_empty());
+        let beside = PathBuf::from("data");
+        self.data
+            .clone()
+            .or_else(|| said.map(PathBuf::from))
+            .or_else(|| beside.is_dir().then_some(beside))
+    }
+
+    /// The command that runs the same again, from the repository.
+    pub(crate) fn again(&self, scenario: &str, seed: u64) -> String {
+        let mut words = vec!["cargo run --release -- simulate".to_owned()];
+        words.push(quoted(self.scenario.as_deref().unwrap_or(scenario)));
+        words.push(format!("--seed {seed}"));
+        words.extend(self.silos.map(|silos| format!("--silos {silos}")));
+        words.extend(self.rounds.map(|rounds| format!("--rounds {rounds}")));
+        words.extend(self.strategy.as_deref().map(|name| format!("--strategy {}", quoted(name))));
+        words.extend(
+            self.data.as_deref().map(|dir| format!("--data {}", quoted(&dir.to_string_lossy()))),
+        );
+        if self.no_references {
+            words.push("--no-references".to_owned());
+        }
+        if self.memo {
+            words.push("--memo".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// A word that a shell takes as it is.
+fn quoted(word: &str) -> String {
+    let harmless = |c: char| c.is_alphanumeric() || "-_./:".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    fn refusal(args: &[&str]) -> clap::Error {
+        Cli::try_parse_from(args).unwrap_err()
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_usage_is_refused_with_exit_code_2() {
+        for (args, kind) in [
+            (&["rota", "simulate", "--sed", "1"][..], ErrorKind::UnknownArgument),
+            (&["rota", "simulate", "--seed", "x"], ErrorKind::ValueValidation),
+            (&["rota", "simulate", "--silos", "-1"], ErrorKind::UnknownArgument),
+            (&["rota", "simulate", "a", "b"], ErrorKind::UnknownArgument),
+            (&["rota", "fly"], ErrorKind::InvalidSubcommand),
+            (&["rota"], ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
+        ] {
+            let error = refusal(args);
+            assert_eq!((error.kind(), error.exit_code()), (kind, 2), "{args:?}");
+        }
+        assert_eq!(refusal(&["rota", "--help"]).exit_code(), 0);
+    }
+
+    #[test]
+    fn the_command_to_repeat_names_what_was_changed_and_the_seed_always() {
+        let Command::Simulate(simulate) =
+            Cli::try_parse_from(["rota", "simulate", "my runs/it's.toml", "--rounds", "3", "--memo"])
+                .unwrap()
+                .command
+        else {
+            panic!("another command");
+        };
+        assert_eq!(
+            simulate.again("it", 7),
+            r"cargo run --release -- simulate 'my runs/it'\''s.toml' --seed 7 --rounds 3 --memo"
+        );
+        assert_eq!(
+            Simulate::default().again("diabetes", 0),
+            "cargo run --release -- simulate diabetes --seed 0"
+        );
+    }
+
+    #[test]
+    fn a_folder_on_the_command_line_comes_first() {
+        let simulate = Simulate { data: Some("here".into()), ..Simulate::default() };
+        assert_eq!(simulate.data_folder(), Some("here".into()));
+    }
+}

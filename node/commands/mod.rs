@@ -1,0 +1,81 @@
+//! What the subcommands do, and how they fail.
+
+pub(crate) mod scenarios;
+pub(crate) mod simulate;
+
+use std::io;
+use std::path::PathBuf;
+
+use rota::learn::DataError;
+use rota::simulations::{RunError, ScenarioError};
+
+/// Why a command did not do what it was asked: one sentence, with what to try.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// The scenario, or a change to it, is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The federation did not come to a good end.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The report cannot be written.
+    #[error("cannot write the report to {}: {reason}; choose another folder with --out", path.display())]
+    Report {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// Standard output does not take what is written.
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl CommandError {
+    /// 2 where other words on the command line or in the scenario would help, 1 otherwise.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            CommandError::Scenario(_) | CommandError::Run(RunError::Setup(_)) => 2,
+            CommandError::Run(RunError::Data(error)) => match error {
+                DataError::Config(_) | DataError::TooManySilos { .. } => 2,
+                _ => 1,
+            },
+            CommandError::Run(_) | CommandError::Report { .. } | CommandError::Output(_) => 1,
+        }
+    }
+
+    /// Whether whoever read the output has gone.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration_exits_with_2_and_failure_with_1() {
+        let usage: [CommandError; 3] = [
+            ScenarioError::Override("--silos must be at least 1".into()).into(),
+            RunError::Setup("too many coalitions".into()).into(),
+            RunError::Data(DataError::Config("no layers".into())).into(),
+        ];
+        assert!(usage.iter().all(|error| error.exit_code() == 2));
+        let missing = DataError::NoFolder { source_name: "heart", hint: "get them" };
+        let failures: [CommandError; 3] = [
+            RunError::Data(missing).into(),
+            io::Error::from(io::ErrorKind::StorageFull).into(),
+            CommandError::Report { path: "x".into(), reason: io::ErrorKind::NotADirectory.into() },
+        ];
+        assert!(failures.iter().all(|error| error.exit_code() == 1 && !error.is_broken_pipe()));
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_failure_of_a_report() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(CommandError::from(broken()).is_broken_pipe());
+        let report = CommandError::Report { path: "x".into(), reason: broken() };
+        assert!(!report.is_broken_pipe());
+    }
+}

@@ -1,0 +1,40 @@
+//! Rota: a federation of institutions that train models together without a server.
+//!
+//! Every institution, a *silo*, runs one node; the nodes take turns at leading. The lead of a round
+//! collects signed models, names off, learns who should learn with whom, and proposes one model per
+//! coalition; the others check its work before they adopt it.
+//!
+//! This package is the program `rota`, and one door to the crates behind it:
+//!
+//! | crate | what |
+//! |---|---|
+//! | [`protocol`] | what is agreed: identities, roster, signed messages, views, certificates |
+//! | [`methods`] | what is computed: parameters, similarity, coalitions, robust losses, strategies |
+//! | [`learn`] | what is learned: models, data sets, local training on burn |
+//! | [`silo`] | who acts: the actors of one silo |
+//! | [`simulations`] | whole federations in one process, in virtual time |
+//! | [`report`] | a finished federation as text and as a page |
+//!
+//! A federation of the embedded data, twice, and its report:
+//!
+//! ```
+//! use rota::simulations::{Options, Overrides, Scenario, run};
+//!
+//! let shorter = Overrides { rounds: Some(3), silos: Some(4), ..Overrides::default() };
+//! let scenario = Scenario::load("diabetes")?.with(&shorter)?;
+//! let summary = run(&scenario, Options::default())?;
+//! assert_eq!((summary.rounds.len(), summary.silos.len()), (3, 4));
+//!
+//! // The seed says it all: everything that happens, happens again.
+//! let again = run(&scenario, Options::default())?;
+//! assert_eq!(again.trace, summary.trace);
+//!
+//! let story = rota::report::Story::of(&summary, &scenario.description);
+//! let page = rota::report::page(&story, "rota simulate diabetes --rounds 3 --silos 4");
+//! assert!(page.starts_with("<!DOCTYPE html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod report;
+
+pub use {learn, mesh, methods, protocol, silo, simulations};

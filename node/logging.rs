@@ -1,0 +1,30 @@
+//! The log: on standard error, so that standard output stays what was asked for.
+
+use std::io::{self, IsTerminal};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// Starts the log: warnings, and more with `-v` and `-vv`; `RUST_LOG` overrides that.
+pub(crate) fn start(verbose: u8) {
+    let level = match verbose {
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
+    };
+    let filter = EnvFilter::builder().with_default_directive(level.into()).from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(colours(&io::stderr()))
+        // Simulated silos live in virtual time: the wall clock would mislead.
+        .without_time()
+        .log_internal_errors(false)
+        .init();
+}
+
+/// Whether to colour what is written there: <https://no-color.org>.
+pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    stream.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|t| t != "dumb")
+}

@@ -1,0 +1,34 @@
+//! The program `rota`.
+
+mod cli;
+mod commands;
+mod logging;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use commands::CommandError;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start(cli.verbose);
+    let done = match &cli.command {
+        Command::Simulate(simulate) => commands::simulate::run(simulate),
+        Command::Scenarios => commands::scenarios::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has seen enough, as in `rota simulate | head`.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &CommandError) -> ExitCode {
+    // With nobody to read it, the exit code still tells.
+    let _ = progress::say(&format!("error: {error}"));
+    ExitCode::from(error.exit_code())
+}

@@ -1,0 +1,68 @@
+//! Progress on standard error: a bar on a terminal, a line per round elsewhere, or nothing.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use rota::report::numbers;
+use rota::simulations::RoundDone;
+
+/// Shows rounds as they become final.
+pub(crate) enum Progress {
+    /// On a terminal.
+    Bar(ProgressBar),
+    /// Elsewhere.
+    Lines,
+    /// Not asked for.
+    Quiet,
+}
+
+impl Progress {
+    /// Begins to show.
+    pub(crate) fn new(quiet: bool, rounds: u64) -> Progress {
+        if quiet {
+            return Progress::Quiet;
+        }
+        if !io::stderr().is_terminal() {
+            return Progress::Lines;
+        }
+        let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  {elapsed}")
+            .expect("the template is a constant and well-formed");
+        let bar = ProgressBar::new(rounds).with_style(style).with_message("forming the federation");
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Progress::Bar(bar)
+    }
+
+    /// A round became final.
+    pub(crate) fn round(&self, done: &RoundDone) {
+        let lead = numbers::plain(&done.lead);
+        let time = numbers::seconds(done.virtual_seconds);
+        match self {
+            Progress::Bar(bar) => {
+                bar.set_position(done.round);
+                bar.set_message(match done.round == done.rounds {
+                    true => "training what to compare with".to_owned(),
+                    false => format!("led by {lead}, {time} in the federation"),
+                });
+            }
+            Progress::Lines => {
+                let (round, rounds, view) = (done.round, done.rounds, done.view);
+                // Progress that nobody reads is no failure.
+                let _ = say(&format!("round {round}/{rounds} final in view {view}, led by {lead}, at {time}"));
+            }
+            Progress::Quiet => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(&self) {
+        if let Progress::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A line on standard error; unlike `eprintln!`, it does not panic where that is closed.
+pub(crate) fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stderr().lock(), "{line}")
+}

@@ -1,0 +1,294 @@
+//! Who learns best with what: each silo's own model, one model for all, its coalition's model.
+
+use std::fmt;
+
+use super::story::{Silo, Story};
+
+use super::numbers;
+
+/// A way to come to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Trained alone.
+    Own,
+    /// One model for everybody.
+    Global,
+    /// The model that the silo adopted.
+    Coalition,
+}
+
+impl Column {
+    /// All of them, in the order of the table.
+    pub const ALL: [Column; 3] = [Column::Own, Column::Global, Column::Coalition];
+
+    /// The head of the column.
+    pub fn title(self) -> &'static str {
+        match self {
+            Column::Own => "own alone",
+            Column::Global => "one global",
+            Column::Coalition => "coalition's",
+        }
+    }
+
+    fn of(self, silo: &Silo) -> Option<f64> {
+        match self {
+            Column::Own => silo.local,
+            Column::Global => silo.global,
+            Column::Coalition => silo.coalition,
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Column::Own => "own models",
+            Column::Global => "one global model",
+            Column::Coalition => "the coalitions' models",
+        })
+    }
+}
+
+/// One value of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The measured value; may not be finite.
+    pub value: f64,
+    /// As it is printed.
+    pub text: String,
+    /// Whether nothing in its row is better, to the printed digits: what looks alike is alike.
+    pub best: bool,
+}
+
+/// The table: one row per silo and one of means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The columns that were measured.
+    pub columns: Vec<Column>,
+    /// By silo, in roster order, and by measured column.
+    pub rows: Vec<Vec<Option<Cell>>>,
+    /// Means over the silos that have a value.
+    pub means: Vec<Option<Cell>>,
+}
+
+impl Comparison {
+    /// Compares what was measured.
+    pub fn of(story: &Story) -> Comparison {
+        let silos = &story.silos;
+        let columns: Vec<Column> = Column::ALL
+            .into_iter()
+            .filter(|column| silos.iter().any(|silo| column.of(silo).is_some()))
+            .collect();
+        let largest = silos
+            .iter()
+            .flat_map(|silo| columns.iter().filter_map(|column| column.of(silo)))
+            .filter(|value| value.is_finite())
+            .fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        let decimals = numbers::decimals(largest);
+        let row = |values: Vec<Option<f64>>| mark(values, decimals, story.metric.higher_is_better);
+        Comparison {
+            rows: silos
+                .iter()
+                .map(|silo| row(columns.iter().map(|column| column.of(silo)).collect()))
+                .collect(),
+            means: row(columns
+                .iter()
+                .map(|column| mean(silos.iter().map(|silo| column.of(silo))))
+                .collect()),
+            columns,
+        }
+    }
+
+    /// For how many silos a measured column is best; ties count for each.
+    pub fn wins(&self, column: usize) -> usize {
+        self.rows
+            .iter()
+            .filter(|row| row[column].as_ref().is_some_and(|cell| cell.best))
+            .count()
+    }
+
+    /// What the table says, in sentences, whoever wins.
+    pub fn verdict(&self) -> String {
+        if self.columns.is_empty() {
+            return "Nothing was measured on held-out rows.".to_owned();
+        }
+        if self.columns.len() == 1 {
+            return "No reference models were trained, so there is nothing to compare with."
+                .to_owned();
+        }
+        format!("{} {}", self.on_average(), self.for_how_many())
+    }
+
+    fn on_average(&self) -> String {
+        let mut best = Vec::new();
+        let mut others = Vec::new();
+        let mut value = "";
+        for (column, cell) in self.columns.iter().zip(&self.means) {
+            match cell {
+                Some(cell) if cell.best => {
+                    value = &cell.text;
+                    best.push(column.to_string());
+                }
+                Some(cell) => others.push(format!("{} for {column}", cell.text)),
+                None => {}
+            }
+        }
+        let against = match others.is_empty() {
+            true => String::new(),
+            false => format!(", against {}", others.join(" and ")),
+        };
+        match best.as_slice() {
+            [] => "On average no model can be called best.".to_owned(),
+            [one] if one.starts_with("one") => {
+                format!("On average {one} is best ({value}{against}).")
+            }
+            [one] => format!("On average {one} are best ({value}{against})."),
+            several => {
+                format!(
+                    "On average {} are equally good ({value}{against}).",
+                    several.join(" and ")
+                )
+            }
+        }
+    }
+
+    fn for_how_many(&self) -> String {
+        let wins: Vec<usize> = (0..self.columns.len())
+            .map(|column| self.wins(column))
+            .collect();
+        let parts: Vec<String> = self
+            .columns
+            .iter()
+            .zip(&wins)
+            .rev()
+            .map(|(column, wins)| {
+                let name = match column {
+                    Column::Own => "its own model",
+                    Column::Global => "the global model",
+                    Column::Coalition => "its coalition's model",
+                };
+                format!("{name} for {wins}")
+            })
+            .collect();
+        let ties = match wins.iter().sum::<usize>() > self.rows.len() {
+            true => "; where two are alike, both count",
+            false => "",
+        };
+        format!(
+            "Best for a silo, of {}: {}{ties}.",
+            self.rows.len(),
+            parts.join(", ")
+        )
+    }
+}
+
+/// Mean over those that have a value.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let present: Vec<f64> = values.flatten().collect();
+    (!present.is_empty()).then(|| present.iter().sum::<f64>() / present.len() as f64)
+}
+
+fn mark(values: Vec<Option<f64>>, decimals: usize, higher_is_better: bool) -> Vec<Option<Cell>> {
+    let best = values
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|value| value.is_finite())
+        .reduce(|a, b| match higher_is_better {
+            true => a.max(b),
+            false => a.min(b),
+        });
+    let best = best.map(|best| numbers::value(best, decimals));
+    values
+        .into_iter()
+        .map(|value| {
+            value.map(|value| {
+                let text = numbers::value(value, decimals);
+                Cell {
+                    value,
+                    best: best.as_ref() == Some(&text),
+                    text,
+                }
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::report::fixture;
+
+    fn table(metric_up: bool, rows: &[[Option<f64>; 3]]) -> Comparison {
+        let mut story = fixture::story(rows.len(), 1, 1);
+        story.metric.higher_is_better = metric_up;
+        for (silo, [local, global, coalition]) in story.silos.iter_mut().zip(rows) {
+            (silo.local, silo.global, silo.coalition) = (*local, *global, *coalition);
+        }
+        Comparison::of(&story)
+    }
+
+    fn best(row: &[Option<Cell>]) -> Vec<bool> {
+        row.iter().map(|cell| cell.as_ref().unwrap().best).collect()
+    }
+
+    #[test]
+    fn lower_is_best_for_errors_and_higher_for_accuracies() {
+        let rows = [[Some(3.0), Some(2.0), Some(1.0)]];
+        assert_eq!(best(&table(false, &rows).rows[0]), [false, false, true]);
+        assert_eq!(best(&table(true, &rows).rows[0]), [true, false, false]);
+    }
+
+    #[test]
+    fn what_is_printed_alike_is_alike() {
+        let table = table(false, &[[Some(43.101), Some(43.104), Some(43.2)]]);
+        assert_eq!(best(&table.rows[0]), [true, true, false]);
+        assert_eq!(
+            table.verdict(),
+            "On average own models and one global model are equally good (43.10, against 43.20 for \
+             the coalitions' models). Best for a silo, of 1: its coalition's model for 0, the global \
+             model for 1, its own model for 1; where two are alike, both count."
+        );
+    }
+
+    #[test]
+    fn the_verdict_says_so_where_the_global_model_wins() {
+        let rows = [
+            [Some(5.0), Some(1.0), Some(3.0)],
+            [Some(5.0), Some(4.0), Some(3.0)],
+        ];
+        assert_eq!(
+            table(false, &rows).verdict(),
+            "On average one global model is best (2.500, against 5.000 for own models and 3.000 for \
+             the coalitions' models). Best for a silo, of 2: its coalition's model for 1, the global \
+             model for 1, its own model for 0."
+        );
+    }
+
+    #[test]
+    fn what_is_not_finite_is_never_best_and_what_is_missing_is_left_out() {
+        let table = table(
+            true,
+            &[[Some(f64::NAN), Some(0.5), None], [None, Some(0.5), None]],
+        );
+        assert_eq!(table.columns, [Column::Own, Column::Global]);
+        assert_eq!(best(&table.rows[0]), [false, true]);
+        assert_eq!(table.wins(1), 2);
+        assert_eq!(table.means[0].as_ref().unwrap().text, "not finite");
+    }
+
+    #[test]
+    fn without_references_nothing_is_claimed() {
+        assert!(
+            table(true, &[[None, None, Some(0.5)]])
+                .verdict()
+                .starts_with("No reference")
+        );
+        assert!(
+            table(true, &[[None; 3]])
+                .verdict()
+                .starts_with("Nothing was measured")
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! A federation made by hand, for tests of the reports.
+
+use silo::Totals;
+use simulations::network::Traffic;
+use simulations::summary::*;
+
+use super::Story;
+
+/// The story of [`summary`].
+pub(crate) fn story(silos: usize, coalitions: usize, rounds: u64) -> Story {
+    let about = "Hospitals whose patients differ in age and sex predict how diabetes goes on.";
+    Story::of(&summary(silos, coalitions, rounds), about)
+}
+
+/// A federation of `silos` in `coalitions`; round 2 needs two views, where there is one.
+pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
+    let name = |index: usize| format!("Hospital {:02}", index + 1);
+    let wave = |a: usize, b: u64| ((a * 7 + b as usize * 3) % 11) as f64 / 11.0;
+    let coalition_of = |index: usize| index % coalitions.max(1);
+    let mut views = Vec::new();
+    let mut finals = Vec::new();
+    let mut at = 0.0;
+    for round in 1..=rounds {
+        if round == 2 {
+            views.push(Lead {
+                view: views.len() as u64 + 1,
+                lead: name(views.len() % silos),
+                round,
+                from: at,
+                to: at + 2.0,
+                result: "nullified",
+            });
+            at += 2.0;
+        }
+        let view = views.len() as u64 + 1;
+        let lead = name(views.len() % silos);
+        let length = 0.4 + wave(3, round);
+        views.push(Lead {
+            view,
+            lead: lead.clone(),
+            round,
+            from: at,
+            to: at + length,
+            result: "final",
+        });
+        at += length;
+        finals.push(RoundInfo {
+            round,
+            view,
+            lead,
+            kind: if round == 1 { "summarise" } else { "train" },
+            authors: (0..silos).map(name).collect(),
+            coalitions: match round {
+                1 => vec![(0..silos).map(name).collect()],
+                _ => (0..coalitions)
+                    .map(|c| {
+                        (0..silos)
+                            .filter(|&s| coalition_of(s) == c)
+                            .map(name)
+                            .collect()
+                    })
+                    .collect(),
+            },
+        });
+    }
+    let silos: Vec<SiloInfo> = (0..silos)
+        .map(|index| SiloInfo {
+            name: name(index),
+            samples: 20 + (index * 37) % 80,
+            test_samples: 10,
+            local: Some(48.0 + 9.0 * wave(index, 1)),
+            global: Some(44.0 + 9.0 * wave(index, 2)),
+            coalition: Some(42.0 + 9.0 * wave(index, 5)),
+            coalition_index: (coalitions > 0).then(|| coalition_of(index) as u32),
+        })
+        .collect();
+    let curves = (0..silos.len()).flat_map(|index| {
+        (1..=rounds).map(move |round| Curve {
+            silo: name(index),
+            round,
+            loss: (round > 1).then(|| 40.0 + 90.0 / round as f64 + 12.0 * wave(index, 0)),
+            metric: (round != 3 || index != 1)
+                .then(|| 42.0 + 100.0 / round as f64 + 15.0 * wave(index, 4)),
+        })
+    });
+    let traffic: Vec<SiloTraffic> = (0..silos.len())
+        .map(|index| SiloTraffic {
+            silo: name(index),
+            sent: Traffic {
+                messages: 40_000 + 900 * index as u64,
+                blobs: 9_000 + 4_000 * (index as u64 % 5),
+            },
+        })
+        .collect();
+    let messages = traffic.iter().map(|silo| silo.sent.messages).sum();
+    let blobs = traffic.iter().map(|silo| silo.sent.blobs).sum();
+    Summary {
+        scenario: "diabetes".into(),
+        strategy: "cs-rcfl".into(),
+        seed: 7,
+        trace: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
+        seconds: 0.82,
+        virtual_seconds: at,
+        reference_seconds: 0.2,
+        bytes: messages + blobs,
+        bytes_messages: messages,
+        bytes_blobs: blobs,
+        metric: MetricInfo {
+            name: "mae".into(),
+            unit: "points of disease progression".into(),
+            higher_is_better: false,
+        },
+        rounds: finals,
+        timeline: views,
+        curves: curves.collect(),
+        traffic,
+        silos,
+        weights_abs_sum: None,
+        checks: Totals {
+            signatures: 12_345,
+            bytes_hashed: 2_300_000,
+            checks: 48,
+            settles: 48,
+            memo: false,
+        },
+        refused: vec![Refused {
+            member: name(0),
+            round: 2,
+            reason: "refused-reason: the tensor weight holds NaN".into(),
+            times: 1,
+        }],
+        faults: vec![FaultInfo {
+            member: name(0),
+            charge: "charge-text: two contributions of one round".into(),
+            seen_by: vec![name(1), name(2)],
+        }],
+        left_out: vec![LeftOut {
+            round: 2,
+            view: 3,
+            lead: name(2),
+            members: vec![name(1)],
+            reason: "left-out-reason: silent".into(),
+        }],
+        nullified: vec![Nullified {
+            view: 2,
+            lead: name(1),
+            silo: name(0),
+            reason: "the lead was silent".into(),
+        }],
+        events: 54_321,
+    }
+}

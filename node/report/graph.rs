@@ -1,0 +1,299 @@
+//! Who learns with whom: the coalitions as a graph, and how they came about, round by round.
+
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+
+use super::story::Story;
+use maud::{Markup, html};
+
+use super::svg::{colour, drawing, px};
+use super::table::chip;
+use super::{letter, numbers};
+
+const WIDTH: f64 = 1000.0;
+/// Above so many silos, names stand only in what shows on pointing.
+const NAMED: usize = 32;
+/// Above so many members, lines go to the coalition's middle instead of to every other member.
+const MESHED: usize = 16;
+
+/// The section.
+pub(crate) fn section(story: &Story) -> Markup {
+    let coalitions = story.last_coalitions();
+    html! {
+        section {
+            h2 { "Who learns with whom" }
+            @if coalitions.is_empty() {
+                p { "No coalition was formed." }
+            } @else {
+                p.note {
+                    "Silos of a coalition share a model. A dot’s area grows with the silo’s training rows. "
+                    "Only the simulator sees all of it; in a federation each silo knows its own coalition."
+                }
+                (graph(story, &coalitions))
+                ul.legend {
+                    @for (index, members) in &coalitions {
+                        li {
+                            (chip(Some(*index))) " " b { (numbers::plural(members.len(), "silo")) } " "
+                            span.muted { (numbers::names(members, 10)) }
+                        }
+                    }
+                }
+                (strip(story))
+            }
+        }
+    }
+}
+
+struct Cluster<'a> {
+    index: usize,
+    members: Vec<Node<'a>>,
+    radius: f64,
+    x: f64,
+    y: f64,
+}
+
+struct Node<'a> {
+    name: &'a str,
+    samples: u64,
+    radius: f64,
+    angle: f64,
+}
+
+fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
+    let named = story.silos.len() <= NAMED;
+    let mut clusters = clusters(story, coalitions);
+    let height = place(&mut clusters, if named { 64.0 } else { 22.0 });
+    drawing(
+        "Coalition graph",
+        WIDTH,
+        height,
+        html! {
+            @for cluster in &clusters {
+                g class=(colour(Some(cluster.index))) {
+                    title { "Coalition " (letter(cluster.index)) ", " (numbers::plural(cluster.members.len(), "silo")) }
+                    (edges(cluster))
+                    text.centre x=(px(cluster.x)) y=(px(cluster.y + letter_above(cluster))) { (letter(cluster.index)) }
+                @for node in &cluster.members { (dot(cluster, node, named)) }
+                }
+            }
+        },
+    )
+}
+
+/// Members on a ring, wide enough for their dots; one alone stands in the middle.
+fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Cluster<'a>> {
+    let samples: BTreeMap<&str, u64> = story
+        .silos
+        .iter()
+        .map(|silo| (silo.name.as_str(), silo.samples))
+        .collect();
+    let largest = samples.values().copied().max().unwrap_or(1).max(1) as f64;
+    let most = if story.silos.len() > NAMED {
+        11.0
+    } else {
+        22.0
+    };
+    coalitions
+        .iter()
+        .map(|(index, members)| {
+            let count = members.len() as f64;
+            let ring = if members.len() == 1 {
+                0.0
+            } else {
+                (count * (2.0 * most + 6.0) / TAU).max(52.0)
+            };
+            let members = members.iter().enumerate().map(|(place, name)| {
+                let samples = samples.get(name.as_str()).copied().unwrap_or(0);
+                Node {
+                    name,
+                    samples,
+                    radius: (most * (samples as f64 / largest).sqrt()).max(5.0),
+                    // From a little beside the top: names of two never stand above each other.
+                    angle: TAU * (place as f64 + 0.5) / count - TAU / 4.0,
+                }
+            });
+            Cluster {
+                index: *index,
+                members: members.collect(),
+                radius: ring,
+                x: 0.0,
+                y: 0.0,
+            }
+        })
+        .collect()
+}
+
+/// Puts the clusters in rows from left to right; returns the height.
+fn place(clusters: &mut [Cluster<'_>], margin: f64) -> f64 {
+    let wide = |cluster: &Cluster<'_>| 2.0 * (cluster.radius + margin + 22.0);
+    let high = |cluster: &Cluster<'_>| 2.0 * (cluster.radius + 44.0);
+    let (mut start, mut top) = (0, 0.0);
+    while start < clusters.len() {
+        let mut end = start + 1;
+        let mut width = wide(&clusters[start]);
+        while end < clusters.len() && width + wide(&clusters[end]) <= WIDTH {
+            width += wide(&clusters[end]);
+            end += 1;
+        }
+        let row = &mut clusters[start..end];
+        let tallest = row.iter().map(high).fold(0.0, f64::max);
+        let gap = (WIDTH - width) / (row.len() + 1) as f64;
+        let mut left = gap;
+        for cluster in row {
+            let own = wide(cluster);
+            (cluster.x, cluster.y) = (left + own / 2.0, top + tallest / 2.0);
+            left += own + gap;
+        }
+        (start, top) = (end, top + tallest);
+    }
+    top
+}
+
+fn spot(cluster: &Cluster<'_>, node: &Node<'_>) -> (f64, f64) {
+    let (sin, cos) = node.angle.sin_cos();
+    (
+        cluster.x + cluster.radius * cos,
+        cluster.y + cluster.radius * sin,
+    )
+}
+
+/// Where a coalition's letter stands: in the middle of a ring, above a line or a single dot.
+fn letter_above(cluster: &Cluster<'_>) -> f64 {
+    match cluster.members.as_slice() {
+        [one] => -one.radius - 8.0,
+        [_, _] => -10.0,
+        _ => 7.0,
+    }
+}
+
+fn edges(cluster: &Cluster<'_>) -> Markup {
+    let spots: Vec<(f64, f64)> = cluster
+        .members
+        .iter()
+        .map(|node| spot(cluster, node))
+        .collect();
+    let mut path = String::new();
+    for (index, a) in spots.iter().enumerate() {
+        let centre = [(cluster.x, cluster.y)];
+        let others = if spots.len() > MESHED {
+            &centre[..]
+        } else {
+            &spots[index + 1..]
+        };
+        for b in others {
+            path.push_str(&format!("M{} {}L{} {}", px(a.0), px(a.1), px(b.0), px(b.1)));
+        }
+    }
+    html! { @if !path.is_empty() { path.edge d=(path) {} } }
+}
+
+fn dot(cluster: &Cluster<'_>, node: &Node<'_>, named: bool) -> Markup {
+    let (x, y) = spot(cluster, node);
+    let rows = numbers::count(node.samples);
+    // Names stand outside the ring: left of it, right of it, or below.
+    let (cos, sin) = (node.angle.cos(), node.angle.sin());
+    let alone = cluster.members.len() == 1;
+    let away = node.radius + 6.0;
+    let (anchor, tx, ty) = match () {
+        () if alone || cos.abs() < 0.3 && sin > 0.0 => ("middle", x, y + away + 10.0),
+        () if cos.abs() < 0.3 => ("middle", x, y - away - 2.0),
+        () if cos > 0.0 => ("start", x + away, y + 4.0),
+        () => ("end", x - away, y + 4.0),
+    };
+    html! {
+        circle.node cx=(px(x)) cy=(px(y)) r=(px(node.radius)) {
+            title { (node.name) ", " (rows) " rows, coalition " (letter(cluster.index)) }
+        }
+        @if named {
+            text.name x=(px(tx)) y=(px(ty)) text-anchor=(anchor) { (numbers::short(node.name, 16)) }
+        }
+    }
+}
+
+/// One row per silo, one column per round: only where coalitions changed.
+fn strip(story: &Story) -> Markup {
+    let rounds = &story.rounds;
+    if rounds
+        .windows(2)
+        .all(|pair| pair[0].coalitions == pair[1].coalitions)
+    {
+        return html! {};
+    }
+    let of: Vec<BTreeMap<&str, usize>> = rounds
+        .iter()
+        .map(|round| {
+            let pairs = round.coalitions.iter().enumerate();
+            pairs
+                .flat_map(|(index, members)| members.iter().map(move |name| (name.as_str(), index)))
+                .collect()
+        })
+        .collect();
+    let lettered = rounds.len() <= 40;
+    html! {
+        h3 { "Round by round" }
+        div.scroll.tall tabindex="0" role="region" aria-label="Coalitions by round" {
+            table.strip {
+                thead { tr {
+                    th scope="col" { "Silo" }
+                    @for round in rounds {
+                        th scope="col" { @if lettered || round.round % 10 == 0 { (round.round) } }
+                    }
+                } }
+                tbody { @for silo in &story.silos { tr {
+                    th scope="row" { (silo.name) }
+                    @for coalitions in &of {
+                        @let index = coalitions.get(silo.name.as_str()).copied();
+                        td class=(colour(index)) { @if let (true, Some(index)) = (lettered, index) { (letter(index)) } }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn every_silo_is_a_dot_whatever_the_number() {
+        for (silos, coalitions) in [(1, 1), (2, 1), (8, 3), (17, 1), (100, 1), (100, 30)] {
+            let story = fixture::story(silos, coalitions, 2);
+            let page = section(&story).into_string();
+            assert_eq!(page.matches("<circle").count(), silos);
+            assert!(!page.contains("NaN"), "{silos} silos in {coalitions}");
+            assert_eq!(page.contains("class=\"name\""), silos <= NAMED);
+        }
+    }
+
+    #[test]
+    fn without_coalitions_it_says_so() {
+        let page = section(&fixture::story(5, 0, 3)).into_string();
+        assert!(page.contains("No coalition was formed.") && !page.contains("<svg"));
+    }
+
+    #[test]
+    fn edges_are_within_a_coalition_only() {
+        let page = section(&fixture::story(6, 2, 1)).into_string();
+        // In round 1 all six are together: 15 pairs.
+        assert_eq!(
+            page.matches('M').count() - page.matches("Measured").count(),
+            15
+        );
+    }
+
+    #[test]
+    fn the_strip_stands_only_where_coalitions_changed() {
+        assert!(
+            section(&fixture::story(4, 2, 3))
+                .into_string()
+                .contains("Round by round")
+        );
+        assert!(
+            !section(&fixture::story(4, 2, 1))
+                .into_string()
+                .contains("Round by round")
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! Numbers and names, for people.
+
+/// Bytes in decimal units: `999 B`, `1.2 kB`, `34.5 MB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if count < 1000 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1000.0;
+    let mut unit = 0;
+    // What would be printed as 1000.0 is one of the next unit.
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// A count with its thousands apart: `12,345`.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration: `12 ms`, `0.34 s`, `5.6 s`, `2 min 05 s`, `3 h 20 min`.
+pub fn seconds(value: f64) -> String {
+    if value < 0.0995 {
+        format!("{:.0} ms", value * 1000.0)
+    } else if value < 0.995 {
+        format!("{value:.2} s")
+    } else if value < 119.95 {
+        format!("{value:.1} s")
+    } else if value < 7_199.5 {
+        let whole = value.round() as u64;
+        format!("{} min {:02} s", whole / 60, whole % 60)
+    } else {
+        let minutes = (value / 60.0).round() as u64;
+        format!("{} h {:02} min", minutes / 60, minutes % 60)
+    }
+}
+
+/// How many decimals show three to four digits of values of this size.
+pub fn decimals(largest: f64) -> usize {
+    match largest.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    }
+}
+
+/// A measured value: that many decimals, or scientific where that would be unreadable.
+pub fn value(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return "not finite".to_owned();
+    }
+    if value.abs() >= 1e7 {
+        return format!("{value:.2e}");
+    }
+    format!("{value:.decimals$}")
+}
+
+/// `1 silo`, `2 silos`.
+pub fn plural(count: usize, one: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{s}")
+}
+
+/// A foreign text on one line: what could steer a terminal is shown as `�`.
+pub fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// A text of at most that many characters, `…` for what is left out.
+pub fn short(text: &str, most: usize) -> String {
+    let text = plain(text);
+    if text.chars().count() <= most {
+        return text;
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// The first names of a list, and how many more there are.
+pub fn names(all: &[String], most: usize) -> String {
+    let mut text = all
+        .iter()
+        .take(most)
+        .map(|name| plain(name))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if all.len() > most {
+        text.push_str(&format!(" and {} more", all.len() - most));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_change_units_where_the_print_does() {
+        let cases = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (1_250, "1.2 kB"),
+            (999_949, "999.9 kB"),
+            (999_950, "1.0 MB"),
+            (34_500_000, "34.5 MB"),
+            (u64::MAX, "18.4 EB"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(bytes(number), text);
+        }
+    }
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        assert_eq!(
+            [0, 12, 999, 1000, 1234567].map(count),
+            ["0", "12", "999", "1,000", "1,234,567"]
+        );
+    }
+
+    #[test]
+    fn durations_never_print_sixty_seconds() {
+        let cases = [
+            (0.0, "0 ms"),
+            (0.012, "12 ms"),
+            (0.0999, "0.10 s"),
+            (0.34, "0.34 s"),
+            (0.999, "1.0 s"),
+            (59.99, "60.0 s"),
+            (125.0, "2 min 05 s"),
+            (3599.7, "60 min 00 s"),
+            (12_000.0, "3 h 20 min"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(seconds(number), text);
+        }
+    }
+
+    #[test]
+    fn values_keep_their_decimals_and_say_what_is_no_number() {
+        assert_eq!(value(43.126, decimals(43.126)), "43.13");
+        assert_eq!(value(0.8, decimals(0.8)), "0.800");
+        assert_eq!(value(f64::NAN, 2), "not finite");
+        assert_eq!(value(1.5e12, 0), "1.50e12");
+    }
+
+    #[test]
+    fn texts_cannot_steer_a_terminal_and_end_in_time() {
+        assert_eq!(plain("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+        assert_eq!(short("Zürich-Süd", 6), "Züric…");
+        assert_eq!(
+            names(&["a".into(), "b".into(), "c".into()], 2),
+            "a, b and 1 more"
+        );
+        assert_eq!(plural(1, "silo") + &plural(0, "view"), "1 silo0 views");
+    }
+}

@@ -1,0 +1,257 @@
+//! A finished federation as the reports tell it: the summary's lists, joined by silo and by view.
+
+use std::collections::BTreeMap;
+
+use simulations::summary::{FaultInfo, LeftOut, MetricInfo, Refused, Summary};
+
+/// What the reports tell.
+#[derive(Debug, Clone)]
+pub struct Story {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What it is about, in a sentence.
+    pub description: String,
+    /// The strategy's name.
+    pub strategy: String,
+    /// The seed that everything was drawn from.
+    pub seed: u64,
+    /// The held-out measure.
+    pub metric: MetricInfo,
+    /// Every silo, in roster order.
+    pub silos: Vec<Silo>,
+    /// Every final round, in order.
+    pub rounds: Vec<Round>,
+    /// Every view, in order.
+    pub views: Vec<View>,
+    /// Members that a lead went on without.
+    pub left_out: Vec<LeftOut>,
+    /// What members said that was not accepted.
+    pub refused: Vec<Refused>,
+    /// Proven misbehaviour.
+    pub faults: Vec<FaultInfo>,
+    /// Bytes of signed messages, and of models with outcome documents.
+    pub sent: (u64, u64),
+    /// Seconds that passed in the federation.
+    pub virtual_seconds: f64,
+    /// Wall-clock seconds of the federation.
+    pub seconds: f64,
+    /// What else is to be known: a word and a text each.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+/// A silo, with all that happened to it.
+#[derive(Debug, Clone)]
+pub struct Silo {
+    /// Its name.
+    pub name: String,
+    /// Training rows.
+    pub samples: u64,
+    /// Held-out metric of its own model.
+    pub local: Option<f64>,
+    /// Held-out metric of one model for all.
+    pub global: Option<f64>,
+    /// Held-out metric of the model that it adopted.
+    pub coalition: Option<f64>,
+    /// Its last coalition.
+    pub coalition_index: Option<usize>,
+    /// By round.
+    pub curve: Vec<Point>,
+    /// Bytes of signed messages, and of models with outcome documents.
+    pub sent: (u64, u64),
+}
+
+/// One point of a silo's curves.
+#[derive(Debug, Clone, Copy)]
+pub struct Point {
+    /// The round.
+    pub round: u64,
+    /// Mean training loss of the last local epoch.
+    pub loss: Option<f64>,
+    /// Held-out metric of the model adopted with the round.
+    pub metric: Option<f64>,
+}
+
+/// A final round.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// The round, from 1.
+    pub round: u64,
+    /// The view of its block.
+    pub view: u64,
+    /// Whether it agreed on a common scale in place of training.
+    pub scale: bool,
+    /// Names by coalition.
+    pub coalitions: Vec<Vec<String>>,
+    /// Silos whose contributions are in it.
+    pub contributions: usize,
+}
+
+/// An attempt by one lead.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The view, from 1.
+    pub view: u64,
+    /// Its lead.
+    pub lead: String,
+    /// The round it worked on.
+    pub round: u64,
+    /// Seconds in the federation.
+    pub from: f64,
+    /// Seconds in the federation.
+    pub to: f64,
+    /// `final`, `empty`, `nullified` or `open`, as in the summary.
+    pub result: &'static str,
+    /// What most of those say who voted against it.
+    pub reason: Option<String>,
+}
+
+impl Story {
+    /// Joins a summary; `description` is the scenario's.
+    pub fn of(summary: &Summary, description: &str) -> Story {
+        let mut curves = BTreeMap::<&str, Vec<Point>>::new();
+        for point in &summary.curves {
+            let (loss, metric) = (point.loss, point.metric);
+            let points = curves.entry(&point.silo).or_default();
+            points.push(Point {
+                round: point.round,
+                loss,
+                metric,
+            });
+        }
+        let sent: BTreeMap<&str, (u64, u64)> = summary
+            .traffic
+            .iter()
+            .map(|traffic| {
+                (
+                    traffic.silo.as_str(),
+                    (traffic.sent.messages, traffic.sent.blobs),
+                )
+            })
+            .collect();
+        Story {
+            scenario: summary.scenario.clone(),
+            description: description.to_owned(),
+            strategy: summary.strategy.clone(),
+            seed: summary.seed,
+            metric: summary.metric.clone(),
+            silos: summary
+                .silos
+                .iter()
+                .map(|silo| Silo {
+                    name: silo.name.clone(),
+                    samples: silo.samples as u64,
+                    local: silo.local,
+                    global: silo.global,
+                    coalition: silo.coalition,
+                    coalition_index: silo.coalition_index.map(|index| index as usize),
+                    curve: curves.remove(silo.name.as_str()).unwrap_or_default(),
+                    sent: sent.get(silo.name.as_str()).copied().unwrap_or_default(),
+                })
+                .collect(),
+            rounds: summary
+                .rounds
+                .iter()
+                .map(|round| Round {
+                    round: round.round,
+                    view: round.view,
+                    scale: round.kind == "summarise",
+                    coalitions: round.coalitions.clone(),
+                    contributions: round.authors.len(),
+                })
+                .collect(),
+            views: summary
+                .timeline
+                .iter()
+                .map(|view| View {
+                    view: view.view,
+                    lead: view.lead.clone(),
+                    round: view.round,
+                    from: view.from,
+                    to: view.to,
+                    result: view.result,
+                    reason: reason(summary, view.view),
+                })
+                .collect(),
+            left_out: summary.left_out.clone(),
+            refused: summary.refused.clone(),
+            faults: summary.faults.clone(),
+            sent: (summary.bytes_messages, summary.bytes_blobs),
+            virtual_seconds: summary.virtual_seconds,
+            seconds: summary.seconds,
+            facts: super::facts::of(summary),
+        }
+    }
+
+    /// The coalitions of the last round, each with its index and the names of its members; empty
+    /// ones are left out.
+    pub fn last_coalitions(&self) -> Vec<(usize, &[String])> {
+        self.rounds
+            .last()
+            .into_iter()
+            .flat_map(|round| round.coalitions.iter().map(Vec::as_slice).enumerate())
+            .filter(|(_, members)| !members.is_empty())
+            .collect()
+    }
+
+    /// The views that came to nothing, and who led next.
+    pub fn hand_overs(&self) -> impl Iterator<Item = (&View, Option<&View>)> {
+        let views = self.views.iter().enumerate();
+        views
+            .filter(|(_, view)| view.result == "nullified")
+            .map(|(index, view)| (view, self.views.get(index + 1)))
+    }
+}
+
+/// What most say who voted against a view; of equally many, the first said.
+fn reason(summary: &Summary, view: u64) -> Option<String> {
+    let mut said: Vec<(&str, usize)> = Vec::new();
+    for vote in summary.nullified.iter().filter(|vote| vote.view == view) {
+        match said.iter_mut().find(|(reason, _)| *reason == vote.reason) {
+            Some((_, times)) => *times += 1,
+            None => said.push((&vote.reason, 1)),
+        }
+    }
+    let most = said.iter().rev().max_by_key(|(_, times)| *times);
+    most.map(|(reason, _)| (*reason).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn the_reason_of_a_view_is_what_most_say() {
+        let mut summary = fixture::summary(4, 1, 3);
+        let vote = summary.nullified[0].clone();
+        let said = |reason: &str| {
+            let mut vote = vote.clone();
+            vote.reason = reason.into();
+            vote
+        };
+        summary.nullified = vec![said("late"), said("silent"), said("silent")];
+        let view = Story::of(&summary, "").views[1].clone();
+        assert_eq!(
+            (view.result, view.reason.as_deref()),
+            ("nullified", Some("silent"))
+        );
+        summary.nullified = vec![said("late"), said("silent")];
+        assert_eq!(
+            Story::of(&summary, "").views[1].reason.as_deref(),
+            Some("late")
+        );
+        summary.nullified.clear();
+        assert_eq!(Story::of(&summary, "").views[1].reason, None);
+    }
+
+    #[test]
+    fn curves_and_traffic_go_to_their_silos() {
+        let story = Story::of(&fixture::summary(3, 1, 4), "about");
+        assert_eq!(story.description, "about");
+        assert!(story.silos.iter().all(|silo| silo.curve.len() == 4));
+        assert_eq!(story.silos[2].sent, (40_000 + 1_800, 9_000 + 8_000));
+        let (lost, next) = story.hand_overs().next().unwrap();
+        assert_eq!((lost.view, lost.round, next.unwrap().round), (2, 2, 2));
+    }
+}

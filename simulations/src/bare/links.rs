@@ -1,0 +1,73 @@
+//! Which links are open, and how a message fares on them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::random::Random;
+
+use super::faults::Faults;
+
+/// The network of a bare run.
+pub(super) struct Links {
+    cut: BTreeMap<(usize, usize), u32>,
+    faults: Faults,
+    random: Random,
+    /// Losses and repetitions so far.
+    pub(super) played: u64,
+}
+
+/// The usual time on a link.
+const USUAL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(40));
+
+impl Links {
+    pub(super) fn new(seed: u64, faults: Faults) -> Self {
+        Self { cut: BTreeMap::new(), faults, random: Random::new(seed, "links"), played: 0 }
+    }
+
+    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
+        links.iter().for_each(|&link| *self.cut.entry(link).or_default() += 1);
+    }
+
+    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
+        for link in links {
+            if let Some(cuts) = self.cut.get_mut(link) {
+                *cuts -= 1;
+                if *cuts == 0 {
+                    self.cut.remove(link);
+                }
+            }
+        }
+    }
+
+    /// Nothing goes wrong any more.
+    pub(super) fn heal(&mut self) {
+        self.cut.clear();
+        self.faults = Faults::none();
+    }
+
+    pub(super) fn open(&self, from: usize, to: usize) -> bool {
+        !self.cut.contains_key(&(from, to))
+    }
+
+    /// A round trip as it would be measured.
+    pub(super) fn round_trip(&self) -> Duration {
+        2 * USUAL.1
+    }
+
+    /// When copies of a message arrive, as spans from now.
+    pub(super) fn arrivals(&mut self, from: usize, to: usize) -> Vec<Duration> {
+        let lost = self.random.chance(self.faults.loss);
+        if lost || !self.open(from, to) {
+            self.played += 1;
+            return Vec::new();
+        }
+        let twice = self.random.chance(self.faults.repeat);
+        self.played += u64::from(twice);
+        (0..1 + usize::from(twice))
+            .map(|_| {
+                let late = self.faults.late.mul_f64(self.random.uniform().powi(4));
+                self.random.span(USUAL.0, USUAL.1) + late
+            })
+            .collect()
+    }
+}

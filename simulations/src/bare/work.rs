@@ -1,0 +1,127 @@
+//! Toy work: hashes in place of models, so that agreement can be tried alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use protocol::effects::{Case, Effect, Input, Planned, Trained, WorkError};
+use protocol::message::EntryFields;
+use protocol::{Hash, MemberIndex};
+
+use crate::random::Random;
+
+/// Size of a toy model, in bytes.
+const SIZE: u64 = 8;
+
+/// What a member has on its disk besides its journal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shelf {
+    /// Models.
+    pub(super) blobs: BTreeSet<Hash>,
+    /// Outcomes computed or adopted.
+    pub(super) outcomes: BTreeSet<Hash>,
+    /// State that every round started from.
+    pub(super) states: BTreeMap<u64, Hash>,
+}
+
+/// How long a piece of work takes.
+pub(super) fn duration(random: &mut Random, effect: &Effect) -> Duration {
+    let (least, most) = match effect {
+        Effect::Train { .. } if random.chance(0.05) => (3_000, 12_000),
+        Effect::Train { .. } => (300, 1_500),
+        Effect::Evaluate { .. } | Effect::Decide { .. } => (50, 400),
+        Effect::Check { .. } | Effect::Settle { .. } => (20, 200),
+        _ => (1, 20),
+    };
+    random.span(Duration::from_millis(least), Duration::from_millis(most))
+}
+
+/// Does a piece of work. `fetch` says whether one of the holders gives a blob (an outcome: has it).
+pub(super) fn answer(
+    me: MemberIndex,
+    shelf: &mut Shelf,
+    cross_evaluate: bool,
+    effect: &Effect,
+    fetch: &dyn Fn(&Hash, &[MemberIndex]) -> bool,
+) -> Option<Input> {
+    let get = |shelf: &mut Shelf, blob: &Hash, holders: &[MemberIndex]| {
+        let here = shelf.blobs.contains(blob) || fetch(blob, holders);
+        if here { shelf.blobs.insert(*blob); Ok(()) } else { Err(WorkError::Unavailable) }
+    };
+    Some(match effect {
+        &Effect::Plan { round, state } => {
+            shelf.states.insert(round, state);
+            let plan = Hash::labelled("plan", &[&round.to_le_bytes(), &state.0]);
+            Input::Planned(Planned {
+                round,
+                plan,
+                participants: None,
+                cross_evaluate,
+                weights: false,
+                blob_size: SIZE,
+            })
+        }
+        &Effect::Train { round } => {
+            let at = me.0.to_le_bytes();
+            let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
+            shelf.blobs.insert(blob);
+            let fields = EntryFields { blob, size: SIZE, coalition: None, weight: None };
+            Input::Trained { round, result: Ok(Trained { fields, metrics: Vec::new() }) }
+        }
+        Effect::Admit { round, fields, from } => {
+            let result = get(shelf, &fields.blob, &[*from]);
+            Input::Admitted { round: *round, blob: fields.blob, result }
+        }
+        Effect::Evaluate { round, entries, holders } => {
+            let mut losses: Result<Vec<_>, _> = entries
+                .iter()
+                .map(|entry| {
+                    let blob = entry.fields.blob;
+                    get(shelf, &blob, holders)?;
+                    let hash = Hash::labelled("loss", &[&me.0.to_le_bytes(), &blob.0]);
+                    Ok((blob, f64::from(u16::from_le_bytes([hash.0[0], hash.0[1]]))))
+                })
+                .collect();
+            if let Ok(losses) = &mut losses {
+                losses.sort_by_key(|&(blob, _)| blob);
+            }
+            Input::Evaluated { round: *round, result: losses }
+        }
+        Effect::Decide { sheet, holders, .. } => {
+            let root = sheet.root();
+            let mut all = sheet.entries.iter();
+            let result = all.try_for_each(|entry| get(shelf, &entry.fields.blob, holders));
+            Input::Decided { sheet: root, result: result.map(|()| root.0.to_vec()) }
+        }
+        Effect::Check { case, .. } => {
+            let right = case.decision[..] == case.sheet.root().0;
+            let no = || WorkError::Refused("not the decision that this sheet asks for".into());
+            Input::Checked { case: case.id(), result: if right { Ok(()) } else { Err(no()) } }
+        }
+        Effect::Settle { case, holders } => {
+            let mut all = case.sheet.entries.iter();
+            let result = all
+                .try_for_each(|entry| get(shelf, &entry.fields.blob, holders))
+                .and_then(|()| settle(shelf, case));
+            Input::Settled { case: case.id(), result }
+        }
+        Effect::Apply { rounds, holders } => {
+            let last = rounds.last()?;
+            let here = shelf.outcomes.contains(&last.outcome) || fetch(&last.outcome, holders);
+            if here {
+                shelf.outcomes.insert(last.outcome);
+            }
+            let result = if here { Ok(()) } else { Err(WorkError::Unavailable) };
+            Input::Applied { round: last.round, result }
+        }
+        Effect::Send { .. } | Effect::Publish { .. } | Effect::Persist(_) | Effect::Report(_) => {
+            return None;
+        }
+    })
+}
+
+fn settle(shelf: &mut Shelf, case: &Case) -> Result<Hash, WorkError> {
+    let state = shelf.states.get(&case.round).ok_or(WorkError::Unavailable)?;
+    let outcome = Hash::labelled("outcome", &[&state.0, &case.id().0]);
+    shelf.outcomes.insert(outcome);
+    Ok(outcome)
+}

@@ -1,0 +1,141 @@
+//! A silo's disk in memory: it survives crashes, and can be told when to fail.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use protocol::{Hash, MemberIndex};
+use serde::Deserialize;
+use silo::{Blobs, Entry, Journal, StoreError};
+
+use crate::recorder::Ear;
+
+/// Where a crash cuts a step short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cut {
+    /// Before anything of it is durable.
+    Before,
+    /// After everything of it is durable, and before anything is sent.
+    After,
+}
+
+/// Journal and blobs of one silo. Clones share the disk.
+#[derive(Clone)]
+pub(crate) struct Disk {
+    owner: MemberIndex,
+    recorder: Ear,
+    content: Arc<Mutex<Content>>,
+}
+
+#[derive(Default)]
+struct Content {
+    entries: Vec<Entry>,
+    blobs: BTreeMap<Hash, Bytes>,
+    /// Counts lives; a journal of an earlier one refuses everything.
+    life: u32,
+    commits: u64,
+    fail: Option<(u64, Cut)>,
+}
+
+impl Disk {
+    /// An empty disk of `owner`, whose commits `recorder` hears of.
+    pub(crate) fn new(owner: MemberIndex, recorder: Ear) -> Self {
+        Self { owner, recorder, content: Arc::default() }
+    }
+
+    /// Opens the journal for another life; journals opened before refuse everything from now on.
+    pub(crate) fn journal(&self) -> Box<dyn Journal> {
+        let mut content = self.content();
+        content.life += 1;
+        let life = content.life;
+        Box::new(Open { disk: self.clone(), life })
+    }
+
+    /// The blobs.
+    pub(crate) fn blobs(&self) -> Arc<dyn Blobs> {
+        Arc::new(self.clone())
+    }
+
+    /// Nothing is written any more until the journal is opened again.
+    pub(crate) fn close(&self) {
+        self.content().life += 1;
+    }
+
+    /// Everything is gone.
+    pub(crate) fn wipe(&self) {
+        let mut content = self.content();
+        content.entries.clear();
+        content.blobs.clear();
+    }
+
+    /// The `nth` commit from now (1 is the next) fails, like a crash at that point.
+    pub(crate) fn fail(&self, nth: u64, cut: Cut) {
+        let mut content = self.content();
+        content.fail = Some((content.commits + nth, cut));
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        // Nothing panics while it holds this lock.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Content {
+    /// Whether the commit under way fails.
+    fn due(&mut self) -> Option<Cut> {
+        let commits = self.commits;
+        self.fail.take_if(|(at, _)| *at <= commits).map(|(_, cut)| cut)
+    }
+}
+
+struct Open {
+    disk: Disk,
+    life: u32,
+}
+
+fn refused(why: &str) -> StoreError {
+    StoreError { what: "the simulated journal".into(), why: why.into() }
+}
+
+impl Journal for Open {
+    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
+        Ok(self.disk.content().entries.clone())
+    }
+
+    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        let mut content = self.disk.content();
+        if content.life != self.life {
+            return Err(refused("its silo has crashed"));
+        }
+        content.commits += 1;
+        let cut = content.due();
+        if cut == Some(Cut::Before) {
+            return Err(refused("told to fail before writing"));
+        }
+        for entry in &entries {
+            self.disk.recorder.kept(self.disk.owner, entry);
+        }
+        content.entries.extend(entries);
+        match cut {
+            None => Ok(()),
+            Some(_) => Err(refused("told to fail after writing")),
+        }
+    }
+}
+
+impl Blobs for Disk {
+    fn get(&self, hash: &Hash) -> Option<Bytes> {
+        self.content().blobs.get(hash).cloned()
+    }
+
+    fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError> {
+        self.content().blobs.insert(hash, blob);
+        Ok(())
+    }
+
+    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+        self.content().blobs.retain(|hash, _| keep.binary_search(hash).is_ok());
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! A federation as its members agreed on it, made from a scenario and its seed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use learn::Study;
+use methods::Strategy;
+use methods::strategy::{Names, StrategyConfig, build};
+use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
+use protocol::roster::Silo;
+use protocol::{MemberIndex, SecretKey, member};
+use silo::{SiloConfig, genesis_outcome};
+
+use crate::random::Random;
+use crate::run::RunError;
+use crate::scenario::{Fault, Scenario};
+
+/// Roster, charter, keys and learners of a federation that is about to run.
+pub struct Federation {
+    /// Roster and charter in force.
+    pub epoch: Arc<Epoch>,
+    /// Every member, ready to be brought to life.
+    pub members: Vec<SiloConfig>,
+    pub(crate) faulty: BTreeSet<MemberIndex>,
+    pub(crate) seed: u64,
+}
+
+impl Federation {
+    /// The federation of `scenario` over the silos of `study`, under `strategy`.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        study: &Study,
+        strategy: &StrategyConfig,
+        faults: &[Fault],
+    ) -> Result<Self, RunError> {
+        let refused = |error: &dyn std::fmt::Display| RunError::Setup(error.to_string());
+        let n = study.silos.len();
+        strategy.validate(n).map_err(|error| refused(&error))?;
+        let built: Arc<dyn Strategy> = build(strategy).map_err(|error| refused(&error))?.into();
+        let mut random = Random::new(scenario.seed, "keys");
+        let keys: Vec<_> = (0..n).map(|_| SecretKey::from_bytes(&random.bytes())).collect();
+        let first = study.silos.first().ok_or(RunError::Setup("there are no silos".into()))?;
+        let silos = study
+            .silos
+            .iter()
+            .zip(&keys)
+            .map(|(silo, key)| Silo { name: silo.name.clone(), key: key.public() })
+            .collect();
+        let summary = first.learner.summary_layout().map_or(0, |layout| layout.document_len());
+        let numbers = &scenario.charter;
+        let work = serde_json::json!({ "task": scenario.task, "strategy": strategy });
+        let charter = Charter {
+            name: scenario.name.clone(),
+            work: work.to_string(),
+            start: genesis_outcome(&*first.learner, scenario.seed).0,
+            rounds: scenario.rounds,
+            beat_ms: numbers.beat.0.as_millis() as u64,
+            patience: numbers.patience,
+            limit: numbers.limit_for(n),
+            minimum: numbers.minimum_for(n),
+            rotation: Rotation::EveryRound,
+            verification: Verification::Full,
+            names_shown: built.names() == Names::Shown,
+            blob_limit: first.learner.layout().document_len().max(summary) as u64,
+            keep: numbers.keep,
+        };
+        let epoch = Epoch::first(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
+        let epoch = Arc::new(epoch);
+        let members = study
+            .silos
+            .iter()
+            .zip(keys)
+            .zip(epoch.roster.members())
+            .map(|((silo, key), me)| SiloConfig {
+                member: member::Config::new(epoch.clone(), me, key),
+                learner: silo.learner.clone(),
+                strategy: built.clone(),
+                initial_seed: scenario.seed,
+                norm: numbers.norm.unwrap_or(f64::INFINITY),
+                radius: numbers.radius,
+                seed: scenario.seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                journal_lost: false,
+            })
+            .collect();
+        let mut federation =
+            Self { epoch, members, faulty: BTreeSet::new(), seed: scenario.seed };
+        for fault in faults {
+            if let Fault::Byzantine { member, .. } = fault {
+                let member = federation.member(member)?;
+                federation.faulty.insert(member);
+            }
+        }
+        Ok(federation)
+    }
+
+    /// The member of that name, or at that place from 0.
+    pub(crate) fn member(&self, name: &str) -> Result<MemberIndex, RunError> {
+        let silos = self.epoch.roster.silos();
+        let by_name = silos.iter().position(|silo| silo.name == name);
+        let by_place = || name.parse().ok().filter(|&at: &usize| at < silos.len());
+        by_name.or_else(by_place).map(|at| MemberIndex(at as u16)).ok_or_else(|| {
+            let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
+            let names = names.join(", ");
+            RunError::Setup(format!("a fault names silo {name:?}: there are {names}, or 0, 1, ..."))
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! What was ever said, by whom: the ground that the properties are checked on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use protocol::charter::Epoch;
+use protocol::effects::FinalRound;
+use protocol::evidence::Evidence;
+use protocol::message::{Block, Body, Message, Scores, Sheet};
+use protocol::{Hash, MemberIndex, Time};
+
+/// Something that a property may depend on.
+#[derive(Debug)]
+pub(crate) enum Fact<'a> {
+    /// A member signed this; seen when it was made durable or sent, so possibly again.
+    Signed(&'a Message),
+    /// q Notarize votes for a block exist.
+    Notarised { view: u64, block: Hash },
+    /// q Nullify votes of a view exist.
+    Nullified { view: u64 },
+    /// q Finalize votes for a block exist.
+    Final { view: u64, block: Hash },
+    /// A lead's Receipt reached a member.
+    Receipted { member: MemberIndex, lead: MemberIndex, view: u64, entry: Hash },
+    /// A member adopts outcomes.
+    Applied { member: MemberIndex, rounds: &'a [FinalRound] },
+    /// A member adopts an outcome, maybe passing over earlier ones.
+    Adopted { member: MemberIndex, round: u64, outcome: Hash },
+    /// An honest member accuses.
+    Accused(&'a Evidence),
+    /// A member crashed, and forgot everything that its journal does not hold.
+    Crashed { member: MemberIndex },
+    /// A member lost its journal.
+    Emptied { member: MemberIndex },
+}
+
+/// Everything said, indexed for the properties.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// Roster and charter.
+    pub(crate) epoch: Arc<Epoch>,
+    /// Members that may do anything.
+    pub(crate) faulty: BTreeSet<MemberIndex>,
+    /// The time of the event under way.
+    pub(crate) now: Time,
+    /// Blocks ever proposed or passed on.
+    pub(crate) blocks: BTreeMap<Hash, Block>,
+    /// Sheets ever sent by root, and by whom.
+    pub(crate) sheets: BTreeMap<Hash, (Sheet, BTreeSet<MemberIndex>)>,
+    /// Whose contribution an entry is, and to which round.
+    pub(crate) authors: BTreeMap<Hash, (MemberIndex, u64)>,
+    /// Score messages ever sent.
+    pub(crate) scores: BTreeMap<(MemberIndex, u64), Vec<Scores>>,
+    notarize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
+    finalize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
+    nullify: BTreeMap<u64, BTreeSet<MemberIndex>>,
+    /// Final blocks and their ancestors.
+    settled: BTreeSet<Hash>,
+    /// Rounds of these, with their outcomes.
+    outcomes: BTreeSet<(u64, Hash)>,
+}
+
+impl Ledger {
+    pub(crate) fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>) -> Self {
+        Self {
+            epoch,
+            faulty,
+            now: Time::ZERO,
+            blocks: BTreeMap::new(),
+            sheets: BTreeMap::new(),
+            authors: BTreeMap::new(),
+            scores: BTreeMap::new(),
+            notarize: BTreeMap::new(),
+            finalize: BTreeMap::new(),
+            nullify: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            outcomes: BTreeSet::new(),
+        }
+    }
+
+    /// Whether a member keeps the rules.
+    pub(crate) fn honest(&self, member: MemberIndex) -> bool {
+        !self.faulty.contains(&member)
+    }
+
+    /// Whether q Finalize votes for the block exist, or it is the epoch itself.
+    pub(crate) fn is_final(&self, block: &Hash) -> bool {
+        let quorum = self.epoch.roster.quorum();
+        *block == self.epoch.id
+            || self.blocks.get(block).is_some_and(|known| {
+                let votes = self.finalize.get(&(known.view, *block));
+                votes.is_some_and(|votes| votes.len() >= quorum)
+            })
+    }
+
+    /// Whether q Nullify votes of the view exist.
+    pub(crate) fn is_nullified(&self, view: u64) -> bool {
+        self.nullify.get(&view).is_some_and(|votes| votes.len() >= self.epoch.roster.quorum())
+    }
+
+    /// Whether this outcome of a round is in a final block or an ancestor of one.
+    pub(crate) fn is_settled(&self, round: u64, outcome: Hash) -> bool {
+        self.outcomes.contains(&(round, outcome))
+    }
+
+    /// A member's name, for people.
+    pub(crate) fn name(&self, member: MemberIndex) -> &str {
+        self.epoch.roster.name(member)
+    }
+
+    /// Remembers a message; a verdict that its vote completes comes back.
+    pub(crate) fn signed(&mut self, message: &Message) -> Option<Fact<'static>> {
+        let (view, by) = (message.view, message.sender);
+        let quorum = self.epoch.roster.quorum();
+        let completes = |votes: &mut BTreeSet<MemberIndex>| votes.insert(by) && votes.len() == quorum;
+        match &message.body {
+            Body::Contribution(contribution) => {
+                let entry = contribution.entry(&self.epoch.federation, message.round);
+                self.authors.entry(entry.id).or_insert((by, message.round));
+            }
+            Body::Scores(scores) => {
+                let said = self.scores.entry((by, message.round)).or_default();
+                if said.last() != Some(scores) {
+                    said.push(scores.clone());
+                }
+            }
+            Body::Bundle(bundle) => {
+                let sheet = Sheet { entries: bundle.entries.clone(), scores: None };
+                self.sheet(sheet, by);
+            }
+            Body::Sheet(sheet) => self.sheet(sheet.clone(), by),
+            Body::Proposal(proposal) => self.block(&proposal.block),
+            Body::SyncResponse(response) => response.blocks.iter().for_each(|block| self.block(block)),
+            &Body::Notarize { block, .. } => {
+                if completes(self.notarize.entry((view, block)).or_default()) {
+                    return Some(Fact::Notarised { view, block });
+                }
+            }
+            &Body::Finalize { block } => {
+                if completes(self.finalize.entry((view, block)).or_default()) {
+                    self.settle(block);
+                    return Some(Fact::Final { view, block });
+                }
+            }
+            Body::Nullify => {
+                if completes(self.nullify.entry(view).or_default()) {
+                    return Some(Fact::Nullified { view });
+                }
+            }
+            Body::Receipt { .. }
+            | Body::Inclusion { .. }
+            | Body::Progress { .. }
+            | Body::SyncRequest { .. } => {}
+        }
+        None
+    }
+
+    /// Remembers a block.
+    pub(crate) fn block(&mut self, block: &Block) {
+        self.blocks.entry(block.hash()).or_insert_with(|| block.clone());
+    }
+
+    fn settle(&mut self, mut block: Hash) {
+        while self.settled.insert(block) {
+            let Some(known) = self.blocks.get(&block) else { break };
+            if let Some(learning) = known.learning() {
+                self.outcomes.insert((learning.round, learning.outcome));
+            }
+            block = known.parent;
+        }
+    }
+
+    fn sheet(&mut self, sheet: Sheet, by: MemberIndex) {
+        self.sheets.entry(sheet.root()).or_insert((sheet, BTreeSet::new())).1.insert(by);
+    }
+}

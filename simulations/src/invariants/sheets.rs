@@ -1,0 +1,81 @@
+//! S6: a final sheet holds at most f entries of faulty origin, none twice, and no row that its
+//! author did not send.
+//!
+//! The lead sees all contributions and could invent some, leave some in twice, or write scores of
+//! its own. It cannot, because every entry needs the signature of a distinct member over the whole
+//! sheet, and an honest member signs only where its own entry and row stand unchanged.
+
+use std::collections::BTreeSet;
+
+use protocol::message::{Learning, Sheet};
+use protocol::MemberIndex;
+
+use super::Property;
+use super::ledger::{Fact, Ledger};
+
+/// Looks at the sheet of every final learning block.
+pub(super) struct TrueSheets;
+
+impl Property for TrueSheets {
+    fn name(&self) -> &'static str {
+        "S6 (final sheets hold what their authors said)"
+    }
+
+    fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
+        let Fact::Final { block, .. } = fact else { return Ok(()) };
+        let Some(learning) = ledger.blocks.get(block).and_then(|block| block.learning()) else {
+            return Ok(());
+        };
+        let round = learning.round;
+        let Some((sheet, senders)) = ledger.sheets.get(&learning.sheet) else {
+            return Err(format!("round {round} is final on a sheet that nobody ever sent"));
+        };
+        entries(sheet, learning, ledger)?;
+        rows(sheet, senders, round, ledger)
+    }
+}
+
+fn entries(sheet: &Sheet, learning: &Learning, ledger: &Ledger) -> Result<(), String> {
+    let round = learning.round;
+    let (mut seen, mut foreign) = (BTreeSet::new(), 0);
+    for entry in &sheet.entries {
+        let author = ledger.authors.get(&entry.id).filter(|(_, of)| *of == round);
+        if !author.is_some_and(|&(author, _)| ledger.honest(author)) {
+            foreign += 1;
+        }
+        if author.is_some_and(|&(author, _)| !seen.insert(author)) {
+            return Err(format!("the final sheet of round {round} holds two entries of one member"));
+        }
+    }
+    let most = ledger.epoch.roster.faulty().max(ledger.faulty.len());
+    if foreign > most {
+        return Err(format!(
+            "the final sheet of round {round} holds {foreign} entries of faulty origin, {most} are possible"
+        ));
+    }
+    Ok(())
+}
+
+fn rows(
+    sheet: &Sheet,
+    senders: &BTreeSet<MemberIndex>,
+    round: u64,
+    ledger: &Ledger,
+) -> Result<(), String> {
+    let Some(rows) = &sheet.scores else { return Ok(()) };
+    for (entry, row) in sheet.entries.iter().zip(rows) {
+        let Some(&(author, _)) = ledger.authors.get(&entry.id) else { continue };
+        // A lead says its own row by sending the sheet.
+        if !ledger.honest(author) || senders.contains(&author) {
+            continue;
+        }
+        let said = ledger.scores.get(&(author, round)).into_iter().flatten();
+        if !said.filter_map(|scores| scores.row(&sheet.entries)).any(|sent| sent == *row) {
+            return Err(format!(
+                "the final sheet of round {round} holds a row that its author {} never sent",
+                ledger.name(author)
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Each property is shown to fail on the least that violates it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use protocol::charter::{Charter, Genesis, Rotation, Verification};
+use protocol::effects::FinalRound;
+use protocol::envelope::seal;
+use protocol::message::{
+    Block, Bundle, Checked, Content, Contribution, EntryFields, Learning, Proposal, Scores, Sheet,
+};
+use protocol::roster::Silo;
+use protocol::{Hash, SecretKey};
+
+use super::*;
+
+struct Four {
+    epoch: Arc<Epoch>,
+    keys: Vec<SecretKey>,
+    watch: Watch,
+}
+
+const NOW: Time = Time::ZERO;
+
+impl Four {
+    fn new(faulty: &[u16]) -> Self {
+        let keys: Vec<_> = (1..5u8).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
+        let silo = |(i, key): (usize, &SecretKey)| Silo { name: format!("{i}"), key: key.public() };
+        let charter = Charter {
+            name: "four".into(),
+            work: String::new(),
+            start: Hash::of(b""),
+            rounds: 9,
+            beat_ms: 1000,
+            patience: 2,
+            limit: 99,
+            minimum: 3,
+            rotation: Rotation::EveryRound,
+            verification: Verification::Full,
+            names_shown: false,
+            blob_limit: 9,
+            keep: 1,
+        };
+        let silos = keys.iter().enumerate().map(silo).collect();
+        let epoch = Arc::new(Epoch::first(&Genesis { silos, charter }).unwrap());
+        let faulty = faulty.iter().copied().map(MemberIndex).collect();
+        let watch = Watch::new(epoch.clone(), faulty, Duration::ZERO);
+        Self { epoch, keys, watch }
+    }
+
+    fn says(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
+        let me = MemberIndex(who);
+        let (_, frame) = seal(&self.epoch, &self.keys[me.at()], round, view, me, body);
+        self.watch.said(NOW, me, &frame)
+    }
+
+    fn all(&mut self, voters: &[u16], view: u64, body: &Body) -> Result<(), Violation> {
+        voters.iter().try_for_each(|&who| self.says(who, 0, view, body.clone()))
+    }
+
+    fn proposes(&mut self, who: u16, view: u64, parent: Hash, content: Content) -> Hash {
+        let block = Block { epoch: self.epoch.id, view, parent, content };
+        let hash = block.hash();
+        let proposal = Proposal { block, parent: None, skipped: Vec::new() };
+        self.says(who, 0, view, Body::Proposal(Box::new(proposal))).unwrap();
+        hash
+    }
+
+    fn contributes(&mut self, who: u16, round: u64) -> Contribution {
+        let blob = Hash::of(&[who as u8]);
+        let fields = EntryFields { blob, size: 9, coalition: None, weight: None };
+        let nonce = [who as u8; 32];
+        let contribution =
+            Contribution { plan: Hash::of(b"plan"), fields, nonce, metrics: Vec::new() };
+        self.says(who, round, 0, Body::Contribution(contribution.clone())).unwrap();
+        contribution
+    }
+
+    fn learning(&self, sheet: &Sheet) -> Content {
+        Content::Learning(Learning {
+            round: 1,
+            plan: Hash::of(b"plan"),
+            sheet: sheet.root(),
+            inclusions: Vec::new(),
+            decision: Vec::new(),
+            outcome: Hash::of(b"outcome"),
+        })
+    }
+}
+
+fn property(result: Result<(), Violation>) -> &'static str {
+    result.unwrap_err().property.split(' ').next().unwrap()
+}
+
+fn notarize(block: Hash) -> Body {
+    Body::Notarize { block, checked: Checked::Structure }
+}
+
+#[test]
+fn s1_two_notarised_blocks_of_a_view() {
+    // Two of four are faulty here: more than any rule can hold against.
+    let mut four = Four::new(&[2, 3]);
+    let epoch = four.epoch.id;
+    let first = four.proposes(2, 1, epoch, Content::Empty);
+    let second = four.proposes(2, 1, first, Content::Empty);
+    four.all(&[0, 2, 3], 1, &notarize(first)).unwrap();
+    assert_eq!(property(four.all(&[1, 2, 3], 1, &notarize(second))), "S1");
+}
+
+#[test]
+fn s2_a_view_both_nullified_and_final() {
+    let mut four = Four::new(&[2, 3]);
+    let epoch = four.epoch.id;
+    let block = four.proposes(2, 1, epoch, Content::Empty);
+    four.all(&[0, 2, 3], 1, &Body::Finalize { block }).unwrap();
+    assert_eq!(property(four.all(&[1, 2, 3], 1, &Body::Nullify)), "S2");
+}
+
+#[test]
+fn s3_final_blocks_that_part() {
+    let mut four = Four::new(&[]);
+    let epoch = four.epoch.id;
+    let first = four.proposes(0, 1, epoch, Content::Empty);
+    let second = four.proposes(1, 2, epoch, Content::Empty);
+    four.all(&[0, 1, 2], 1, &Body::Finalize { block: first }).unwrap();
+    assert_eq!(property(four.all(&[0, 1, 2], 2, &Body::Finalize { block: second })), "S3");
+}
+
+#[test]
+fn s4_an_honest_member_that_votes_twice() {
+    let mut four = Four::new(&[3]);
+    let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
+    four.says(3, 0, 1, notarize(one)).unwrap();
+    four.says(3, 0, 1, notarize(other)).unwrap();
+    four.says(0, 0, 1, notarize(one)).unwrap();
+    four.says(0, 0, 1, Body::Nullify).unwrap();
+    assert_eq!(property(four.says(0, 0, 1, Body::Finalize { block: one })), "S4");
+}
+
+#[test]
+fn s5_a_round_applied_twice() {
+    let mut four = Four::new(&[]);
+    let sheet = Sheet { entries: Vec::new(), scores: None };
+    let content = four.learning(&sheet);
+    let epoch = four.epoch.id;
+    four.says(0, 1, 1, Body::Sheet(sheet)).unwrap();
+    let block = four.proposes(0, 1, epoch, content);
+    let round = [FinalRound { round: 1, outcome: Hash::of(b"outcome"), position: None }];
+    assert_eq!(property(four.watch.applied(NOW, MemberIndex(1), &round)), "S5", "not final yet");
+    let mut four = { four.watch = Watch::new(four.epoch.clone(), BTreeSet::new(), Duration::ZERO); four };
+    let sheet = Sheet { entries: Vec::new(), scores: None };
+    four.says(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
+    let content = four.learning(&sheet);
+    assert_eq!(four.proposes(0, 1, epoch, content), block);
+    four.all(&[0, 1, 2], 1, &Body::Finalize { block }).unwrap();
+    four.watch.applied(NOW, MemberIndex(1), &round).unwrap();
+    assert_eq!(property(four.watch.applied(NOW, MemberIndex(1), &round)), "S5");
+}
+
+#[test]
+fn s6_entries_and_rows_that_their_authors_did_not_make() {
+    for forged_row in [false, true] {
+        let mut four = Four::new(&[3]);
+        let federation = four.epoch.federation;
+        let mut entries: Vec<_> =
+            (0..3).map(|who| four.contributes(who, 1).entry(&federation, 1)).collect();
+        entries.sort_by_key(|entry| entry.id);
+        let mut losses: Vec<_> = entries.iter().map(|entry| (entry.fields.blob, 1.0)).collect();
+        losses.sort_by_key(|&(blob, _)| blob);
+        for who in 0..3 {
+            let entry = entries[0].id;
+            four.says(who, 1, 0, Body::Scores(Scores { entry, losses: losses.clone() })).unwrap();
+        }
+        let mut scores = vec![vec![1.0; 3]; 3];
+        if forged_row {
+            scores[1][1] = 2.0;
+        } else {
+            // Two entries that nobody contributed.
+            entries[0].id = Hash::of(b"0");
+            entries[1].id = Hash::of(b"1");
+        }
+        let sheet = Sheet { entries, scores: Some(scores) };
+        let content = four.learning(&sheet);
+        four.says(3, 1, 1, Body::Sheet(sheet)).unwrap();
+        let epoch = four.epoch.id;
+        let block = four.proposes(3, 1, epoch, content);
+        assert_eq!(property(four.all(&[0, 1, 3], 1, &Body::Finalize { block })), "S6");
+    }
+}
+
+#[test]
+fn s7_evidence_against_an_honest_member() {
+    let mut four = Four::new(&[3]);
+    let sign = |four: &Four, who: u16, body: Body| {
+        seal(&four.epoch, &four.keys[usize::from(who)], 0, 1, MemberIndex(who), body).0
+    };
+    let evidence = |four: &Four, who: u16| {
+        let (one, other) = (notarize(Hash::of(b"one")), notarize(Hash::of(b"other")));
+        Evidence::of(&sign(four, who, one), &sign(four, who, other)).unwrap()
+    };
+    let (guilty, innocent) = (evidence(&four, 3), evidence(&four, 1));
+    four.watch.accused(NOW, MemberIndex(0), &guilty).unwrap();
+    assert_eq!(property(four.watch.accused(NOW, MemberIndex(0), &innocent)), "S7");
+}
+
+#[test]
+fn s8_a_vote_for_a_block_without_ones_receipted_entry() {
+    for crash in [false, true] {
+        let mut four = Four::new(&[]);
+        let lead = four.epoch.lead(1);
+        let me = MemberIndex((lead.0 + 1) % 4);
+        let entry = four.contributes(me.0, 1).entry(&four.epoch.federation.clone(), 1);
+        let key = &four.keys[lead.at()];
+        let (_, receipt) = seal(&four.epoch, key, 0, 1, lead, Body::Receipt { entry: entry.id });
+        four.watch.heard(NOW, me, &receipt).unwrap();
+        if crash {
+            four.watch.crashed(NOW, me, false).unwrap();
+        }
+        let sheet = Sheet { entries: Vec::new(), scores: None };
+        let content = four.learning(&sheet);
+        four.says(lead.0, 1, 1, Body::Bundle(Bundle { entries: Vec::new() })).unwrap();
+        let epoch = four.epoch.id;
+        let block = four.proposes(lead.0, 1, epoch, content);
+        let vote = four.says(me.0, 0, 1, notarize(block));
+        if crash { vote.unwrap() } else { assert_eq!(property(vote), "S8") }
+    }
+}
+
+#[test]
+fn s9_a_round_on_a_block_that_is_not_final() {
+    let mut four = Four::new(&[]);
+    let epoch = four.epoch.id;
+    let parent = four.proposes(0, 1, epoch, Content::Empty);
+    four.all(&[0, 1, 2], 1, &notarize(parent)).unwrap();
+    let content = four.learning(&Sheet { entries: Vec::new(), scores: None });
+    let block = four.proposes(1, 2, parent, content);
+    assert_eq!(property(four.all(&[0, 1, 2], 2, &notarize(block))), "S9");
+}

@@ -1,0 +1,33 @@
+//! Whole federations in one process, in virtual time, with faults and invariants.
+//!
+//! [`run`] brings every silo of a [`Scenario`] to life through `silo::spawn` and nothing else,
+//! gives each of them simulated surroundings on a paused clock, plays the script of faults, and
+//! checks the [`invariants`] after every event. The same seed gives the same events, however many
+//! threads compute: that is what the trace hash of a [`Summary`] shows.
+//!
+//! [`bare`] leaves actors and models away and runs the agreement alone, for thousands of seeds.
+
+pub mod bare;
+mod director;
+mod disk;
+mod federation;
+pub mod invariants;
+pub mod network;
+pub mod pool;
+mod random;
+mod recorder;
+mod run;
+pub mod scenario;
+pub mod summary;
+mod tamper;
+pub mod toy;
+mod world;
+
+pub use disk::Cut;
+pub use federation::Federation;
+pub use recorder::Ear;
+pub use run::{Options, RoundDone, RunError, SurroundingsFor, run, run_study};
+pub use scenario::{Overrides, Scenario, ScenarioError};
+pub use summary::Summary;
+pub use tamper::Misdeed;
+pub use world::World;

@@ -1,0 +1,338 @@
+//! Messages under way, who can reach whom, and the queue of everything that will happen.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::net::{Command, Event};
+use protocol::{Hash, MemberIndex};
+use silo::Checks;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::Instant;
+
+use crate::pool::Threads;
+use crate::recorder::Ear;
+use crate::tamper::Tamper;
+
+use super::Traffic;
+use super::blobs::Fetches;
+use super::model::{LinkConfig, Links};
+
+/// Gossip that a member remembers having seen.
+const SEEN: usize = 4096;
+
+/// Something that will happen.
+pub(super) enum Due {
+    /// A message arrives.
+    Message { from: usize, to: usize, life: u32, id: Hash, frame: Bytes, gossip: Option<Instant> },
+    /// Anything else reaches a silo.
+    Event { to: usize, life: u32, event: Event },
+    /// What did not fit is tried again.
+    Drain { to: usize },
+    /// An asked holder says no, or never answers.
+    Refused { ticket: u64 },
+    /// A blob arrives.
+    Arrived { ticket: u64 },
+}
+
+/// A silo's side of the network.
+#[derive(Default)]
+pub(super) struct Port {
+    inbox: Option<mpsc::Sender<Event>>,
+    /// Counts lives; what was under way to an earlier one is lost.
+    pub(super) life: u32,
+    backlog: VecDeque<Event>,
+    seen: BTreeMap<Hash, Instant>,
+    order: VecDeque<Hash>,
+    /// When its line is free for the next model.
+    pub(super) free: Option<Instant>,
+    pub(super) traffic: Traffic,
+    pub(super) tamper: Option<Tamper>,
+}
+
+impl Port {
+    pub(super) fn alive(&self) -> bool {
+        self.inbox.is_some()
+    }
+
+    /// Whether these bytes will not have been here before `at`; then they will from now on.
+    fn first(&mut self, id: Hash, at: Instant) -> bool {
+        match self.seen.get_mut(&id) {
+            Some(known) if *known <= at => false,
+            Some(known) => {
+                *known = at;
+                true
+            }
+            None => {
+                self.seen.insert(id, at);
+                self.order.push_back(id);
+                if self.order.len() > SEEN
+                    && let Some(oldest) = self.order.pop_front()
+                {
+                    self.seen.remove(&oldest);
+                }
+                true
+            }
+        }
+    }
+}
+
+pub(super) struct Core {
+    pub(super) links: Links,
+    pub(super) ports: Vec<Port>,
+    pub(super) fetches: Fetches,
+    pub(super) checks: Arc<Checks>,
+    pub(super) threads: Arc<Threads>,
+    queue: BTreeMap<(Instant, u64), Due>,
+    sequence: u64,
+    linked: BTreeSet<(usize, usize)>,
+    recorder: Ear,
+}
+
+impl Core {
+    pub(super) fn new(
+        config: LinkConfig,
+        n: usize,
+        seed: u64,
+        recorder: Ear,
+        checks: Arc<Checks>,
+        threads: Arc<Threads>,
+    ) -> Self {
+        Self {
+            links: Links::new(config, n, seed),
+            ports: (0..n).map(|_| Port::default()).collect(),
+            fetches: Fetches::default(),
+            checks,
+            threads,
+            queue: BTreeMap::new(),
+            sequence: 0,
+            linked: BTreeSet::new(),
+            recorder,
+        }
+    }
+
+    /// Lets everything happen that is due, and says when the next thing is.
+    pub(super) fn run(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        while let Some(first) = self.queue.first_entry() {
+            if first.key().0 > now {
+                return Some(first.key().0);
+            }
+            let due = first.remove();
+            self.happen(due);
+        }
+        None
+    }
+
+    pub(super) fn schedule(&mut self, after: Duration, due: Due) {
+        self.sequence += 1;
+        self.queue.insert((Instant::now() + after, self.sequence), due);
+    }
+
+    pub(super) fn connect(&mut self, silo: usize, inbox: mpsc::Sender<Event>) -> u32 {
+        let port = &mut self.ports[silo];
+        port.inbox = Some(inbox);
+        port.seen.clear();
+        port.order.clear();
+        let life = port.life;
+        self.relink();
+        life
+    }
+
+    pub(super) fn disconnect(&mut self, silo: usize) {
+        let port = &mut self.ports[silo];
+        port.life += 1;
+        port.inbox = None;
+        port.backlog.clear();
+        port.free = None;
+        self.relink();
+    }
+
+    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
+        self.links.cut(links);
+        self.relink();
+    }
+
+    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
+        self.links.mend(links);
+        self.relink();
+    }
+
+    pub(super) fn tamper(&mut self, silo: usize, tamper: Tamper) {
+        self.ports[silo].tamper = Some(tamper);
+    }
+
+    pub(super) fn traffic(&self) -> Vec<Traffic> {
+        self.ports.iter().map(|port| port.traffic).collect()
+    }
+
+    /// Takes a command of a silo; false if that life of it is over.
+    pub(super) fn command(&mut self, from: usize, life: u32, command: Command) -> bool {
+        if self.ports[from].life != life {
+            return false;
+        }
+        match self.ports[from].tamper.take() {
+            None => self.obey(from, command),
+            Some(mut tamper) => {
+                let instead = tamper.outgoing(command);
+                self.ports[from].tamper = Some(tamper);
+                instead.into_iter().for_each(|command| self.obey(from, command));
+            }
+        }
+        true
+    }
+
+    /// Whether what one sends can reach the other, and back.
+    pub(super) fn connected(&self, a: usize, b: usize) -> bool {
+        let alive = self.ports[a].alive() && self.ports[b].alive();
+        alive && self.links.open(a, b) && self.links.open(b, a)
+    }
+
+    pub(super) fn deliver(&mut self, to: usize, after: Duration, event: Event) {
+        let life = self.ports[to].life;
+        self.schedule(after, Due::Event { to, life, event });
+    }
+
+    fn obey(&mut self, from: usize, command: Command) {
+        match command {
+            Command::Send { to, frame } => self.send(from, to.at(), frame),
+            Command::Publish { frame } => self.publish(from, &frame),
+            Command::Fetch { hash, limit, from: holders } => {
+                self.fetch(from, hash, limit, holders);
+            }
+            Command::Serve { ticket, blob } => self.serve(ticket, blob),
+        }
+    }
+
+    fn send(&mut self, from: usize, to: usize, frame: Bytes) {
+        self.recorder.said(MemberIndex(from as u16), &frame);
+        if to == from || to >= self.ports.len() {
+            return;
+        }
+        self.ports[from].traffic.messages += frame.len() as u64;
+        if !self.ports[to].alive() || !self.links.open(from, to) {
+            return;
+        }
+        let id = Hash::of(&frame);
+        for after in self.links.copies(from, to, frame.len()) {
+            let (life, frame) = (self.ports[to].life, frame.clone());
+            self.schedule(after, Due::Message { from, to, life, id, frame, gossip: None });
+        }
+    }
+
+    fn publish(&mut self, from: usize, frame: &Bytes) {
+        self.recorder.said(MemberIndex(from as u16), frame);
+        let (id, now) = (Hash::of(frame), Instant::now());
+        self.ports[from].first(id, now);
+        for to in (0..self.ports.len()).filter(|&to| to != from) {
+            if !self.ports[to].alive() {
+                continue;
+            }
+            let Some(detour) = self.detour(from, to) else { continue };
+            for after in self.links.copies(from, to, frame.len()) {
+                let after = after + detour;
+                if self.ports[to].first(id, now + after) {
+                    self.ports[from].traffic.messages += frame.len() as u64;
+                    let (life, frame) = (self.ports[to].life, frame.clone());
+                    let gossip = Some(now + after);
+                    self.schedule(after, Due::Message { from, to, life, id, frame, gossip });
+                }
+            }
+        }
+    }
+
+    /// What gossip takes longer than on the direct link; none if there is no way.
+    fn detour(&self, from: usize, to: usize) -> Option<Duration> {
+        if self.links.open(from, to) {
+            return Some(Duration::ZERO);
+        }
+        let over = |&via: &usize| {
+            let third = via != from && via != to && self.ports[via].alive();
+            third && self.links.open(from, via) && self.links.open(via, to)
+        };
+        let via = (0..self.ports.len()).find(over)?;
+        Some(self.links.latency(from, via))
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Message { from, to, life, id, frame, gossip } => {
+                let port = &self.ports[to];
+                // Of copies passed on by several members, the earliest counts.
+                let other = gossip.is_some_and(|at| port.seen.get(&id).is_some_and(|&is| is != at));
+                let open = gossip.is_some() || self.links.open(from, to);
+                if port.life != life || !port.alive() || !open || other {
+                    return;
+                }
+                let (from, reader) = (MemberIndex(from as u16), MemberIndex(to as u16));
+                self.recorder.heard(from, reader, &id, &frame);
+                self.hand(to, Event::Received { from, frame });
+            }
+            Due::Event { to, life, event } => {
+                if self.ports[to].life != life || !self.ports[to].alive() {
+                    return;
+                }
+                let (kind, what) = match &event {
+                    Event::Fetched { hash, .. } => (4, *hash),
+                    Event::Missing { hash } => (5, *hash),
+                    Event::Wanted { hash, .. } => (6, *hash),
+                    Event::Up { peer, .. } => (7, Hash([peer.0 as u8; 32])),
+                    Event::Down { peer } => (8, Hash([peer.0 as u8; 32])),
+                    Event::Received { frame, .. } => (9, Hash::of(frame)),
+                };
+                self.recorder.event(kind, &[MemberIndex(to as u16)], &what);
+                self.hand(to, event);
+            }
+            Due::Drain { to } => self.drain(to),
+            Due::Refused { ticket } => self.refused(ticket),
+            Due::Arrived { ticket } => self.arrived(ticket),
+        }
+    }
+
+    /// Gives an event to a silo, after those that are held back for it.
+    fn hand(&mut self, to: usize, event: Event) {
+        self.ports[to].backlog.push_back(event);
+        if self.ports[to].backlog.len() == 1 {
+            self.drain(to);
+        }
+    }
+
+    fn drain(&mut self, to: usize) {
+        let port = &mut self.ports[to];
+        let Some(inbox) = &port.inbox else { return };
+        while let Some(event) = port.backlog.pop_front() {
+            match inbox.try_send(event) {
+                Ok(()) => {}
+                Err(TrySendError::Full(event)) => {
+                    port.backlog.push_front(event);
+                    self.schedule(Duration::from_millis(1), Due::Drain { to });
+                    return;
+                }
+                // The silo is gone without a word; it is disconnected soon.
+                Err(TrySendError::Closed(_)) => return,
+            }
+        }
+    }
+
+    /// Tells silos whom they can reach now. A link that is cut one way goes unnoticed: real
+    /// connections notice only what they do not hear back.
+    fn relink(&mut self) {
+        let n = self.ports.len();
+        for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            let alive = self.ports[a].alive() && self.ports[b].alive();
+            let is = alive && (self.links.open(a, b) || self.links.open(b, a));
+            let was = self.linked.contains(&(a, b));
+            let peer = MemberIndex(b as u16);
+            let latency = self.links.latency(a, b);
+            if is && !was {
+                self.linked.insert((a, b));
+                self.deliver(a, latency, Event::Up { peer, round_trip: 2 * latency });
+            } else if was && !is {
+                self.linked.remove(&(a, b));
+                self.deliver(a, latency, Event::Down { peer });
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What links are like.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::Random;
+use crate::scenario::Span;
+
+/// What the links of a federation are like.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LinkConfig {
+    /// Shortest and longest time on a link; every pair of silos draws its own.
+    pub latency: [Span; 2],
+    /// Most that a message is late beyond that.
+    pub jitter: Span,
+    /// What a silo can send, in megabits per second. Models share it one after another; messages
+    /// are small and go in between.
+    pub bandwidth_mbit: f64,
+    /// Probability that a message is lost.
+    pub loss: f64,
+    /// Probability that a message arrives twice.
+    pub duplication: f64,
+}
+
+impl Default for LinkConfig {
+    /// Institutions of one continent on ordinary lines (a guess): 5–40 ms, 100 Mbit/s, no loss.
+    fn default() -> Self {
+        Self {
+            latency: [Span::millis(5), Span::millis(40)],
+            jitter: Span::millis(3),
+            bandwidth_mbit: 100.0,
+            loss: 0.0,
+            duplication: 0.0,
+        }
+    }
+}
+
+impl LinkConfig {
+    /// The first thing that is wrong with it: key, and what is allowed.
+    pub(crate) fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let wrong = [
+            (self.latency[0].0 > self.latency[1].0, "latency", "shortest first"),
+            (
+                !(self.bandwidth_mbit.is_finite() && self.bandwidth_mbit > 0.0),
+                "bandwidth-mbit",
+                "a number above 0",
+            ),
+            (!(0.0..1.0).contains(&self.loss), "loss", "at least 0 and below 1"),
+            (!(0.0..1.0).contains(&self.duplication), "duplication", "at least 0 and below 1"),
+        ];
+        wrong.into_iter().find_map(|(wrong, key, allowed)| wrong.then_some((key, allowed)))
+    }
+}
+
+/// The links between all silos.
+pub(super) struct Links {
+    config: LinkConfig,
+    latency: BTreeMap<(usize, usize), Duration>,
+    cut: BTreeMap<(usize, usize), u32>,
+    random: Random,
+}
+
+impl Links {
+    pub(super) fn new(config: LinkConfig, n: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed, "links");
+        let [least, most] = config.latency;
+        let mut latency = BTreeMap::new();
+        for (a, b) in (0..n).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let takes = random.span(least.0, most.0);
+            latency.insert((a, b), takes);
+            latency.insert((b, a), takes);
+        }
+        Self { config, latency, cut: BTreeMap::new(), random }
+    }
+
+    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
+        links.iter().for_each(|&link| *self.cut.entry(link).or_default() += 1);
+    }
+
+    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
+        for link in links {
+            if let Some(cuts) = self.cut.get_mut(link) {
+                *cuts -= 1;
+            }
+        }
+        self.cut.retain(|_, cuts| *cuts > 0);
+    }
+
+    pub(super) fn open(&self, from: usize, to: usize) -> bool {
+        !self.cut.contains_key(&(from, to))
+    }
+
+    /// The undisturbed time on a link.
+    pub(super) fn latency(&self, from: usize, to: usize) -> Duration {
+        self.latency.get(&(from, to)).copied().unwrap_or_default()
+    }
+
+    /// How long a sender's line is busy with so many bytes.
+    pub(super) fn transfer(&self, bytes: usize) -> Duration {
+        Duration::from_secs_f64(bytes as f64 * 8.0 / (self.config.bandwidth_mbit * 1e6))
+    }
+
+    /// When copies of a message arrive, as spans from now: none if it is lost.
+    pub(super) fn copies(&mut self, from: usize, to: usize, bytes: usize) -> Vec<Duration> {
+        let lost = self.random.chance(self.config.loss);
+        let twice = self.random.chance(self.config.duplication);
+        let count = if lost { 0 } else { 1 + usize::from(twice) };
+        let usual = self.latency(from, to) + self.transfer(bytes);
+        (0..count).map(|_| usual + self.config.jitter.0.mul_f64(self.random.uniform())).collect()
+    }
+}

@@ -1,0 +1,47 @@
+//! All randomness of a simulation: seeded streams, one per purpose.
+
+use std::time::Duration;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// A seeded stream of random choices.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(ChaCha8Rng);
+
+impl Random {
+    /// The stream of `seed` that belongs to `purpose`; other purposes draw independently of it.
+    pub(crate) fn new(seed: u64, purpose: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&seed.to_le_bytes()).update(purpose.as_bytes());
+        Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
+    }
+
+    /// 32 bytes.
+    pub(crate) fn bytes(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.0.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    /// Uniform below `bound`, which is at least 1.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
+    }
+
+    /// Uniform in `[0, 1)`.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True with probability `p`. Draws even where `p` is 0 or 1, so that scripts that differ in a
+    /// probability alone stay comparable.
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    /// Uniform between two spans.
+    pub(crate) fn span(&mut self, least: Duration, most: Duration) -> Duration {
+        least + most.saturating_sub(least).mul_f64(self.uniform())
+    }
+}

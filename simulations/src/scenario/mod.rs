@@ -1,0 +1,243 @@
+//! Scenarios: what a federation is to learn, how, and what goes wrong. TOML, read raw and made
+//! once into a [`Scenario`] that cannot be wrong.
+
+mod error;
+mod fault;
+mod span;
+
+use std::path::Path;
+use std::time::Duration;
+
+use learn::TaskConfig;
+use methods::strategy::StrategyConfig;
+use serde::Deserialize;
+
+use crate::network::LinkConfig;
+use crate::pool::Costs;
+
+pub use error::ScenarioError;
+use error::Source;
+use fault::RawFault;
+pub use fault::{Fault, Moment, When, Who};
+pub use span::Span;
+
+/// The scenarios that the program carries: name and text. The first is the default.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("diabetes", include_str!("../../scenarios/diabetes.toml")),
+    ("heart", include_str!("../../scenarios/heart.toml")),
+    ("digits20", include_str!("../../scenarios/digits20.toml")),
+    ("digits100", include_str!("../../scenarios/digits100.toml")),
+    ("null", include_str!("../../scenarios/null.toml")),
+];
+
+/// A scenario that can be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it shows, for people.
+    pub description: String,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Learning rounds in all, a round that agrees on a common scale included.
+    pub rounds: u64,
+    /// Number of silos; `None`: as many as the task has.
+    pub silos: Option<usize>,
+    /// What is learned.
+    pub task: TaskConfig,
+    /// How.
+    pub strategy: StrategyConfig,
+    /// What the members agree on besides.
+    pub charter: CharterConfig,
+    /// What the links are like.
+    pub network: LinkConfig,
+    /// How long work takes.
+    pub costs: Costs,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// The numbers of the charter.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CharterConfig {
+    /// The one constant of time.
+    pub beat: Span,
+    /// Beats that a round waits for a slow participant.
+    pub patience: u32,
+    /// Beats after which a view ends; `None`: the least allowed with room for slow phases.
+    pub limit: Option<u32>,
+    /// Fewest contributions of a round; `None`: 2f + 1, or more than half where that is more.
+    pub minimum: Option<u16>,
+    /// Final rounds whose models are kept.
+    pub keep: u32,
+    /// Bound on the norm of a contribution; `None`: any.
+    pub norm: Option<f64>,
+    /// Every silo's robustness radius, in standardised units.
+    pub radius: f64,
+}
+
+impl Default for CharterConfig {
+    /// Beats of five seconds, as for institutions on slow lines; the rest are guesses.
+    fn default() -> Self {
+        Self {
+            beat: Span(Duration::from_secs(5)),
+            patience: 12,
+            limit: None,
+            minimum: None,
+            keep: 3,
+            norm: None,
+            radius: 0.0,
+        }
+    }
+}
+
+impl CharterConfig {
+    /// Beats after which a view ends, among `n` members.
+    pub fn limit_for(&self, n: usize) -> u32 {
+        let f = n.saturating_sub(1) as u32 / 3;
+        self.limit.unwrap_or(2 * self.patience + f + 4)
+    }
+
+    /// Fewest contributions of a round, among `n` members.
+    pub fn minimum_for(&self, n: usize) -> u16 {
+        let f = n.saturating_sub(1) / 3;
+        self.minimum.unwrap_or((2 * f + 1).max(n / 2 + 1).min(n) as u16)
+    }
+}
+
+/// What the command line may change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The rounds.
+    pub rounds: Option<u64>,
+    /// The number of silos.
+    pub silos: Option<usize>,
+    /// The strategy, by name: the scenario's own options if it is the scenario's, the same tuning
+    /// and defaults otherwise.
+    pub strategy: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Raw {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    seed: u64,
+    rounds: u64,
+    silos: Option<usize>,
+    task: TaskConfig,
+    strategy: StrategyConfig,
+    #[serde(default)]
+    charter: CharterConfig,
+    #[serde(default)]
+    network: LinkConfig,
+    #[serde(default)]
+    costs: Costs,
+    #[serde(default)]
+    fault: Vec<RawFault>,
+}
+
+impl Scenario {
+    /// The scenario of that name, or in that file.
+    ///
+    /// # Errors
+    /// [`ScenarioError`]: neither, or something wrong in it.
+    pub fn load(name: &str) -> Result<Self, ScenarioError> {
+        if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+            return Self::parse(&format!("{name}.toml (built in)"), text);
+        }
+        let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
+            let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+            let (file, why) = (name.into(), error.to_string());
+            ScenarioError::File { file, why, built_in: names.join(", ") }
+        })?;
+        Self::parse(name, &text)
+    }
+
+    /// A scenario from its text; `file` stands in errors.
+    ///
+    /// # Errors
+    /// [`ScenarioError::At`]: the first thing that is wrong.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        let source = Source { file, text };
+        let raw: Raw = toml::from_str(text).map_err(|error| source.toml(&error))?;
+        let top = |key: &str, what: String| source.key_of("", 0, key, what);
+        if raw.silos == Some(0) {
+            return Err(top("silos", "is 0, it must be at least 1".into()));
+        }
+        let scenario = Self {
+            name: raw.name,
+            description: raw.description,
+            seed: raw.seed,
+            rounds: raw.rounds,
+            silos: raw.silos,
+            task: raw.task,
+            strategy: raw.strategy,
+            charter: raw.charter,
+            network: raw.network,
+            costs: raw.costs,
+            faults: raw
+                .fault
+                .into_iter()
+                .enumerate()
+                .map(|(nth, fault)| fault.validate(nth, source))
+                .collect::<Result<_, _>>()?,
+        };
+        scenario.check_rounds().map_err(|what| top("rounds", what))?;
+        let beat = scenario.charter.beat.0.as_millis();
+        if !(10..=600_000).contains(&beat) {
+            let what = format!("is {beat} ms, it must be between 10ms and 10m");
+            return Err(source.key_of("charter", 0, "beat", what));
+        }
+        let CharterConfig { radius, norm, .. } = scenario.charter;
+        if !(radius.is_finite() && radius >= 0.0) {
+            let what = format!("is {radius}, it must be a number of at least 0");
+            return Err(source.key_of("charter", 0, "radius", what));
+        }
+        if norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
+            return Err(source.key_of("charter", 0, "norm", "must be above 0".into()));
+        }
+        if let Some((key, allowed)) = scenario.network.fault() {
+            return Err(source.key_of("network", 0, key, format!("must be {allowed}")));
+        }
+        methods::strategy::build(&scenario.strategy)
+            .map_err(|error| source.key_of("strategy", 0, "strategy", format!(": {error}")))?;
+        Ok(scenario)
+    }
+
+    /// The scenario with changes from the command line.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Override`]: no such strategy, or a number that cannot be.
+    pub fn with(mut self, overrides: &Overrides) -> Result<Self, ScenarioError> {
+        self.seed = overrides.seed.unwrap_or(self.seed);
+        self.rounds = overrides.rounds.unwrap_or(self.rounds);
+        self.silos = overrides.silos.or(self.silos);
+        if self.silos == Some(0) {
+            return Err(ScenarioError::Override("--silos must be at least 1".into()));
+        }
+        if let Some(name) = &overrides.strategy {
+            let switched = self.strategy.switch(name);
+            self.strategy = switched.map_err(|error| ScenarioError::Override(error.to_string()))?;
+        }
+        self.check_rounds().map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
+        Ok(self)
+    }
+
+    fn check_rounds(&self) -> Result<(), String> {
+        let least = 1 + u64::from(self.strategy.standardise());
+        let why = if least > 1 { ": one to agree on a common scale, one to train" } else { "" };
+        if self.rounds >= least {
+            return Ok(());
+        }
+        Err(format!("is {}, it must be at least {least}{why}", self.rounds))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "test"
+rounds = 2
+task = { constant = { parameters = 3 } }
+
+[strategy]
+name = "fedavg"
+training = { epochs = 1, batch = 0, optimiser = { name = "sgd", rate = 0.1 } }
+"#;
+
+fn error(text: &str) -> String {
+    Scenario::parse("s.toml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_built_in_can_be_used() {
+    for (name, _) in BUILT_IN {
+        assert_eq!(Scenario::load(name).unwrap().name, *name);
+    }
+    assert!(Scenario::load("nowhere.toml").unwrap_err().to_string().contains("built in are diabetes"));
+}
+
+#[test]
+fn errors_name_file_line_key_and_what_is_allowed() {
+    let unknown = error(&GOOD.replace("rounds = 2", "rounds = 2\nround = 3"));
+    assert!(unknown.starts_with("s.toml, line 4: unknown field `round`, expected one of"), "{unknown}");
+    assert!(unknown.contains("`rounds`"), "{unknown}");
+    let typed = error(&GOOD.replace("rounds = 2", "rounds = \"two\""));
+    assert!(typed.starts_with("s.toml, line 3: `rounds`: invalid type: string"), "{typed}");
+    let few = error(&GOOD.replace("rounds = 2", "rounds = 0"));
+    assert_eq!(few, "s.toml, line 3: `rounds` is 0, it must be at least 1");
+    let span = error(&format!("{GOOD}[charter]\nbeat = \"5 parsecs\""));
+    assert!(span.starts_with("s.toml, line 10: `beat`: \"5 parsecs\" is not a span"), "{span}");
+    let loss = error(&format!("{GOOD}[network]\nloss = 1.5"));
+    assert_eq!(loss, "s.toml, line 10: `loss` must be at least 0 and below 1");
+}
+
+#[test]
+fn faults_are_one_thing_each() {
+    let fault = |text: &str| Scenario::parse("s.toml", &format!("{GOOD}[[fault]]\n{text}"));
+    let kill = fault("kill = \"lead\"\nphase = \"scoring\"\nround = 2\nrestart_after = \"30s\"");
+    let kill = kill.unwrap().faults;
+    let moment = Moment::Phase(protocol::message::Phase::Scoring);
+    assert_eq!(
+        kill,
+        [Fault::Kill {
+            who: Who::Lead,
+            when: When::Round { round: 2, moment },
+            restart_after: Some(Duration::from_secs(30)),
+            journal_lost: false,
+        }]
+    );
+    let wrong = |text: &str| fault(text).unwrap_err().to_string();
+    assert!(wrong("kill = \"lead\"").contains("line 10: `kill` needs `at`; or `phase`"));
+    assert!(wrong("kill = \"a\"\nat = \"1s\"\nlasts = \"1s\"").contains("line 12: `lasts` does not go with `kill`"));
+    assert!(wrong("sends = \"nan\"").contains("`sends` needs `member`"));
+    assert!(wrong("sends = \"nothing\"").contains("expected one of `nan`, `wrong-shape`"));
+    assert!(wrong("at = \"1s\"").contains("says nothing"));
+}
+
+#[test]
+fn the_command_line_may_change_a_scenario() {
+    let scenario = Scenario::parse("s.toml", GOOD).unwrap();
+    let change = |strategy: &str| Overrides {
+        seed: Some(9),
+        rounds: Some(5),
+        silos: Some(4),
+        strategy: Some(strategy.into()),
+    };
+    let changed = scenario.clone().with(&change("cs-rcfl")).unwrap();
+    assert_eq!((changed.seed, changed.rounds, changed.silos), (9, 5, Some(4)));
+    assert_eq!(changed.strategy.name(), "cs-rcfl");
+    assert!(scenario.clone().with(&change("magic")).unwrap_err().to_string().contains("fedavg, local"));
+    let none = Overrides { rounds: Some(0), ..Overrides::default() };
+    assert_eq!(scenario.with(&none).unwrap_err().to_string(), "--rounds is 0, it must be at least 1");
+}

@@ -1,0 +1,332 @@
+//! Puts the summary together from what the silos told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use learn::Study;
+use methods::Role;
+use methods::params::Params;
+use methods::strategy::StrategyConfig;
+use protocol::certificate::Verdict;
+use protocol::{MemberIndex, Report};
+use silo::Notice;
+
+use crate::federation::Federation;
+use crate::pool::Threads;
+use crate::run::{Recorded, RunError};
+use crate::scenario::Scenario;
+
+use super::metrics::{AdoptedModel, Reference, adopted, last, measure, measure_some};
+use super::{
+    Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloInfo,
+    SiloTraffic, Summary,
+};
+
+/// Points of curves that are measured at most; larger federations show the last round only.
+const POINTS: usize = 2_000;
+
+pub(crate) fn build(
+    scenario: &Scenario,
+    study: &Study,
+    federation: &Federation,
+    recorded: &Recorded,
+    reference: &Reference,
+    threads: &Arc<Threads>,
+) -> Result<Summary, RunError> {
+    let told = Told { federation, recorded };
+    let all = adopted(&recorded.notices);
+    let n = study.silos.len();
+    let finals = last(&all, n);
+    let messages = recorded.traffic.iter().map(|sent| sent.messages).sum();
+    let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
+    let (rounds, timeline) = (told.rounds(scenario, &all), told.timeline());
+    Ok(Summary {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        trace: recorded.trace.clone(),
+        events: recorded.events,
+        seconds: recorded.seconds,
+        virtual_seconds: recorded.ended.elapsed().as_secs_f64(),
+        reference_seconds: 0.0,
+        bytes: messages + blobs,
+        bytes_messages: messages,
+        bytes_blobs: blobs,
+        strategy: scenario.strategy.name().into(),
+        metric: MetricInfo {
+            name: study.metric.name.key().into(),
+            unit: study.metric.unit.clone(),
+            higher_is_better: study.metric.name.higher_is_better(),
+        },
+        rounds,
+        silos: silos(scenario, study, &finals, reference, threads)?,
+        weights_abs_sum: weights(&finals),
+        checks: recorded.totals,
+        refused: told.refused(),
+        faults: told.faults(),
+        left_out: told.left_out(),
+        nullified: told.nullified(),
+        curves: curves(study, &told, &all, &finals, threads)?,
+        timeline,
+        traffic: federation
+            .epoch
+            .roster
+            .silos()
+            .iter()
+            .zip(&recorded.traffic)
+            .map(|(silo, &sent)| SiloTraffic { silo: silo.name.clone(), sent })
+            .collect(),
+    })
+}
+
+fn silos(
+    scenario: &Scenario,
+    study: &Study,
+    finals: &[Option<AdoptedModel>],
+    reference: &Reference,
+    threads: &Arc<Threads>,
+) -> Result<Vec<SiloInfo>, RunError> {
+    let n = study.silos.len();
+    let own = |models: &[Option<AdoptedModel>]| -> Vec<_> {
+        models.iter().map(|adopted| adopted.as_ref().map(|adopted| adopted.model.clone())).collect()
+    };
+    let coalition = measure_some(study, own(finals), threads)?;
+    let global = match &reference.global {
+        Some(notices) => measure_some(study, own(&last(&adopted(notices), n)), threads)?,
+        None if matches!(scenario.strategy, StrategyConfig::FedAvg { .. }) => coalition.clone(),
+        None => vec![None; n],
+    };
+    let mut local = reference.local.clone();
+    local.resize(n, None);
+    let local = measure_some(study, local, threads)?;
+    let silos = study.silos.iter().enumerate();
+    Ok(silos
+        .map(|(at, silo)| SiloInfo {
+            name: silo.name.clone(),
+            samples: silo.rows.train,
+            test_samples: silo.rows.test,
+            local: local[at],
+            global: global[at],
+            coalition: coalition[at],
+            coalition_index: finals[at].as_ref().map(|adopted| adopted.coalition),
+        })
+        .collect())
+}
+
+/// The sum over the one final model, if all silos of the last round have the same.
+fn weights(finals: &[Option<AdoptedModel>]) -> Option<f64> {
+    let newest = finals.iter().flatten().map(|adopted| adopted.round).max()?;
+    let mut models = finals.iter().flatten().filter(|adopted| adopted.round == newest);
+    let first = &models.next()?.model.0;
+    let one = models.all(|adopted| adopted.model.0.hash() == first.hash());
+    one.then(|| abs_sum(first))
+}
+
+fn abs_sum(model: &Params) -> f64 {
+    let tensors = model.layout().tensors().iter().enumerate();
+    tensors
+        .filter(|(_, tensor)| tensor.role != Role::Buffer)
+        .flat_map(|(index, _)| &model.values()[model.layout().range(index)])
+        .map(|value| f64::from(value.abs()))
+        .sum()
+}
+
+fn curves(
+    study: &Study,
+    told: &Told<'_>,
+    all: &[AdoptedModel],
+    finals: &[Option<AdoptedModel>],
+    threads: &Arc<Threads>,
+) -> Result<Vec<Curve>, RunError> {
+    let mut points = BTreeMap::<(usize, u64), (Option<f64>, Option<f64>)>::new();
+    for (_, silo, notice) in &told.recorded.notices {
+        if let Notice::Trained { round, loss, .. } = notice {
+            points.entry((silo.at(), *round)).or_default().0 = Some(*loss);
+        }
+    }
+    let measured: Vec<&AdoptedModel> = if all.len() <= POINTS {
+        all.iter().collect()
+    } else {
+        finals.iter().flatten().collect()
+    };
+    let models = measured.iter().map(|adopted| (adopted.silo, adopted.model.clone())).collect();
+    for (adopted, value) in measured.iter().zip(measure(study, models, threads)?) {
+        points.entry((adopted.silo, adopted.round)).or_default().1 = value;
+    }
+    let point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
+        silo: told.name(MemberIndex(silo as u16)),
+        round,
+        loss: loss.filter(|loss| loss.is_finite()),
+        metric,
+    };
+    Ok(points.into_iter().map(|((silo, round), values): ((usize, u64), _)| point(((silo, round), values))).collect())
+}
+
+/// What the silos told.
+struct Told<'a> {
+    federation: &'a Federation,
+    recorded: &'a Recorded,
+}
+
+impl Told<'_> {
+    fn name(&self, member: MemberIndex) -> String {
+        self.federation.epoch.roster.name(member).into()
+    }
+
+    fn names(&self, members: &[MemberIndex]) -> Vec<String> {
+        members.iter().map(|&member| self.name(member)).collect()
+    }
+
+    fn reports(&self) -> impl Iterator<Item = (f64, MemberIndex, &Report)> {
+        self.recorded.notices.iter().filter_map(|(time, member, notice)| match notice {
+            Notice::Protocol(report) => Some((time.elapsed().as_secs_f64(), *member, report)),
+            _ => None,
+        })
+    }
+
+    fn rounds(&self, scenario: &Scenario, all: &[AdoptedModel]) -> Vec<RoundInfo> {
+        let mut rounds = BTreeMap::new();
+        for (_, _, report) in self.reports() {
+            let Report::Final { round, view, lead, authors, .. } = report else { continue };
+            rounds.entry(*round).or_insert_with(|| {
+                let mut coalitions = BTreeMap::<u32, BTreeMap<usize, String>>::new();
+                for adopted in all.iter().filter(|adopted| adopted.round == *round) {
+                    let name = self.name(MemberIndex(adopted.silo as u16));
+                    coalitions.entry(adopted.coalition).or_default().insert(adopted.silo, name);
+                }
+                let scale = *round == 1 && scenario.strategy.standardise();
+                RoundInfo {
+                    round: *round,
+                    view: *view,
+                    lead: self.name(*lead),
+                    kind: if scale { "summarise" } else { "train" },
+                    coalitions: coalitions
+                        .into_values()
+                        .map(|members| members.into_values().collect())
+                        .collect(),
+                    authors: self.names(authors),
+                }
+            });
+        }
+        rounds.into_values().collect()
+    }
+
+    fn refused(&self) -> Vec<Refused> {
+        let mut times = BTreeMap::<(MemberIndex, u64, &str), u64>::new();
+        for (_, _, notice) in &self.recorded.notices {
+            let key = match notice {
+                Notice::Protocol(Report::Refused { member, round, reason }) => {
+                    (*member, *round, reason.as_str())
+                }
+                Notice::Unopened { from, reason } => (*from, 0, reason.as_str()),
+                _ => continue,
+            };
+            *times.entry(key).or_default() += 1;
+        }
+        times
+            .into_iter()
+            .map(|((member, round, reason), times)| Refused {
+                member: self.name(member),
+                round,
+                reason: reason.into(),
+                times,
+            })
+            .collect()
+    }
+
+    fn faults(&self) -> Vec<FaultInfo> {
+        let mut seen = BTreeMap::<(MemberIndex, String), Vec<String>>::new();
+        for (_, by, report) in self.reports() {
+            if let Report::Fault(evidence) = report {
+                let name = self.name(by);
+                let by = seen.entry((evidence.member, evidence.charge())).or_default();
+                if !by.contains(&name) {
+                    by.push(name);
+                }
+            }
+        }
+        seen.into_iter()
+            .map(|((member, charge), seen_by)| FaultInfo {
+                member: self.name(member),
+                charge,
+                seen_by,
+            })
+            .collect()
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        self.reports()
+            .filter_map(|(_, lead, report)| match report {
+                Report::LeftOut { view, round, members, reason } => Some(LeftOut {
+                    round: *round,
+                    view: *view,
+                    lead: self.name(lead),
+                    members: self.names(members),
+                    reason: reason.clone(),
+                }),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn nullified(&self) -> Vec<Nullified> {
+        self.reports()
+            .filter_map(|(_, silo, report)| match report {
+                Report::Nullifying { view, reason } => Some(Nullified {
+                    view: *view,
+                    lead: self.name(self.federation.epoch.lead(*view)),
+                    silo: self.name(silo),
+                    reason: reason.clone(),
+                }),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn timeline(&self) -> Vec<Lead> {
+        let mut views = BTreeMap::<u64, Lead>::new();
+        for (at, _, report) in self.reports() {
+            if let Report::Entered { view, lead, round } = report {
+                views.entry(*view).or_insert_with(|| Lead {
+                    view: *view,
+                    lead: self.name(*lead),
+                    from: at,
+                    to: self.recorded.ended.elapsed().as_secs_f64(),
+                    round: *round,
+                    result: "open",
+                });
+            }
+        }
+        let mut result = |view: &u64, result: &'static str| {
+            if let Some(lead) = views.get_mut(view)
+                && lead.result != "final"
+            {
+                lead.result = result;
+            }
+        };
+        for (_, _, report) in self.reports() {
+            match report {
+                Report::Final { view, .. } => result(view, "final"),
+                Report::Certified(certificate) => match certificate.verdict {
+                    Verdict::Nullified => result(&certificate.view, "nullified"),
+                    Verdict::Final(_) => result(&certificate.view, "empty"),
+                    Verdict::Notarised(_) => {}
+                },
+                _ => {}
+            }
+        }
+        // A view is entered before its round is known: the one before is not final yet.
+        for (_, _, report) in self.reports() {
+            if let Report::Final { view, round, .. } = report
+                && let Some(lead) = views.get_mut(view)
+            {
+                lead.round = *round;
+            }
+        }
+        let starts: Vec<_> = views.values().map(|lead| lead.from).collect();
+        let mut timeline: Vec<_> = views.into_values().collect();
+        for (lead, next) in timeline.iter_mut().zip(starts.into_iter().skip(1)) {
+            lead.to = next;
+        }
+        timeline
+    }
+}

@@ -1,0 +1,209 @@
+//! What a run came to, as one document.
+//!
+//! Nobody in the federation knows who is in which coalition by name: every silo knows its own
+//! coalition, and the entries of a round are nameless. The simulator knows because it hears every
+//! silo's own report; an institution's node cannot print these tables.
+
+mod build;
+mod metrics;
+
+use serde::Serialize;
+use silo::Totals;
+
+use crate::network::Traffic;
+
+pub(crate) use build::build;
+pub(crate) use metrics::{Reference, alone, common_start};
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Everything random followed from it.
+    pub seed: u64,
+    /// Hash over every simulated event in order, in hexadecimal. Not a number to compare between
+    /// versions or processors: training may differ in the last bits.
+    pub trace: String,
+    /// Simulated events.
+    pub events: u64,
+    /// Wall-clock seconds of the federation.
+    pub seconds: f64,
+    /// Seconds that passed for the federation.
+    pub virtual_seconds: f64,
+    /// Wall-clock seconds of everything that it is compared with, evaluation included.
+    pub reference_seconds: f64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Of these, messages.
+    pub bytes_messages: u64,
+    /// Of these, models.
+    pub bytes_blobs: u64,
+    /// The strategy's name.
+    pub strategy: String,
+    /// What the silos are compared by.
+    pub metric: MetricInfo,
+    /// Every final round.
+    pub rounds: Vec<RoundInfo>,
+    /// Every silo.
+    pub silos: Vec<SiloInfo>,
+    /// Sum of the absolute values of all trained numbers of the final model, if there is one model
+    /// for everybody.
+    pub weights_abs_sum: Option<f64>,
+    /// What was really computed.
+    pub checks: Totals,
+    /// What members said that was not accepted.
+    pub refused: Vec<Refused>,
+    /// Proven misbehaviour.
+    pub faults: Vec<FaultInfo>,
+    /// Who was left out of a round, by whom.
+    pub left_out: Vec<LeftOut>,
+    /// Votes against views.
+    pub nullified: Vec<Nullified>,
+    /// Losses by silo and round.
+    pub curves: Vec<Curve>,
+    /// Who led when.
+    pub timeline: Vec<Lead>,
+    /// Bytes sent by every silo.
+    pub traffic: Vec<SiloTraffic>,
+}
+
+/// The metric of the tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MetricInfo {
+    /// Its name.
+    pub name: String,
+    /// Its unit; empty where it has none.
+    pub unit: String,
+    /// Whether larger is better.
+    pub higher_is_better: bool,
+}
+
+/// A final round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoundInfo {
+    /// The round, from 1.
+    pub round: u64,
+    /// The view of its block.
+    pub view: u64,
+    /// The lead of that view.
+    pub lead: String,
+    /// `"summarise"` or `"train"`.
+    pub kind: &'static str,
+    /// Silos by coalition, as each of them reports its own.
+    pub coalitions: Vec<Vec<String>>,
+    /// Whose contributions are in it.
+    pub authors: Vec<String>,
+}
+
+/// A silo at the end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SiloInfo {
+    /// Its name.
+    pub name: String,
+    /// Its training rows.
+    pub samples: usize,
+    /// Held-out rows that the metric was measured on.
+    pub test_samples: usize,
+    /// Held-out metric of a model that it trained alone.
+    pub local: Option<f64>,
+    /// Held-out metric of one model for everybody.
+    pub global: Option<f64>,
+    /// Held-out metric of the model that it adopted.
+    pub coalition: Option<f64>,
+    /// Its coalition.
+    pub coalition_index: Option<u32>,
+}
+
+/// Something that was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// Who said it.
+    pub member: String,
+    /// The round it was about; 0 if about none.
+    pub round: u64,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// How often it was refused, by all members.
+    pub times: u64,
+}
+
+/// A member that was shown to break the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FaultInfo {
+    /// Who.
+    pub member: String,
+    /// What it did.
+    pub charge: String,
+    /// Who saw the evidence.
+    pub seen_by: Vec<String>,
+}
+
+/// Members that a lead went on without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The round.
+    pub round: u64,
+    /// The view.
+    pub view: u64,
+    /// The lead.
+    pub lead: String,
+    /// Whom.
+    pub members: Vec<String>,
+    /// What they failed to do.
+    pub reason: String,
+}
+
+/// A vote against a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Nullified {
+    /// The view.
+    pub view: u64,
+    /// Its lead.
+    pub lead: String,
+    /// Who voted.
+    pub silo: String,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// One point of a silo's curves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// The silo.
+    pub silo: String,
+    /// The round.
+    pub round: u64,
+    /// Mean training loss of the last local epoch.
+    pub loss: Option<f64>,
+    /// Held-out metric of the model adopted with the round.
+    pub metric: Option<f64>,
+}
+
+/// One view.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lead {
+    /// The view.
+    pub view: u64,
+    /// Its lead.
+    pub lead: String,
+    /// Virtual seconds at which the first silo entered it.
+    pub from: f64,
+    /// Virtual seconds at which the first silo entered the next, or the run ended.
+    pub to: f64,
+    /// The round that it worked on.
+    pub round: u64,
+    /// `"final"` (its round became final), `"empty"` (its block only made others final),
+    /// `"nullified"`, or `"open"` (the run ended first).
+    pub result: &'static str,
+}
+
+/// Bytes sent by a silo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SiloTraffic {
+    /// The silo.
+    pub silo: String,
+    /// What it sent.
+    #[serde(flatten)]
+    pub sent: Traffic,
+}

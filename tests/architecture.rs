@@ -1,0 +1,132 @@
+//! Who may use whom. The arrows of `docs/architecture.md`, and no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Our crates and what each of them may use of ours.
+const ARROWS: [(&str, &[&str]); 7] = [
+    ("protocol", &[]),
+    ("methods", &[]),
+    ("learn", &["methods"]),
+    ("mesh", &["protocol"]),
+    ("silo", &["protocol", "methods"]),
+    ("simulations", &["silo", "learn", "protocol", "methods"]),
+    (
+        "rota",
+        &[
+            "mesh",
+            "silo",
+            "learn",
+            "simulations",
+            "protocol",
+            "methods",
+        ],
+    ),
+];
+
+/// Libraries that are named in one crate only; `simulations` also runs an actix system.
+const ONLY_IN: [(&str, &[&str]); 6] = [
+    ("libp2p", &["mesh"]),
+    ("burn", &["learn"]),
+    ("bincode", &["protocol"]),
+    ("ed25519-dalek", &["protocol"]),
+    ("actix", &["silo"]),
+    ("tokio", &["silo", "mesh", "simulations", "rota"]),
+];
+
+/// Direct dependencies by crate of this workspace, without those of tests.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs, it has just built this test");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    list(&metadata["packages"])
+        .iter()
+        .map(|package| {
+            let normal = list(&package["dependencies"])
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| text(&dependency["name"]))
+                .collect();
+            (text(&package["name"]), normal)
+        })
+        .collect()
+}
+
+#[test]
+fn the_arrows_between_our_crates() {
+    let dependencies = dependencies();
+    let ours: BTreeSet<_> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(dependencies.keys().cloned().collect::<BTreeSet<_>>(), ours);
+    for (name, allowed) in ARROWS {
+        for used in dependencies[name].intersection(&ours) {
+            assert!(
+                allowed.contains(&used.as_str()),
+                "{name} must not use {used}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_foreign_library_is_named_in_one_place() {
+    let dependencies = dependencies();
+    for (library, allowed) in ONLY_IN {
+        for (name, used) in &dependencies {
+            assert!(
+                !used.contains(library) || allowed.contains(&name.as_str()),
+                "{name} must not name {library}: {allowed:?} alone may"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_pure_crates_have_no_runtime_anywhere_below() {
+    for name in ["protocol", "methods"] {
+        let output = Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "--offline",
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "-p",
+                name,
+            ])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo runs, it has just built this test");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let tree = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(tree.starts_with(name));
+        for runtime in ["tokio", "actix", "libp2p", "burn"] {
+            let found = tree
+                .lines()
+                .find(|line| line.split(' ').next() == Some(runtime));
+            assert_eq!(found, None, "{name} must be free of {runtime}");
+        }
+    }
+}
