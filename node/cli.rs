@@ -92,9 +92,15 @@ impl Simulate {
         words.push(format!("--seed {seed}"));
         words.extend(self.silos.map(|silos| format!("--silos {silos}")));
         words.extend(self.rounds.map(|rounds| format!("--rounds {rounds}")));
-        words.extend(self.strategy.as_deref().map(|name| format!("--strategy {}", quoted(name))));
         words.extend(
-            self.data.as_deref().map(|dir| format!("--data {}", quoted(&dir.to_string_lossy()))),
+            self.strategy
+                .as_deref()
+                .map(|name| format!("--strategy {}", quoted(name))),
+        );
+        words.extend(
+            self.data
+                .as_deref()
+                .map(|dir| format!("--data {}", quoted(&dir.to_string_lossy()))),
         );
         if self.no_references {
             words.push("--no-references".to_owned());
@@ -135,12 +141,24 @@ mod tests {
     #[test]
     fn wrong_usage_is_refused_with_exit_code_2() {
         for (args, kind) in [
-            (&["rota", "simulate", "--sed", "1"][..], ErrorKind::UnknownArgument),
-            (&["rota", "simulate", "--seed", "x"], ErrorKind::ValueValidation),
-            (&["rota", "simulate", "--silos", "-1"], ErrorKind::UnknownArgument),
+            (
+                &["rota", "simulate", "--sed", "1"][..],
+                ErrorKind::UnknownArgument,
+            ),
+            (
+                &["rota", "simulate", "--seed", "x"],
+                ErrorKind::ValueValidation,
+            ),
+            (
+                &["rota", "simulate", "--silos", "-1"],
+                ErrorKind::UnknownArgument,
+            ),
             (&["rota", "simulate", "a", "b"], ErrorKind::UnknownArgument),
             (&["rota", "fly"], ErrorKind::InvalidSubcommand),
-            (&["rota"], ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
+            (
+                &["rota"],
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+            ),
         ] {
             let error = refusal(args);
             assert_eq!((error.kind(), error.exit_code()), (kind, 2), "{args:?}");
@@ -150,10 +168,16 @@ mod tests {
 
     #[test]
     fn the_command_to_repeat_names_what_was_changed_and_the_seed_always() {
-        let Command::Simulate(simulate) =
-            Cli::try_parse_from(["rota", "simulate", "my runs/it's.toml", "--rounds", "3", "--memo"])
-                .unwrap()
-                .command
+        let Command::Simulate(simulate) = Cli::try_parse_from([
+            "rota",
+            "simulate",
+            "my runs/it's.toml",
+            "--rounds",
+            "3",
+            "--memo",
+        ])
+        .unwrap()
+        .command
         else {
             panic!("another command");
         };
@@ -169,7 +193,10 @@ mod tests {
 
     #[test]
     fn a_folder_on_the_command_line_comes_first() {
-        let simulate = Simulate { data: Some("here".into()), ..Simulate::default() };
+        let simulate = Simulate {
+            data: Some("here".into()),
+            ..Simulate::default()
+        };
         assert_eq!(simulate.data_folder(), Some("here".into()));
     }
 }

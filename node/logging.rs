@@ -1,26 +1,45 @@
 //! The log: on standard error, so that standard output stays what was asked for.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
+use indicatif::ProgressBar;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Starts the log: warnings, and more with `-v` and `-vv`; `RUST_LOG` overrides that.
-pub(crate) fn start(verbose: u8) {
+/// Starts the log around that bar: warnings, and more with `-v` and `-vv`; `RUST_LOG` overrides that.
+pub(crate) fn start(verbose: u8, bar: &ProgressBar) {
     let level = match verbose {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         _ => LevelFilter::DEBUG,
     };
-    let filter = EnvFilter::builder().with_default_directive(level.into()).from_env_lossy();
+    let filter = EnvFilter::builder()
+        .with_default_directive(level.into())
+        .from_env_lossy();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer({
+            let bar = bar.clone();
+            move || Around(bar.clone())
+        })
         .with_ansi(colours(&io::stderr()))
         // Simulated silos live in virtual time: the wall clock would mislead.
         .without_time()
         .log_internal_errors(false)
         .init();
+}
+
+/// Standard error, with the bar out of the way of each line.
+struct Around(ProgressBar);
+
+impl Write for Around {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.suspend(|| io::stderr().write(line))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 /// Whether to colour what is written there: <https://no-color.org>.

@@ -8,15 +8,18 @@ mod progress;
 use std::process::ExitCode;
 
 use clap::Parser;
+use indicatif::ProgressBar;
 
 use cli::{Cli, Command};
 use commands::CommandError;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    logging::start(cli.verbose);
+    // Hidden until there is something to show; the log has to know it, to write around it.
+    let bar = ProgressBar::hidden();
+    logging::start(cli.verbose, &bar);
     let done = match &cli.command {
-        Command::Simulate(simulate) => commands::simulate::run(simulate),
+        Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Scenarios => commands::scenarios::run(),
     };
     match done {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rota::report::numbers;
 use rota::simulations::RoundDone;
 
@@ -18,8 +18,8 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// Begins to show.
-    pub(crate) fn new(quiet: bool, rounds: u64) -> Progress {
+    /// Begins to show, with that hidden bar on a terminal.
+    pub(crate) fn new(bar: ProgressBar, quiet: bool, rounds: u64) -> Progress {
         if quiet {
             return Progress::Quiet;
         }
@@ -28,7 +28,11 @@ impl Progress {
         }
         let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  {elapsed}")
             .expect("the template is a constant and well-formed");
-        let bar = ProgressBar::new(rounds).with_style(style).with_message("forming the federation");
+        bar.set_style(style);
+        bar.set_message("forming the federation");
+        bar.set_length(rounds);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.reset();
         bar.enable_steady_tick(Duration::from_millis(100));
         Progress::Bar(bar)
     }
@@ -48,7 +52,9 @@ impl Progress {
             Progress::Lines => {
                 let (round, rounds, view) = (done.round, done.rounds, done.view);
                 // Progress that nobody reads is no failure.
-                let _ = say(&format!("round {round}/{rounds} final in view {view}, led by {lead}, at {time}"));
+                let _ = say(&format!(
+                    "round {round}/{rounds} final in view {view}, led by {lead}, at {time}"
+                ));
             }
             Progress::Quiet => {}
         }

@@ -62,20 +62,33 @@ mod tests {
             RunError::Data(DataError::Config("no layers".into())).into(),
         ];
         assert!(usage.iter().all(|error| error.exit_code() == 2));
-        let missing = DataError::NoFolder { source_name: "heart", hint: "get them" };
+        let missing = DataError::NoFolder {
+            source_name: "heart",
+            hint: "get them",
+        };
         let failures: [CommandError; 3] = [
             RunError::Data(missing).into(),
             io::Error::from(io::ErrorKind::StorageFull).into(),
-            CommandError::Report { path: "x".into(), reason: io::ErrorKind::NotADirectory.into() },
+            CommandError::Report {
+                path: "x".into(),
+                reason: io::ErrorKind::NotADirectory.into(),
+            },
         ];
-        assert!(failures.iter().all(|error| error.exit_code() == 1 && !error.is_broken_pipe()));
+        assert!(
+            failures
+                .iter()
+                .all(|error| error.exit_code() == 1 && !error.is_broken_pipe())
+        );
     }
 
     #[test]
     fn a_reader_that_left_is_no_failure_of_a_report() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(CommandError::from(broken()).is_broken_pipe());
-        let report = CommandError::Report { path: "x".into(), reason: broken() };
+        let report = CommandError::Report {
+            path: "x".into(),
+            reason: broken(),
+        };
         assert!(!report.is_broken_pipe());
     }
 }

@@ -10,7 +10,11 @@ use super::CommandError;
 /// Lists the built-in scenarios, a line each.
 pub(crate) fn run() -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
-    let width = BUILT_IN.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = BUILT_IN
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
     for (name, _) in BUILT_IN {
         let scenario = Scenario::load(name)?;
         writeln!(out, "{name:width$}  {}", scenario.description)?;

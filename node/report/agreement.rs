@@ -39,6 +39,8 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
         section {
             h2 { "What was checked" }
             dl { @for (name, text) in &story.facts { dt { (name) } dd { (text) } } }
+            p.note { "Agreement means, after every event:" }
+            ul { @for property in &story.invariants { li { (property) } } }
         }
         section {
             h2 { "See it again" }

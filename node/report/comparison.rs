@@ -161,13 +161,17 @@ impl Comparison {
             .iter()
             .zip(&wins)
             .rev()
-            .map(|(column, wins)| {
+            .enumerate()
+            .map(|(place, (column, wins))| {
                 let name = match column {
-                    Column::Own => "its own model",
+                    Column::Own => "the own model",
                     Column::Global => "the global model",
-                    Column::Coalition => "its coalition's model",
+                    Column::Coalition => "the coalition's model",
                 };
-                format!("{name} for {wins}")
+                format!(
+                    "{name} {}for {wins}",
+                    if place == 0 { "is best " } else { "" }
+                )
             })
             .collect();
         let ties = match wins.iter().sum::<usize>() > self.rows.len() {
@@ -175,8 +179,8 @@ impl Comparison {
             false => "",
         };
         format!(
-            "Best for a silo, of {}: {}{ties}.",
-            self.rows.len(),
+            "Of {}, {}{ties}.",
+            numbers::plural(self.rows.len(), "silo"),
             parts.join(", ")
         )
     }
@@ -247,8 +251,8 @@ mod tests {
         assert_eq!(
             table.verdict(),
             "On average own models and one global model are equally good (43.10, against 43.20 for \
-             the coalitions' models). Best for a silo, of 1: its coalition's model for 0, the global \
-             model for 1, its own model for 1; where two are alike, both count."
+             the coalitions' models). Of 1 silo, the coalition's model is best for 0, the global \
+             model for 1, the own model for 1; where two are alike, both count."
         );
     }
 
@@ -261,8 +265,8 @@ mod tests {
         assert_eq!(
             table(false, &rows).verdict(),
             "On average one global model is best (2.500, against 5.000 for own models and 3.000 for \
-             the coalitions' models). Best for a silo, of 2: its coalition's model for 1, the global \
-             model for 1, its own model for 0."
+             the coalitions' models). Of 2 silos, the coalition's model is best for 1, the global \
+             model for 1, the own model for 0."
         );
     }
 

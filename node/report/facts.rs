@@ -4,6 +4,14 @@ use simulations::summary::Summary;
 
 use super::numbers::{bytes, count, seconds};
 
+/// `S1–S9`: the numbers of the first and the last of these properties.
+fn range(invariants: &[&str]) -> String {
+    let number = |name: &&str| name.split(' ').next().unwrap_or_default().to_owned();
+    let ends = [invariants.first(), invariants.last()];
+    ends.map(|name| name.map_or_else(String::new, number))
+        .join("–")
+}
+
 /// A word and a text each.
 pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     let checks = &summary.checks;
@@ -32,6 +40,14 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
             ),
         ),
         ("memo", memo.to_owned()),
+        (
+            "agreement",
+            format!(
+                "{} held after each of {} events",
+                range(&summary.invariants),
+                count(summary.events)
+            ),
+        ),
         (
             "took",
             format!(

@@ -49,6 +49,8 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             view,
             lead,
             kind: if round == 1 { "summarise" } else { "train" },
+            at,
+            cross_evaluated: round == 2,
             authors: (0..silos).map(name).collect(),
             coalitions: match round {
                 1 => vec![(0..silos).map(name).collect()],
@@ -68,6 +70,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             name: name(index),
             samples: 20 + (index * 37) % 80,
             test_samples: 10,
+            trainings: rounds.saturating_sub(1) as usize,
             local: Some(48.0 + 9.0 * wave(index, 1)),
             global: Some(44.0 + 9.0 * wave(index, 2)),
             coalition: Some(42.0 + 9.0 * wave(index, 5)),
@@ -148,5 +151,6 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             reason: "the lead was silent".into(),
         }],
         events: 54_321,
+        invariants: vec!["S1 (one notarised block per view)", "S9 (final parents)"],
     }
 }

@@ -11,9 +11,12 @@ use super::table::chip;
 use super::{letter, numbers};
 
 const WIDTH: f64 = 1000.0;
+/// The angle that puts seeds evenly on a disc.
+const GOLDEN: f64 = 2.399_963_229_728_653;
 /// Above so many silos, names stand only in what shows on pointing.
 const NAMED: usize = 32;
-/// Above so many members, lines go to the coalition's middle instead of to every other member.
+/// Above so many members, lines go to the coalition's middle instead of to every other member;
+/// without names there are none, but a disc.
 const MESHED: usize = 16;
 
 /// The section.
@@ -48,6 +51,7 @@ struct Cluster<'a> {
     index: usize,
     members: Vec<Node<'a>>,
     radius: f64,
+    disc: bool,
     x: f64,
     y: f64,
 }
@@ -56,7 +60,9 @@ struct Node<'a> {
     name: &'a str,
     samples: u64,
     radius: f64,
+    /// From the middle of the cluster.
     angle: f64,
+    out: f64,
 }
 
 fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
@@ -80,47 +86,56 @@ fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
     )
 }
 
-/// Members on a ring, wide enough for their dots; one alone stands in the middle.
+/// Members on a ring, wide enough for their dots; one alone stands in the middle. Many without
+/// names fill a disc, like the seeds of a sunflower.
 fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Cluster<'a>> {
-    let samples: BTreeMap<&str, u64> = story
+    let pairs = story
         .silos
         .iter()
-        .map(|silo| (silo.name.as_str(), silo.samples))
-        .collect();
+        .map(|silo| (silo.name.as_str(), silo.samples));
+    let samples: BTreeMap<&str, u64> = pairs.collect();
     let largest = samples.values().copied().max().unwrap_or(1).max(1) as f64;
-    let most = if story.silos.len() > NAMED {
-        11.0
-    } else {
-        22.0
-    };
-    coalitions
-        .iter()
-        .map(|(index, members)| {
-            let count = members.len() as f64;
-            let ring = if members.len() == 1 {
-                0.0
-            } else {
-                (count * (2.0 * most + 6.0) / TAU).max(52.0)
-            };
-            let members = members.iter().enumerate().map(|(place, name)| {
-                let samples = samples.get(name.as_str()).copied().unwrap_or(0);
-                Node {
-                    name,
-                    samples,
-                    radius: (most * (samples as f64 / largest).sqrt()).max(5.0),
-                    // From a little beside the top: names of two never stand above each other.
-                    angle: TAU * (place as f64 + 0.5) / count - TAU / 4.0,
-                }
-            });
-            Cluster {
-                index: *index,
-                members: members.collect(),
-                radius: ring,
-                x: 0.0,
-                y: 0.0,
+    let named = story.silos.len() <= NAMED;
+    let most = if named { 22.0 } else { 11.0 };
+    let cluster = |(index, members): &(usize, &'a [String])| {
+        let count = members.len() as f64;
+        let disc = !named && members.len() > MESHED;
+        let radius = match members.len() {
+            1 => 0.0,
+            _ if disc => 1.2 * most * count.sqrt(),
+            _ => (count * (2.0 * most + 6.0) / TAU).max(52.0),
+        };
+        let node = |(place, name): (usize, &'a String)| {
+            let samples = samples.get(name.as_str()).copied().unwrap_or(0);
+            let place = place as f64 + 0.5;
+            Node {
+                name,
+                samples,
+                radius: (most * (samples as f64 / largest).sqrt()).max(5.0),
+                // From a little beside the top: names of two never stand above each other.
+                angle: if disc {
+                    place * GOLDEN
+                } else {
+                    TAU * place / count - TAU / 4.0
+                },
+                out: if disc {
+                    radius * (place / count).sqrt()
+                } else {
+                    radius
+                },
             }
-        })
-        .collect()
+        };
+        let members = members.iter().enumerate().map(node).collect();
+        Cluster {
+            index: *index,
+            members,
+            radius,
+            disc,
+            x: 0.0,
+            y: 0.0,
+        }
+    };
+    coalitions.iter().map(cluster).collect()
 }
 
 /// Puts the clusters in rows from left to right; returns the height.
@@ -151,22 +166,23 @@ fn place(clusters: &mut [Cluster<'_>], margin: f64) -> f64 {
 
 fn spot(cluster: &Cluster<'_>, node: &Node<'_>) -> (f64, f64) {
     let (sin, cos) = node.angle.sin_cos();
-    (
-        cluster.x + cluster.radius * cos,
-        cluster.y + cluster.radius * sin,
-    )
+    (cluster.x + node.out * cos, cluster.y + node.out * sin)
 }
 
-/// Where a coalition's letter stands: in the middle of a ring, above a line or a single dot.
+/// Where a coalition's letter stands: in the middle of a ring, above anything else.
 fn letter_above(cluster: &Cluster<'_>) -> f64 {
     match cluster.members.as_slice() {
         [one] => -one.radius - 8.0,
         [_, _] => -10.0,
+        _ if cluster.disc => -cluster.radius - 16.0,
         _ => 7.0,
     }
 }
 
 fn edges(cluster: &Cluster<'_>) -> Markup {
+    if cluster.disc {
+        return html! { circle.disc cx=(px(cluster.x)) cy=(px(cluster.y)) r=(px(cluster.radius + 8.0)) {} };
+    }
     let spots: Vec<(f64, f64)> = cluster
         .members
         .iter()
@@ -261,7 +277,7 @@ mod tests {
         for (silos, coalitions) in [(1, 1), (2, 1), (8, 3), (17, 1), (100, 1), (100, 30)] {
             let story = fixture::story(silos, coalitions, 2);
             let page = section(&story).into_string();
-            assert_eq!(page.matches("<circle").count(), silos);
+            assert_eq!(page.matches("<circle class=\"node\"").count(), silos);
             assert!(!page.contains("NaN"), "{silos} silos in {coalitions}");
             assert_eq!(page.contains("class=\"name\""), silos <= NAMED);
         }

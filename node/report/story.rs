@@ -35,6 +35,8 @@ pub struct Story {
     pub virtual_seconds: f64,
     /// Wall-clock seconds of the federation.
     pub seconds: f64,
+    /// Properties that held after every event, by number and name.
+    pub invariants: Vec<&'static str>,
     /// What else is to be known: a word and a text each.
     pub facts: Vec<(&'static str, String)>,
 }
@@ -178,6 +180,7 @@ impl Story {
             sent: (summary.bytes_messages, summary.bytes_blobs),
             virtual_seconds: summary.virtual_seconds,
             seconds: summary.seconds,
+            invariants: summary.invariants.clone(),
             facts: super::facts::of(summary),
         }
     }

@@ -54,49 +54,29 @@ fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
             write!(out, "  {:>12} ", column.title())?;
         }
         writeln!(out, "  coalition")?;
-        for (silo, cells) in story.silos.iter().zip(&comparison.rows) {
-            write!(
-                out,
-                "  {:width$}  {:>8}",
-                name(&silo.name),
-                numbers::count(silo.samples)
-            )?;
-            write_cells(out, cells, colour)?;
-            let coalition = silo.coalition_index.map(|index| letter(index));
-            writeln!(out, "  {}", coalition.as_deref().unwrap_or("–"))?;
+        for (silo, row) in story.silos.iter().zip(&comparison.rows) {
+            let (name, rows) = (name(&silo.name), numbers::count(silo.samples));
+            let coalition = silo.coalition_index.map_or("–".to_owned(), letter);
+            let row = cells(row, colour);
+            writeln!(out, "  {name:width$}  {rows:>8}{row}  {coalition}")?;
         }
         let rows = story.silos.iter().map(|silo| silo.samples).sum();
-        write!(
-            out,
-            "  {:width$}  {:>8}",
-            "mean",
-            format!("Σ {}", numbers::count(rows))
-        )?;
-        write_cells(out, &comparison.means, colour)?;
-        writeln!(out)?;
+        let rows = format!("Σ {}", numbers::count(rows));
+        let row = cells(&comparison.means, colour);
+        writeln!(out, "  {:width$}  {rows:>8}{}", "mean", row.trim_end())?;
     }
     writeln!(out)?;
     wrapped(out, 0, &comparison.verdict())
 }
 
-fn write_cells(out: &mut impl Write, cells: &[Option<Cell>], colour: bool) -> io::Result<()> {
-    for cell in cells {
-        match cell {
-            Some(cell) if cell.best && colour => {
-                write!(out, "  \u{1b}[1;32m{:>12}*\u{1b}[0m", cell.text)?;
-            }
-            Some(cell) => {
-                write!(
-                    out,
-                    "  {:>12}{}",
-                    cell.text,
-                    if cell.best { '*' } else { ' ' }
-                )?;
-            }
-            None => write!(out, "  {:>12} ", "–")?,
-        }
-    }
-    Ok(())
+fn cells(cells: &[Option<Cell>], colour: bool) -> String {
+    let text = |cell: &Option<Cell>| match cell {
+        Some(cell) if cell.best && colour => format!("  \u{1b}[1;32m{:>12}*\u{1b}[0m", cell.text),
+        Some(cell) if cell.best => format!("  {:>12}*", cell.text),
+        Some(cell) => format!("  {:>12} ", cell.text),
+        None => format!("  {:>12} ", "–"),
+    };
+    cells.iter().map(text).collect()
 }
 
 /// `mae in points, less is better`.
@@ -206,7 +186,7 @@ pub(crate) fn told(story: &Story, view: &View) -> String {
             )
         }
         "empty" => format!("only made the round before final, {took}"),
-        other => format!("{other} after {took}"),
+        _ => format!("{took} until the run ended"),
     }
 }
 
@@ -324,6 +304,7 @@ mod tests {
             "refused-reason",
             "charge-text",
             "memo      off",
+            "agreement S1–S9 held after each of 54,321 events",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }

@@ -69,7 +69,11 @@ impl<'a> Director<'a> {
             federation,
             world,
             ear,
-            actors: federation.members.iter().map(|_| Actor::default()).collect(),
+            actors: federation
+                .members
+                .iter()
+                .map(|_| Actor::default())
+                .collect(),
             acts: BTreeMap::new(),
             sequence: 0,
             moments: Vec::new(),
@@ -82,8 +86,16 @@ impl<'a> Director<'a> {
 
     fn script(&mut self, fault: &Fault) -> Result<(), RunError> {
         match fault {
-            Fault::Kill { who, when, restart_after, journal_lost } => {
-                let back = Return { after: *restart_after, emptied: *journal_lost };
+            Fault::Kill {
+                who,
+                when,
+                restart_after,
+                journal_lost,
+            } => {
+                let back = Return {
+                    after: *restart_after,
+                    emptied: *journal_lost,
+                };
                 let who = match who {
                     Who::Lead => None,
                     Who::Silo(name) => Some(self.federation.member(name)?),
@@ -104,14 +116,22 @@ impl<'a> Director<'a> {
                     (When::Commit { .. }, None) => {}
                 }
             }
-            Fault::Partition { members, at, lasts, one_way } => {
+            Fault::Partition {
+                members,
+                at,
+                lasts,
+                one_way,
+            } => {
                 let cut = members
                     .iter()
                     .map(|name| self.federation.member(name).map(MemberIndex::at))
                     .collect::<Result<Vec<_>, _>>()?;
-                let others: Vec<_> =
-                    (0..self.actors.len()).filter(|silo| !cut.contains(silo)).collect();
-                let out = cut.iter().flat_map(|&a| others.iter().map(move |&b| (a, b)));
+                let others: Vec<_> = (0..self.actors.len())
+                    .filter(|silo| !cut.contains(silo))
+                    .collect();
+                let out = cut
+                    .iter()
+                    .flat_map(|&a| others.iter().map(move |&b| (a, b)));
                 let back = out.clone().map(|(a, b)| (b, a)).filter(|_| !one_way);
                 let links: Vec<_> = out.clone().chain(back).collect();
                 self.plan(*at, Act::Cut(links.clone()));
@@ -138,13 +158,22 @@ impl<'a> Director<'a> {
         }
         loop {
             if let Some(violation) = self.ear.read().violation.clone() {
-                return Err(RunError::Violated { seed: self.federation.seed, violation });
+                return Err(RunError::Violated {
+                    seed: self.federation.seed,
+                    violation,
+                });
             }
             if self.complete() {
-                self.actors.iter().filter_map(|actor| actor.handle.as_ref()).for_each(SiloHandle::kill);
+                self.actors
+                    .iter()
+                    .filter_map(|actor| actor.handle.as_ref())
+                    .for_each(SiloHandle::kill);
                 return Ok(self.world);
             }
-            let next = self.acts.first_key_value().map_or(bound, |((at, _), _)| (*at).min(bound));
+            let next = self
+                .acts
+                .first_key_value()
+                .map_or(bound, |((at, _), _)| (*at).min(bound));
             let signals = tokio::select! {
                 biased;
                 signals = self.ear.signals() => signals,
@@ -169,7 +198,12 @@ impl<'a> Director<'a> {
     fn act(&mut self, act: Act) -> Result<(), RunError> {
         match act {
             Act::Kill(member, back) => {
-                let newest = self.actors.iter().map(|actor| actor.view).max().unwrap_or(1);
+                let newest = self
+                    .actors
+                    .iter()
+                    .map(|actor| actor.view)
+                    .max()
+                    .unwrap_or(1);
                 let lead = self.federation.epoch.lead(newest);
                 self.kill(if member.0 == u16::MAX { lead } else { member }, back);
             }
@@ -194,7 +228,9 @@ impl<'a> Director<'a> {
 
     fn kill(&mut self, member: MemberIndex, back: Return) {
         let actor = &mut self.actors[member.at()];
-        let Some(handle) = actor.handle.take() else { return };
+        let Some(handle) = actor.handle.take() else {
+            return;
+        };
         handle.kill();
         self.away(member, back);
     }
@@ -239,7 +275,9 @@ impl<'a> Director<'a> {
                     self.moment(member, round, Moment::Notarised);
                 }
             }
-            Notice::Protocol(Report::Final { round, view, lead, .. }) if *round > self.done => {
+            Notice::Protocol(Report::Final {
+                round, view, lead, ..
+            }) if *round > self.done => {
                 self.done = *round;
                 progress(&RoundDone {
                     round: *round,
@@ -257,7 +295,10 @@ impl<'a> Director<'a> {
             }
             Notice::Stopped(Stopped::Defect(why)) => {
                 let name = self.federation.epoch.roster.name(member).into();
-                return Err(RunError::Defect { silo: name, why: why.clone() });
+                return Err(RunError::Defect {
+                    silo: name,
+                    why: why.clone(),
+                });
             }
             _ => {}
         }
@@ -290,9 +331,16 @@ impl<'a> Director<'a> {
             .map(|(actor, silo)| match (&actor.handle, actor.complete) {
                 (None, _) => format!("{} is down", silo.name),
                 (_, true) => format!("{} is complete", silo.name),
-                _ => format!("{} is in view {}, round {}", silo.name, actor.view, actor.round),
+                _ => format!(
+                    "{} is in view {}, round {}",
+                    silo.name, actor.view, actor.round
+                ),
             })
             .collect();
-        RunError::Stuck { seed: self.federation.seed, after, states: states.join("; ") }
+        RunError::Stuck {
+            seed: self.federation.seed,
+            after,
+            states: states.join("; "),
+        }
     }
 }

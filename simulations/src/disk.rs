@@ -41,7 +41,11 @@ struct Content {
 impl Disk {
     /// An empty disk of `owner`, whose commits `recorder` hears of.
     pub(crate) fn new(owner: MemberIndex, recorder: Ear) -> Self {
-        Self { owner, recorder, content: Arc::default() }
+        Self {
+            owner,
+            recorder,
+            content: Arc::default(),
+        }
     }
 
     /// Opens the journal for another life; journals opened before refuse everything from now on.
@@ -49,7 +53,10 @@ impl Disk {
         let mut content = self.content();
         content.life += 1;
         let life = content.life;
-        Box::new(Open { disk: self.clone(), life })
+        Box::new(Open {
+            disk: self.clone(),
+            life,
+        })
     }
 
     /// The blobs.
@@ -85,7 +92,9 @@ impl Content {
     /// Whether the commit under way fails.
     fn due(&mut self) -> Option<Cut> {
         let commits = self.commits;
-        self.fail.take_if(|(at, _)| *at <= commits).map(|(_, cut)| cut)
+        self.fail
+            .take_if(|(at, _)| *at <= commits)
+            .map(|(_, cut)| cut)
     }
 }
 
@@ -95,7 +104,10 @@ struct Open {
 }
 
 fn refused(why: &str) -> StoreError {
-    StoreError { what: "the simulated journal".into(), why: why.into() }
+    StoreError {
+        what: "the simulated journal".into(),
+        why: why.into(),
+    }
 }
 
 impl Journal for Open {
@@ -135,7 +147,9 @@ impl Blobs for Disk {
     }
 
     fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
-        self.content().blobs.retain(|hash, _| keep.binary_search(hash).is_ok());
+        self.content()
+            .blobs
+            .retain(|hash, _| keep.binary_search(hash).is_ok());
         Ok(())
     }
 }

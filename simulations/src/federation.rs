@@ -35,18 +35,31 @@ impl Federation {
     ) -> Result<Self, RunError> {
         let refused = |error: &dyn std::fmt::Display| RunError::Setup(error.to_string());
         let n = study.silos.len();
-        strategy.validate(n).map_err(|error| refused(&error))?;
+        strategy.validate(n).map_err(|error| {
+            RunError::Setup(format!("{}: `coalitions`: {error}", scenario.file))
+        })?;
         let built: Arc<dyn Strategy> = build(strategy).map_err(|error| refused(&error))?.into();
         let mut random = Random::new(scenario.seed, "keys");
-        let keys: Vec<_> = (0..n).map(|_| SecretKey::from_bytes(&random.bytes())).collect();
-        let first = study.silos.first().ok_or(RunError::Setup("there are no silos".into()))?;
+        let keys: Vec<_> = (0..n)
+            .map(|_| SecretKey::from_bytes(&random.bytes()))
+            .collect();
+        let first = study
+            .silos
+            .first()
+            .ok_or(RunError::Setup("there are no silos".into()))?;
         let silos = study
             .silos
             .iter()
             .zip(&keys)
-            .map(|(silo, key)| Silo { name: silo.name.clone(), key: key.public() })
+            .map(|(silo, key)| Silo {
+                name: silo.name.clone(),
+                key: key.public(),
+            })
             .collect();
-        let summary = first.learner.summary_layout().map_or(0, |layout| layout.document_len());
+        let summary = first
+            .learner
+            .summary_layout()
+            .map_or(0, |layout| layout.document_len());
         let numbers = &scenario.charter;
         let work = serde_json::json!({ "task": scenario.task, "strategy": strategy });
         let charter = Charter {
@@ -82,8 +95,12 @@ impl Federation {
                 journal_lost: false,
             })
             .collect();
-        let mut federation =
-            Self { epoch, members, faulty: BTreeSet::new(), seed: scenario.seed };
+        let mut federation = Self {
+            epoch,
+            members,
+            faulty: BTreeSet::new(),
+            seed: scenario.seed,
+        };
         for fault in faults {
             if let Fault::Byzantine { member, .. } = fault {
                 let member = federation.member(member)?;
@@ -98,10 +115,15 @@ impl Federation {
         let silos = self.epoch.roster.silos();
         let by_name = silos.iter().position(|silo| silo.name == name);
         let by_place = || name.parse().ok().filter(|&at: &usize| at < silos.len());
-        by_name.or_else(by_place).map(|at| MemberIndex(at as u16)).ok_or_else(|| {
-            let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
-            let names = names.join(", ");
-            RunError::Setup(format!("a fault names silo {name:?}: there are {names}, or 0, 1, ..."))
-        })
+        by_name
+            .or_else(by_place)
+            .map(|at| MemberIndex(at as u16))
+            .ok_or_else(|| {
+                let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
+                let names = names.join(", ");
+                RunError::Setup(format!(
+                    "a fault names silo {name:?}: there are {names}, or 0, 1, ..."
+                ))
+            })
     }
 }

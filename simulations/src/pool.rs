@@ -24,7 +24,12 @@ pub struct Costs {
 impl Default for Costs {
     /// Guesses for a small model on one core; a signature as measured.
     fn default() -> Self {
-        Self { train_row_us: 200.0, evaluate_model_ms: 5.0, signature_us: 45.0, megabyte_ms: 2.0 }
+        Self {
+            train_row_us: 200.0,
+            evaluate_model_ms: 5.0,
+            signature_us: 45.0,
+            megabyte_ms: 2.0,
+        }
     }
 }
 
@@ -96,7 +101,9 @@ impl Threads {
 
 /// Waits for a result of [`Threads::start`].
 pub(crate) fn wait<T>(answer: &mpsc::Receiver<Result<T, String>>) -> Result<T, String> {
-    answer.recv().unwrap_or_else(|_| Err("the job's thread ended".into()))
+    answer
+        .recv()
+        .unwrap_or_else(|_| Err("the job's thread ended".into()))
 }
 
 fn said(panic: Box<dyn std::any::Any + Send>) -> String {
@@ -138,10 +145,14 @@ mod tests {
     async fn work_takes_its_modelled_time_and_panics_are_errors() {
         let pool = VirtualPool::new(Threads::new(2), Costs::default());
         let start = tokio::time::Instant::now();
-        let done = pool.run(Work::Train { samples: 5_000 }, Box::new(|| Box::new(7u8))).await;
+        let done = pool
+            .run(Work::Train { samples: 5_000 }, Box::new(|| Box::new(7u8)))
+            .await;
         assert_eq!(*done.unwrap().downcast::<u8>().unwrap(), 7);
         assert_eq!(start.elapsed(), Duration::from_secs(1));
-        let panics = pool.run(Work::Evaluate { models: 1 }, Box::new(|| panic!("no data"))).await;
+        let panics = pool
+            .run(Work::Evaluate { models: 1 }, Box::new(|| panic!("no data")))
+            .await;
         assert_eq!(panics.unwrap_err(), "no data");
     }
 

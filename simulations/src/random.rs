@@ -13,7 +13,9 @@ impl Random {
     /// The stream of `seed` that belongs to `purpose`; other purposes draw independently of it.
     pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&seed.to_le_bytes()).update(purpose.as_bytes());
+        hasher
+            .update(&seed.to_le_bytes())
+            .update(purpose.as_bytes());
         Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
     }
 

@@ -56,7 +56,11 @@ impl Ear {
             violation: None,
             events: 0,
         };
-        Self { inner: Arc::new(Mutex::new(recorder)), bell: Arc::default(), origin }
+        Self {
+            inner: Arc::new(Mutex::new(recorder)),
+            bell: Arc::default(),
+            origin,
+        }
     }
 
     /// The virtual time.
@@ -73,6 +77,11 @@ impl Ear {
     pub(crate) fn read(&self) -> MutexGuard<'_, Recorder> {
         // A violation is kept, not thrown: nothing panics under this lock.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The properties that are checked after every event.
+    pub(crate) fn invariants(&self) -> Vec<&'static str> {
+        self.read().watch.names()
     }
 
     /// Waits for signals.

@@ -111,6 +111,7 @@ pub(crate) struct Recorded {
     pub(crate) totals: Totals,
     pub(crate) trace: String,
     pub(crate) events: u64,
+    pub(crate) invariants: Vec<&'static str>,
     pub(crate) seconds: f64,
     pub(crate) ended: Time,
 }
@@ -121,7 +122,11 @@ pub(crate) struct Recorded {
 /// [`RunError`]: data, setup, a violated property, or a federation that does not finish.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunError> {
     let folder = options.data.as_deref();
-    let study = scenario.task.study(scenario.silos, folder, scenario.seed)?;
+    let study = scenario.task.study(scenario.silos, folder, scenario.seed);
+    let study = study.map_err(|error| match error {
+        DataError::Config(what) => RunError::Setup(format!("{}, task: {what}", scenario.file)),
+        error => RunError::Data(error),
+    })?;
     run_study(scenario, &study, options)
 }
 
@@ -141,7 +146,9 @@ pub fn run_study(
     let mut reference = Reference::default();
     let began = Instant::now();
     if options.references {
-        let average = strategy.switch("fedavg").map_err(|error| RunError::Setup(error.to_string()))?;
+        let average = strategy
+            .switch("fedavg")
+            .map_err(|error| RunError::Setup(error.to_string()))?;
         options.progress = Box::new(|_| ());
         options.surroundings = None;
         options.memo = true;
@@ -153,7 +160,14 @@ pub fn run_study(
         let start = summary::common_start(scenario, &recorded);
         reference.local = summary::alone(scenario, &federation, start, &threads)?;
     }
-    let mut summary = summary::build(scenario, study, &federation, &recorded, &reference, &threads)?;
+    let mut summary = summary::build(
+        scenario,
+        study,
+        &federation,
+        &recorded,
+        &reference,
+        &threads,
+    )?;
     summary.reference_seconds = began.elapsed().as_secs_f64();
     Ok(summary)
 }
@@ -168,11 +182,21 @@ fn federate(
 ) -> Result<Recorded, RunError> {
     let real = options.surroundings.is_some();
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let builder = if real { builder.enable_all() } else { builder.enable_time().start_paused(true) };
-    let runtime = builder.build().map_err(|error| RunError::Setup(error.to_string()))?;
+    let builder = if real {
+        builder.enable_all()
+    } else {
+        builder.enable_time().start_paused(true)
+    };
+    let runtime = builder
+        .build()
+        .map_err(|error| RunError::Setup(error.to_string()))?;
     let checks = Checks::new(options.memo);
     let began = Instant::now();
-    let Options { surroundings, progress, .. } = options;
+    let Options {
+        surroundings,
+        progress,
+        ..
+    } = options;
     block_on(runtime, async {
         let origin = tokio::time::Instant::now();
         let ear = Ear::new(federation.epoch.clone(), federation.faulty.clone(), origin);
@@ -180,8 +204,14 @@ fn federate(
             Some(make) => make(federation, &ear).map_err(RunError::Setup)?,
             None => {
                 let (links, costs) = (scenario.network.clone(), scenario.costs);
-                let world =
-                    Virtual::new(federation, links, costs, &ear, checks.clone(), threads.clone());
+                let world = Virtual::new(
+                    federation,
+                    links,
+                    costs,
+                    &ear,
+                    checks.clone(),
+                    threads.clone(),
+                );
                 world.corrupt(federation, faults);
                 Box::new(world)
             }
@@ -191,6 +221,7 @@ fn federate(
         let trace = format!("{:#}", ear.trace());
         let ended = ear.now();
         let traffic = world.traffic();
+        let invariants = ear.invariants();
         let mut heard = ear.read();
         Ok(Recorded {
             notices: std::mem::take(&mut heard.notices),
@@ -198,6 +229,7 @@ fn federate(
             totals: checks.totals(),
             trace,
             events: heard.events,
+            invariants,
             seconds: began.elapsed().as_secs_f64(),
             ended,
         })
@@ -208,7 +240,10 @@ fn federate(
 fn bound(federation: &Federation) -> Duration {
     let epoch = &federation.epoch;
     let views = 2 * epoch.roster.faulty() as u32 + 4;
-    let rounds = u32::try_from(epoch.charter.rounds).unwrap_or(u32::MAX).saturating_add(4);
+    let rounds = u32::try_from(epoch.charter.rounds)
+        .unwrap_or(u32::MAX)
+        .saturating_add(4);
     let view = epoch.beat() * (epoch.charter.limit + 16 * 4);
-    view.saturating_mul(views.saturating_mul(rounds)).saturating_mul(2)
+    view.saturating_mul(views.saturating_mul(rounds))
+        .saturating_mul(2)
 }

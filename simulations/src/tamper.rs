@@ -49,14 +49,31 @@ impl Tamper {
         key: SecretKey,
         honest: Arc<dyn Blobs>,
     ) -> Self {
-        Self { misdeed, epoch, me, key, honest, bad: Vec::new(), first: None }
+        Self {
+            misdeed,
+            epoch,
+            me,
+            key,
+            honest,
+            bad: Vec::new(),
+            first: None,
+        }
     }
 
     /// What goes out in place of what the silo says.
     pub(crate) fn outgoing(&mut self, command: Command) -> Vec<Command> {
-        let Command::Send { to, frame } = &command else { return vec![command] };
-        let Spoken::Message(message) = read(frame) else { return vec![command] };
-        let Message { round, body: Body::Contribution(own), .. } = message else {
+        let Command::Send { to, frame } = &command else {
+            return vec![command];
+        };
+        let Spoken::Message(message) = read(frame) else {
+            return vec![command];
+        };
+        let Message {
+            round,
+            body: Body::Contribution(own),
+            ..
+        } = *message
+        else {
             return vec![command];
         };
         let to = *to;
@@ -82,11 +99,22 @@ impl Tamper {
 
     /// A spoiled model, if that is what is asked for.
     pub(crate) fn blob(&self, hash: &Hash) -> Option<Bytes> {
-        self.bad.iter().find(|(bad, _)| bad == hash).map(|(_, blob)| blob.clone())
+        self.bad
+            .iter()
+            .find(|(bad, _)| bad == hash)
+            .map(|(_, blob)| blob.clone())
     }
 
     fn seal(&self, key: &SecretKey, round: u64, contribution: Contribution) -> Bytes {
-        seal(&self.epoch, key, round, 0, self.me, Body::Contribution(contribution)).1
+        seal(
+            &self.epoch,
+            key,
+            round,
+            0,
+            self.me,
+            Body::Contribution(contribution),
+        )
+        .1
     }
 
     /// The contribution with a spoiled model of the same size.
@@ -104,8 +132,14 @@ impl Tamper {
         if self.blob(&hash).is_none() {
             self.bad.push((hash, blob));
         }
-        let fields = EntryFields { blob: hash, ..own.fields.clone() };
-        Some(Contribution { fields, ..own.clone() })
+        let fields = EntryFields {
+            blob: hash,
+            ..own.fields.clone()
+        };
+        Some(Contribution {
+            fields,
+            ..own.clone()
+        })
     }
 }
 

@@ -24,7 +24,11 @@ impl ToyLearner {
     pub fn new(centre: &[f32]) -> Self {
         let tensor = TensorSpec::new("w", [centre.len()], Role::Weight);
         let layout = Layout::new(vec![tensor]).expect("one tensor has no equal names");
-        Self { layout, centre: centre.to_vec(), trainings: AtomicU64::new(0) }
+        Self {
+            layout,
+            centre: centre.to_vec(),
+            trainings: AtomicU64::new(0),
+        }
     }
 
     /// How often it was trained.
@@ -40,14 +44,24 @@ impl ToyLearner {
 
 /// A study of toy silos, and the learners themselves.
 pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
-    let learners: Vec<_> = centres.iter().map(|centre| Arc::new(ToyLearner::new(centre))).collect();
+    let learners: Vec<_> = centres
+        .iter()
+        .map(|centre| Arc::new(ToyLearner::new(centre)))
+        .collect();
     let silo = |(at, learner): (usize, &Arc<ToyLearner>)| Silo {
         name: format!("toy {at}"),
         learner: learner.clone(),
-        rows: RowCounts { train: 1, validation: 0, test: 1 },
+        rows: RowCounts {
+            train: 1,
+            validation: 0,
+            test: 1,
+        },
     };
     let silos = learners.iter().enumerate().map(silo).collect();
-    let metric = Metric { name: MetricName::Loss, unit: String::new() };
+    let metric = Metric {
+        name: MetricName::Loss,
+        unit: String::new(),
+    };
     (Study { silos, metric }, learners)
 }
 
@@ -69,7 +83,9 @@ impl Learner for ToyLearner {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
         let Task::Train(training) = task else {
-            return Err(LearnError::Unsupported("a toy has nothing to summarise".into()));
+            return Err(LearnError::Unsupported(
+                "a toy has nothing to summarise".into(),
+            ));
         };
         let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = training.optimiser;
         let mut values = start.values().to_vec();
@@ -89,12 +105,23 @@ impl Learner for ToyLearner {
         self.trainings.fetch_add(1, Ordering::Relaxed);
         let shared = Params::from_values(&self.layout, &values);
         let loss = self.loss(&shared);
-        let metrics = Metrics { samples: 1, values: [("loss".into(), loss)].into() };
-        Ok(Update { shared, personal: personal.clone(), samples: 1, metrics })
+        let metrics = Metrics {
+            samples: 1,
+            values: [("loss".into(), loss)].into(),
+        };
+        Ok(Update {
+            shared,
+            personal: personal.clone(),
+            samples: 1,
+            metrics,
+        })
     }
 
     fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        Ok(Metrics { samples: 1, values: [("loss".into(), self.loss(model))].into() })
+        Ok(Metrics {
+            samples: 1,
+            values: [("loss".into(), self.loss(model))].into(),
+        })
     }
 
     fn robust_loss(&self, model: &Params, _: f64) -> Result<f64, LearnError> {

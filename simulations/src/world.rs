@@ -65,8 +65,18 @@ impl Virtual {
             checks.clone(),
             threads,
         );
-        let disks = federation.epoch.roster.members().map(|me| Disk::new(me, ear.clone()));
-        Self { network, disks: disks.collect(), pool, checks, ear: ear.clone() }
+        let disks = federation
+            .epoch
+            .roster
+            .members()
+            .map(|me| Disk::new(me, ear.clone()));
+        Self {
+            network,
+            disks: disks.collect(),
+            pool,
+            checks,
+            ear: ear.clone(),
+        }
     }
 
     /// Puts liars between misbehaving members and the network.
@@ -78,7 +88,8 @@ impl Virtual {
                 let key = federation.members[me.at()].member.key.clone();
                 let blobs = self.disks[me.at()].blobs();
                 let epoch = federation.epoch.clone();
-                self.network.tamper(me, Tamper::new(*sends, epoch, me, key, blobs));
+                self.network
+                    .tamper(me, Tamper::new(*sends, epoch, me, key, blobs));
             }
         }
     }

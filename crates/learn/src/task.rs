@@ -135,6 +135,11 @@ pub struct Study {
 }
 
 impl TaskConfig {
+    /// Whether the silos agree on a common scale in a round of their own before they train.
+    pub fn common_scale(&self) -> bool {
+        matches!(self, Self::Table(task) if task.standardise == Standardise::Federation)
+    }
+
     /// Reads the data, under `folder` where they lie in files, and divides them by `seed` into
     /// `silos` silos: 8 by default where the source can be divided at will, all that it has
     /// otherwise (fewer are the first ones).

@@ -1,6 +1,8 @@
 //! Prints what the arithmetic of a round costs on this machine:
 //! `cargo run --release -p methods --example measure`.
 
+#![allow(clippy::disallowed_types, reason = "it measures wall-clock time")]
+
 use std::time::{Duration, Instant};
 
 use methods::coalitions::Program;

@@ -248,6 +248,8 @@ pub struct FinalRound {
 /// What a member must never forget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Record {
+    /// A block that one is about to vote for: whoever votes for it can give it to others.
+    Block(Block),
     /// A vote of one's own.
     Vote(Message),
     /// A proposal of one's own.

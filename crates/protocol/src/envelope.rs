@@ -149,6 +149,22 @@ pub fn seal_evidence(epoch: &Epoch, evidence: &Evidence) -> Bytes {
     alone(epoch, 0, Kind::Evidence, &codec::encode(evidence))
 }
 
+/// What the sender of a sealed message says that it signed: the member, the signed bytes, the
+/// signature. None for what stands alone. Nothing is checked.
+pub fn claimed(bytes: &[u8]) -> Option<(MemberIndex, Vec<u8>, Signature)> {
+    let (head, rest) = bytes.split_at_checked(HEADER)?;
+    let (signature, body) = rest.split_first_chunk::<64>()?;
+    let sender = u16::from_le_bytes([head[81], head[82]]);
+    let statement = [head, body].concat();
+    (sender != NOBODY).then(|| {
+        (
+            MemberIndex(sender),
+            statement,
+            Signature::from_bytes(signature),
+        )
+    })
+}
+
 /// How many signatures opening these bytes may have to check: what it costs, before it is done.
 pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
     match bytes

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A BLAKE3 hash of canonical bytes: a blob, a block, a plan, a sheet, an outcome.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Hash(pub [u8; 32]);
+pub struct Hash(#[serde(with = "crate::codec::bytes")] pub [u8; 32]);
 
 impl Hash {
     /// The hash of `bytes`.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A member's public key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PublicKey(pub [u8; 32]);
+pub struct PublicKey(#[serde(with = "crate::codec::bytes")] pub [u8; 32]);
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,25 +21,19 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// An Ed25519 signature, in two halves.
+/// An Ed25519 signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Signature([u8; 32], [u8; 32]);
+pub struct Signature(#[serde(with = "crate::codec::bytes")] [u8; 64]);
 
 impl Signature {
     /// From its 64 bytes.
     pub fn from_bytes(bytes: &[u8; 64]) -> Self {
-        let (mut r, mut s) = ([0; 32], [0; 32]);
-        r.copy_from_slice(&bytes[..32]);
-        s.copy_from_slice(&bytes[32..]);
-        Self(r, s)
+        Self(*bytes)
     }
 
     /// Its 64 bytes.
     pub fn to_bytes(self) -> [u8; 64] {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(&self.0);
-        bytes[32..].copy_from_slice(&self.1);
-        bytes
+        self.0
     }
 }
 

@@ -186,6 +186,7 @@ pub struct Contribution {
     /// The entry as everybody will see it, but for its id.
     pub fields: EntryFields,
     /// Makes the entry's id unguessable to everybody but author and lead.
+    #[serde(with = "codec::bytes")]
     pub nonce: [u8; 32],
     /// Training metrics by name, ascending.
     pub metrics: Vec<(String, f64)>,

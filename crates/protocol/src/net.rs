@@ -8,6 +8,15 @@ use bytes::Bytes;
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
 
+/// A blob that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// Its hash.
+    pub hash: Hash,
+    /// Most bytes that it may have; more are never read.
+    pub limit: u64,
+}
+
 /// Silo → network. The channel is bounded; what does not fit counts as lost, and is said again.
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -23,21 +32,20 @@ pub enum Command {
         /// A sealed envelope.
         frame: Bytes,
     },
-    /// Get a blob from any of these members, tried in this order.
+    /// Get blobs from any of these members, tried in this order. Each blob is answered once, with
+    /// [`Event::Fetched`] or [`Event::Missing`]; many small ones travel together.
     Fetch {
-        /// Its hash.
-        hash: Hash,
-        /// Most bytes that it may have; more are never read.
-        limit: u64,
-        /// Who may have it.
+        /// Which, without repetition.
+        blobs: Vec<Wish>,
+        /// Who may have them.
         from: Vec<MemberIndex>,
     },
     /// The answer to [`Event::Wanted`].
     Serve {
         /// Which question.
         ticket: u64,
-        /// The blob, or none to refuse.
-        blob: Option<Bytes>,
+        /// The blobs in the order of the question, none for those refused.
+        blobs: Vec<Option<Bytes>>,
     },
 }
 
@@ -63,24 +71,22 @@ pub enum Event {
         /// Which.
         peer: MemberIndex,
     },
-    /// A blob arrived whole, and has the hash that was asked for.
+    /// Blobs arrived whole, each with the hash that it was asked for by.
     Fetched {
-        /// Its hash.
-        hash: Hash,
-        /// Its bytes.
-        blob: Bytes,
+        /// Hashes and bytes.
+        blobs: Vec<(Hash, Bytes)>,
     },
-    /// Nobody who was asked for a blob gave it.
+    /// Nobody who was asked for these blobs gave them.
     Missing {
-        /// Its hash.
-        hash: Hash,
+        /// Their hashes.
+        blobs: Vec<Hash>,
     },
-    /// A member asks for a blob; answered with [`Command::Serve`].
+    /// A member asks for blobs; answered with [`Command::Serve`].
     Wanted {
         /// Who asks.
         by: MemberIndex,
         /// Which.
-        hash: Hash,
+        blobs: Vec<Hash>,
         /// Names the question.
         ticket: u64,
     },

@@ -113,7 +113,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let life = Life::new(gone);
     let counters = Rc::<Counters>::default();
     let progress = Arc::default();
-    let span = tracing::info_span!("silo", name = epoch.roster.name(me), member = %me);
+    let span = tracing::error_span!("silo", name = epoch.roster.name(me), member = %me);
     let observer = ObserverActor::new(span, feed, life.clone()).start();
     let told = observer.clone().recipient();
     let door = Door {

@@ -61,7 +61,9 @@ impl Behaviour {
 
     /// One to three of them.
     pub(super) fn some(random: &mut Random) -> Vec<Self> {
-        (0..1 + random.below(3)).map(|_| Self::ALL[random.below(Self::ALL.len())]).collect()
+        (0..1 + random.below(3))
+            .map(|_| Self::ALL[random.below(Self::ALL.len())])
+            .collect()
     }
 }
 
@@ -135,7 +137,11 @@ impl Liar {
 
     /// The decision of a lead.
     pub(super) fn decide(&mut self, honest: Vec<u8>) -> Vec<u8> {
-        if self.does(Behaviour::BadDecision) { self.random.bytes().to_vec() } else { honest }
+        if self.does(Behaviour::BadDecision) {
+            self.random.bytes().to_vec()
+        } else {
+            honest
+        }
     }
 
     /// Its member entered a view.
@@ -146,9 +152,19 @@ impl Liar {
         if let (true, true, Some(old)) = (self.leads(), self.does(Behaviour::Stale), old)
             && let Some(parent) = old.verdict.block()
         {
-            let block = Block { epoch: self.epoch.id, view, parent, content: Content::Empty };
-            let proposal = Proposal { block, parent: Some(old), skipped: Vec::new() };
-            act.out.push((None, self.seal(0, view, Body::Proposal(Box::new(proposal)))));
+            let block = Block {
+                epoch: self.epoch.id,
+                view,
+                parent,
+                content: Content::Empty,
+            };
+            let proposal = Proposal {
+                block,
+                parent: Some(old),
+                skipped: Vec::new(),
+            };
+            act.out
+                .push((None, self.seal(0, view, Body::Proposal(Box::new(proposal)))));
             act.bad = true;
         }
         act
@@ -176,7 +192,10 @@ impl Liar {
             }
             Body::Contribution(own) if harmed && self.does(Behaviour::Stuffed) => {
                 let invented = Contribution {
-                    fields: EntryFields { blob: Hash(self.random.bytes()), ..own.fields.clone() },
+                    fields: EntryFields {
+                        blob: Hash(self.random.bytes()),
+                        ..own.fields.clone()
+                    },
                     nonce: self.random.bytes(),
                     ..own.clone()
                 };
@@ -186,14 +205,20 @@ impl Liar {
                     .or_insert_with(|| (message.sender, invented));
                 self.blobs.push(invented.fields.blob);
                 let body = Body::Contribution(invented.clone());
-                act.inject.push(Opened::Message(Message { body, ..message.clone() }));
+                act.inject.push(Opened::Message(Message {
+                    body,
+                    ..message.clone()
+                }));
                 act.bad = true;
             }
             Body::Scores(scores) if harmed && self.does(Behaviour::ForgedRow) => {
                 let mut forged = scores.clone();
                 forged.losses.iter_mut().for_each(|(_, loss)| *loss += 1.0);
                 let body = Body::Scores(forged);
-                act.inject.push(Opened::Message(Message { body, ..message.clone() }));
+                act.inject.push(Opened::Message(Message {
+                    body,
+                    ..message.clone()
+                }));
                 act.bad = true;
             }
             _ => act.inject.push(opened),
@@ -205,7 +230,7 @@ impl Liar {
     pub(super) fn outgoing(&mut self, to: Option<MemberIndex>, frame: Bytes) -> Act {
         let mut act = Act::default();
         let message = match read(&frame) {
-            Spoken::Message(message) if message.sender == self.me => message,
+            Spoken::Message(message) if message.sender == self.me => *message,
             _ => {
                 act.out.push((to, frame));
                 return act;
@@ -217,8 +242,11 @@ impl Liar {
         }
         if self.does(Behaviour::WrongKey) && self.random.chance(0.3) {
             let key = SecretKey::from_bytes(&self.random.bytes());
-            let Message { round, view, body, .. } = message;
-            act.out.push((to, seal(&self.epoch, &key, round, view, self.me, body).1));
+            let Message {
+                round, view, body, ..
+            } = message;
+            act.out
+                .push((to, seal(&self.epoch, &key, round, view, self.me, body).1));
             act.bad = true;
             return act;
         }
@@ -231,7 +259,10 @@ impl Liar {
                 if self.does(Behaviour::DoubleVote) {
                     let other = Hash(self.random.bytes());
                     let mut say = |body| act.out.push((None, self.seal(0, view, body)));
-                    say(Body::Notarize { block: other, checked });
+                    say(Body::Notarize {
+                        block: other,
+                        checked,
+                    });
                     say(Body::Finalize { block });
                     say(Body::Nullify);
                     act.bad = true;
@@ -241,23 +272,32 @@ impl Liar {
                 act.out.push((to, frame));
                 if let (true, Some(block)) = (self.does(Behaviour::DoubleVote), self.voted) {
                     let checked = Checked::Structure;
-                    act.out.push((None, self.seal(0, view, Body::Finalize { block })));
-                    act.out.push((None, self.seal(0, view, Body::Notarize { block, checked })));
+                    act.out
+                        .push((None, self.seal(0, view, Body::Finalize { block })));
+                    act.out
+                        .push((None, self.seal(0, view, Body::Notarize { block, checked })));
                     act.bad = true;
                 }
             }
             Body::Contribution(contribution) => {
                 act.out.push((to, frame));
                 if self.does(Behaviour::DoubleContribution) {
-                    let other = Contribution { nonce: self.random.bytes(), ..contribution };
-                    act.out.push((to, self.seal(round, view, Body::Contribution(other))));
+                    let other = Contribution {
+                        nonce: self.random.bytes(),
+                        ..contribution
+                    };
+                    act.out
+                        .push((to, self.seal(round, view, Body::Contribution(other))));
                     act.bad = true;
                 }
             }
             Body::Bundle(bundle) => {
                 if let Some((victim, invented)) = self.invented.get(&round) {
-                    let mut losses: Vec<_> =
-                        bundle.entries.iter().map(|entry| (entry.fields.blob, 1.0)).collect();
+                    let mut losses: Vec<_> = bundle
+                        .entries
+                        .iter()
+                        .map(|entry| (entry.fields.blob, 1.0))
+                        .collect();
                     losses.sort_by_key(|&(blob, _)| blob);
                     let entry = invented.entry(&self.epoch.federation, round).id;
                     let body = Body::Scores(Scores { entry, losses });
@@ -267,7 +307,9 @@ impl Liar {
             }
             Body::Sheet(sheet) => {
                 if let Some((victim, _)) = self.invented.get(&round) {
-                    let body = Body::Inclusion { sheet: sheet.root() };
+                    let body = Body::Inclusion {
+                        sheet: sheet.root(),
+                    };
                     act.inject.push(self.pretend(*victim, round, body));
                 }
                 act.out.push((to, frame));
@@ -296,7 +338,12 @@ impl Liar {
         act.bad = true;
         let other = self.seal(0, view, Body::Proposal(Box::new(other)));
         if self.does(Behaviour::DoubleProposal) {
-            for member in self.epoch.roster.members().filter(|&member| member != self.me) {
+            for member in self
+                .epoch
+                .roster
+                .members()
+                .filter(|&member| member != self.me)
+            {
                 let half = if member.0 % 2 == 0 { &frame } else { &other };
                 act.out.push((Some(member), half.clone()));
             }
@@ -308,6 +355,12 @@ impl Liar {
     /// A message as if another had said it; only its own member believes it.
     fn pretend(&self, sender: MemberIndex, round: u64, body: Body) -> Opened {
         let signature = self.key.sign(b"pretended");
-        Opened::Message(Message { round, view: 0, sender, body, signature })
+        Opened::Message(Message {
+            round,
+            view: 0,
+            sender,
+            body,
+            signature,
+        })
     }
 }

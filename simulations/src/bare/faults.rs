@@ -109,17 +109,27 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
         members.swap(last, random.below(last + 1));
     }
     let mut bad = members.into_iter().take(faulty);
-    let amnesiac = if faults.amnesia && random.chance(0.3) { bad.next() } else { None };
+    let amnesiac = if faults.amnesia && random.chance(0.3) {
+        bad.next()
+    } else {
+        None
+    };
     let byzantine = bad
         .filter(|_| faults.byzantine)
         .map(|member| (member, Behaviour::some(random)))
         .collect();
-    Script { acts, byzantine, amnesiac }
+    Script {
+        acts,
+        byzantine,
+        amnesiac,
+    }
 }
 
 /// Some links to cut: one member off, two halves, or anything one way.
 fn division(random: &mut Random, n: usize) -> Vec<(usize, usize)> {
-    let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    let pairs = (0..n)
+        .flat_map(|a| (0..n).map(move |b| (a, b)))
+        .filter(|(a, b)| a != b);
     match random.below(3) {
         0 => {
             let alone = random.below(n);

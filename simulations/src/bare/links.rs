@@ -21,11 +21,18 @@ const USUAL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 
 impl Links {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
-        Self { cut: BTreeMap::new(), faults, random: Random::new(seed, "links"), played: 0 }
+        Self {
+            cut: BTreeMap::new(),
+            faults,
+            random: Random::new(seed, "links"),
+            played: 0,
+        }
     }
 
     pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        links.iter().for_each(|&link| *self.cut.entry(link).or_default() += 1);
+        links
+            .iter()
+            .for_each(|&link| *self.cut.entry(link).or_default() += 1);
     }
 
     pub(super) fn mend(&mut self, links: &[(usize, usize)]) {

@@ -21,14 +21,24 @@ fn digest(key: &PublicKey, statement: &[u8]) -> Hash {
 impl Oracle {
     /// A member sealed this frame itself.
     pub(super) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &[u8]) {
-        let Some((head, rest)) = frame.split_at_checked(OVERHEAD - 64) else { return };
-        let Some((signature, body)) = rest.split_first_chunk::<64>() else { return };
+        let Some((head, rest)) = frame.split_at_checked(OVERHEAD - 64) else {
+            return;
+        };
+        let Some((signature, body)) = rest.split_first_chunk::<64>() else {
+            return;
+        };
         self.note(epoch, by, &[head, body].concat(), *signature);
     }
 
     /// A member signed this message.
     pub(super) fn signed(&self, epoch: &Epoch, message: &Message) {
-        let Message { round, view, sender, body, signature } = message;
+        let Message {
+            round,
+            view,
+            sender,
+            body,
+            signature,
+        } = message;
         let statement = envelope::statement(epoch, *round, *view, *sender, body);
         self.note(epoch, *sender, &statement, signature.to_bytes());
     }
@@ -36,15 +46,20 @@ impl Oracle {
     fn note(&self, epoch: &Epoch, by: MemberIndex, statement: &[u8], signature: [u8; 64]) {
         if let Some(silo) = epoch.roster.silos().get(by.at()) {
             let digest = digest(&silo.key, statement);
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(signature, digest);
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(signature, digest);
         }
     }
 }
 
 impl Verifier for Oracle {
     fn verify(&self, claim: &Claim<'_>) -> bool {
-        let (bytes, digest) =
-            (claim.signature.to_bytes(), digest(&claim.key.public(), claim.message));
+        let (bytes, digest) = (
+            claim.signature.to_bytes(),
+            digest(&claim.key.public(), claim.message),
+        );
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.get(&bytes) == Some(&digest) {
             return true;

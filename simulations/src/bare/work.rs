@@ -45,7 +45,12 @@ pub(super) fn answer(
 ) -> Option<Input> {
     let get = |shelf: &mut Shelf, blob: &Hash, holders: &[MemberIndex]| {
         let here = shelf.blobs.contains(blob) || fetch(blob, holders);
-        if here { shelf.blobs.insert(*blob); Ok(()) } else { Err(WorkError::Unavailable) }
+        if here {
+            shelf.blobs.insert(*blob);
+            Ok(())
+        } else {
+            Err(WorkError::Unavailable)
+        }
     };
     Some(match effect {
         &Effect::Plan { round, state } => {
@@ -64,14 +69,37 @@ pub(super) fn answer(
             let at = me.0.to_le_bytes();
             let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
             shelf.blobs.insert(blob);
-            let fields = EntryFields { blob, size: SIZE, coalition: None, weight: None };
-            Input::Trained { round, result: Ok(Trained { fields, metrics: Vec::new() }) }
+            let fields = EntryFields {
+                blob,
+                size: SIZE,
+                coalition: None,
+                weight: None,
+            };
+            Input::Trained {
+                round,
+                result: Ok(Trained {
+                    fields,
+                    metrics: Vec::new(),
+                }),
+            }
         }
-        Effect::Admit { round, fields, from } => {
+        Effect::Admit {
+            round,
+            fields,
+            from,
+        } => {
             let result = get(shelf, &fields.blob, &[*from]);
-            Input::Admitted { round: *round, blob: fields.blob, result }
+            Input::Admitted {
+                round: *round,
+                blob: fields.blob,
+                result,
+            }
         }
-        Effect::Evaluate { round, entries, holders } => {
+        Effect::Evaluate {
+            round,
+            entries,
+            holders,
+        } => {
             let mut losses: Result<Vec<_>, _> = entries
                 .iter()
                 .map(|entry| {
@@ -84,25 +112,37 @@ pub(super) fn answer(
             if let Ok(losses) = &mut losses {
                 losses.sort_by_key(|&(blob, _)| blob);
             }
-            Input::Evaluated { round: *round, result: losses }
+            Input::Evaluated {
+                round: *round,
+                result: losses,
+            }
         }
         Effect::Decide { sheet, holders, .. } => {
             let root = sheet.root();
             let mut all = sheet.entries.iter();
             let result = all.try_for_each(|entry| get(shelf, &entry.fields.blob, holders));
-            Input::Decided { sheet: root, result: result.map(|()| root.0.to_vec()) }
+            Input::Decided {
+                sheet: root,
+                result: result.map(|()| root.0.to_vec()),
+            }
         }
         Effect::Check { case, .. } => {
             let right = case.decision[..] == case.sheet.root().0;
             let no = || WorkError::Refused("not the decision that this sheet asks for".into());
-            Input::Checked { case: case.id(), result: if right { Ok(()) } else { Err(no()) } }
+            Input::Checked {
+                case: case.id(),
+                result: if right { Ok(()) } else { Err(no()) },
+            }
         }
         Effect::Settle { case, holders } => {
             let mut all = case.sheet.entries.iter();
             let result = all
                 .try_for_each(|entry| get(shelf, &entry.fields.blob, holders))
                 .and_then(|()| settle(shelf, case));
-            Input::Settled { case: case.id(), result }
+            Input::Settled {
+                case: case.id(),
+                result,
+            }
         }
         Effect::Apply { rounds, holders } => {
             let last = rounds.last()?;
@@ -110,8 +150,15 @@ pub(super) fn answer(
             if here {
                 shelf.outcomes.insert(last.outcome);
             }
-            let result = if here { Ok(()) } else { Err(WorkError::Unavailable) };
-            Input::Applied { round: last.round, result }
+            let result = if here {
+                Ok(())
+            } else {
+                Err(WorkError::Unavailable)
+            };
+            Input::Applied {
+                round: last.round,
+                result,
+            }
         }
         Effect::Send { .. } | Effect::Publish { .. } | Effect::Persist(_) | Effect::Report(_) => {
             return None;
@@ -120,7 +167,10 @@ pub(super) fn answer(
 }
 
 fn settle(shelf: &mut Shelf, case: &Case) -> Result<Hash, WorkError> {
-    let state = shelf.states.get(&case.round).ok_or(WorkError::Unavailable)?;
+    let state = shelf
+        .states
+        .get(&case.round)
+        .ok_or(WorkError::Unavailable)?;
     let outcome = Hash::labelled("outcome", &[&state.0, &case.id().0]);
     shelf.outcomes.insert(outcome);
     Ok(outcome)

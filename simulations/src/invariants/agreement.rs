@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use protocol::MemberIndex;
 use protocol::evidence::Evidence;
 use protocol::message::{Kind, Message};
-use protocol::MemberIndex;
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
@@ -23,7 +23,9 @@ impl Property for NoConflict {
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
-        let &Fact::Signed(message) = fact else { return Ok(()) };
+        let &Fact::Signed(message) = fact else {
+            return Ok(());
+        };
         let binding = matches!(
             message.body.kind(),
             Kind::Contribution | Kind::Proposal | Kind::Notarize | Kind::Finalize | Kind::Nullify
@@ -31,17 +33,24 @@ impl Property for NoConflict {
         if !binding || !ledger.honest(message.sender) {
             return Ok(());
         }
-        let signed = self.0.entry((message.sender, message.round, message.view)).or_default();
+        let signed = self
+            .0
+            .entry((message.sender, message.round, message.view))
+            .or_default();
         if signed.iter().any(|earlier| earlier.body == message.body) {
             return Ok(());
         }
-        let fault = signed.iter().find_map(|earlier| Evidence::of(earlier, message));
+        let fault = signed
+            .iter()
+            .find_map(|earlier| Evidence::of(earlier, message));
         signed.push(message.clone());
         match fault {
             None => Ok(()),
-            Some(evidence) => {
-                Err(format!("{}, honest, signed {}", ledger.name(message.sender), evidence.charge()))
-            }
+            Some(evidence) => Err(format!(
+                "{}, honest, signed {}",
+                ledger.name(message.sender),
+                evidence.charge()
+            )),
         }
     }
 }

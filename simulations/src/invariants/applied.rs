@@ -34,12 +34,19 @@ impl Property for AppliedOnce {
                     let last = self.last.get(&member).copied().unwrap_or(0);
                     if applied.round > last + 1 {
                         let name = ledger.name(member);
-                        return Err(format!("{name} applied round {} after {last}", applied.round));
+                        return Err(format!(
+                            "{name} applied round {} after {last}",
+                            applied.round
+                        ));
                     }
                     self.adopt(member, applied.round, applied.outcome, ledger)?;
                 }
             }
-            Fact::Adopted { member, round, outcome } if ledger.honest(member) => {
+            Fact::Adopted {
+                member,
+                round,
+                outcome,
+            } if ledger.honest(member) => {
                 self.adopt(member, round, outcome, ledger)?;
             }
             _ => {}
@@ -64,7 +71,9 @@ impl AppliedOnce {
         *last = round;
         let others = *self.outcomes.entry(round).or_insert(outcome);
         if outcome != others {
-            return Err(format!("{name} applied {outcome} as round {round}, others {others}"));
+            return Err(format!(
+                "{name} applied {outcome} as round {round}, others {others}"
+            ));
         }
         if !ledger.is_settled(round, outcome) {
             return Err(format!("{name} applied round {round} before it was final"));

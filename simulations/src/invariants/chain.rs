@@ -18,7 +18,9 @@ impl Property for OneChain {
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
-        let &Fact::Final { view, block } = fact else { return Ok(()) };
+        let &Fact::Final { view, block } = fact else {
+            return Ok(());
+        };
         let epoch = ledger.epoch.id;
         let tip = self.0.last().copied().unwrap_or(epoch);
         if self.0.contains(&block) {
@@ -28,7 +30,9 @@ impl Property for OneChain {
         loop {
             let at = fresh[fresh.len() - 1];
             let Some(known) = ledger.blocks.get(&at) else {
-                return Err(format!("block {block} of view {view} is final, its ancestor {at} was never proposed"));
+                return Err(format!(
+                    "block {block} of view {view} is final, its ancestor {at} was never proposed"
+                ));
             };
             if known.parent == tip {
                 break;
@@ -36,7 +40,8 @@ impl Property for OneChain {
             if known.parent == epoch || self.0.contains(&known.parent) {
                 return Err(format!(
                     "block {block} of view {view} is final and does not descend from {tip}, \
-                     which is final too: they part at {}", known.parent
+                     which is final too: they part at {}",
+                    known.parent
                 ));
             }
             fresh.push(known.parent);

@@ -1,11 +1,11 @@
 //! Reads what members say without checking who signed it: the watch sees every sender itself.
 
+use protocol::MemberIndex;
 use protocol::codec;
 use protocol::envelope::OVERHEAD;
 use protocol::evidence::Evidence;
 use protocol::identity::Signature;
 use protocol::message::{Body, Kind, Message};
-use protocol::MemberIndex;
 
 /// Length of what stands before the signature; the layout is `protocol::envelope`'s.
 const HEADER: usize = OVERHEAD - 64;
@@ -14,9 +14,9 @@ const HEADER: usize = OVERHEAD - 64;
 #[derive(Debug)]
 pub(crate) enum Spoken {
     /// A member's own message.
-    Message(Message),
+    Message(Box<Message>),
     /// An accusation.
-    Evidence(Evidence),
+    Evidence(Box<Evidence>),
     /// Anything else: certificates (their votes were seen when they were signed), garbage.
     Other,
 }
@@ -33,8 +33,12 @@ pub(crate) fn read(frame: &[u8]) -> Spoken {
         Some(Kind::Evidence) => frame
             .get(OVERHEAD..)
             .and_then(|body| codec::decode(body, frame.len()).ok())
-            .map_or(Spoken::Other, Spoken::Evidence),
-        Some(_) => message(frame).map_or(Spoken::Other, Spoken::Message),
+            .map_or(Spoken::Other, |evidence| {
+                Spoken::Evidence(Box::new(evidence))
+            }),
+        Some(_) => {
+            message(frame).map_or(Spoken::Other, |message| Spoken::Message(Box::new(message)))
+        }
     }
 }
 

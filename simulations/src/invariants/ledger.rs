@@ -21,11 +21,23 @@ pub(crate) enum Fact<'a> {
     /// q Finalize votes for a block exist.
     Final { view: u64, block: Hash },
     /// A lead's Receipt reached a member.
-    Receipted { member: MemberIndex, lead: MemberIndex, view: u64, entry: Hash },
+    Receipted {
+        member: MemberIndex,
+        lead: MemberIndex,
+        view: u64,
+        entry: Hash,
+    },
     /// A member adopts outcomes.
-    Applied { member: MemberIndex, rounds: &'a [FinalRound] },
+    Applied {
+        member: MemberIndex,
+        rounds: &'a [FinalRound],
+    },
     /// A member adopts an outcome, maybe passing over earlier ones.
-    Adopted { member: MemberIndex, round: u64, outcome: Hash },
+    Adopted {
+        member: MemberIndex,
+        round: u64,
+        outcome: Hash,
+    },
     /// An honest member accuses.
     Accused(&'a Evidence),
     /// A member crashed, and forgot everything that its journal does not hold.
@@ -95,7 +107,9 @@ impl Ledger {
 
     /// Whether q Nullify votes of the view exist.
     pub(crate) fn is_nullified(&self, view: u64) -> bool {
-        self.nullify.get(&view).is_some_and(|votes| votes.len() >= self.epoch.roster.quorum())
+        self.nullify
+            .get(&view)
+            .is_some_and(|votes| votes.len() >= self.epoch.roster.quorum())
     }
 
     /// Whether this outcome of a round is in a final block or an ancestor of one.
@@ -112,7 +126,8 @@ impl Ledger {
     pub(crate) fn signed(&mut self, message: &Message) -> Option<Fact<'static>> {
         let (view, by) = (message.view, message.sender);
         let quorum = self.epoch.roster.quorum();
-        let completes = |votes: &mut BTreeSet<MemberIndex>| votes.insert(by) && votes.len() == quorum;
+        let completes =
+            |votes: &mut BTreeSet<MemberIndex>| votes.insert(by) && votes.len() == quorum;
         match &message.body {
             Body::Contribution(contribution) => {
                 let entry = contribution.entry(&self.epoch.federation, message.round);
@@ -125,12 +140,17 @@ impl Ledger {
                 }
             }
             Body::Bundle(bundle) => {
-                let sheet = Sheet { entries: bundle.entries.clone(), scores: None };
+                let sheet = Sheet {
+                    entries: bundle.entries.clone(),
+                    scores: None,
+                };
                 self.sheet(sheet, by);
             }
             Body::Sheet(sheet) => self.sheet(sheet.clone(), by),
             Body::Proposal(proposal) => self.block(&proposal.block),
-            Body::SyncResponse(response) => response.blocks.iter().for_each(|block| self.block(block)),
+            Body::SyncResponse(response) => {
+                response.blocks.iter().for_each(|block| self.block(block))
+            }
             &Body::Notarize { block, .. } => {
                 if completes(self.notarize.entry((view, block)).or_default()) {
                     return Some(Fact::Notarised { view, block });
@@ -157,12 +177,16 @@ impl Ledger {
 
     /// Remembers a block.
     pub(crate) fn block(&mut self, block: &Block) {
-        self.blocks.entry(block.hash()).or_insert_with(|| block.clone());
+        self.blocks
+            .entry(block.hash())
+            .or_insert_with(|| block.clone());
     }
 
     fn settle(&mut self, mut block: Hash) {
         while self.settled.insert(block) {
-            let Some(known) = self.blocks.get(&block) else { break };
+            let Some(known) = self.blocks.get(&block) else {
+                break;
+            };
             if let Some(learning) = known.learning() {
                 self.outcomes.insert((learning.round, learning.outcome));
             }
@@ -171,6 +195,10 @@ impl Ledger {
     }
 
     fn sheet(&mut self, sheet: Sheet, by: MemberIndex) {
-        self.sheets.entry(sheet.root()).or_insert((sheet, BTreeSet::new())).1.insert(by);
+        self.sheets
+            .entry(sheet.root())
+            .or_insert((sheet, BTreeSet::new()))
+            .1
+            .insert(by);
     }
 }

@@ -11,8 +11,8 @@ mod applied;
 mod chain;
 mod frame;
 mod ledger;
-mod nullified;
 mod notarised;
+mod nullified;
 mod parents;
 mod receipts;
 mod sheets;
@@ -77,13 +77,22 @@ impl Watch {
         }
     }
 
+    /// The properties that it checks, by number and name.
+    pub fn names(&self) -> Vec<&'static str> {
+        let properties = self.properties.iter();
+        properties.map(|property| property.name()).collect()
+    }
+
     /// `by` sends `frame` to one or all.
     ///
     /// # Errors
     /// [`Violation`]: a property does not hold any more.
     pub fn said(&mut self, now: Time, by: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
         self.ledger.now = now;
-        if matches!(kind(frame), None | Some(Kind::Certificate | Kind::Progress | Kind::SyncRequest)) {
+        if matches!(
+            kind(frame),
+            None | Some(Kind::Certificate | Kind::Progress | Kind::SyncRequest)
+        ) {
             return Ok(());
         }
         match read(frame) {
@@ -124,12 +133,24 @@ impl Watch {
         if kind(frame) != Some(Kind::Receipt) {
             return Ok(());
         }
-        match read(frame) {
-            Spoken::Message(Message { view, sender: lead, body: Body::Receipt { entry }, .. }) => {
-                self.check(&Fact::Receipted { member: to, lead, view, entry })
-            }
-            _ => Ok(()),
-        }
+        let Spoken::Message(message) = read(frame) else {
+            return Ok(());
+        };
+        let Message {
+            view,
+            sender: lead,
+            body: Body::Receipt { entry },
+            ..
+        } = *message
+        else {
+            return Ok(());
+        };
+        self.check(&Fact::Receipted {
+            member: to,
+            lead,
+            view,
+            entry,
+        })
     }
 
     /// `by` adopts the outcomes of these rounds, durably.
@@ -158,7 +179,11 @@ impl Watch {
         outcome: Hash,
     ) -> Result<(), Violation> {
         self.ledger.now = now;
-        self.check(&Fact::Adopted { member: by, round, outcome })
+        self.check(&Fact::Adopted {
+            member: by,
+            round,
+            outcome,
+        })
     }
 
     /// `by` reports a fault of another member.
@@ -172,7 +197,11 @@ impl Watch {
         evidence: &Evidence,
     ) -> Result<(), Violation> {
         self.ledger.now = now;
-        if self.ledger.honest(by) { self.check(&Fact::Accused(evidence)) } else { Ok(()) }
+        if self.ledger.honest(by) {
+            self.check(&Fact::Accused(evidence))
+        } else {
+            Ok(())
+        }
     }
 
     /// `member` crashed; its journal is gone too if `emptied`.
@@ -187,7 +216,11 @@ impl Watch {
     ) -> Result<(), Violation> {
         self.ledger.now = now;
         self.check(&Fact::Crashed { member })?;
-        if emptied { self.check(&Fact::Emptied { member }) } else { Ok(()) }
+        if emptied {
+            self.check(&Fact::Emptied { member })
+        } else {
+            Ok(())
+        }
     }
 
     fn signed(&mut self, message: &Message) -> Result<(), Violation> {
@@ -198,11 +231,13 @@ impl Watch {
 
     fn check(&mut self, fact: &Fact<'_>) -> Result<(), Violation> {
         for property in &mut self.properties {
-            property.check(fact, &self.ledger).map_err(|what| Violation {
-                time: self.ledger.now,
-                property: property.name(),
-                what,
-            })?;
+            property
+                .check(fact, &self.ledger)
+                .map_err(|what| Violation {
+                    time: self.ledger.now,
+                    property: property.name(),
+                    what,
+                })?;
         }
         Ok(())
     }

@@ -20,12 +20,16 @@ impl Property for OneNotarised {
     }
 
     fn check(&mut self, fact: &Fact<'_>, _: &Ledger) -> Result<(), String> {
-        let &Fact::Notarised { view, block } = fact else { return Ok(()) };
+        let &Fact::Notarised { view, block } = fact else {
+            return Ok(());
+        };
         let first = *self.0.entry(view).or_insert(block);
         if first == block {
             Ok(())
         } else {
-            Err(format!("view {view} has two notarised blocks, {first} and {block}"))
+            Err(format!(
+                "view {view} has two notarised blocks, {first} and {block}"
+            ))
         }
     }
 }

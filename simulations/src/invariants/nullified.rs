@@ -30,9 +30,9 @@ impl Property for NotBoth {
             _ => return Ok(()),
         };
         match self.0.get(&view) {
-            Some(block) if ledger.is_nullified(view) => {
-                Err(format!("view {view} is nullified, and its block {block} is final"))
-            }
+            Some(block) if ledger.is_nullified(view) => Err(format!(
+                "view {view} is nullified, and its block {block} is final"
+            )),
             _ => Ok(()),
         }
     }

@@ -15,11 +15,17 @@ impl Property for FinalParents {
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
-        let Fact::Notarised { view, block } = fact else { return Ok(()) };
-        let Some(known) = ledger.blocks.get(block) else {
-            return Err(format!("a block of view {view} is notarised that nobody proposed"));
+        let Fact::Notarised { view, block } = fact else {
+            return Ok(());
         };
-        let Some(learning) = known.learning() else { return Ok(()) };
+        let Some(known) = ledger.blocks.get(block) else {
+            return Err(format!(
+                "a block of view {view} is notarised that nobody proposed"
+            ));
+        };
+        let Some(learning) = known.learning() else {
+            return Ok(());
+        };
         if ledger.is_final(&known.parent) {
             Ok(())
         } else {

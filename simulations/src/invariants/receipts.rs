@@ -14,10 +14,13 @@ use protocol::{Hash, MemberIndex, Time};
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// Receipts that members hold, and since when.
+/// The round of an entry, its id, and since when its Receipt is held.
+type Held = (u64, Hash, Time);
+
+/// Receipts that members hold.
 pub(super) struct ReceiptsKept {
     reading: Duration,
-    held: BTreeMap<(MemberIndex, u64), Vec<(u64, Hash, Time)>>,
+    held: BTreeMap<(MemberIndex, u64), Vec<Held>>,
     /// Votes are sent again and again; what counts is what was held at first.
     voted: BTreeSet<(MemberIndex, u64)>,
 }
@@ -25,7 +28,11 @@ pub(super) struct ReceiptsKept {
 impl ReceiptsKept {
     /// A Receipt counts as held once `reading` has passed since it arrived.
     pub(super) fn new(reading: Duration) -> Self {
-        Self { reading, held: BTreeMap::new(), voted: BTreeSet::new() }
+        Self {
+            reading,
+            held: BTreeMap::new(),
+            voted: BTreeSet::new(),
+        }
     }
 }
 
@@ -37,22 +44,34 @@ impl Property for ReceiptsKept {
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
         match *fact {
             Fact::Crashed { member } => self.held.retain(|(of, _), _| *of != member),
-            Fact::Receipted { member, lead, view, entry } => {
+            Fact::Receipted {
+                member,
+                lead,
+                view,
+                entry,
+            } => {
                 let right = ledger.epoch.lead(view) == lead;
                 if let (true, Some(&(author, round))) = (right, ledger.authors.get(&entry))
                     && author == member
                 {
-                    self.held.entry((member, view)).or_default().push((round, entry, ledger.now));
+                    self.held
+                        .entry((member, view))
+                        .or_default()
+                        .push((round, entry, ledger.now));
                 }
             }
             Fact::Signed(message) if ledger.honest(message.sender) => {
-                let Body::Notarize { block, .. } = &message.body else { return Ok(()) };
+                let Body::Notarize { block, .. } = &message.body else {
+                    return Ok(());
+                };
                 if !self.voted.insert((message.sender, message.view)) {
                     return Ok(());
                 }
                 let learning = ledger.blocks.get(block).and_then(|block| block.learning());
                 let held = self.held.get(&(message.sender, message.view));
-                let (Some(learning), Some(held)) = (learning, held) else { return Ok(()) };
+                let (Some(learning), Some(held)) = (learning, held) else {
+                    return Ok(());
+                };
                 let sheet = ledger.sheets.get(&learning.sheet);
                 // A view may begin in one round and end in the next.
                 for (_, entry, since) in held.iter().filter(|(of, ..)| *of == learning.round) {

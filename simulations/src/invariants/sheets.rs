@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use protocol::message::{Learning, Sheet};
 use protocol::MemberIndex;
+use protocol::message::{Learning, Sheet};
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
@@ -22,13 +22,17 @@ impl Property for TrueSheets {
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
-        let Fact::Final { block, .. } = fact else { return Ok(()) };
+        let Fact::Final { block, .. } = fact else {
+            return Ok(());
+        };
         let Some(learning) = ledger.blocks.get(block).and_then(|block| block.learning()) else {
             return Ok(());
         };
         let round = learning.round;
         let Some((sheet, senders)) = ledger.sheets.get(&learning.sheet) else {
-            return Err(format!("round {round} is final on a sheet that nobody ever sent"));
+            return Err(format!(
+                "round {round} is final on a sheet that nobody ever sent"
+            ));
         };
         entries(sheet, learning, ledger)?;
         rows(sheet, senders, round, ledger)
@@ -44,7 +48,9 @@ fn entries(sheet: &Sheet, learning: &Learning, ledger: &Ledger) -> Result<(), St
             foreign += 1;
         }
         if author.is_some_and(|&(author, _)| !seen.insert(author)) {
-            return Err(format!("the final sheet of round {round} holds two entries of one member"));
+            return Err(format!(
+                "the final sheet of round {round} holds two entries of one member"
+            ));
         }
     }
     let most = ledger.epoch.roster.faulty().max(ledger.faulty.len());
@@ -62,15 +68,22 @@ fn rows(
     round: u64,
     ledger: &Ledger,
 ) -> Result<(), String> {
-    let Some(rows) = &sheet.scores else { return Ok(()) };
+    let Some(rows) = &sheet.scores else {
+        return Ok(());
+    };
     for (entry, row) in sheet.entries.iter().zip(rows) {
-        let Some(&(author, _)) = ledger.authors.get(&entry.id) else { continue };
+        let Some(&(author, _)) = ledger.authors.get(&entry.id) else {
+            continue;
+        };
         // A lead says its own row by sending the sheet.
         if !ledger.honest(author) || senders.contains(&author) {
             continue;
         }
         let said = ledger.scores.get(&(author, round)).into_iter().flatten();
-        if !said.filter_map(|scores| scores.row(&sheet.entries)).any(|sent| sent == *row) {
+        if !said
+            .filter_map(|scores| scores.row(&sheet.entries))
+            .any(|sent| sent == *row)
+        {
             return Err(format!(
                 "the final sheet of round {round} holds a row that its author {} never sent",
                 ledger.name(author)

@@ -26,7 +26,10 @@ const NOW: Time = Time::ZERO;
 impl Four {
     fn new(faulty: &[u16]) -> Self {
         let keys: Vec<_> = (1..5u8).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
-        let silo = |(i, key): (usize, &SecretKey)| Silo { name: format!("{i}"), key: key.public() };
+        let silo = |(i, key): (usize, &SecretKey)| Silo {
+            name: format!("{i}"),
+            key: key.public(),
+        };
         let charter = Charter {
             name: "four".into(),
             work: String::new(),
@@ -56,24 +59,46 @@ impl Four {
     }
 
     fn all(&mut self, voters: &[u16], view: u64, body: &Body) -> Result<(), Violation> {
-        voters.iter().try_for_each(|&who| self.says(who, 0, view, body.clone()))
+        voters
+            .iter()
+            .try_for_each(|&who| self.says(who, 0, view, body.clone()))
     }
 
     fn proposes(&mut self, who: u16, view: u64, parent: Hash, content: Content) -> Hash {
-        let block = Block { epoch: self.epoch.id, view, parent, content };
+        let block = Block {
+            epoch: self.epoch.id,
+            view,
+            parent,
+            content,
+        };
         let hash = block.hash();
-        let proposal = Proposal { block, parent: None, skipped: Vec::new() };
-        self.says(who, 0, view, Body::Proposal(Box::new(proposal))).unwrap();
+        let proposal = Proposal {
+            block,
+            parent: None,
+            skipped: Vec::new(),
+        };
+        self.says(who, 0, view, Body::Proposal(Box::new(proposal)))
+            .unwrap();
         hash
     }
 
     fn contributes(&mut self, who: u16, round: u64) -> Contribution {
         let blob = Hash::of(&[who as u8]);
-        let fields = EntryFields { blob, size: 9, coalition: None, weight: None };
+        let fields = EntryFields {
+            blob,
+            size: 9,
+            coalition: None,
+            weight: None,
+        };
         let nonce = [who as u8; 32];
-        let contribution =
-            Contribution { plan: Hash::of(b"plan"), fields, nonce, metrics: Vec::new() };
-        self.says(who, round, 0, Body::Contribution(contribution.clone())).unwrap();
+        let contribution = Contribution {
+            plan: Hash::of(b"plan"),
+            fields,
+            nonce,
+            metrics: Vec::new(),
+        };
+        self.says(who, round, 0, Body::Contribution(contribution.clone()))
+            .unwrap();
         contribution
     }
 
@@ -94,7 +119,10 @@ fn property(result: Result<(), Violation>) -> &'static str {
 }
 
 fn notarize(block: Hash) -> Body {
-    Body::Notarize { block, checked: Checked::Structure }
+    Body::Notarize {
+        block,
+        checked: Checked::Structure,
+    }
 }
 
 #[test]
@@ -123,8 +151,12 @@ fn s3_final_blocks_that_part() {
     let epoch = four.epoch.id;
     let first = four.proposes(0, 1, epoch, Content::Empty);
     let second = four.proposes(1, 2, epoch, Content::Empty);
-    four.all(&[0, 1, 2], 1, &Body::Finalize { block: first }).unwrap();
-    assert_eq!(property(four.all(&[0, 1, 2], 2, &Body::Finalize { block: second })), "S3");
+    four.all(&[0, 1, 2], 1, &Body::Finalize { block: first })
+        .unwrap();
+    assert_eq!(
+        property(four.all(&[0, 1, 2], 2, &Body::Finalize { block: second })),
+        "S3"
+    );
 }
 
 #[test]
@@ -135,27 +167,50 @@ fn s4_an_honest_member_that_votes_twice() {
     four.says(3, 0, 1, notarize(other)).unwrap();
     four.says(0, 0, 1, notarize(one)).unwrap();
     four.says(0, 0, 1, Body::Nullify).unwrap();
-    assert_eq!(property(four.says(0, 0, 1, Body::Finalize { block: one })), "S4");
+    assert_eq!(
+        property(four.says(0, 0, 1, Body::Finalize { block: one })),
+        "S4"
+    );
 }
 
 #[test]
 fn s5_a_round_applied_twice() {
     let mut four = Four::new(&[]);
-    let sheet = Sheet { entries: Vec::new(), scores: None };
+    let sheet = Sheet {
+        entries: Vec::new(),
+        scores: None,
+    };
     let content = four.learning(&sheet);
     let epoch = four.epoch.id;
     four.says(0, 1, 1, Body::Sheet(sheet)).unwrap();
     let block = four.proposes(0, 1, epoch, content);
-    let round = [FinalRound { round: 1, outcome: Hash::of(b"outcome"), position: None }];
-    assert_eq!(property(four.watch.applied(NOW, MemberIndex(1), &round)), "S5", "not final yet");
-    let mut four = { four.watch = Watch::new(four.epoch.clone(), BTreeSet::new(), Duration::ZERO); four };
-    let sheet = Sheet { entries: Vec::new(), scores: None };
+    let round = [FinalRound {
+        round: 1,
+        outcome: Hash::of(b"outcome"),
+        position: None,
+    }];
+    assert_eq!(
+        property(four.watch.applied(NOW, MemberIndex(1), &round)),
+        "S5",
+        "not final yet"
+    );
+    let mut four = {
+        four.watch = Watch::new(four.epoch.clone(), BTreeSet::new(), Duration::ZERO);
+        four
+    };
+    let sheet = Sheet {
+        entries: Vec::new(),
+        scores: None,
+    };
     four.says(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
     let content = four.learning(&sheet);
     assert_eq!(four.proposes(0, 1, epoch, content), block);
     four.all(&[0, 1, 2], 1, &Body::Finalize { block }).unwrap();
     four.watch.applied(NOW, MemberIndex(1), &round).unwrap();
-    assert_eq!(property(four.watch.applied(NOW, MemberIndex(1), &round)), "S5");
+    assert_eq!(
+        property(four.watch.applied(NOW, MemberIndex(1), &round)),
+        "S5"
+    );
 }
 
 #[test]
@@ -163,14 +218,27 @@ fn s6_entries_and_rows_that_their_authors_did_not_make() {
     for forged_row in [false, true] {
         let mut four = Four::new(&[3]);
         let federation = four.epoch.federation;
-        let mut entries: Vec<_> =
-            (0..3).map(|who| four.contributes(who, 1).entry(&federation, 1)).collect();
+        let mut entries: Vec<_> = (0..3)
+            .map(|who| four.contributes(who, 1).entry(&federation, 1))
+            .collect();
         entries.sort_by_key(|entry| entry.id);
-        let mut losses: Vec<_> = entries.iter().map(|entry| (entry.fields.blob, 1.0)).collect();
+        let mut losses: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.fields.blob, 1.0))
+            .collect();
         losses.sort_by_key(|&(blob, _)| blob);
         for who in 0..3 {
             let entry = entries[0].id;
-            four.says(who, 1, 0, Body::Scores(Scores { entry, losses: losses.clone() })).unwrap();
+            four.says(
+                who,
+                1,
+                0,
+                Body::Scores(Scores {
+                    entry,
+                    losses: losses.clone(),
+                }),
+            )
+            .unwrap();
         }
         let mut scores = vec![vec![1.0; 3]; 3];
         if forged_row {
@@ -180,12 +248,18 @@ fn s6_entries_and_rows_that_their_authors_did_not_make() {
             entries[0].id = Hash::of(b"0");
             entries[1].id = Hash::of(b"1");
         }
-        let sheet = Sheet { entries, scores: Some(scores) };
+        let sheet = Sheet {
+            entries,
+            scores: Some(scores),
+        };
         let content = four.learning(&sheet);
         four.says(3, 1, 1, Body::Sheet(sheet)).unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(3, 1, epoch, content);
-        assert_eq!(property(four.all(&[0, 1, 3], 1, &Body::Finalize { block })), "S6");
+        assert_eq!(
+            property(four.all(&[0, 1, 3], 1, &Body::Finalize { block })),
+            "S6"
+        );
     }
 }
 
@@ -193,7 +267,15 @@ fn s6_entries_and_rows_that_their_authors_did_not_make() {
 fn s7_evidence_against_an_honest_member() {
     let mut four = Four::new(&[3]);
     let sign = |four: &Four, who: u16, body: Body| {
-        seal(&four.epoch, &four.keys[usize::from(who)], 0, 1, MemberIndex(who), body).0
+        seal(
+            &four.epoch,
+            &four.keys[usize::from(who)],
+            0,
+            1,
+            MemberIndex(who),
+            body,
+        )
+        .0
     };
     let evidence = |four: &Four, who: u16| {
         let (one, other) = (notarize(Hash::of(b"one")), notarize(Hash::of(b"other")));
@@ -201,7 +283,10 @@ fn s7_evidence_against_an_honest_member() {
     };
     let (guilty, innocent) = (evidence(&four, 3), evidence(&four, 1));
     four.watch.accused(NOW, MemberIndex(0), &guilty).unwrap();
-    assert_eq!(property(four.watch.accused(NOW, MemberIndex(0), &innocent)), "S7");
+    assert_eq!(
+        property(four.watch.accused(NOW, MemberIndex(0), &innocent)),
+        "S7"
+    );
 }
 
 #[test]
@@ -210,20 +295,44 @@ fn s8_a_vote_for_a_block_without_ones_receipted_entry() {
         let mut four = Four::new(&[]);
         let lead = four.epoch.lead(1);
         let me = MemberIndex((lead.0 + 1) % 4);
-        let entry = four.contributes(me.0, 1).entry(&four.epoch.federation.clone(), 1);
+        let entry = four
+            .contributes(me.0, 1)
+            .entry(&four.epoch.federation.clone(), 1);
         let key = &four.keys[lead.at()];
-        let (_, receipt) = seal(&four.epoch, key, 0, 1, lead, Body::Receipt { entry: entry.id });
+        let (_, receipt) = seal(
+            &four.epoch,
+            key,
+            0,
+            1,
+            lead,
+            Body::Receipt { entry: entry.id },
+        );
         four.watch.heard(NOW, me, &receipt).unwrap();
         if crash {
             four.watch.crashed(NOW, me, false).unwrap();
         }
-        let sheet = Sheet { entries: Vec::new(), scores: None };
+        let sheet = Sheet {
+            entries: Vec::new(),
+            scores: None,
+        };
         let content = four.learning(&sheet);
-        four.says(lead.0, 1, 1, Body::Bundle(Bundle { entries: Vec::new() })).unwrap();
+        four.says(
+            lead.0,
+            1,
+            1,
+            Body::Bundle(Bundle {
+                entries: Vec::new(),
+            }),
+        )
+        .unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(lead.0, 1, epoch, content);
         let vote = four.says(me.0, 0, 1, notarize(block));
-        if crash { vote.unwrap() } else { assert_eq!(property(vote), "S8") }
+        if crash {
+            vote.unwrap()
+        } else {
+            assert_eq!(property(vote), "S8")
+        }
     }
 }
 
@@ -233,7 +342,10 @@ fn s9_a_round_on_a_block_that_is_not_final() {
     let epoch = four.epoch.id;
     let parent = four.proposes(0, 1, epoch, Content::Empty);
     four.all(&[0, 1, 2], 1, &notarize(parent)).unwrap();
-    let content = four.learning(&Sheet { entries: Vec::new(), scores: None });
+    let content = four.learning(&Sheet {
+        entries: Vec::new(),
+        scores: None,
+    });
     let block = four.proposes(1, 2, parent, content);
     assert_eq!(property(four.all(&[0, 1, 2], 2, &notarize(block))), "S9");
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::net::Event;
+use protocol::net::{Event, Wish};
 use protocol::{Hash, MemberIndex};
 use tokio::time::Instant;
 
@@ -16,34 +16,33 @@ use super::core::{Core, Due};
 /// A holder that has not answered for that long is given up.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Blobs up to this size are hashed at once: handing them to another thread costs as much.
-const AT_ONCE: usize = 64 << 10;
+/// Blobs of this size together are hashed at once: handing them to another thread costs as much.
+const AT_ONCE: usize = 16 << 10;
 
-/// A hash that is known, or being computed.
+/// Hashes that are known, or being computed.
 enum Verified {
-    Now(Hash),
-    Soon(Receiver<Result<Hash, String>>),
+    Now(Vec<Hash>),
+    Soon(Receiver<Result<Vec<Hash>, String>>),
 }
 
 impl Verified {
-    fn is(self, hash: Hash) -> bool {
+    fn hashes(self) -> Vec<Hash> {
         match self {
-            Self::Now(is) => is == hash,
-            Self::Soon(answer) => wait(&answer) == Ok(hash),
+            Self::Now(hashes) => hashes,
+            Self::Soon(answer) => wait(&answer).unwrap_or_default(),
         }
     }
 }
 
-/// One silo's wish for one blob, and the holder that is being asked.
+/// One silo's wish for some blobs, and the holder that is being asked.
 struct Fetch {
     by: usize,
     life: u32,
-    hash: Hash,
-    limit: u64,
+    blobs: Vec<Wish>,
     holders: VecDeque<MemberIndex>,
     asked: usize,
     asked_life: u32,
-    transfer: Option<(Bytes, Verified)>,
+    transfer: Option<(Vec<Bytes>, Verified)>,
 }
 
 /// Everything that is being fetched.
@@ -54,23 +53,29 @@ pub(super) struct Fetches {
 }
 
 impl Core {
-    pub(super) fn fetch(&mut self, by: usize, hash: Hash, limit: u64, from: Vec<MemberIndex>) {
-        let life = self.ports[by].life;
-        let holders = from.into_iter().filter(|holder| holder.at() < self.ports.len()).collect();
-        let fetch =
-            Fetch { by, life, hash, limit, holders, asked: by, asked_life: 0, transfer: None };
-        self.ask(fetch);
+    pub(super) fn fetch(&mut self, by: usize, blobs: Vec<Wish>, from: Vec<MemberIndex>) {
+        let here = |holder: &MemberIndex| holder.at() < self.ports.len();
+        let holders = from.into_iter().filter(here).collect();
+        self.ask(Fetch {
+            by,
+            life: self.ports[by].life,
+            blobs,
+            holders,
+            asked: by,
+            asked_life: 0,
+            transfer: None,
+        });
     }
 
     /// Asks the next holder that can be reached.
     fn ask(&mut self, mut fetch: Fetch) {
         let by = fetch.by;
-        if self.ports[by].life != fetch.life {
+        if self.ports[by].life != fetch.life || fetch.blobs.is_empty() {
             return;
         }
+        let blobs: Vec<_> = fetch.blobs.iter().map(|wish| wish.hash).collect();
         let Some(holder) = fetch.holders.pop_front() else {
-            self.deliver(by, Duration::ZERO, Event::Missing { hash: fetch.hash });
-            return;
+            return self.deliver(by, Duration::ZERO, Event::Missing { blobs });
         };
         let asked = holder.at();
         if asked == by || !self.connected(by, asked) {
@@ -78,44 +83,77 @@ impl Core {
         }
         (fetch.asked, fetch.asked_life) = (asked, self.ports[asked].life);
         self.fetches.tickets += 1;
-        let (ticket, hash) = (self.fetches.tickets, fetch.hash);
+        let ticket = self.fetches.tickets;
         self.fetches.open.insert(ticket, fetch);
         let there = self.links.latency(by, asked);
-        if let Some(blob) = self.ports[asked].tamper.as_ref().and_then(|liar| liar.blob(&hash)) {
-            return self.serve(ticket, Some(blob));
+        if let Some(liar) = &self.ports[asked].tamper {
+            let lies: Vec<_> = blobs.iter().map(|hash| liar.blob(hash)).collect();
+            if lies.iter().any(Option::is_some) {
+                return self.serve(ticket, lies);
+            }
         }
-        let wanted = Event::Wanted { by: MemberIndex(by as u16), hash, ticket };
-        self.deliver(asked, there, wanted);
+        let by = MemberIndex(by as u16);
+        self.deliver(asked, there, Event::Wanted { by, blobs, ticket });
         self.schedule(2 * there + ANSWER, Due::Refused { ticket });
     }
 
     /// A holder answers.
-    pub(super) fn serve(&mut self, ticket: u64, blob: Option<Bytes>) {
-        let Some(fetch) = self.fetches.open.get_mut(&ticket) else { return };
+    pub(super) fn serve(&mut self, ticket: u64, blobs: Vec<Option<Bytes>>) {
+        let Some(fetch) = self.fetches.open.get_mut(&ticket) else {
+            return;
+        };
+        if fetch.transfer.is_some() {
+            return;
+        }
         let (by, asked) = (fetch.by, fetch.asked);
         let back = self.links.latency(asked, by);
-        match blob.filter(|blob| blob.len() as u64 <= fetch.limit) {
-            None => self.schedule(back, Due::Refused { ticket }),
-            Some(blob) => {
-                let verified = if blob.len() <= AT_ONCE {
-                    Verified::Now(self.checks.hash(&blob))
-                } else {
-                    let (checks, bytes) = (self.checks.clone(), blob.clone());
-                    Verified::Soon(self.threads.start(move || checks.hash(&bytes)))
-                };
-                let busy = self.links.transfer(blob.len());
-                let port = &mut self.ports[asked];
-                port.traffic.blobs += blob.len() as u64;
-                let begins = port.free.map_or(Instant::now(), |free| free.max(Instant::now()));
-                port.free = Some(begins + busy);
-                fetch.transfer = Some((blob, verified));
-                let after = begins + busy + back - Instant::now();
-                self.schedule(after, Due::Arrived { ticket });
+        let (mut given, mut kept, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut blobs = blobs.into_iter();
+        for wish in std::mem::take(&mut fetch.blobs) {
+            let fits = |blob: &Bytes| blob.len() as u64 <= wish.limit;
+            match blobs.next().flatten().filter(fits) {
+                Some(blob) => {
+                    kept.push(wish);
+                    given.push(blob);
+                }
+                None => others.push(wish),
             }
         }
+        if given.is_empty() {
+            fetch.blobs = others;
+            return self.schedule(back, Due::Refused { ticket });
+        }
+        fetch.blobs = kept;
+        let rest = Fetch {
+            by,
+            life: fetch.life,
+            blobs: others,
+            holders: fetch.holders.clone(),
+            asked: by,
+            asked_life: 0,
+            transfer: None,
+        };
+        let size = given.iter().map(Bytes::len).sum();
+        let (checks, bytes) = (self.checks.clone(), given.clone());
+        let hashes = move || bytes.iter().map(|blob| checks.hash(blob)).collect();
+        let verified = if size <= AT_ONCE {
+            Verified::Now(hashes())
+        } else {
+            Verified::Soon(self.threads.start(hashes))
+        };
+        fetch.transfer = Some((given, verified));
+        let busy = self.links.transfer(size);
+        let port = &mut self.ports[asked];
+        port.traffic.blobs += size as u64;
+        let now = Instant::now();
+        let begins = port.free.map_or(now, |free| free.max(now));
+        port.free = Some(begins + busy);
+        self.schedule(begins + busy + back - now, Due::Arrived { ticket });
+        // What this holder does not give, the next may.
+        self.ask(rest);
     }
 
-    /// The asked holder does not give it: the next one.
+    /// The asked holder does not give them: the next one.
     pub(super) fn refused(&mut self, ticket: u64) {
         let under_way = |fetch: &Fetch| fetch.transfer.is_some();
         if self.fetches.open.get(&ticket).is_some_and(under_way) {
@@ -126,18 +164,32 @@ impl Core {
         }
     }
 
-    /// A transfer ends: the blob is what was asked for, or the next holder is asked.
+    /// A transfer ends: blobs that are what was asked for are handed over, for others the next
+    /// holder is asked.
     pub(super) fn arrived(&mut self, ticket: u64) {
-        let Some(mut fetch) = self.fetches.open.remove(&ticket) else { return };
-        let Some((blob, verified)) = fetch.transfer.take() else { return };
+        let Some(mut fetch) = self.fetches.open.remove(&ticket) else {
+            return;
+        };
+        let Some((blobs, verified)) = fetch.transfer.take() else {
+            return;
+        };
         let unbroken = self.connected(fetch.by, fetch.asked)
             && self.ports[fetch.by].life == fetch.life
             && self.ports[fetch.asked].life == fetch.asked_life;
-        let hash = fetch.hash;
-        if unbroken && verified.is(hash) {
-            self.deliver(fetch.by, Duration::ZERO, Event::Fetched { hash, blob });
-        } else {
-            self.ask(fetch);
+        if unbroken {
+            let mut good = Vec::new();
+            let mut hashes = verified.hashes().into_iter().zip(blobs);
+            fetch.blobs.retain(|wish| match hashes.next() {
+                Some((hash, blob)) if hash == wish.hash => {
+                    good.push((hash, blob));
+                    false
+                }
+                _ => true,
+            });
+            if !good.is_empty() {
+                self.deliver(fetch.by, Duration::ZERO, Event::Fetched { blobs: good });
+            }
         }
+        self.ask(fetch);
     }
 }

@@ -26,7 +26,14 @@ const SEEN: usize = 4096;
 /// Something that will happen.
 pub(super) enum Due {
     /// A message arrives.
-    Message { from: usize, to: usize, life: u32, id: Hash, frame: Bytes, gossip: Option<Instant> },
+    Message {
+        from: usize,
+        to: usize,
+        life: u32,
+        id: Hash,
+        frame: Bytes,
+        gossip: Option<Instant>,
+    },
     /// Anything else reaches a silo.
     Event { to: usize, life: u32, event: Event },
     /// What did not fit is tried again.
@@ -128,7 +135,8 @@ impl Core {
 
     pub(super) fn schedule(&mut self, after: Duration, due: Due) {
         self.sequence += 1;
-        self.queue.insert((Instant::now() + after, self.sequence), due);
+        self.queue
+            .insert((Instant::now() + after, self.sequence), due);
     }
 
     pub(super) fn connect(&mut self, silo: usize, inbox: mpsc::Sender<Event>) -> u32 {
@@ -137,7 +145,7 @@ impl Core {
         port.seen.clear();
         port.order.clear();
         let life = port.life;
-        self.relink();
+        self.relink_one(silo);
         life
     }
 
@@ -147,7 +155,7 @@ impl Core {
         port.inbox = None;
         port.backlog.clear();
         port.free = None;
-        self.relink();
+        self.relink_one(silo);
     }
 
     pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
@@ -178,7 +186,9 @@ impl Core {
             Some(mut tamper) => {
                 let instead = tamper.outgoing(command);
                 self.ports[from].tamper = Some(tamper);
-                instead.into_iter().for_each(|command| self.obey(from, command));
+                instead
+                    .into_iter()
+                    .for_each(|command| self.obey(from, command));
             }
         }
         true
@@ -199,10 +209,11 @@ impl Core {
         match command {
             Command::Send { to, frame } => self.send(from, to.at(), frame),
             Command::Publish { frame } => self.publish(from, &frame),
-            Command::Fetch { hash, limit, from: holders } => {
-                self.fetch(from, hash, limit, holders);
-            }
-            Command::Serve { ticket, blob } => self.serve(ticket, blob),
+            Command::Fetch {
+                blobs,
+                from: holders,
+            } => self.fetch(from, blobs, holders),
+            Command::Serve { ticket, blobs } => self.serve(ticket, blobs),
         }
     }
 
@@ -218,7 +229,17 @@ impl Core {
         let id = Hash::of(&frame);
         for after in self.links.copies(from, to, frame.len()) {
             let (life, frame) = (self.ports[to].life, frame.clone());
-            self.schedule(after, Due::Message { from, to, life, id, frame, gossip: None });
+            self.schedule(
+                after,
+                Due::Message {
+                    from,
+                    to,
+                    life,
+                    id,
+                    frame,
+                    gossip: None,
+                },
+            );
         }
     }
 
@@ -230,14 +251,26 @@ impl Core {
             if !self.ports[to].alive() {
                 continue;
             }
-            let Some(detour) = self.detour(from, to) else { continue };
+            let Some(detour) = self.detour(from, to) else {
+                continue;
+            };
             for after in self.links.copies(from, to, frame.len()) {
                 let after = after + detour;
                 if self.ports[to].first(id, now + after) {
                     self.ports[from].traffic.messages += frame.len() as u64;
                     let (life, frame) = (self.ports[to].life, frame.clone());
                     let gossip = Some(now + after);
-                    self.schedule(after, Due::Message { from, to, life, id, frame, gossip });
+                    self.schedule(
+                        after,
+                        Due::Message {
+                            from,
+                            to,
+                            life,
+                            id,
+                            frame,
+                            gossip,
+                        },
+                    );
                 }
             }
         }
@@ -258,7 +291,14 @@ impl Core {
 
     fn happen(&mut self, due: Due) {
         match due {
-            Due::Message { from, to, life, id, frame, gossip } => {
+            Due::Message {
+                from,
+                to,
+                life,
+                id,
+                frame,
+                gossip,
+            } => {
                 let port = &self.ports[to];
                 // Of copies passed on by several members, the earliest counts.
                 let other = gossip.is_some_and(|at| port.seen.get(&id).is_some_and(|&is| is != at));
@@ -275,9 +315,9 @@ impl Core {
                     return;
                 }
                 let (kind, what) = match &event {
-                    Event::Fetched { hash, .. } => (4, *hash),
-                    Event::Missing { hash } => (5, *hash),
-                    Event::Wanted { hash, .. } => (6, *hash),
+                    Event::Fetched { blobs } => (4, all(blobs.iter().map(|(hash, _)| hash))),
+                    Event::Missing { blobs } => (5, all(blobs.iter())),
+                    Event::Wanted { blobs, .. } => (6, all(blobs.iter())),
                     Event::Up { peer, .. } => (7, Hash([peer.0 as u8; 32])),
                     Event::Down { peer } => (8, Hash([peer.0 as u8; 32])),
                     Event::Received { frame, .. } => (9, Hash::of(frame)),
@@ -319,20 +359,40 @@ impl Core {
     /// Tells silos whom they can reach now. A link that is cut one way goes unnoticed: real
     /// connections notice only what they do not hear back.
     fn relink(&mut self) {
-        let n = self.ports.len();
-        for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-            let alive = self.ports[a].alive() && self.ports[b].alive();
-            let is = alive && (self.links.open(a, b) || self.links.open(b, a));
-            let was = self.linked.contains(&(a, b));
-            let peer = MemberIndex(b as u16);
-            let latency = self.links.latency(a, b);
-            if is && !was {
-                self.linked.insert((a, b));
-                self.deliver(a, latency, Event::Up { peer, round_trip: 2 * latency });
-            } else if was && !is {
-                self.linked.remove(&(a, b));
-                self.deliver(a, latency, Event::Down { peer });
+        (0..self.ports.len()).for_each(|silo| self.relink_one(silo));
+    }
+
+    /// The same where only this silo's links can have changed.
+    fn relink_one(&mut self, silo: usize) {
+        for other in (0..self.ports.len()).filter(|&other| other != silo) {
+            let alive = self.ports[silo].alive() && self.ports[other].alive();
+            let open = self.links.open(silo, other) || self.links.open(other, silo);
+            let (is, link) = (alive && open, (silo.min(other), silo.max(other)));
+            if is == self.linked.contains(&link) {
+                continue;
+            }
+            for (a, b) in [(silo, other), (other, silo)] {
+                let peer = MemberIndex(b as u16);
+                let latency = self.links.latency(a, b);
+                let round_trip = 2 * latency;
+                let event = if is {
+                    Event::Up { peer, round_trip }
+                } else {
+                    Event::Down { peer }
+                };
+                self.deliver(a, latency, event);
+            }
+            if is {
+                self.linked.insert(link);
+            } else {
+                self.linked.remove(&link);
             }
         }
     }
+}
+
+/// One hash for several.
+fn all<'a>(hashes: impl Iterator<Item = &'a Hash>) -> Hash {
+    let parts: Vec<&[u8]> = hashes.map(|hash| &hash.0[..]).collect();
+    Hash::labelled("blobs", &parts)
 }

@@ -59,11 +59,16 @@ impl SimulatedNetwork {
         threads: Arc<Threads>,
     ) -> Self {
         let core = Core::new(config, n, seed, recorder, checks, threads);
-        let network = Self { core: Rc::new(RefCell::new(core)), bell: Rc::default() };
+        let network = Self {
+            core: Rc::new(RefCell::new(core)),
+            bell: Rc::default(),
+        };
         let (core, bell) = (Rc::downgrade(&network.core), network.bell.clone());
         tokio::task::spawn_local(async move {
             loop {
-                let Some(next) = core.upgrade().map(|core| core.borrow_mut().run()) else { return };
+                let Some(next) = core.upgrade().map(|core| core.borrow_mut().run()) else {
+                    return;
+                };
                 match next {
                     Some(next) => wait(&bell, next).await,
                     None => bell.notified().await,

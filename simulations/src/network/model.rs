@@ -42,16 +42,30 @@ impl LinkConfig {
     /// The first thing that is wrong with it: key, and what is allowed.
     pub(crate) fn fault(&self) -> Option<(&'static str, &'static str)> {
         let wrong = [
-            (self.latency[0].0 > self.latency[1].0, "latency", "shortest first"),
+            (
+                self.latency[0].0 > self.latency[1].0,
+                "latency",
+                "shortest first",
+            ),
             (
                 !(self.bandwidth_mbit.is_finite() && self.bandwidth_mbit > 0.0),
                 "bandwidth-mbit",
                 "a number above 0",
             ),
-            (!(0.0..1.0).contains(&self.loss), "loss", "at least 0 and below 1"),
-            (!(0.0..1.0).contains(&self.duplication), "duplication", "at least 0 and below 1"),
+            (
+                !(0.0..1.0).contains(&self.loss),
+                "loss",
+                "at least 0 and below 1",
+            ),
+            (
+                !(0.0..1.0).contains(&self.duplication),
+                "duplication",
+                "at least 0 and below 1",
+            ),
         ];
-        wrong.into_iter().find_map(|(wrong, key, allowed)| wrong.then_some((key, allowed)))
+        wrong
+            .into_iter()
+            .find_map(|(wrong, key, allowed)| wrong.then_some((key, allowed)))
     }
 }
 
@@ -73,11 +87,18 @@ impl Links {
             latency.insert((a, b), takes);
             latency.insert((b, a), takes);
         }
-        Self { config, latency, cut: BTreeMap::new(), random }
+        Self {
+            config,
+            latency,
+            cut: BTreeMap::new(),
+            random,
+        }
     }
 
     pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        links.iter().for_each(|&link| *self.cut.entry(link).or_default() += 1);
+        links
+            .iter()
+            .for_each(|&link| *self.cut.entry(link).or_default() += 1);
     }
 
     pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
@@ -109,6 +130,8 @@ impl Links {
         let twice = self.random.chance(self.config.duplication);
         let count = if lost { 0 } else { 1 + usize::from(twice) };
         let usual = self.latency(from, to) + self.transfer(bytes);
-        (0..count).map(|_| usual + self.config.jitter.0.mul_f64(self.random.uniform())).collect()
+        (0..count)
+            .map(|_| usual + self.config.jitter.0.mul_f64(self.random.uniform()))
+            .collect()
     }
 }

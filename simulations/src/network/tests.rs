@@ -1,0 +1,307 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::Hash;
+use protocol::net::{Command, Event, Wish};
+use tokio::task::LocalSet;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+use crate::federation::Federation;
+use crate::scenario::{Scenario, Span};
+use crate::toy::toy_study;
+
+const LATENCY: Duration = Duration::from_millis(10);
+
+fn config() -> LinkConfig {
+    LinkConfig {
+        latency: [Span(LATENCY), Span(LATENCY)],
+        jitter: Span::millis(0),
+        bandwidth_mbit: 8.0,
+        ..LinkConfig::default()
+    }
+}
+
+/// Runs `test` with a network of three connected silos.
+fn with<F: Future<Output = ()>>(
+    config: LinkConfig,
+    test: impl FnOnce(SimulatedNetwork, Vec<silo::Network>) -> F,
+) {
+    let (_, text) = crate::scenario::BUILT_IN[4];
+    let scenario = Scenario::parse("null", text).unwrap();
+    let (study, _) = toy_study(&[vec![0.0], vec![1.0], vec![2.0]]);
+    let federation = Federation::new(&scenario, &study, &scenario.strategy, &[]).unwrap();
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let ear = Ear::new(federation.epoch.clone(), Default::default(), Instant::now());
+        let network =
+            SimulatedNetwork::start(config, 3, 1, ear, Checks::new(false), Threads::new(1));
+        let mut silos: Vec<_> = (0..3).map(|i| network.connect(MemberIndex(i))).collect();
+        sleep(Duration::from_millis(100)).await;
+        for silo in &mut silos {
+            for _ in 0..2 {
+                assert!(matches!(silo.events.recv().await, Some(Event::Up { .. })));
+            }
+        }
+        test(network, silos).await;
+    });
+}
+
+async fn say(silo: &silo::Network, command: Command) {
+    silo.commands.send(command).await.unwrap();
+}
+
+async fn next(silo: &mut silo::Network) -> Option<Event> {
+    timeout(Duration::from_secs(60), silo.events.recv())
+        .await
+        .ok()
+        .flatten()
+}
+
+fn fetch(hash: Hash, limit: u64, from: &[u16]) -> Command {
+    Command::Fetch {
+        blobs: vec![Wish { hash, limit }],
+        from: from.iter().copied().map(MemberIndex).collect(),
+    }
+}
+
+#[test]
+fn a_message_takes_the_latency_and_the_bandwidth() {
+    with(config(), |network, mut silos| async move {
+        let began = Instant::now();
+        let frame = Bytes::from(vec![0; 100_000]);
+        say(
+            &silos[0],
+            Command::Send {
+                to: MemberIndex(1),
+                frame: frame.clone(),
+            },
+        )
+        .await;
+        let Some(Event::Received { from, frame: got }) = next(&mut silos[1]).await else {
+            panic!()
+        };
+        assert_eq!((from, got), (MemberIndex(0), frame));
+        // 100 kB at a megabyte per second.
+        assert_eq!(began.elapsed(), LATENCY + Duration::from_millis(100));
+        assert_eq!(
+            network.traffic()[0],
+            Traffic {
+                messages: 100_000,
+                blobs: 0
+            }
+        );
+    });
+}
+
+#[test]
+fn gossip_comes_once_and_around_a_cut_link() {
+    with(config(), |network, mut silos| async move {
+        network.cut(&[(0, 2)]);
+        let frame = Bytes::from_static(b"news");
+        for silo in [0, 1, 0] {
+            say(
+                &silos[silo],
+                Command::Publish {
+                    frame: frame.clone(),
+                },
+            )
+            .await;
+        }
+        let heard = next(&mut silos[2]).await;
+        assert!(
+            matches!(
+                heard,
+                Some(Event::Received {
+                    from: MemberIndex(1),
+                    ..
+                })
+            ),
+            "{heard:?}"
+        );
+        assert!(next(&mut silos[2]).await.is_none(), "heard twice");
+        assert!(next(&mut silos[0]).await.is_none(), "published itself");
+    });
+}
+
+#[test]
+fn a_cut_link_loses_messages_and_a_partition_is_noticed() {
+    with(config(), |network, mut silos| async move {
+        network.cut(&[(0, 1)]);
+        let send = || Command::Send {
+            to: MemberIndex(1),
+            frame: Bytes::from_static(b"x"),
+        };
+        say(&silos[0], send()).await;
+        assert!(next(&mut silos[1]).await.is_none());
+        network.cut(&[(1, 0)]);
+        assert!(matches!(
+            next(&mut silos[1]).await,
+            Some(Event::Down {
+                peer: MemberIndex(0)
+            })
+        ));
+        network.mend(&[(0, 1), (1, 0)]);
+        let Some(Event::Up { round_trip, .. }) = next(&mut silos[1]).await else {
+            panic!()
+        };
+        assert_eq!(round_trip, 2 * LATENCY);
+        say(&silos[0], send()).await;
+        assert!(matches!(
+            next(&mut silos[1]).await,
+            Some(Event::Received { .. })
+        ));
+    });
+}
+
+#[test]
+fn blobs_are_asked_for_in_order_and_verified() {
+    with(config(), |network, mut silos| async move {
+        let (blob, wrong) = (Bytes::from(vec![7; 100_000]), Bytes::from(vec![8; 100_000]));
+        let hash = Hash::of(&blob);
+        say(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
+        let Some(Event::Wanted { by, ticket, .. }) = next(&mut silos[1]).await else {
+            panic!()
+        };
+        assert_eq!(by, MemberIndex(0));
+        say(
+            &silos[1],
+            Command::Serve {
+                ticket,
+                blobs: vec![Some(wrong)],
+            },
+        )
+        .await;
+        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[2]).await else {
+            panic!()
+        };
+        say(
+            &silos[2],
+            Command::Serve {
+                ticket,
+                blobs: vec![Some(blob.clone())],
+            },
+        )
+        .await;
+        let Some(Event::Fetched { blobs: got }) = next(&mut silos[0]).await else {
+            panic!()
+        };
+        assert_eq!(got, [(hash, blob)]);
+        assert_eq!(network.traffic()[2].blobs, 100_000);
+    });
+}
+
+#[test]
+fn what_nobody_gives_is_missing() {
+    with(config(), |network, mut silos| async move {
+        let blob = Bytes::from(vec![7; 100_000]);
+        let hash = Hash::of(&blob);
+        // Refused, then too large, then nobody is left.
+        say(&silos[0], fetch(hash, 99_999, &[1, 2, 0])).await;
+        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[1]).await else {
+            panic!()
+        };
+        say(
+            &silos[1],
+            Command::Serve {
+                ticket,
+                blobs: vec![None],
+            },
+        )
+        .await;
+        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[2]).await else {
+            panic!()
+        };
+        say(
+            &silos[2],
+            Command::Serve {
+                ticket,
+                blobs: vec![Some(blob.clone())],
+            },
+        )
+        .await;
+        assert!(matches!(
+            next(&mut silos[0]).await,
+            Some(Event::Missing { .. })
+        ));
+        // A holder that crashes while it sends, and one that never answers.
+        say(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
+        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[1]).await else {
+            panic!()
+        };
+        say(
+            &silos[1],
+            Command::Serve {
+                ticket,
+                blobs: vec![Some(blob)],
+            },
+        )
+        .await;
+        sleep(Duration::from_millis(50)).await;
+        network.disconnect(MemberIndex(1));
+        assert!(matches!(
+            next(&mut silos[0]).await,
+            Some(Event::Down { .. })
+        ));
+        assert!(matches!(
+            next(&mut silos[0]).await,
+            Some(Event::Missing { .. })
+        ));
+    });
+}
+
+#[test]
+fn a_silo_that_is_behind_loses_nothing_that_reached_it() {
+    with(config(), |network, mut silos| async move {
+        let _alive = network;
+        for number in 0..3 * EVENTS {
+            let frame = Bytes::from(number.to_le_bytes().to_vec());
+            say(
+                &silos[0],
+                Command::Send {
+                    to: MemberIndex(1),
+                    frame,
+                },
+            )
+            .await;
+        }
+        for number in 0..3 * EVENTS {
+            let Some(Event::Received { frame, .. }) = next(&mut silos[1]).await else {
+                panic!()
+            };
+            assert_eq!(frame[..], number.to_le_bytes());
+        }
+    });
+}
+
+#[test]
+fn loss_and_duplication_follow_their_probabilities() {
+    let config = LinkConfig {
+        loss: 0.5,
+        duplication: 0.5,
+        ..config()
+    };
+    with(config, |network, mut silos| async move {
+        let _alive = network;
+        for number in 0u32..400 {
+            let frame = Bytes::from(number.to_le_bytes().to_vec());
+            say(
+                &silos[0],
+                Command::Send {
+                    to: MemberIndex(1),
+                    frame,
+                },
+            )
+            .await;
+        }
+        let mut arrived = 0;
+        while next(&mut silos[1]).await.is_some() {
+            arrived += 1;
+        }
+        // Half of 400, each one and a half times.
+        assert!((240..360).contains(&arrived), "{arrived}");
+    });
+}

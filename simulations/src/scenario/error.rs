@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use toml::de::{DeTable, DeValue};
+
 /// Why a scenario cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
@@ -42,46 +44,74 @@ impl Source<'_> {
     pub(super) fn at(self, span: Range<usize>, what: impl Into<String>) -> ScenarioError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
-        ScenarioError::At { file: self.file.into(), line, what: what.into() }
+        ScenarioError::At {
+            file: self.file.into(),
+            line,
+            what: what.into(),
+        }
     }
 
     /// An error of the reader of the format.
     pub(super) fn toml(self, error: &toml::de::Error) -> ScenarioError {
         let span = error.span().unwrap_or(0..0);
-        let key = self.key(&span).map_or(String::new(), |key| format!("{key}: "));
-        self.at(span, format!("{key}{}", error.message()))
+        let key = self
+            .key(&span)
+            .map_or(String::new(), |key| format!("{key}: "));
+        self.at(span, format!("{key}{}", plain(error.message())))
     }
 
-    /// An error about a key of a table (`""`: above all tables); `nth` of tables of that name.
-    pub(super) fn key_of(self, table: &str, nth: usize, key: &str, what: String) -> ScenarioError {
-        let (mut current, mut seen) = ("", 0);
-        let (mut offset, mut found) = (0, None);
-        for line in self.text.split_inclusive('\n') {
-            let trimmed = line.trim();
-            if let Some(name) = trimmed.strip_prefix('[') {
-                current = name.trim_start_matches('[').split(']').next().unwrap_or("").trim();
-                seen += usize::from(current == table);
-            }
-            let here = current == table && (table.is_empty() || seen == nth + 1);
-            let names = trimmed.split('=').next().is_some_and(|name| name.trim() == key);
-            if here && found.is_none() && trimmed.starts_with('[') {
-                found = Some((offset, false));
-            }
-            if here && names && !matches!(found, Some((_, true))) {
-                found = Some((offset, true));
-            }
-            offset += line.len();
+    /// An error about the key to which this path of keys and places leads, such as `fault.0.kill`.
+    pub(super) fn key_of(self, path: &str, what: impl std::fmt::Display) -> ScenarioError {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        self.at(self.span(path), format!("`{key}` {what}"))
+    }
+
+    /// Where the key of this path stands, or the deepest table on the way to it.
+    pub(super) fn span(self, path: &str) -> Range<usize> {
+        let mut found = 0..0;
+        let Ok(document) = DeTable::parse(self.text) else {
+            return found;
+        };
+        let mut table = Some(document.get_ref());
+        let mut parts = path.split('.');
+        while let (Some(inside), Some(part)) = (table, parts.next()) {
+            let Some((key, value)) = inside.get_key_value(part) else {
+                break;
+            };
+            found = key.span();
+            table = match value.get_ref() {
+                DeValue::Table(table) => Some(table),
+                DeValue::Array(values) => {
+                    let place = parts.next().and_then(|place| place.parse::<usize>().ok());
+                    let value = place.and_then(|place| values.get(place));
+                    found = value.map_or(found, |value| value.span());
+                    value.and_then(|value| value.get_ref().as_table())
+                }
+                _ => None,
+            };
         }
-        let start = found.map_or(0, |(offset, _)| offset);
-        self.at(start..start, format!("`{key}` {what}"))
+        found
     }
 
     /// The key of the line in which a value stands.
     fn key(self, span: &Range<usize>) -> Option<String> {
-        let start = self.text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let start = self
+            .text
+            .get(..span.start)?
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
         let line = self.text.get(start..)?.lines().next()?;
         let (key, _) = line.split_once('=')?;
         let inside = span.start >= start + key.len();
         inside.then(|| format!("`{}`", key.trim()))
     }
+}
+
+/// What the reader says, without the names that numbers have in this program.
+fn plain(message: &str) -> String {
+    let whole = ["u64", "u32", "u16", "u8", "usize"].map(|name| (name, "a whole number"));
+    let numbers = whole.into_iter().chain([("f64", "a number")]);
+    numbers.fold(message.to_owned(), |text, (name, plain)| {
+        text.replace(&format!("expected {name}"), &format!("expected {plain}"))
+    })
 }

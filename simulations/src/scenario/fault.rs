@@ -141,7 +141,7 @@ enum RawJournal {
 impl RawFault {
     /// The `nth` fault of the file, from 0.
     pub(super) fn validate(self, nth: usize, source: Source<'_>) -> Result<Fault, ScenarioError> {
-        let error = |key: &str, what: &str| source.key_of("fault", nth, key, what.into());
+        let error = |key: &str, what: &str| source.key_of(&format!("fault.{nth}.{key}"), what);
         let set = [
             ("kill", self.kill.is_some()),
             ("partition", self.partition.is_some()),
@@ -161,17 +161,30 @@ impl RawFault {
             let stray = set.iter().find(|(key, set)| *set && !allowed.contains(key));
             stray.map_or(Ok(()), |(key, _)| {
                 let allowed = allowed.join(", ");
-                Err(error(key, &format!("does not go with `{of}`: allowed are {allowed}")))
+                Err(error(
+                    key,
+                    &format!("does not go with `{of}`: allowed are {allowed}"),
+                ))
             })
         };
         if let Some(kill) = self.kill {
-            let keys = ["kill", "at", "phase", "round", "commit", "cut", "restart-after", "journal"];
+            let keys = [
+                "kill",
+                "at",
+                "phase",
+                "round",
+                "commit",
+                "cut",
+                "restart-after",
+                "journal",
+            ];
             only(&keys, "kill")?;
             let when = match (self.at, self.phase, self.round, self.commit, self.cut) {
                 (Some(at), None, None, None, None) => When::At(at.0),
-                (None, Some(phase), Some(round @ 1..), None, None) => {
-                    When::Round { round, moment: phase.into() }
-                }
+                (None, Some(phase), Some(round @ 1..), None, None) => When::Round {
+                    round,
+                    moment: phase.into(),
+                },
                 (None, None, None, Some(nth @ 1..), Some(cut)) if kill != "lead" => {
                     When::Commit { nth, cut }
                 }
@@ -182,17 +195,34 @@ impl RawFault {
                 }
             };
             let journal_lost = self.journal == Some(RawJournal::Lost);
-            let who = if kill == "lead" { Who::Lead } else { Who::Silo(kill) };
+            let who = if kill == "lead" {
+                Who::Lead
+            } else {
+                Who::Silo(kill)
+            };
             let restart_after = self.restart_after.map(|span| span.0);
-            return Ok(Fault::Kill { who, when, restart_after, journal_lost });
+            return Ok(Fault::Kill {
+                who,
+                when,
+                restart_after,
+                journal_lost,
+            });
         }
         if let Some(members) = self.partition {
             only(&["partition", "at", "lasts", "one-way"], "partition")?;
             let (Some(at), Some(lasts)) = (self.at, self.lasts) else {
-                return Err(error("partition", "needs `at` and `lasts`, such as \"10s\" and \"1m\""));
+                return Err(error(
+                    "partition",
+                    "needs `at` and `lasts`, such as \"10s\" and \"1m\"",
+                ));
             };
             let one_way = self.one_way == Some(true);
-            return Ok(Fault::Partition { members, at: at.0, lasts: lasts.0, one_way });
+            return Ok(Fault::Partition {
+                members,
+                at: at.0,
+                lasts: lasts.0,
+                one_way,
+            });
         }
         if let Some(sends) = self.sends {
             only(&["sends", "member"], "sends")?;
@@ -201,6 +231,9 @@ impl RawFault {
             };
             return Ok(Fault::Byzantine { member, sends });
         }
-        Err(error("fault", "says nothing: it needs one of kill, partition, sends"))
+        Err(error(
+            "fault",
+            "says nothing: it needs one of kill, partition, sends",
+        ))
     }
 }

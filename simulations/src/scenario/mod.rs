@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use learn::TaskConfig;
-use methods::strategy::StrategyConfig;
+use methods::strategy::{StrategyConfig, StrategyError};
 use serde::Deserialize;
 
 use crate::network::LinkConfig;
@@ -30,9 +30,14 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("null", include_str!("../../scenarios/null.toml")),
 ];
 
+/// Most silos of a federation: as many as a roster holds.
+pub const MOST_SILOS: usize = 1000;
+
 /// A scenario that can be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
+    /// The file, for what turns out to be wrong with it only later.
+    pub file: String,
     /// Its name.
     pub name: String,
     /// What it shows, for people.
@@ -102,7 +107,8 @@ impl CharterConfig {
     /// Fewest contributions of a round, among `n` members.
     pub fn minimum_for(&self, n: usize) -> u16 {
         let f = n.saturating_sub(1) / 3;
-        self.minimum.unwrap_or((2 * f + 1).max(n / 2 + 1).min(n) as u16)
+        self.minimum
+            .unwrap_or((2 * f + 1).max(n / 2 + 1).min(n) as u16)
     }
 }
 
@@ -154,7 +160,11 @@ impl Scenario {
         let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
             let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             let (file, why) = (name.into(), error.to_string());
-            ScenarioError::File { file, why, built_in: names.join(", ") }
+            ScenarioError::File {
+                file,
+                why,
+                built_in: names.join(", "),
+            }
         })?;
         Self::parse(name, &text)
     }
@@ -166,18 +176,25 @@ impl Scenario {
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let source = Source { file, text };
         let raw: Raw = toml::from_str(text).map_err(|error| source.toml(&error))?;
-        let top = |key: &str, what: String| source.key_of("", 0, key, what);
-        if raw.silos == Some(0) {
-            return Err(top("silos", "is 0, it must be at least 1".into()));
+        check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
+        let mut strategy = raw.strategy;
+        let (StrategyConfig::FedAvg { standardise, .. }
+        | StrategyConfig::Local { standardise, .. }
+        | StrategyConfig::CsRcfl { standardise, .. }) = &mut strategy;
+        // One key of the task says it for both, so that they cannot contradict each other.
+        if std::mem::replace(standardise, raw.task.common_scale()) {
+            let what = "is no option here: write `standardise = \"federation\"` in [task.table]";
+            return Err(source.key_of("strategy.standardise", what));
         }
         let scenario = Self {
+            file: file.into(),
             name: raw.name,
             description: raw.description,
             seed: raw.seed,
             rounds: raw.rounds,
             silos: raw.silos,
             task: raw.task,
-            strategy: raw.strategy,
+            strategy,
             charter: raw.charter,
             network: raw.network,
             costs: raw.costs,
@@ -188,26 +205,37 @@ impl Scenario {
                 .map(|(nth, fault)| fault.validate(nth, source))
                 .collect::<Result<_, _>>()?,
         };
-        scenario.check_rounds().map_err(|what| top("rounds", what))?;
+        scenario
+            .check_rounds()
+            .map_err(|what| source.key_of("rounds", what))?;
         let beat = scenario.charter.beat.0.as_millis();
         if !(10..=600_000).contains(&beat) {
             let what = format!("is {beat} ms, it must be between 10ms and 10m");
-            return Err(source.key_of("charter", 0, "beat", what));
+            return Err(source.key_of("charter.beat", what));
         }
         let CharterConfig { radius, norm, .. } = scenario.charter;
         if !(radius.is_finite() && radius >= 0.0) {
             let what = format!("is {radius}, it must be a number of at least 0");
-            return Err(source.key_of("charter", 0, "radius", what));
+            return Err(source.key_of("charter.radius", what));
         }
         if norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-            return Err(source.key_of("charter", 0, "norm", "must be above 0".into()));
+            return Err(source.key_of("charter.norm", "must be above 0"));
         }
         if let Some((key, allowed)) = scenario.network.fault() {
-            return Err(source.key_of("network", 0, key, format!("must be {allowed}")));
+            return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));
         }
-        methods::strategy::build(&scenario.strategy)
-            .map_err(|error| source.key_of("strategy", 0, "strategy", format!(": {error}")))?;
-        Ok(scenario)
+        match scenario.strategy.validate(MOST_SILOS) {
+            Err(StrategyError::Option {
+                option,
+                allowed,
+                got,
+            }) => {
+                let span = source.span(&format!("strategy.{option}"));
+                Err(source.at(span, format!("`{option}` must be {allowed}, not {got}")))
+            }
+            Err(error) => Err(source.key_of("strategy.coalitions", format!("is wrong: {error}"))),
+            Ok(()) => Ok(scenario),
+        }
     }
 
     /// The scenario with changes from the command line.
@@ -218,24 +246,40 @@ impl Scenario {
         self.seed = overrides.seed.unwrap_or(self.seed);
         self.rounds = overrides.rounds.unwrap_or(self.rounds);
         self.silos = overrides.silos.or(self.silos);
-        if self.silos == Some(0) {
-            return Err(ScenarioError::Override("--silos must be at least 1".into()));
-        }
+        check_silos(self.silos)
+            .map_err(|what| ScenarioError::Override(format!("--silos {what}")))?;
         if let Some(name) = &overrides.strategy {
             let switched = self.strategy.switch(name);
             self.strategy = switched.map_err(|error| ScenarioError::Override(error.to_string()))?;
         }
-        self.check_rounds().map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
+        self.check_rounds()
+            .map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
         Ok(self)
     }
 
     fn check_rounds(&self) -> Result<(), String> {
         let least = 1 + u64::from(self.strategy.standardise());
-        let why = if least > 1 { ": one to agree on a common scale, one to train" } else { "" };
+        let why = if least > 1 {
+            ": one to agree on a common scale, one to train"
+        } else {
+            ""
+        };
         if self.rounds >= least {
             return Ok(());
         }
-        Err(format!("is {}, it must be at least {least}{why}", self.rounds))
+        Err(format!(
+            "is {}, it must be at least {least}{why}",
+            self.rounds
+        ))
+    }
+}
+
+fn check_silos(silos: Option<usize>) -> Result<(), String> {
+    match silos {
+        Some(silos) if !(1..=MOST_SILOS).contains(&silos) => Err(format!(
+            "is {silos}, it must be between 1 and {MOST_SILOS}, the most that a roster holds"
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -21,22 +21,55 @@ fn what_is_built_in_can_be_used() {
     for (name, _) in BUILT_IN {
         assert_eq!(Scenario::load(name).unwrap().name, *name);
     }
-    assert!(Scenario::load("nowhere.toml").unwrap_err().to_string().contains("built in are diabetes"));
+    assert!(
+        Scenario::load("nowhere.toml")
+            .unwrap_err()
+            .to_string()
+            .contains("built in are diabetes")
+    );
 }
 
 #[test]
 fn errors_name_file_line_key_and_what_is_allowed() {
     let unknown = error(&GOOD.replace("rounds = 2", "rounds = 2\nround = 3"));
-    assert!(unknown.starts_with("s.toml, line 4: unknown field `round`, expected one of"), "{unknown}");
+    assert!(
+        unknown.starts_with("s.toml, line 4: unknown field `round`, expected one of"),
+        "{unknown}"
+    );
     assert!(unknown.contains("`rounds`"), "{unknown}");
     let typed = error(&GOOD.replace("rounds = 2", "rounds = \"two\""));
-    assert!(typed.starts_with("s.toml, line 3: `rounds`: invalid type: string"), "{typed}");
+    assert!(
+        typed.starts_with("s.toml, line 3: `rounds`: invalid type: string"),
+        "{typed}"
+    );
+    assert!(typed.ends_with("expected a whole number"), "{typed}");
     let few = error(&GOOD.replace("rounds = 2", "rounds = 0"));
     assert_eq!(few, "s.toml, line 3: `rounds` is 0, it must be at least 1");
+    let rate = error(&GOOD.replace("rate = 0.1", "rate = -1.0"));
+    assert_eq!(
+        rate,
+        "s.toml, line 8: `training.optimiser.rate` must be a number above 0, not -1"
+    );
+    let scaled = error(&format!("{GOOD}standardise = true"));
+    assert!(
+        scaled.starts_with("s.toml, line 9: `standardise` is no option here"),
+        "{scaled}"
+    );
+    let many = error(&GOOD.replace("rounds = 2", "rounds = 2\nsilos = 100000000"));
+    assert!(
+        many.starts_with("s.toml, line 4: `silos` is 100000000, it must be between 1 and 1000"),
+        "{many}"
+    );
     let span = error(&format!("{GOOD}[charter]\nbeat = \"5 parsecs\""));
-    assert!(span.starts_with("s.toml, line 10: `beat`: \"5 parsecs\" is not a span"), "{span}");
+    assert!(
+        span.starts_with("s.toml, line 10: `beat`: \"5 parsecs\" is not a span"),
+        "{span}"
+    );
     let loss = error(&format!("{GOOD}[network]\nloss = 1.5"));
-    assert_eq!(loss, "s.toml, line 10: `loss` must be at least 0 and below 1");
+    assert_eq!(
+        loss,
+        "s.toml, line 10: `loss` must be at least 0 and below 1"
+    );
 }
 
 #[test]
@@ -55,8 +88,13 @@ fn faults_are_one_thing_each() {
         }]
     );
     let wrong = |text: &str| fault(text).unwrap_err().to_string();
+    let second = wrong("kill = \"a\"\nat = \"1s\"\n[[fault]]\nsends = \"nan\"");
+    assert!(second.contains("line 13: `sends` needs"), "{second}");
     assert!(wrong("kill = \"lead\"").contains("line 10: `kill` needs `at`; or `phase`"));
-    assert!(wrong("kill = \"a\"\nat = \"1s\"\nlasts = \"1s\"").contains("line 12: `lasts` does not go with `kill`"));
+    assert!(
+        wrong("kill = \"a\"\nat = \"1s\"\nlasts = \"1s\"")
+            .contains("line 12: `lasts` does not go with `kill`")
+    );
     assert!(wrong("sends = \"nan\"").contains("`sends` needs `member`"));
     assert!(wrong("sends = \"nothing\"").contains("expected one of `nan`, `wrong-shape`"));
     assert!(wrong("at = \"1s\"").contains("says nothing"));
@@ -72,9 +110,35 @@ fn the_command_line_may_change_a_scenario() {
         strategy: Some(strategy.into()),
     };
     let changed = scenario.clone().with(&change("cs-rcfl")).unwrap();
-    assert_eq!((changed.seed, changed.rounds, changed.silos), (9, 5, Some(4)));
+    assert_eq!(
+        (changed.seed, changed.rounds, changed.silos),
+        (9, 5, Some(4))
+    );
     assert_eq!(changed.strategy.name(), "cs-rcfl");
-    assert!(scenario.clone().with(&change("magic")).unwrap_err().to_string().contains("fedavg, local"));
-    let none = Overrides { rounds: Some(0), ..Overrides::default() };
-    assert_eq!(scenario.with(&none).unwrap_err().to_string(), "--rounds is 0, it must be at least 1");
+    assert!(
+        scenario
+            .clone()
+            .with(&change("magic"))
+            .unwrap_err()
+            .to_string()
+            .contains("fedavg, local")
+    );
+    for silos in [0, 1001, usize::MAX] {
+        let change = Overrides {
+            silos: Some(silos),
+            ..Overrides::default()
+        };
+        let error = scenario.clone().with(&change).unwrap_err().to_string();
+        assert!(error.starts_with(&format!(
+            "--silos is {silos}, it must be between 1 and 1000"
+        )));
+    }
+    let none = Overrides {
+        rounds: Some(0),
+        ..Overrides::default()
+    };
+    assert_eq!(
+        scenario.with(&none).unwrap_err().to_string(),
+        "--rounds is 0, it must be at least 1"
+    );
 }

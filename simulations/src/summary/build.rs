@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use learn::Study;
 use methods::Role;
+use methods::learner::Task;
 use methods::params::Params;
-use methods::strategy::StrategyConfig;
+use methods::strategy::{State, StrategyConfig};
 use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
 use silo::Notice;
@@ -33,18 +34,23 @@ pub(crate) fn build(
     reference: &Reference,
     threads: &Arc<Threads>,
 ) -> Result<Summary, RunError> {
-    let told = Told { federation, recorded };
+    let told = Told {
+        federation,
+        recorded,
+    };
     let all = adopted(&recorded.notices);
     let n = study.silos.len();
     let finals = last(&all, n);
     let messages = recorded.traffic.iter().map(|sent| sent.messages).sum();
     let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
-    let (rounds, timeline) = (told.rounds(scenario, &all), told.timeline());
+    let rounds = told.rounds(&all);
+    let timeline = told.timeline(&rounds);
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         trace: recorded.trace.clone(),
         events: recorded.events,
+        invariants: recorded.invariants.clone(),
         seconds: recorded.seconds,
         virtual_seconds: recorded.ended.elapsed().as_secs_f64(),
         reference_seconds: 0.0,
@@ -58,7 +64,7 @@ pub(crate) fn build(
             higher_is_better: study.metric.name.higher_is_better(),
         },
         rounds,
-        silos: silos(scenario, study, &finals, reference, threads)?,
+        silos: silos(scenario, study, &told, &finals, reference, threads)?,
         weights_abs_sum: weights(&finals),
         checks: recorded.totals,
         refused: told.refused(),
@@ -73,7 +79,10 @@ pub(crate) fn build(
             .silos()
             .iter()
             .zip(&recorded.traffic)
-            .map(|(silo, &sent)| SiloTraffic { silo: silo.name.clone(), sent })
+            .map(|(silo, &sent)| SiloTraffic {
+                silo: silo.name.clone(),
+                sent,
+            })
             .collect(),
     })
 }
@@ -81,13 +90,17 @@ pub(crate) fn build(
 fn silos(
     scenario: &Scenario,
     study: &Study,
+    told: &Told<'_>,
     finals: &[Option<AdoptedModel>],
     reference: &Reference,
     threads: &Arc<Threads>,
 ) -> Result<Vec<SiloInfo>, RunError> {
     let n = study.silos.len();
     let own = |models: &[Option<AdoptedModel>]| -> Vec<_> {
-        models.iter().map(|adopted| adopted.as_ref().map(|adopted| adopted.model.clone())).collect()
+        models
+            .iter()
+            .map(|adopted| adopted.as_ref().map(|adopted| adopted.model.clone()))
+            .collect()
     };
     let coalition = measure_some(study, own(finals), threads)?;
     let global = match &reference.global {
@@ -104,6 +117,7 @@ fn silos(
             name: silo.name.clone(),
             samples: silo.rows.train,
             test_samples: silo.rows.test,
+            trainings: told.trainings(at, scenario.strategy.standardise().into()),
             local: local[at],
             global: global[at],
             coalition: coalition[at],
@@ -115,7 +129,10 @@ fn silos(
 /// The sum over the one final model, if all silos of the last round have the same.
 fn weights(finals: &[Option<AdoptedModel>]) -> Option<f64> {
     let newest = finals.iter().flatten().map(|adopted| adopted.round).max()?;
-    let mut models = finals.iter().flatten().filter(|adopted| adopted.round == newest);
+    let mut models = finals
+        .iter()
+        .flatten()
+        .filter(|adopted| adopted.round == newest);
     let first = &models.next()?.model.0;
     let one = models.all(|adopted| adopted.model.0.hash() == first.hash());
     one.then(|| abs_sum(first))
@@ -148,7 +165,10 @@ fn curves(
     } else {
         finals.iter().flatten().collect()
     };
-    let models = measured.iter().map(|adopted| (adopted.silo, adopted.model.clone())).collect();
+    let models = measured
+        .iter()
+        .map(|adopted| (adopted.silo, adopted.model.clone()))
+        .collect();
     for (adopted, value) in measured.iter().zip(measure(study, models, threads)?) {
         points.entry((adopted.silo, adopted.round)).or_default().1 = value;
     }
@@ -158,7 +178,10 @@ fn curves(
         loss: loss.filter(|loss| loss.is_finite()),
         metric,
     };
-    Ok(points.into_iter().map(|((silo, round), values): ((usize, u64), _)| point(((silo, round), values))).collect())
+    Ok(points
+        .into_iter()
+        .map(|((silo, round), values): ((usize, u64), _)| point(((silo, round), values)))
+        .collect())
 }
 
 /// What the silos told.
@@ -177,28 +200,61 @@ impl Told<'_> {
     }
 
     fn reports(&self) -> impl Iterator<Item = (f64, MemberIndex, &Report)> {
-        self.recorded.notices.iter().filter_map(|(time, member, notice)| match notice {
-            Notice::Protocol(report) => Some((time.elapsed().as_secs_f64(), *member, report)),
-            _ => None,
-        })
+        self.recorded
+            .notices
+            .iter()
+            .filter_map(|(time, member, notice)| match notice {
+                Notice::Protocol(report) => Some((time.elapsed().as_secs_f64(), *member, report)),
+                _ => None,
+            })
     }
 
-    fn rounds(&self, scenario: &Scenario, all: &[AdoptedModel]) -> Vec<RoundInfo> {
+    /// How often a silo trained in a round after these first ones.
+    fn trainings(&self, silo: usize, after: u64) -> usize {
+        let trained =
+            |notice: &Notice| matches!(notice, Notice::Trained { round, .. } if *round > after);
+        let notices = self.recorded.notices.iter();
+        notices
+            .filter(|(_, by, notice)| by.at() == silo && trained(notice))
+            .count()
+    }
+
+    fn rounds(&self, all: &[AdoptedModel]) -> Vec<RoundInfo> {
+        let silo = &self.federation.members[0];
+        let start = State::genesis(silo.learner.initial(silo.initial_seed));
+        let strategy = &silo.strategy;
         let mut rounds = BTreeMap::new();
-        for (_, _, report) in self.reports() {
-            let Report::Final { round, view, lead, authors, .. } = report else { continue };
+        for (at, _, report) in self.reports() {
+            let Report::Final {
+                round,
+                view,
+                lead,
+                authors,
+                ..
+            } = report
+            else {
+                continue;
+            };
             rounds.entry(*round).or_insert_with(|| {
                 let mut coalitions = BTreeMap::<u32, BTreeMap<usize, String>>::new();
                 for adopted in all.iter().filter(|adopted| adopted.round == *round) {
                     let name = self.name(MemberIndex(adopted.silo as u16));
-                    coalitions.entry(adopted.coalition).or_default().insert(adopted.silo, name);
+                    coalitions
+                        .entry(adopted.coalition)
+                        .or_default()
+                        .insert(adopted.silo, name);
                 }
-                let scale = *round == 1 && scenario.strategy.standardise();
+                let plan = strategy.plan(&start, *round);
                 RoundInfo {
                     round: *round,
                     view: *view,
                     lead: self.name(*lead),
-                    kind: if scale { "summarise" } else { "train" },
+                    kind: match plan.task {
+                        Task::Summarise => "summarise",
+                        Task::Train(_) => "train",
+                    },
+                    at,
+                    cross_evaluated: plan.cross_evaluate,
                     coalitions: coalitions
                         .into_values()
                         .map(|members| members.into_values().collect())
@@ -214,9 +270,11 @@ impl Told<'_> {
         let mut times = BTreeMap::<(MemberIndex, u64, &str), u64>::new();
         for (_, _, notice) in &self.recorded.notices {
             let key = match notice {
-                Notice::Protocol(Report::Refused { member, round, reason }) => {
-                    (*member, *round, reason.as_str())
-                }
+                Notice::Protocol(Report::Refused {
+                    member,
+                    round,
+                    reason,
+                }) => (*member, *round, reason.as_str()),
                 Notice::Unopened { from, reason } => (*from, 0, reason.as_str()),
                 _ => continue,
             };
@@ -238,7 +296,9 @@ impl Told<'_> {
         for (_, by, report) in self.reports() {
             if let Report::Fault(evidence) = report {
                 let name = self.name(by);
-                let by = seen.entry((evidence.member, evidence.charge())).or_default();
+                let by = seen
+                    .entry((evidence.member, evidence.charge()))
+                    .or_default();
                 if !by.contains(&name) {
                     by.push(name);
                 }
@@ -256,7 +316,12 @@ impl Told<'_> {
     fn left_out(&self) -> Vec<LeftOut> {
         self.reports()
             .filter_map(|(_, lead, report)| match report {
-                Report::LeftOut { view, round, members, reason } => Some(LeftOut {
+                Report::LeftOut {
+                    view,
+                    round,
+                    members,
+                    reason,
+                } => Some(LeftOut {
                     round: *round,
                     view: *view,
                     lead: self.name(lead),
@@ -282,7 +347,7 @@ impl Told<'_> {
             .collect()
     }
 
-    fn timeline(&self) -> Vec<Lead> {
+    fn timeline(&self, rounds: &[RoundInfo]) -> Vec<Lead> {
         let mut views = BTreeMap::<u64, Lead>::new();
         for (at, _, report) in self.reports() {
             if let Report::Entered { view, lead, round } = report {
@@ -314,13 +379,11 @@ impl Told<'_> {
                 _ => {}
             }
         }
-        // A view is entered before its round is known: the one before is not final yet.
-        for (_, _, report) in self.reports() {
-            if let Report::Final { view, round, .. } = report
-                && let Some(lead) = views.get_mut(view)
-            {
-                lead.round = *round;
-            }
+        // The round that a view worked on is the first that became final from it or a later one:
+        // what its first member knew on entering may be a round behind.
+        for lead in views.values_mut() {
+            let next = rounds.iter().find(|round| round.view >= lead.view);
+            lead.round = next.map_or(lead.round, |round| round.round);
         }
         let starts: Vec<_> = views.values().map(|lead| lead.from).collect();
         let mut timeline: Vec<_> = views.into_values().collect();

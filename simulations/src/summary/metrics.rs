@@ -40,7 +40,13 @@ pub(super) fn adopted(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedMod
     notices
         .iter()
         .filter_map(|(_, silo, notice)| match notice {
-            Notice::Adopted { round, coalition, model, personal, .. } => Some(AdoptedModel {
+            Notice::Adopted {
+                round,
+                coalition,
+                model,
+                personal,
+                ..
+            } => Some(AdoptedModel {
                 silo: silo.at(),
                 round: *round,
                 coalition: *coalition,
@@ -53,13 +59,23 @@ pub(super) fn adopted(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedMod
 
 /// The last model of every silo.
 pub(super) fn last(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<AdoptedModel>> {
-    (0..silos).map(|silo| adopted.iter().rev().find(|model| model.silo == silo).cloned()).collect()
+    (0..silos)
+        .map(|silo| {
+            adopted
+                .iter()
+                .rev()
+                .find(|model| model.silo == silo)
+                .cloned()
+        })
+        .collect()
 }
 
 /// The model from which a silo trains alone: the initial one, on the common scale if there is one.
 pub(crate) fn common_start(scenario: &Scenario, recorded: &Recorded) -> Option<Params> {
     let scaled = scenario.strategy.standardise();
-    let first = adopted(&recorded.notices).into_iter().find(|adopted| adopted.round == 1)?;
+    let first = adopted(&recorded.notices)
+        .into_iter()
+        .find(|adopted| adopted.round == 1)?;
     scaled.then_some(first.model.0)
 }
 
@@ -75,7 +91,9 @@ pub(crate) fn alone(
     let rounds = first..=scenario.rounds;
     let jobs = federation.members.iter().map(|config| {
         let (learner, seed) = (config.learner.clone(), config.seed);
-        let start = start.clone().unwrap_or_else(|| learner.initial(config.initial_seed));
+        let start = start
+            .clone()
+            .unwrap_or_else(|| learner.initial(config.initial_seed));
         let task = Task::Train(scenario.strategy.training().clone());
         let rounds = rounds.clone();
         move || train(&*learner, start, &task, seed, rounds).ok()
@@ -124,8 +142,11 @@ pub(super) fn measure_some(
     threads: &Arc<Threads>,
 ) -> Result<Vec<Option<f64>>, RunError> {
     let mut values = vec![None; study.silos.len()];
-    let there: Vec<_> =
-        models.into_iter().enumerate().filter_map(|(silo, model)| Some((silo, model?))).collect();
+    let there: Vec<_> = models
+        .into_iter()
+        .enumerate()
+        .filter_map(|(silo, model)| Some((silo, model?)))
+        .collect();
     let silos: Vec<_> = there.iter().map(|(silo, _)| *silo).collect();
     for (silo, value) in silos.into_iter().zip(measure(study, there, threads)?) {
         values[silo] = value;

@@ -27,6 +27,8 @@ pub struct Summary {
     pub trace: String,
     /// Simulated events.
     pub events: u64,
+    /// Properties that held after each of them, by number and name.
+    pub invariants: Vec<&'static str>,
     /// Wall-clock seconds of the federation.
     pub seconds: f64,
     /// Seconds that passed for the federation.
@@ -80,7 +82,7 @@ pub struct MetricInfo {
 }
 
 /// A final round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoundInfo {
     /// The round, from 1.
     pub round: u64,
@@ -90,6 +92,10 @@ pub struct RoundInfo {
     pub lead: String,
     /// `"summarise"` or `"train"`.
     pub kind: &'static str,
+    /// Virtual seconds at which the first silo knew that it is final.
+    pub at: f64,
+    /// Whether every silo's model was tried on the data of all.
+    pub cross_evaluated: bool,
     /// Silos by coalition, as each of them reports its own.
     pub coalitions: Vec<Vec<String>>,
     /// Whose contributions are in it.
@@ -105,6 +111,8 @@ pub struct SiloInfo {
     pub samples: usize,
     /// Held-out rows that the metric was measured on.
     pub test_samples: usize,
+    /// How often it trained for the federation.
+    pub trainings: usize,
     /// Held-out metric of a model that it trained alone.
     pub local: Option<f64>,
     /// Held-out metric of one model for everybody.

@@ -54,6 +54,14 @@ pub fn diabetes_silos(silos: usize) -> Result<DataSet, DataError> {
         ));
     }
     let table = diabetes();
+    let too_many = || DataError::TooManySilos {
+        asked: silos,
+        source_name: "diabetes",
+        has: "58 different ages only, so that an age band is empty: ask for fewer".into(),
+    };
+    if silos > table.len() {
+        return Err(too_many());
+    }
     let mut ages: Vec<f64> = (0..table.len()).map(|row| table.row(row)[AGE]).collect();
     ages.sort_by(f64::total_cmp);
     let bands = [silos.div_ceil(2), silos / 2];
@@ -66,19 +74,14 @@ pub fn diabetes_silos(silos: usize) -> Result<DataSet, DataError> {
         tables[sex * bands[0] + band].push(values, table.target[row]);
     }
     if tables.iter().any(Table::is_empty) {
-        let has = "58 different ages only, so that an age band is empty: ask for fewer".into();
-        return Err(DataError::TooManySilos {
-            asked: silos,
-            source_name: "diabetes",
-            has,
-        });
+        return Err(too_many());
     }
     let name = |silo: usize| {
         let sex = usize::from(silo >= bands[0]);
         let (band, of) = (silo - sex * bands[0] + 1, bands[sex]);
         let age = match of {
             1 => "all ages".to_owned(),
-            4 => format!("age Q{band}"),
+            _ if bands == [4, 4] => format!("age Q{band}"),
             _ => format!("age {band}/{of}"),
         };
         if silos == 1 {
@@ -154,7 +157,19 @@ mod tests {
             let names: std::collections::BTreeSet<_> = data.silos.iter().map(|(n, _)| n).collect();
             assert_eq!(names.len(), silos);
         }
-        let error = diabetes_silos(400).unwrap_err().to_string();
-        assert!(error.starts_with("400 silos were asked for, but the diabetes data have 58 "));
+        for silos in [400, usize::MAX] {
+            let error = diabetes_silos(silos).unwrap_err().to_string();
+            assert!(error.starts_with(&format!(
+                "{silos} silos were asked for, but the diabetes data have 58 "
+            )));
+        }
+    }
+
+    #[test]
+    fn names_are_alike_where_the_sexes_have_unequal_numbers_of_bands() {
+        let names: Vec<_> = diabetes_silos(9).unwrap().silos;
+        let names: Vec<_> = names.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names[0], "age 1/5 · sex A");
+        assert_eq!(names[8], "age 4/4 · sex B");
     }
 }

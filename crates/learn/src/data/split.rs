@@ -43,7 +43,7 @@ impl SplitConfig {
             && self.validation + self.test < 1.0;
         fine.then_some(()).ok_or_else(|| {
             DataError::Config(format!(
-                "split: validation = {} and test = {} must be at least 0 and above 0, and leave rows to train on",
+                "`split`: `validation` is {} and `test` is {}: they must be at least 0 and above 0, and below 1 together",
                 self.validation, self.test
             ))
         })

@@ -222,7 +222,7 @@ fn what_does_not_go_together_is_said() {
         "`metric = \"accuracy\"` does not go with this target: choose one of loss, mae, mse"
     );
     assert!(
-        fails(&format!("{diabetes}model.linear = {{}}\nsplit.test = 1.0")).starts_with("split: ")
+        fails(&format!("{diabetes}model.linear = {{}}\nsplit.test = 1.0")).starts_with("`split`: ")
     );
     assert!(fails("[task.table]\ndata = 'heart'\nmodel = 'logistic'").contains("--data DIR"));
     assert_eq!(

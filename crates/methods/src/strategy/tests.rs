@@ -402,7 +402,7 @@ fn summary(rows: &[[f64; 2]]) -> Params {
     let sums = [0, 1].map(|column| rows.iter().map(|row| row[column]).sum::<f64>());
     let squares = [0, 1].map(|column| {
         rows.iter()
-            .map(|row| (row[column] - sums[column] / count).powi(2))
+            .map(|row| libm::pow(row[column] - sums[column] / count, 2.0))
             .sum::<f64>()
     });
     // In the order of names: count, squares, sum.
@@ -513,7 +513,7 @@ proptest! {
         let count = all.len() as f64;
         for column in 0..2 {
             let mean = all.iter().map(|row| row[column]).sum::<f64>() / count;
-            let spread = all.iter().map(|row| (row[column] - mean).powi(2)).sum::<f64>() / count;
+            let spread = all.iter().map(|row| libm::pow(row[column] - mean, 2.0)).sum::<f64>() / count;
             let got = f64::from(scaled.tensor(MEAN).unwrap()[column]);
             prop_assert!((got - mean).abs() <= 1e-6 * mean.abs().max(1.0));
             let got = f64::from(scaled.tensor(DEVIATION).unwrap()[column]);

@@ -94,6 +94,9 @@ impl Member {
         if self.sync.recovering() || once {
             return;
         }
+        if let Some(block) = self.chain.block(&block).cloned() {
+            self.out.push(Effect::Persist(Record::Block(block)));
+        }
         self.cast(view, Body::Notarize { block, checked });
     }
 
@@ -194,6 +197,17 @@ impl Member {
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
+        if self.complete && message.view > self.chain.tip.view && message.sender != self.me() {
+            // All rounds are done, so nothing else will ever tell it.
+            if let Some(proof) = &self.chain.tip.proof {
+                let frame = envelope::seal_certificate(&self.config.epoch, proof);
+                self.out.push(Effect::Send {
+                    to: message.sender,
+                    frame,
+                });
+            }
+            return true;
+        }
         let pause = self.config.epoch.beat() / 2;
         let known: Vec<_> = self
             .chain
@@ -283,7 +297,8 @@ impl Member {
                 again.push((to, vote.clone()));
             }
             if let Some(vote) = own.nullify.as_ref().filter(|_| !ended(|_| true)) {
-                again.push((self.others(), vote.clone()));
+                // Oneself too: what was collected before a restart is gone.
+                again.push((self.config.epoch.roster.members().collect(), vote.clone()));
             }
         }
         let stuck = self.ballots.nullified(self.view.number);

@@ -71,6 +71,11 @@ impl Chain {
         known
     }
 
+    /// A known block that is not final.
+    pub(super) fn block(&self, hash: &Hash) -> Option<&Block> {
+        self.blocks.get(hash)
+    }
+
     pub(super) fn keep(&mut self, hash: Hash, block: Block) {
         if block.view > self.tip.view {
             self.blocks.insert(hash, block);
@@ -259,7 +264,7 @@ impl Member {
                 .is_none_or(|old| old.view < proof.view);
             if newer {
                 self.chain.unresolved = Some(proof.clone());
-                self.ask_voter(&proof);
+                self.ask_for_ancestors();
             }
             return self.leave(proof.view, proof);
         };

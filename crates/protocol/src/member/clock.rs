@@ -32,21 +32,21 @@ impl Member {
         if let Some(known) = self.round_trips.get_mut(peer.at()) {
             *known = Some(round_trip);
         }
-        self.ask_first(peer);
-    }
-
-    /// D, the time that one phase of a view may take: D0 = max(beat/2, four times the q-th smallest
-    /// round trip, at most 16 beats), doubled for every view since the last final learning block.
-    pub(super) fn phase_time(&self) -> Duration {
         let beat = self.config.epoch.beat();
         let mut known: Vec<_> = self.round_trips.iter().flatten().copied().collect();
         known.push(Duration::ZERO);
         known.sort_unstable();
         let quorum = self.config.epoch.roster.quorum();
         let trip = known[(quorum - 1).min(known.len() - 1)];
-        let base = (beat / 2).max((4 * trip).min(16 * beat));
+        self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
+        self.ask_first(peer);
+    }
+
+    /// D, the time that one phase of a view may take: D0 = max(beat/2, four times the q-th smallest
+    /// round trip, at most 16 beats), doubled for every view since the last final learning block.
+    pub(super) fn phase_time(&self) -> Duration {
         let failed = (self.view.number - 1).saturating_sub(self.chain.learned.view);
-        base * (1 << failed.min(4) as u32)
+        self.shortest_phase * (1 << failed.min(4) as u32)
     }
 
     /// How long a lead may be silent.

@@ -151,6 +151,10 @@ impl Member {
         };
         let claimed = proposal.block.learning().map(|learning| learning.outcome);
         let reason = match result {
+            // A receipt may have come while the work was done.
+            Ok(_) if self.left_out(proposal) => {
+                "this member's entry, for which it has a receipt, is missing".into()
+            }
             Ok(outcome) if Some(outcome) == claimed => {
                 self.state(State::Over);
                 let level = self.config.epoch.charter.verification;
@@ -227,7 +231,12 @@ impl Member {
                 if !self.skips(proposal, parent) {
                     return Opinion::Refuse("it does not prove that it may skip views".into());
                 }
-                self.learning(learning)
+                match self.learning(learning) {
+                    Opinion::Learning(_) if self.left_out(proposal) => Opinion::Refuse(
+                        "this member's entry, for which it has a receipt, is missing".into(),
+                    ),
+                    opinion => opinion,
+                }
             }
         }
     }
@@ -292,14 +301,6 @@ impl Member {
         {
             return Opinion::Refuse(format!("{member} signed for it and takes no part"));
         }
-        if self.view.receipt.is_some()
-            && !self.listed(&sheet.entries)
-            && !self.broken(Mutation::ReceiptIgnored)
-        {
-            return Opinion::Refuse(
-                "this member's entry, for which it has a receipt, is missing".into(),
-            );
-        }
         if k + self.config.epoch.roster.faulty() < self.participants() {
             let minimum = usize::from(self.config.epoch.charter.minimum).min(self.participants());
             if !(self.patience_over() && k >= minimum) {
@@ -312,6 +313,17 @@ impl Member {
             sheet: sheet.clone(),
             decision,
         })
+    }
+
+    /// Whether the lead gave this member a receipt and proposes a sheet without its entry.
+    fn left_out(&self, proposal: &Proposal) -> bool {
+        let sheet = proposal
+            .block
+            .learning()
+            .and_then(|learning| self.round.sheets.get(&learning.sheet));
+        self.view.receipt.is_some()
+            && !sheet.is_some_and(|sheet| self.listed(&sheet.entries))
+            && !self.broken(Mutation::ReceiptIgnored)
     }
 
     /// When to look at a waiting proposal again.

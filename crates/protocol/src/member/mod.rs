@@ -128,6 +128,8 @@ pub struct Member {
     lead: Option<Lead>,
     sync: Sync,
     round_trips: Vec<Option<Duration>>,
+    /// The shortest D, as it follows from the round trips.
+    shortest_phase: Duration,
     next_beat: Time,
     /// Messages to oneself: a lead contributes to and votes for itself like for anybody.
     loopback: VecDeque<Message>,
@@ -169,6 +171,7 @@ impl Member {
             lead: None,
             sync: Sync::new(lost, !records.is_empty() || lost),
             round_trips: vec![None; n],
+            shortest_phase: epoch.beat() / 2,
             next_beat: now + epoch.beat(),
             loopback: VecDeque::new(),
             ahead: VecDeque::new(),
@@ -250,6 +253,7 @@ impl Member {
                 Record::Certified(certificate) => {
                     self.chain.insert(certificate, self.now);
                 }
+                Record::Block(block) => self.chain.keep(block.hash(), block),
                 Record::Vote(message) => {
                     if !self.broken(Mutation::VotesForgotten) {
                         self.ballots.remember(&self.config.epoch, message);
@@ -374,7 +378,11 @@ impl Member {
         let waiting = std::mem::take(&mut self.ahead);
         for message in waiting {
             if message.view == number {
-                self.loopback.push_back(message);
+                match message.body {
+                    // Known before anything of this view is judged.
+                    Body::Receipt { entry } if message.sender == lead => self.receipt(entry),
+                    _ => self.loopback.push_back(message),
+                }
             } else if message.view > number {
                 self.ahead.push_back(message);
             }

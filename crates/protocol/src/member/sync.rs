@@ -1,11 +1,10 @@
 //! Catching up with what became final elsewhere, and coming back without a journal (R5).
 
 use super::{ByMember, Member};
-use crate::certificate::{Certificate, Verdict};
+use crate::certificate::Verdict;
 use crate::effects::Effect;
 use crate::message::{Body, SyncResponse};
 use crate::roster::MemberIndex;
-use crate::time::Time;
 
 /// Final blocks sent in one answer.
 const BLOCKS: usize = 64;
@@ -13,7 +12,10 @@ const BLOCKS: usize = 64;
 pub(super) struct Sync {
     /// Whether this member was away and has not heard from anybody since.
     behind: bool,
-    asked: Option<(Time, MemberIndex)>,
+    /// A question was sent that is not answered yet.
+    asking: bool,
+    /// Who was asked last: the next one is asked next.
+    last: Option<MemberIndex>,
     lost: Option<Recovery>,
 }
 
@@ -30,7 +32,8 @@ impl Sync {
         });
         Self {
             behind,
-            asked: None,
+            asking: false,
+            last: None,
             lost,
         }
     }
@@ -77,7 +80,7 @@ impl Member {
     /// A member's answer: final blocks that continue one's own chain, and the way to its view.
     pub(super) fn answered(&mut self, sender: MemberIndex, response: SyncResponse) {
         self.sync.behind = false;
-        self.sync.asked = None;
+        self.sync.asking = false;
         if let Some(recovery) = &mut self.sync.lost {
             let answer = recovery.answers.entry(sender).or_default();
             *answer = response.certified.max(*answer);
@@ -130,26 +133,32 @@ impl Member {
 
     /// A member was away: it asks the first one it reaches; without its journal, everybody.
     pub(super) fn ask_first(&mut self, peer: MemberIndex) {
-        let unasked = self.sync.behind && self.sync.asked.is_none();
+        let unasked = self.sync.behind && !self.sync.asking;
         if unasked || self.sync.recovering() {
             self.ask(peer);
         }
     }
 
-    /// Blocks before a final one are missing here: its voters have them.
-    pub(super) fn ask_voter(&mut self, proof: &Certificate) {
-        let voter = proof
-            .votes
-            .iter()
-            .map(|vote| vote.member)
-            .find(|&member| member != self.me());
-        if let Some(voter) = voter.filter(|_| self.sync.asked.is_none()) {
-            self.ask(voter);
+    /// Blocks before a final one are missing here. Whoever is asked first may not have them, or
+    /// may not say; with every beat the next one is asked.
+    pub(super) fn ask_for_ancestors(&mut self) {
+        if !self.sync.asking {
+            self.ask_next();
+        }
+    }
+
+    fn ask_next(&mut self) {
+        let others = self.others();
+        let after = |peer: &&MemberIndex| Some(**peer) > self.sync.last;
+        let next = others.iter().find(after).or(others.first()).copied();
+        if let Some(peer) = next {
+            self.ask(peer);
         }
     }
 
     fn ask(&mut self, peer: MemberIndex) {
-        self.sync.asked = Some((self.now, peer));
+        self.sync.asking = true;
+        self.sync.last = Some(peer);
         let after = self.chain.tip.view;
         let (_, frame) = self.seal(0, 0, Body::SyncRequest { after });
         self.out.push(Effect::Send { to: peer, frame });
@@ -179,16 +188,8 @@ impl Member {
                 self.ask(peer);
             }
         }
-        let missing = self.sync.behind || self.chain.unresolved.is_some();
-        let others = self.others();
-        if !missing || others.is_empty() {
-            return;
+        if self.sync.behind || self.chain.unresolved.is_some() {
+            self.ask_next();
         }
-        let last = self.sync.asked.map(|(_, peer)| peer);
-        let next = others
-            .iter()
-            .position(|&peer| Some(peer) > last)
-            .unwrap_or(0);
-        self.ask(others[next]);
     }
 }

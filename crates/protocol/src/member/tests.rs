@@ -348,7 +348,10 @@ fn a_member_that_was_away_catches_up_and_goes_on() {
             _ => None,
         })
         .collect();
-    assert!(applied.windows(2).all(|pair| pair[0] < pair[1]), "{applied:?}");
+    assert!(
+        applied.windows(2).all(|pair| pair[0] < pair[1]),
+        "{applied:?}"
+    );
     assert_eq!(applied.last(), Some(&80));
     table.chains_agree();
 }

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use methods::Params;
-use protocol::Hash;
+use protocol::envelope;
 use protocol::identity::{Claim, Strict, Verifier};
+use protocol::{Epoch, Hash};
 
 pub(crate) use memo::Once;
 use memo::{Held, Lying, Memo};
@@ -77,6 +78,24 @@ impl Checks {
             bytes_hashed: read(&self.hashed),
             checks: read(&self.checks),
             settles: read(&self.settles),
+        }
+    }
+
+    /// Takes note of a message that a silo of this process has just signed: with the memo nobody
+    /// here needs to check that signature, whose key was at hand when it was made.
+    pub(crate) fn made(&self, epoch: &Epoch, frame: &[u8]) {
+        if !self.memo {
+            return;
+        }
+        if let Some((member, message, signature)) = envelope::claimed(frame)
+            && let Some(signer) = epoch.roster.key(member)
+        {
+            let claim = Claim {
+                key: signer,
+                message: &message,
+                signature,
+            };
+            self.held.insert(key(&claim), true);
         }
     }
 

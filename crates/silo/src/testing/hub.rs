@@ -19,7 +19,7 @@ pub(crate) struct Hub(Rc<RefCell<Inner>>);
 struct Inner {
     silos: BTreeMap<MemberIndex, mpsc::Sender<Event>>,
     /// Who asked for what, and who is asked next, last first.
-    tickets: BTreeMap<u64, (MemberIndex, Hash, Vec<MemberIndex>)>,
+    tickets: BTreeMap<u64, (MemberIndex, Vec<Hash>, Vec<MemberIndex>)>,
     next: u64,
     /// Published frames that are on their way to, or were at, a member.
     published: BTreeSet<(MemberIndex, Hash)>,
@@ -75,32 +75,42 @@ impl Hub {
                     );
                 }
             }
-            Command::Fetch { hash, mut from, .. } => {
+            Command::Fetch { blobs, mut from } => {
                 from.reverse();
-                self.ask(me, hash, from);
+                let blobs = blobs.iter().map(|wish| wish.hash).collect();
+                self.ask(me, blobs, from);
             }
-            Command::Serve { ticket, blob } => {
-                let Some((by, hash, rest)) = self.0.borrow_mut().tickets.remove(&ticket) else {
+            Command::Serve { ticket, blobs } => {
+                let Some((by, hashes, rest)) = self.0.borrow_mut().tickets.remove(&ticket) else {
                     return;
                 };
-                match blob {
-                    Some(blob) => self.deliver(by, Event::Fetched { hash, blob }),
-                    None => self.ask(by, hash, rest),
+                let (mut given, mut refused) = (Vec::new(), Vec::new());
+                for (hash, blob) in hashes.into_iter().zip(blobs) {
+                    match blob {
+                        Some(blob) => given.push((hash, blob)),
+                        None => refused.push(hash),
+                    }
+                }
+                if !given.is_empty() {
+                    self.deliver(by, Event::Fetched { blobs: given });
+                }
+                if !refused.is_empty() {
+                    self.ask(by, refused, rest);
                 }
             }
         }
     }
 
-    fn ask(&self, by: MemberIndex, hash: Hash, mut from: Vec<MemberIndex>) {
+    fn ask(&self, by: MemberIndex, blobs: Vec<Hash>, mut from: Vec<MemberIndex>) {
         let Some(next) = from.pop() else {
-            return self.deliver(by, Event::Missing { hash });
+            return self.deliver(by, Event::Missing { blobs });
         };
         let mut inner = self.0.borrow_mut();
         inner.next += 1;
         let ticket = inner.next;
-        inner.tickets.insert(ticket, (by, hash, from));
+        inner.tickets.insert(ticket, (by, blobs.clone(), from));
         drop(inner);
-        self.deliver(next, Event::Wanted { by, hash, ticket });
+        self.deliver(next, Event::Wanted { by, blobs, ticket });
     }
 
     fn deliver(&self, to: MemberIndex, event: Event) {

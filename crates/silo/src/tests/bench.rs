@@ -118,14 +118,14 @@ impl Bench {
         let fetches = self.desk.fetches.take();
         fetches
             .iter()
-            .flat_map(|fetch| fetch.blobs.iter().map(|(hash, _)| *hash))
+            .flat_map(|fetch| fetch.blobs.iter().map(|wish| wish.hash))
             .collect()
     }
 
     pub(super) fn arrive(&self, blob: &Bytes) {
         self.worker.do_send(Arrived {
-            hash: Hash::of(blob),
-            blob: Some(blob.clone()),
+            blobs: vec![(Hash::of(blob), blob.clone())],
+            missing: Vec::new(),
         });
     }
 }

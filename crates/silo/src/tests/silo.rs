@@ -199,20 +199,28 @@ fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
         for (ticket, (by, hash)) in asked.into_iter().enumerate() {
             let ticket = ticket as u64;
             ends.events
-                .send(Event::Wanted { by, hash, ticket })
+                .send(Event::Wanted {
+                    by,
+                    blobs: vec![hash],
+                    ticket,
+                })
                 .await
                 .unwrap();
         }
         sleep(Duration::from_millis(1)).await;
         let mut served = Vec::new();
         while let Ok(command) = ends.commands.try_recv() {
-            if let Command::Serve { ticket, blob } = command {
-                served.push((ticket, blob));
+            if let Command::Serve { ticket, blobs } = command {
+                served.push((ticket, blobs));
             }
         }
         assert_eq!(
             served,
-            [(0, Some(trained.document())), (1, None), (2, None)]
+            [
+                (0, vec![Some(trained.document())]),
+                (1, vec![None]),
+                (2, vec![None])
+            ]
         );
         assert_eq!((silo.counts().served, silo.counts().unserved), (1, 2));
     });

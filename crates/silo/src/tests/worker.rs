@@ -70,8 +70,8 @@ fn what_nobody_has_is_unavailable_and_asked_for_again_when_asked() {
             assert!(bench.ask(admit(fields.clone())).await.is_empty());
             assert_eq!(bench.fetched(), [fields.blob]);
             bench.worker.do_send(Arrived {
-                hash: fields.blob,
-                blob: None,
+                blobs: Vec::new(),
+                missing: vec![fields.blob],
             });
             let answer = one(bench.settle_down().await).input.unwrap();
             let Input::Admitted { result, .. } = answer else {

@@ -3,7 +3,7 @@
 use actix::{Message, Recipient};
 use bytes::Bytes;
 use protocol::envelope::Known;
-use protocol::net::Command;
+use protocol::net::{Command, Wish};
 use protocol::{Hash, Input, MemberIndex};
 
 /// Whom to tell what is heard. The pump starts with it.
@@ -19,11 +19,11 @@ pub(crate) struct Listen {
 #[rtype(result = "()")]
 pub(crate) enum Heard {
     /// For the state machine.
-    Input(Input),
-    /// A member asks for a blob.
+    Input(Box<Input>),
+    /// A member asks for blobs.
     Wanted {
         by: MemberIndex,
-        hash: Hash,
+        blobs: Vec<Hash>,
         ticket: u64,
     },
     /// The network ended.
@@ -40,19 +40,19 @@ pub(crate) struct WhatIsKnown;
 #[rtype(result = "()")]
 pub(crate) struct Outgoing(pub(crate) Vec<Command>);
 
-/// Get these blobs (hash, most bytes), none of which is under way. Each is answered once.
+/// Get these blobs, none of which is under way. Each is answered once.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Fetch {
-    pub(crate) blobs: Vec<(Hash, u64)>,
+    pub(crate) blobs: Vec<Wish>,
     pub(crate) from: Vec<MemberIndex>,
     pub(crate) reply: Recipient<Arrived>,
 }
 
-/// A blob, or that nobody gave it.
+/// Blobs, and those that nobody gave.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Arrived {
-    pub(crate) hash: Hash,
-    pub(crate) blob: Option<Bytes>,
+    pub(crate) blobs: Vec<(Hash, Bytes)>,
+    pub(crate) missing: Vec<Hash>,
 }

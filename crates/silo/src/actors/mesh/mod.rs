@@ -91,13 +91,22 @@ impl MeshActor {
     }
 }
 
-fn count(command: &Command) -> fn(&mut crate::handle::Counts) {
+fn count(command: &Command) -> impl FnOnce(&mut crate::handle::Counts) + use<> {
+    let (mut sent, mut published, mut served, mut unserved) = (0, 0, 0, 0);
     match command {
-        Command::Send { .. } => |counts| counts.sent += 1,
-        Command::Publish { .. } => |counts| counts.published += 1,
-        Command::Fetch { .. } => |_| (),
-        Command::Serve { blob: Some(_), .. } => |counts| counts.served += 1,
-        Command::Serve { blob: None, .. } => |counts| counts.unserved += 1,
+        Command::Send { .. } => sent = 1,
+        Command::Publish { .. } => published = 1,
+        Command::Fetch { .. } => {}
+        Command::Serve { blobs, .. } => {
+            served = blobs.iter().flatten().count() as u64;
+            unserved = blobs.len() as u64 - served;
+        }
+    }
+    move |counts| {
+        counts.sent += sent;
+        counts.published += published;
+        counts.served += served;
+        counts.unserved += unserved;
     }
 }
 
@@ -137,6 +146,9 @@ impl Handler<Outgoing> for MeshActor {
         }
         let mut lost = 0;
         for command in commands {
+            if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
+                self.door.checks.made(&self.door.epoch, frame);
+            }
             lost += u64::from(!self.command(command));
         }
         self.report_lost(lost);
@@ -150,20 +162,18 @@ impl Handler<Fetch> for MeshActor {
         if !self.life.alive() {
             return;
         }
-        let mut lost = 0;
-        for (hash, limit) in fetch.blobs {
-            if self.command(Command::Fetch {
-                hash,
-                limit,
-                from: fetch.from.clone(),
-            }) {
-                self.waiting.borrow_mut().insert(hash, fetch.reply.clone());
-            } else {
-                lost += 1;
-                fetch.reply.do_send(Arrived { hash, blob: None });
-            }
+        let Fetch { blobs, from, reply } = fetch;
+        let hashes: Vec<_> = blobs.iter().map(|wish| wish.hash).collect();
+        if self.command(Command::Fetch { blobs, from }) {
+            let mut waiting = self.waiting.borrow_mut();
+            waiting.extend(hashes.into_iter().map(|hash| (hash, reply.clone())));
+        } else {
+            reply.do_send(Arrived {
+                blobs: Vec::new(),
+                missing: hashes,
+            });
+            self.report_lost(1);
         }
-        self.report_lost(lost);
     }
 }
 

@@ -57,25 +57,32 @@ impl Pump {
                 self.counters.add(|counts| counts.received += 1);
                 self.open(from, frame).await
             }
-            Event::Up { peer, round_trip } => Some(Heard::Input(Input::Up { peer, round_trip })),
-            Event::Down { peer } => Some(Heard::Input(Input::Down { peer })),
-            Event::Fetched { hash, blob } => self.arrived(hash, Some(blob)),
-            Event::Missing { hash } => self.arrived(hash, None),
-            Event::Wanted { by, hash, ticket } => Some(Heard::Wanted { by, hash, ticket }),
+            Event::Up { peer, round_trip } => input(Input::Up { peer, round_trip }),
+            Event::Down { peer } => input(Input::Down { peer }),
+            Event::Fetched { blobs } => self.arrived(blobs, Vec::new()),
+            Event::Missing { blobs } => self.arrived(Vec::new(), blobs),
+            Event::Wanted { by, blobs, ticket } => Some(Heard::Wanted { by, blobs, ticket }),
         }
     }
 
-    fn arrived(&self, hash: Hash, blob: Option<Bytes>) -> Option<Heard> {
-        // Nobody waits for what nobody asked for.
-        let reply = self.waiting.borrow_mut().remove(&hash)?;
-        self.counters.add(|counts| match &blob {
-            Some(blob) => {
-                counts.fetched += 1;
-                counts.fetched_bytes += blob.len() as u64;
-            }
-            None => counts.missing += 1,
+    fn arrived(&self, mut blobs: Vec<(Hash, Bytes)>, mut missing: Vec<Hash>) -> Option<Heard> {
+        let mut waiting = self.waiting.borrow_mut();
+        // One actor asks for all blobs. Nobody waits for what nobody asked for.
+        let mut reply = None;
+        let mut awaited = |hash: &Hash| {
+            let waits = waiting.remove(hash);
+            let is = waits.is_some();
+            reply = waits.or(reply.take());
+            is
+        };
+        blobs.retain(|(hash, _)| awaited(hash));
+        missing.retain(|hash| awaited(hash));
+        self.counters.add(|counts| {
+            counts.fetched += blobs.len() as u64;
+            counts.fetched_bytes += blobs.iter().map(|(_, blob)| blob.len() as u64).sum::<u64>();
+            counts.missing += missing.len() as u64;
         });
-        reply.do_send(Arrived { hash, blob });
+        reply?.do_send(Arrived { blobs, missing });
         None
     }
 
@@ -98,7 +105,7 @@ impl Pump {
         };
         match opened {
             Ok(Opened::Known) => None,
-            Ok(opened) => Some(Heard::Input(Input::Opened(opened))),
+            Ok(opened) => input(Input::Opened(opened)),
             Err(reason) => {
                 self.counters.add(|counts| counts.unopened += 1);
                 let list = vec![Notice::Unopened { from, reason }];
@@ -110,6 +117,10 @@ impl Pump {
             }
         }
     }
+}
+
+fn input(input: Input) -> Option<Heard> {
+    Some(Heard::Input(Box::new(input)))
 }
 
 fn said(error: OpenError) -> String {

@@ -46,8 +46,9 @@ pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
 fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
     match report {
         Report::Entered { view, lead, round } => {
-            (*at_round, *at_view) = (*round, *view);
-            debug!(round, view, %lead, "entered a view");
+            // A view may be entered before the round of the one before is known to be final.
+            (*at_round, *at_view) = ((*at_round).max(*round), *view);
+            debug!(round = at_round, view, %lead, "entered a view");
         }
         Report::Leading { view, round, phase } => debug!(round, view, ?phase, "leading"),
         Report::Contributed { round, blob } => info!(round, view = at_view, %blob, "contributed"),
@@ -95,11 +96,12 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             authors,
         } => {
             info!(round, view, %lead, %block, authors = authors.len(), "final");
+            *at_round = (*at_round).max(round + 1);
         }
         Report::Fault(evidence) => {
             let (member, charge) = (evidence.member, evidence.charge());
             error!(round = at_round, view = at_view, %member, charge, "a member broke the rules");
         }
-        Report::Complete => info!(round = at_round, view = at_view, "all rounds are done"),
+        Report::Complete => info!(view = at_view, "all rounds are done"),
     }
 }

@@ -129,11 +129,14 @@ impl Handler<Heard> for SiloActor {
             return;
         }
         match heard {
-            Heard::Input(input) => self.step(input, ctx),
-            Heard::Wanted { by, hash, ticket } => {
-                let may = self.member.may_serve(by, &hash);
-                let blob = may.then(|| self.blobs.get(&hash)).flatten();
-                self.say(vec![Command::Serve { ticket, blob }]);
+            Heard::Input(input) => self.step(*input, ctx),
+            Heard::Wanted { by, blobs, ticket } => {
+                let serve = |hash: &protocol::Hash| {
+                    let may = self.member.may_serve(by, hash);
+                    may.then(|| self.blobs.get(hash)).flatten()
+                };
+                let blobs = blobs.iter().map(serve).collect();
+                self.say(vec![Command::Serve { ticket, blobs }]);
             }
             Heard::End => self.end(Stopped::Network, ctx),
         }

@@ -22,6 +22,7 @@ use bytes::Bytes;
 use methods::Progress;
 use protocol::effects::WorkError;
 use protocol::message::Entry as SheetEntry;
+use protocol::net::Wish;
 use protocol::{Effect, Hash, Input, MemberIndex};
 
 pub(crate) use apply::outcome_gate;
@@ -35,6 +36,7 @@ use crate::checks::{Checks, Gated, Once};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::handle::Life;
+use crate::notice::Notice;
 use crate::outcome::Settled;
 use crate::surroundings::{Blobs, Pool, StoreError, Work, run};
 
@@ -113,7 +115,11 @@ impl WorkerActor {
         let hashes: BTreeSet<Hash> = missing.keys().copied().collect();
         self.applying |= is_apply(&job.effect);
         let new = self.wants.0.wait(job, &hashes);
-        let blobs: Vec<_> = new.iter().map(|hash| (*hash, missing[hash])).collect();
+        let wish = |&hash: &Hash| Wish {
+            hash,
+            limit: missing[&hash],
+        };
+        let blobs: Vec<_> = new.iter().map(wish).collect();
         if blobs.is_empty() {
             return;
         }
@@ -124,8 +130,8 @@ impl WorkerActor {
         };
         if let Err(error) = self.mesh.try_send(fetch) {
             // As if nobody had them: asked for again after a beat.
-            for (hash, _) in error.into_inner().blobs {
-                self.unavailable(&hash);
+            for wish in error.into_inner().blobs {
+                self.unavailable(&wish.hash, Vec::new());
             }
         }
     }
@@ -248,10 +254,14 @@ impl WorkerActor {
         Ok(())
     }
 
-    fn unavailable(&mut self, blob: &Hash) {
+    /// Nobody gave a blob, or it could not be kept: then `why` says so.
+    fn unavailable(&mut self, blob: &Hash, mut why: Vec<Notice>) {
         for job in self.wants.0.missing(blob) {
             self.applying &= !is_apply(&job.effect);
-            reply(&job, WorkError::Unavailable);
+            if let Some(mut answer) = failed(&job.effect, WorkError::Unavailable) {
+                answer.notices.append(&mut why);
+                job.reply.do_send(answer);
+            }
         }
     }
 }
@@ -275,22 +285,26 @@ impl Handler<Do> for WorkerActor {
 impl Handler<Arrived> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, Arrived { hash, blob }: Arrived, ctx: &mut Context<Self>) {
+    fn handle(&mut self, Arrived { blobs, missing }: Arrived, ctx: &mut Context<Self>) {
         if !self.life.alive() {
             return;
         }
-        match blob.map(|blob| self.blobs.put(hash, blob)) {
-            Some(Ok(())) => {
-                for job in self.wants.0.arrived(&hash) {
-                    self.applying &= !is_apply(&job.effect);
-                    self.take(job, ctx);
+        for (hash, blob) in blobs {
+            match self.blobs.put(hash, blob) {
+                Ok(()) => {
+                    for job in self.wants.0.arrived(&hash) {
+                        self.applying &= !is_apply(&job.effect);
+                        self.take(job, ctx);
+                    }
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    self.unavailable(&hash, vec![Notice::Store { reason }]);
                 }
             }
-            None => self.unavailable(&hash),
-            Some(Err(error)) => {
-                tracing::warn!(%error, "a blob that was fetched");
-                self.unavailable(&hash);
-            }
+        }
+        for hash in missing {
+            self.unavailable(&hash, Vec::new());
         }
     }
 }

@@ -1,0 +1,86 @@
+//! A federation around your own model: say what a silo can do with its data, and run it.
+//!
+//! `cargo run --release --example own_learner`
+
+use std::{error::Error, ops::ControlFlow, sync::Arc};
+
+use rota::learn::{Metric, MetricName, RowCounts, Silo, Study};
+use rota::methods::*;
+use rota::simulations::{Options, Scenario, run_study};
+
+/// A weather station: its model is one number, the usual temperature.
+struct Station(Vec<f32>);
+
+impl Learner for Station {
+    fn layout(&self) -> Arc<Layout> {
+        let usual = TensorSpec::new("usual", [1], Role::Weight);
+        Layout::new(vec![usual]).expect("one tensor has no equal names")
+    }
+    fn initial(&self, _seed: u64) -> Params {
+        Params::zeros(&self.layout())
+    }
+    #[rustfmt::skip]
+    fn train(&self, _: &Params, personal: &Params, _: &Task, _: u64, _: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Update, LearnError> {
+        let mean = self.0.iter().sum::<f32>() / self.0.len() as f32;
+        let shared = Params::from_values(&self.layout(), &[mean]);
+        let metrics = self.evaluate(&shared, personal, Split::Train)?;
+        Ok(Update { shared, personal: personal.clone(), samples: self.samples(), metrics })
+    }
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let loss = self.robust_loss(model, 0.0)?;
+        Ok(Metrics {
+            samples: self.samples(),
+            values: [("loss".into(), loss)].into(),
+        })
+    }
+    fn robust_loss(&self, model: &Params, _radius: f64) -> Result<f64, LearnError> {
+        let off = |day: &f32| f64::from((day - model.values()[0]).abs());
+        Ok(self.0.iter().map(off).sum::<f64>() / self.0.len() as f64)
+    }
+    fn samples(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+const SCENARIO: &str = r#"
+name = "weather"
+rounds = 1
+task.constant.parameters = 1   # the stations below take its place
+strategy = { name = "cs-rcfl", coalitions = 2, training = { epochs = 1, batch = 0, optimiser = { name = "sgd", rate = 0.1 } } }
+"#;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let stations = [
+        ("Oslo", 4.),
+        ("Rome", 16.),
+        ("Riga", 6.),
+        ("Bari", 17.),
+        ("Turku", 5.),
+    ];
+    let silo = |(name, usual): (&str, f32)| Silo {
+        name: name.into(),
+        learner: Arc::new(Station(
+            (0..9).map(|day| usual + (day % 3) as f32).collect(),
+        )),
+        rows: RowCounts {
+            train: 9,
+            validation: 0,
+            test: 9,
+        },
+    };
+    let metric = Metric {
+        name: MetricName::Loss,
+        unit: "degrees off".into(),
+    };
+    let study = Study {
+        silos: stations.map(silo).into(),
+        metric,
+    };
+    let summary = run_study(
+        &Scenario::parse("weather", SCENARIO)?,
+        &study,
+        Options::default(),
+    )?;
+    println!("{:#?}", summary.rounds[0].coalitions);
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The scenarios that the program carries, on their real data. Those whose data lie in files need
+//! `ROTA_DATA`, and say that they skip where it is absent.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use simulations::{Options, Overrides, Scenario, Summary, run};
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        println!("skipped: ROTA_DATA is not set");
+    }
+    folder
+}
+
+fn play(name: &str, memo: bool, references: bool, data: Option<PathBuf>) -> Summary {
+    let scenario = Scenario::load(name).unwrap();
+    let options = Options {
+        data,
+        memo,
+        references,
+        ..Options::default()
+    };
+    run(&scenario, options).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn the_default_is_eight_hospitals_whose_models_are_better_together() {
+    let summary = play("diabetes", false, true, None);
+    assert_eq!((summary.silos.len(), summary.rounds.len()), (8, 7));
+    assert_eq!(summary.rounds[0].kind, "summarise");
+    assert_eq!(summary.rounds[6].coalitions.len(), 2);
+    let leads: Vec<_> = summary.rounds.iter().map(|round| &round.lead).collect();
+    assert!(
+        leads.windows(2).all(|pair| pair[0] != pair[1]),
+        "the lead rotates: {leads:?}"
+    );
+    let rows: usize = summary.silos.iter().map(|silo| silo.test_samples).sum();
+    let mean = |value: fn(&simulations::summary::SiloInfo) -> Option<f64>| {
+        let sum = |silo| value(silo).unwrap() * silo.test_samples as f64;
+        summary.silos.iter().map(sum).sum::<f64>() / rows as f64
+    };
+    let (local, coalition) = (mean(|silo| silo.local), mean(|silo| silo.coalition));
+    assert!(
+        coalition < local && mean(|silo| silo.global) < local,
+        "{coalition} {local}"
+    );
+    assert!(
+        (35.0..55.0).contains(&coalition),
+        "the spread of the target is 77: {coalition}"
+    );
+    assert!(summary.refused.is_empty() && summary.nullified.is_empty());
+    assert_eq!(summary.bytes, summary.bytes_messages + summary.bytes_blobs);
+}
+
+#[test]
+fn what_is_remembered_changes_nothing_but_the_work() {
+    let (all, memo) = (
+        play("diabetes", false, false, None),
+        play("diabetes", true, false, None),
+    );
+    assert_eq!(
+        (all.trace, all.rounds, all.bytes),
+        (memo.trace, memo.rounds, memo.bytes)
+    );
+    assert!(memo.checks.signatures < all.checks.signatures);
+    assert!(memo.checks.bytes_hashed < all.checks.bytes_hashed);
+}
+
+#[test]
+fn four_real_hospitals_form_coalitions_in_three_phases() {
+    let Some(data) = folder() else { return };
+    let summary = play("heart", false, true, Some(data));
+    let samples: Vec<_> = summary.silos.iter().map(|silo| silo.samples).collect();
+    assert_eq!(
+        samples,
+        [199, 172, 30, 85],
+        "66 % of 303, 261, 46 and 130 patients"
+    );
+    assert_eq!(summary.rounds[0].coalitions.len(), 2);
+    assert!(
+        summary
+            .silos
+            .iter()
+            .all(|silo| silo.coalition.unwrap() > 0.6)
+    );
+}
+
+#[test]
+fn the_digits_reach_the_weights_of_other_systems() {
+    let Some(data) = folder() else { return };
+    for (name, expected, accuracy) in [
+        ("digits20", 610.335, 0.7827),
+        ("digits100", 574.564, 0.1448),
+    ] {
+        let summary = play(name, true, false, Some(data.clone()));
+        let sum = summary.weights_abs_sum.unwrap();
+        assert!((sum - expected).abs() < 0.01, "{name}: {sum}");
+        let reached = summary.silos[0].coalition.unwrap();
+        assert!((reached - accuracy).abs() < 0.006, "{name}: {reached}");
+    }
+}
+
+#[test]
+fn null_training_adds_its_constants() {
+    let overrides = Overrides {
+        rounds: Some(2),
+        silos: Some(5),
+        ..Overrides::default()
+    };
+    let scenario = Scenario::load("null").unwrap().with(&overrides).unwrap();
+    let summary = run(
+        &scenario,
+        Options {
+            memo: true,
+            ..Options::default()
+        },
+    )
+    .unwrap();
+    assert_eq!((summary.silos.len(), summary.rounds.len()), (5, 2));
+    let sum = summary.weights_abs_sum.unwrap();
+    assert!(sum > 0.0 && sum < 2.0 * 0.01 * 1e6, "{sum}");
+}

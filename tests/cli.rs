@@ -1,0 +1,330 @@
+//! The program as people run it: what it prints, what it refuses, and how it exits.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+use serde_json::Value;
+
+/// Runs `rota` with these arguments, without data unless they say where.
+fn rota(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(arguments)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+        .env_remove("ROTA_DATA")
+        .env_remove("RUST_LOG")
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What it printed, if it came to a good end.
+fn good(arguments: &[&str]) -> String {
+    let output = rota(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    text(&output.stdout)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let arguments: Vec<_> = [&["simulate", "--json", "--quiet"], arguments].concat();
+    serde_json::from_str(&good(&arguments)).unwrap()
+}
+
+/// Its exit code and what it said against these arguments, having printed nothing.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = rota(&[&["simulate", "--quiet"], arguments].concat());
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    (output.status.code().unwrap(), text(&output.stderr))
+}
+
+/// An empty folder of that name.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A file of that text in a folder of its own.
+fn scenario(name: &str, text: &str) -> String {
+    let file = folder(name).join("s.toml");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+const NULL: &str = "name = 'small'
+rounds = 3
+silos = 4
+task = { constant = { parameters = 8 } }
+[strategy]
+name = 'fedavg'
+training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
+";
+
+#[test]
+fn json_is_one_document_with_what_scripts_read() {
+    let summary = json(&["diabetes", "--rounds", "2", "--no-references"]);
+    for key in [
+        "seed",
+        "trace",
+        "seconds",
+        "bytes",
+        "weights_abs_sum",
+        "events",
+    ] {
+        assert!(summary.get(key).is_some(), "{key}");
+    }
+    let rounds = summary["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2);
+    for key in [
+        "round",
+        "view",
+        "lead",
+        "coalitions",
+        "at",
+        "cross_evaluated",
+    ] {
+        assert!(rounds[1].get(key).is_some(), "{key}");
+    }
+    assert_eq!(rounds[0]["kind"], "summarise");
+    assert_eq!(
+        [&rounds[0]["cross_evaluated"], &rounds[1]["cross_evaluated"]],
+        [false, true]
+    );
+    let silos = summary["silos"].as_array().unwrap();
+    assert_eq!(silos.len(), 8);
+    for key in ["name", "samples", "local", "global", "coalition"] {
+        assert!(silos[0].get(key).is_some(), "{key}");
+    }
+    assert!(silos.iter().all(|silo| silo["trainings"] == 1));
+    for key in ["signatures", "bytes_hashed", "memo"] {
+        assert!(summary["checks"].get(key).is_some(), "{key}");
+    }
+    assert_eq!(summary["invariants"].as_array().unwrap().len(), 9);
+}
+
+#[test]
+fn a_seed_gives_the_same_federation_again_also_with_the_memo() {
+    let file = scenario("same", NULL);
+    let run = |more: &[&str]| json(&[&[file.as_str(), "--no-references"], more].concat());
+    let first = run(&[]);
+    assert_eq!(first["trace"], run(&[])["trace"]);
+    let memo = run(&["--memo"]);
+    assert_eq!(first["trace"], memo["trace"]);
+    assert_eq!(memo["checks"]["memo"], true);
+    assert_ne!(first["trace"], run(&["--seed", "2"])["trace"]);
+}
+
+#[test]
+fn what_is_built_in_is_listed() {
+    let list = good(&["scenarios"]);
+    assert!(
+        list.starts_with("diabetes ") && list.contains("\nheart "),
+        "{list}"
+    );
+}
+
+#[test]
+fn wrong_options_exit_with_2_and_say_what_is_right() {
+    for (arguments, said) in [
+        (&["nowhere"][..], "built in are diabetes, heart"),
+        (
+            &["null", "--rounds", "0"],
+            "--rounds is 0, it must be at least 1",
+        ),
+        (&["diabetes", "--rounds", "1"], "at least 2"),
+        (
+            &["null", "--silos", "0"],
+            "--silos is 0, it must be between 1 and 1000",
+        ),
+        (&["null", "--silos", "100000000"], "between 1 and 1000"),
+        (
+            &["null", "--strategy", "nonsense"],
+            "fedavg, local, cs-rcfl",
+        ),
+        (&["diabetes", "--silos", "400"], "58 different ages"),
+        (
+            &["diabetes", "--silos", "1"],
+            "diabetes.toml (built in): `coalitions`",
+        ),
+        (&["null", "--silos", "many"], "--silos"),
+    ] {
+        let (code, error) = refused(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {error}");
+        assert!(error.contains(said), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn wrong_scenarios_exit_with_2_and_name_file_line_and_key() {
+    let table = "task = { table = { data = 'diabetes', model = { linear = {} }, \
+                 split = { test = 1.5 } } }";
+    let constant = "task = { constant = { parameters = 8 } }";
+    let fedavg = "name = 'fedavg'";
+    for (name, text, said) in [
+        (
+            "unknown-key",
+            NULL.replace("rounds = 3", "rounds = 3\nround = 3"),
+            &["line 3: unknown field `round`", "`rounds`, `silos`"][..],
+        ),
+        (
+            "wrong-type",
+            NULL.replace("rounds = 3", "rounds = 'three'"),
+            &["line 2: `rounds`", "a whole number"],
+        ),
+        (
+            "too-many-coalitions",
+            NULL.replace(fedavg, "name = 'cs-rcfl'\ncoalitions = 5"),
+            &["`coalitions`", "at most 4"],
+        ),
+        (
+            "rate",
+            NULL.replace("rate = 0.1", "rate = 0.0"),
+            &["line 7: `training.optimiser.rate` must be a number above 0"],
+        ),
+        (
+            "split",
+            NULL.replace(constant, table),
+            &["`split`", "`test` is 1.5"],
+        ),
+        (
+            "fault",
+            format!("{NULL}[[fault]]\nkill = 'nobody'\nat = '1s'\n"),
+            &["silo 1, silo 2"],
+        ),
+    ] {
+        let file = scenario(name, &text);
+        let (code, error) = refused(&[&file]);
+        assert_eq!(code, 2, "{name}: {error}");
+        assert!(error.contains(&file) || name == "fault", "{name}: {error}");
+        for said in said {
+            assert!(error.contains(said), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn data_that_are_not_there_exit_with_1_and_say_where_to_get_them() {
+    let (code, error) = refused(&["heart"]);
+    assert_eq!(code, 1);
+    for said in ["--data", "archive.ics.uci.edu", "SHA-256"] {
+        assert!(error.contains(said), "{error}");
+    }
+    let empty = folder("no-data");
+    let (code, error) = refused(&["heart", "--data", empty.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(error.contains("processed.cleveland.data"), "{error}");
+}
+
+#[test]
+fn wrong_rows_exit_with_1_and_name_file_and_place() {
+    let good = "x,y\n1,2\n2,3\n3,5\n4,6\n";
+    for (name, wrong, said) in [
+        (
+            "text",
+            "x,y\n1,2\ntwo,3\n3,5\n4,6\n",
+            &["b.csv, line 3", "\"two\""][..],
+        ),
+        ("column", "z,y\n1,2\n2,3\n", &["b.csv", "no column \"x\""]),
+        ("empty", "x,y\n?,2\n?,3\n", &["b.csv", "no usable row"]),
+        ("few", "x,y\n1,2\n", &["silo \"b\" has 1 usable row"]),
+    ] {
+        let task = "task.table = { data = { csv = { files = [{ path = 'a.csv' }, \
+                    { path = 'b.csv' }], target = 'y' } }, model = { linear = {} } }";
+        let constant = "task = { constant = { parameters = 8 } }";
+        let text = NULL.replace(constant, task).replace("silos = 4\n", "");
+        let file = scenario(&format!("csv-{name}"), &text);
+        let data = Path::new(&file).parent().unwrap();
+        let run = |rows: &str| {
+            fs::write(data.join("a.csv"), good).unwrap();
+            fs::write(data.join("b.csv"), rows).unwrap();
+            rota(&[
+                "simulate",
+                "--json",
+                "-q",
+                &file,
+                "--data",
+                data.to_str().unwrap(),
+            ])
+        };
+        assert_eq!(run(good).status.code(), Some(0), "{name}");
+        let output = run(wrong);
+        let error = crate::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {error}");
+        for said in said {
+            assert!(error.contains(said), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_went_wrong_is_in_text_page_and_json_and_the_page_loads_nothing() {
+    let faults = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n\
+                  [[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
+    let file = scenario("faults", &format!("{NULL}{faults}"));
+    let out = folder("faults-page");
+    let (out, page) = (out.to_str().unwrap(), out.join("small.html"));
+    let told = good(&["simulate", "-q", &file, "--out", out]);
+    let page = fs::read_to_string(page).unwrap();
+    let summary = json(&[&file]);
+
+    let views = summary["timeline"].as_array().unwrap();
+    let lost = views
+        .iter()
+        .find(|view| view["result"] == "nullified")
+        .unwrap();
+    assert_eq!(lost["round"], 2, "{lost}");
+    let vote = &summary["nullified"][0];
+    assert_eq!(vote["view"], lost["view"]);
+    let refused = summary["refused"].as_array().unwrap();
+    let nan = refused
+        .iter()
+        .find(|refused| refused["member"] == "silo 4")
+        .unwrap();
+    let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    for reason in [&vote["reason"], &nan["reason"]] {
+        let reason = reason.as_str().unwrap();
+        assert!(line.contains(reason), "{reason} in\n{told}");
+        let escaped = reason.replace('&', "&amp;").replace('"', "&quot;");
+        assert!(page.contains(&escaped), "{reason} on the page");
+    }
+    assert!(nan["reason"].as_str().unwrap().contains("not finite"));
+    assert!(
+        line.contains("agreement S1–S9 held after each of"),
+        "{told}"
+    );
+    assert!(!page.contains("http://") && !page.contains("https://"));
+}
+
+#[test]
+fn a_warning_says_which_silo_and_where_it_was() {
+    let fault = "[[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
+    let file = scenario("warning", &format!("{NULL}{fault}"));
+    let output = rota(&["simulate", "-q", "--json", "--no-references", &file]);
+    let log = text(&output.stderr);
+    let vote = log.lines().find(|line| line.contains("voting against"));
+    let vote = vote.unwrap_or_else(|| panic!("no vote in\n{log}"));
+    for field in ["name=\"silo ", "round=2", "view="] {
+        assert!(vote.contains(field), "{field} in {vote}");
+    }
+}
+
+#[test]
+fn the_digits_end_in_the_models_of_the_benchmark() {
+    let Some(data) = env::var_os("ROTA_DATA") else {
+        eprintln!("skipped: ROTA_DATA is not set");
+        return;
+    };
+    for (name, expected) in [("digits20", 610.335), ("digits100", 574.564)] {
+        let data = data.to_str().unwrap();
+        let summary = json(&[name, "--memo", "--no-references", "--data", data]);
+        let sum = summary["weights_abs_sum"].as_f64().unwrap();
+        assert!((sum - expected).abs() < 0.01, "{name}: {sum}");
+    }
+}
