@@ -1,7 +1,7 @@
 # The menu. `just` lists it; every line is an ordinary command that works without just.
 
 # Data that are not built in; see README.
-export ROTA_DATA := env("ROTA_DATA", if path_exists("../shared/data") == "true" { justfile_directory() / "../shared/data" } else { "data" })
+export ROTA_DATA := env("ROTA_DATA", "data")
 
 # List what there is.
 default:
