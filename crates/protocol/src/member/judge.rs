@@ -8,6 +8,9 @@ use crate::hash::Hash;
 use crate::message::{Block, Body, Checked, Content, Learning, Message, Proposal};
 use crate::time::Time;
 
+/// Why a lead that drops a receipted entry gets no vote.
+const LEFT_OUT: &str = "this member's entry, for which it has a receipt, is missing";
+
 /// The proposal of the current view.
 pub(super) struct Judged {
     message: Message,
@@ -152,9 +155,7 @@ impl Member {
         let claimed = proposal.block.learning().map(|learning| learning.outcome);
         let reason = match result {
             // A receipt may have come while the work was done.
-            Ok(_) if self.left_out(proposal) => {
-                "this member's entry, for which it has a receipt, is missing".into()
-            }
+            Ok(_) if self.left_out(proposal) => LEFT_OUT.into(),
             Ok(outcome) if Some(outcome) == claimed => {
                 self.state(State::Over);
                 let level = self.config.epoch.charter.verification;
@@ -232,9 +233,9 @@ impl Member {
                     return Opinion::Refuse("it does not prove that it may skip views".into());
                 }
                 match self.learning(learning) {
-                    Opinion::Learning(_) if self.left_out(proposal) => Opinion::Refuse(
-                        "this member's entry, for which it has a receipt, is missing".into(),
-                    ),
+                    Opinion::Learning(_) if self.left_out(proposal) => {
+                        Opinion::Refuse(LEFT_OUT.into())
+                    }
                     opinion => opinion,
                 }
             }
