@@ -46,6 +46,10 @@ impl Costs {
     }
 }
 
+/// Work on models of so many bytes is done when its time has come: handing it to another thread
+/// would cost as much.
+const AT_ONCE: u64 = 64 << 10;
+
 /// Threads that the runtime does not know. A job starts at once; its result is looked at after
 /// the modelled time only, so that the order of events never depends on the machine.
 pub struct Threads {
@@ -127,11 +131,23 @@ impl VirtualPool {
 
 impl Pool for VirtualPool {
     fn run(&self, work: Work, job: Job) -> Done {
+        if matches!(work, Work::Models { bytes } if bytes <= AT_ONCE) {
+            return self.wait(work, job);
+        }
         let answer = self.threads.start(job);
         let takes = self.costs.of(work);
         Box::pin(async move {
             tokio::time::sleep(takes).await;
             wait(&answer)
+        })
+    }
+
+    /// On the runtime's own thread: it has nothing else to do until that result is there.
+    fn wait(&self, work: Work, job: Job) -> Done {
+        let takes = self.costs.of(work);
+        Box::pin(async move {
+            tokio::time::sleep(takes).await;
+            catch_unwind(AssertUnwindSafe(job)).map_err(said)
         })
     }
 }

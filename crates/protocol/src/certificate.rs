@@ -1,5 +1,7 @@
 //! A quorum of votes of one kind: stands alone as proof.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::charter::Epoch;
@@ -58,7 +60,8 @@ pub struct Certificate {
     /// What was voted for.
     pub verdict: Verdict,
     /// Exactly a quorum of votes, ascending by member.
-    pub votes: Vec<Vote>,
+    #[serde(with = "crate::codec::shared")]
+    pub votes: Arc<[Vote]>,
 }
 
 /// Why a certificate proves nothing.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::codec;
 use crate::hash::Hash;
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
-use crate::rotation;
+use crate::rotation::Leads;
 
 /// Who leads when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +97,7 @@ pub struct Epoch {
     pub roster: Roster,
     /// The agreement.
     pub charter: Charter,
+    leads: Leads,
 }
 
 impl Epoch {
@@ -113,13 +114,14 @@ impl Epoch {
             id: Hash::labelled("rota epoch", &[&bytes]),
             roster,
             charter: genesis.charter.clone(),
+            leads: Leads::default(),
         })
     }
 
     /// The lead of a view.
     pub fn lead(&self, view: u64) -> MemberIndex {
         match self.charter.rotation {
-            Rotation::EveryRound => rotation::lead(&self.federation, self.roster.len(), view),
+            Rotation::EveryRound => self.leads.lead(&self.federation, self.roster.len(), view),
         }
     }
 

@@ -106,6 +106,35 @@ pub mod bytes {
     }
 }
 
+/// Slices that many share as sequences. For `#[serde(with = "protocol::codec::shared")]`.
+pub mod shared {
+    use std::sync::Arc;
+
+    use serde::de::{Deserialize, Deserializer};
+    use serde::ser::{Serialize, Serializer};
+
+    /// Writes its elements.
+    ///
+    /// # Errors
+    /// The format's own.
+    pub fn serialize<S: Serializer, T: Serialize>(
+        slice: &Arc<[T]>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        slice[..].serialize(serializer)
+    }
+
+    /// Reads any number of them.
+    ///
+    /// # Errors
+    /// The format's own.
+    pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<[T]>, D::Error> {
+        Vec::deserialize(deserializer).map(Arc::from)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

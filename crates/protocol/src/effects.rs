@@ -133,19 +133,24 @@ pub struct Case {
     pub sheet: Arc<Sheet>,
     /// The decision.
     pub decision: Arc<[u8]>,
+    id: Hash,
 }
 
 impl Case {
+    /// A decision on the sheet of that root.
+    pub fn new(round: u64, root: Hash, sheet: Arc<Sheet>, decision: Arc<[u8]>) -> Self {
+        let id = Hash::labelled("case", &[&round.to_le_bytes(), &root.0, &decision]);
+        Self {
+            round,
+            sheet,
+            decision,
+            id,
+        }
+    }
+
     /// Names the case.
     pub fn id(&self) -> Hash {
-        Hash::labelled(
-            "case",
-            &[
-                &self.round.to_le_bytes(),
-                &self.sheet.root().0,
-                &self.decision,
-            ],
-        )
+        self.id
     }
 }
 

@@ -37,6 +37,20 @@ pub enum Opened {
     Known,
 }
 
+impl Opened {
+    /// A copy of it, or that it says what is known.
+    pub fn unless_in(&self, known: &Known) -> Self {
+        match self {
+            Self::Certificate(certificate)
+                if known.contains(&(certificate.view, certificate.verdict)) =>
+            {
+                Self::Known
+            }
+            opened => opened.clone(),
+        }
+    }
+}
+
 /// Why bytes were not let in.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {

@@ -1,5 +1,7 @@
 //! What members say to each other. Every message travels in an [`Envelope`](crate::envelope).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
@@ -343,7 +345,8 @@ pub struct Learning {
     /// Root of the sheet.
     pub sheet: Hash,
     /// Signatures over the sheet by the authors of its entries, ascending by member.
-    pub inclusions: Vec<(MemberIndex, Signature)>,
+    #[serde(with = "crate::codec::shared")]
+    pub inclusions: Arc<[(MemberIndex, Signature)]>,
     /// What the lead chose; read by the layers above.
     pub decision: Vec<u8>,
     /// Hash of the outcome.

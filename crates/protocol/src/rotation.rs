@@ -1,14 +1,43 @@
 //! Whose turn it is to lead.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
 
-/// The lead of `view` (from 1) among `n` members: cycle `c = v div n` has the permutation that a
-/// Fisher–Yates shuffle seeded by BLAKE3("lead" ‖ federation ‖ c) gives, so that everybody leads
-/// once per cycle and nobody can influence when.
-pub fn lead(federation: &Hash, n: usize, view: u64) -> MemberIndex {
-    let cycle = view / n as u64;
-    MemberIndex(permutation(federation, n, cycle)[(view % n as u64) as usize])
+/// The leads of a federation's views.
+///
+/// Cycle `c = v div n` has the permutation that a Fisher–Yates shuffle seeded by
+/// BLAKE3("lead" ‖ federation ‖ c) gives, so that everybody leads once per cycle and nobody can
+/// influence when.
+#[derive(Debug, Default)]
+pub struct Leads {
+    /// The cycles asked for last, even and odd: a view and the next are never in three.
+    cycles: [Mutex<Option<Cycle>>; 2],
+}
+
+/// A cycle's number, and its leads in order.
+type Cycle = (u64, Vec<u16>);
+
+impl Leads {
+    /// The lead of `view` (from 1) among `n` members. Always asked with the same federation.
+    pub fn lead(&self, federation: &Hash, n: usize, view: u64) -> MemberIndex {
+        let (cycle, at) = (view / n as u64, (view % n as u64) as usize);
+        // Nothing panics while it holds this lock.
+        let place = self.cycles[(cycle % 2) as usize].lock();
+        let mut place = place.unwrap_or_else(PoisonError::into_inner);
+        let remembered = place.take().filter(|(of, _)| *of == cycle);
+        let (_, order) =
+            place.insert(remembered.unwrap_or_else(|| (cycle, permutation(federation, n, cycle))));
+        MemberIndex(order[at])
+    }
+}
+
+impl Clone for Leads {
+    /// Remembers nothing: what is remembered follows from what is asked.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 fn permutation(federation: &Hash, n: usize, cycle: u64) -> Vec<u16> {
@@ -40,6 +69,7 @@ mod tests {
     #[test]
     fn everybody_leads_once_per_cycle() {
         let federation = Hash::of(b"a federation");
+        let lead = |federation: &Hash, n, view| Leads::default().lead(federation, n, view);
         for n in [1u64, 2, 4, 7, 100] {
             for cycle in 0..3 {
                 let mut leads: Vec<_> = (cycle * n..(cycle + 1) * n)
@@ -48,6 +78,15 @@ mod tests {
                 leads.sort_unstable();
                 assert_eq!(leads, (0..n).collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_changes_nothing() {
+        let (federation, leads) = (Hash::of(b"a federation"), Leads::default());
+        for view in [1, 9, 12, 31, 2, 1, 30, 8, 9] {
+            let anew = Leads::default().lead(&federation, 4, view);
+            assert_eq!(leads.lead(&federation, 4, view), anew, "view {view}");
         }
     }
 

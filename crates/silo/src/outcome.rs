@@ -43,6 +43,8 @@ pub(crate) struct Settled {
     pub(crate) blob: Bytes,
     pub(crate) document: Document,
     pub(crate) state: State,
+    /// Hashes of everything that belongs to it: entries, document, models; ascending.
+    pub(crate) names: Vec<Hash>,
 }
 
 impl Settled {
@@ -58,13 +60,7 @@ impl Settled {
                 .collect(),
             memory: state.memory.clone(),
         };
-        let blob = Bytes::from(codec::encode(&document));
-        Self {
-            hash: Hash::of(&blob),
-            blob,
-            document,
-            state,
-        }
+        Self::of(Bytes::from(codec::encode(&document)), document, state)
     }
 
     /// Puts a document and its models, in their order, together.
@@ -73,11 +69,20 @@ impl Settled {
             models,
             memory: document.memory.clone(),
         };
+        Self::of(blob, document, state)
+    }
+
+    fn of(blob: Bytes, document: Document, state: State) -> Self {
+        let hash = Hash::of(&blob);
+        let mut names = [&document.entries[..], &document.models, &[hash]].concat();
+        names.sort_unstable();
+        names.dedup();
         Self {
-            hash: Hash::of(&blob),
+            hash,
             blob,
             document,
             state,
+            names,
         }
     }
 

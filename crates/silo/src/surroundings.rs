@@ -105,6 +105,15 @@ pub trait Blobs: Send + Sync {
     /// [`StoreError`]: the blob is not kept.
     fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError>;
 
+    /// Keeps several, which can be faster than one by one.
+    ///
+    /// # Errors
+    /// [`StoreError`]: some of them may be kept.
+    fn put_all(&self, blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
+        let mut blobs = blobs.into_iter();
+        blobs.try_for_each(|(hash, blob)| self.put(hash, blob))
+    }
+
     /// Forgets every blob that is not in `keep` (ascending).
     ///
     /// # Errors
@@ -162,6 +171,12 @@ pub type Done = Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, String>>
 pub trait Pool: Send + Sync {
     /// Starts `job` now; the future is done when it is.
     fn run(&self, work: Work, job: Job) -> Done;
+
+    /// The same for a job that computes nothing, because another silo of the process does or did:
+    /// it hands over that result, perhaps after waiting for it.
+    fn wait(&self, work: Work, job: Job) -> Done {
+        self.run(work, job)
+    }
 }
 
 /// Runs a job of a known result.
@@ -170,12 +185,21 @@ pub(crate) fn run<T: Send + 'static>(
     work: Work,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = Result<T, String>> + 'static {
-    let done = pool.run(work, Box::new(move || Box::new(job())));
-    async move {
-        let result = done.await?;
-        result
-            .downcast()
-            .map(|result| *result)
-            .map_err(|_| "a pool mixed up its jobs".into())
-    }
+    unpacked(pool.run(work, Box::new(move || Box::new(job()))))
+}
+
+/// Waits for a result that is computed elsewhere.
+pub(crate) fn wait<T: Send + 'static>(
+    pool: &dyn Pool,
+    work: Work,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Result<T, String>> + 'static {
+    unpacked(pool.wait(work, Box::new(move || Box::new(job()))))
+}
+
+async fn unpacked<T: 'static>(done: Done) -> Result<T, String> {
+    let result = done.await?.downcast();
+    result
+        .map(|result| *result)
+        .map_err(|_| "a pool mixed up its jobs".into())
 }

@@ -326,7 +326,11 @@ impl Liar {
             return;
         };
         if let Some((victim, _)) = self.invented.get(&learning.round) {
-            learning.inclusions.retain(|(member, _)| member != victim);
+            let others = learning
+                .inclusions
+                .iter()
+                .filter(|(member, _)| member != victim);
+            learning.inclusions = others.copied().collect();
         } else if self.does(Behaviour::BadOutcome) {
             learning.outcome = Hash(self.random.bytes());
         } else if self.does(Behaviour::DoubleProposal) {

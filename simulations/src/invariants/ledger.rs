@@ -57,6 +57,7 @@ pub(crate) struct Ledger {
     pub(crate) now: Time,
     /// Blocks ever proposed or passed on.
     pub(crate) blocks: BTreeMap<Hash, Block>,
+    newest: Option<Block>,
     /// Sheets ever sent by root, and by whom.
     pub(crate) sheets: BTreeMap<Hash, (Sheet, BTreeSet<MemberIndex>)>,
     /// Whose contribution an entry is, and to which round.
@@ -79,6 +80,7 @@ impl Ledger {
             faulty,
             now: Time::ZERO,
             blocks: BTreeMap::new(),
+            newest: None,
             sheets: BTreeMap::new(),
             authors: BTreeMap::new(),
             scores: BTreeMap::new(),
@@ -177,9 +179,11 @@ impl Ledger {
 
     /// Remembers a block.
     pub(crate) fn block(&mut self, block: &Block) {
-        self.blocks
-            .entry(block.hash())
-            .or_insert_with(|| block.clone());
+        // Everybody keeps the same block; hashing it costs more than looking.
+        if self.newest.as_ref() != Some(block) {
+            self.newest = Some(block.clone());
+            self.blocks.insert(block.hash(), block.clone());
+        }
     }
 
     fn settle(&mut self, mut block: Hash) {

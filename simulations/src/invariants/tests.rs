@@ -107,7 +107,7 @@ impl Four {
             round: 1,
             plan: Hash::of(b"plan"),
             sheet: sheet.root(),
-            inclusions: Vec::new(),
+            inclusions: Default::default(),
             decision: Vec::new(),
             outcome: Hash::of(b"outcome"),
         })

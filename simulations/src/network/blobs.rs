@@ -1,15 +1,17 @@
 //! Blobs under way: asked for one holder after another, verified by the receiving side.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::net::{Event, Wish};
 use protocol::{Hash, MemberIndex};
+use silo::Checks;
 use tokio::time::Instant;
 
-use crate::pool::wait;
+use crate::pool::{Threads, wait};
 
 use super::core::{Core, Due};
 
@@ -26,6 +28,20 @@ enum Verified {
 }
 
 impl Verified {
+    /// Of blobs that have `size` bytes together.
+    fn begin(checks: &Arc<Checks>, threads: &Threads, blobs: &[Bytes], size: usize) -> Self {
+        if let Some(known) = checks.hashes(blobs) {
+            return Self::Now(known);
+        }
+        let (checks, blobs) = (checks.clone(), blobs.to_vec());
+        let hashes = move || blobs.iter().map(|blob| checks.hash(blob)).collect();
+        if size <= AT_ONCE {
+            Self::Now(hashes())
+        } else {
+            Self::Soon(threads.start(hashes))
+        }
+    }
+
     fn hashes(self) -> Vec<Hash> {
         match self {
             Self::Now(hashes) => hashes,
@@ -134,13 +150,7 @@ impl Core {
             transfer: None,
         };
         let size = given.iter().map(Bytes::len).sum();
-        let (checks, bytes) = (self.checks.clone(), given.clone());
-        let hashes = move || bytes.iter().map(|blob| checks.hash(blob)).collect();
-        let verified = if size <= AT_ONCE {
-            Verified::Now(hashes())
-        } else {
-            Verified::Soon(self.threads.start(hashes))
-        };
+        let verified = Verified::begin(&self.checks, &self.threads, &given, size);
         fetch.transfer = Some((given, verified));
         let busy = self.links.transfer(size);
         let port = &mut self.ports[asked];

@@ -18,10 +18,8 @@ use crate::tamper::Tamper;
 
 use super::Traffic;
 use super::blobs::Fetches;
+use super::gossip::Gossip;
 use super::model::{LinkConfig, Links};
-
-/// Gossip that a member remembers having seen.
-const SEEN: usize = 4096;
 
 /// Something that will happen.
 pub(super) enum Due {
@@ -51,8 +49,6 @@ pub(super) struct Port {
     /// Counts lives; what was under way to an earlier one is lost.
     pub(super) life: u32,
     backlog: VecDeque<Event>,
-    seen: BTreeMap<Hash, Instant>,
-    order: VecDeque<Hash>,
     /// When its line is free for the next model.
     pub(super) free: Option<Instant>,
     pub(super) traffic: Traffic,
@@ -62,27 +58,6 @@ pub(super) struct Port {
 impl Port {
     pub(super) fn alive(&self) -> bool {
         self.inbox.is_some()
-    }
-
-    /// Whether these bytes will not have been here before `at`; then they will from now on.
-    fn first(&mut self, id: Hash, at: Instant) -> bool {
-        match self.seen.get_mut(&id) {
-            Some(known) if *known <= at => false,
-            Some(known) => {
-                *known = at;
-                true
-            }
-            None => {
-                self.seen.insert(id, at);
-                self.order.push_back(id);
-                if self.order.len() > SEEN
-                    && let Some(oldest) = self.order.pop_front()
-                {
-                    self.seen.remove(&oldest);
-                }
-                true
-            }
-        }
     }
 }
 
@@ -95,6 +70,7 @@ pub(super) struct Core {
     queue: BTreeMap<(Instant, u64), Due>,
     sequence: u64,
     linked: BTreeSet<(usize, usize)>,
+    gossip: Gossip,
     recorder: Ear,
 }
 
@@ -116,6 +92,7 @@ impl Core {
             queue: BTreeMap::new(),
             sequence: 0,
             linked: BTreeSet::new(),
+            gossip: Gossip::new(n),
             recorder,
         }
     }
@@ -142,9 +119,8 @@ impl Core {
     pub(super) fn connect(&mut self, silo: usize, inbox: mpsc::Sender<Event>) -> u32 {
         let port = &mut self.ports[silo];
         port.inbox = Some(inbox);
-        port.seen.clear();
-        port.order.clear();
         let life = port.life;
+        self.gossip.forget(silo);
         self.relink_one(silo);
         life
     }
@@ -246,9 +222,11 @@ impl Core {
     fn publish(&mut self, from: usize, frame: &Bytes) {
         self.recorder.said(MemberIndex(from as u16), frame);
         let (id, now) = (Hash::of(frame), Instant::now());
-        self.ports[from].first(id, now);
+        let mut seen = self.gossip.take(&id);
+        seen.first(from, now);
         for to in (0..self.ports.len()).filter(|&to| to != from) {
-            if !self.ports[to].alive() {
+            // Most gossip is what a member passes on that everybody has had.
+            if !self.ports[to].alive() || seen.at(to).is_some_and(|at| at <= now) {
                 continue;
             }
             let Some(detour) = self.detour(from, to) else {
@@ -256,7 +234,7 @@ impl Core {
             };
             for after in self.links.copies(from, to, frame.len()) {
                 let after = after + detour;
-                if self.ports[to].first(id, now + after) {
+                if seen.first(to, now + after) {
                     self.ports[from].traffic.messages += frame.len() as u64;
                     let (life, frame) = (self.ports[to].life, frame.clone());
                     let gossip = Some(now + after);
@@ -274,6 +252,7 @@ impl Core {
                 }
             }
         }
+        self.gossip.put(id, seen);
     }
 
     /// What gossip takes longer than on the direct link; none if there is no way.
@@ -301,7 +280,8 @@ impl Core {
             } => {
                 let port = &self.ports[to];
                 // Of copies passed on by several members, the earliest counts.
-                let other = gossip.is_some_and(|at| port.seen.get(&id).is_some_and(|&is| is != at));
+                let seen = gossip.and_then(|at| Some(self.gossip.at(&id, to)? != at));
+                let other = seen == Some(true);
                 let open = gossip.is_some() || self.links.open(from, to);
                 if port.life != life || !port.alive() || !open || other {
                     return;
@@ -393,6 +373,6 @@ impl Core {
 
 /// One hash for several.
 fn all<'a>(hashes: impl Iterator<Item = &'a Hash>) -> Hash {
-    let parts: Vec<&[u8]> = hashes.map(|hash| &hash.0[..]).collect();
-    Hash::labelled("blobs", &parts)
+    let bytes: Vec<u8> = hashes.flat_map(|hash| hash.0).collect();
+    Hash::of(&bytes)
 }

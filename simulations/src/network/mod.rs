@@ -8,6 +8,7 @@
 
 mod blobs;
 mod core;
+mod gossip;
 mod model;
 
 use std::cell::RefCell;

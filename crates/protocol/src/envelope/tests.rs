@@ -56,6 +56,10 @@ fn body() -> Body {
     }
 }
 
+fn votes(certificate: &mut Certificate) -> &mut [Vote] {
+    std::sync::Arc::make_mut(&mut certificate.votes)
+}
+
 #[test]
 fn what_is_sealed_opens() {
     let epoch = epoch("a");
@@ -143,7 +147,7 @@ fn certificates_need_a_quorum_of_distinct_members() {
     }
     // A vote for less than it says, or for another view.
     let mut bad = good.clone();
-    bad.votes[1].checked = Checked::Structure;
+    votes(&mut bad)[1].checked = Checked::Structure;
     assert_eq!(open(&bad), Err(CertificateError::Signature(5).into()));
     bad = good.clone();
     bad.view = 6;
@@ -151,7 +155,8 @@ fn certificates_need_a_quorum_of_distinct_members() {
     // What is known is not verified again, not even when it is damaged.
     let known = Known::from([(5, good.verdict)]);
     bad = good;
-    bad.votes[0].signature = bad.votes[1].signature;
+    let other = bad.votes[1].signature;
+    votes(&mut bad)[0].signature = other;
     let bytes = seal_certificate(&epoch, &bad);
     assert_eq!(open_known(&epoch, &known, &bytes), Ok(Opened::Known));
 }

@@ -1,6 +1,7 @@
 //! One's own votes, and the votes that one collects for others.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -249,7 +250,7 @@ impl Member {
             Verdict::Final(_) => &tally.finalize,
             Verdict::Nullified => &tally.nullify,
         };
-        let votes: Vec<_> = cast
+        let votes: Arc<[_]> = cast
             .iter()
             .filter_map(|(&member, message)| {
                 let (block, checked) = match message.body {

@@ -178,7 +178,8 @@ impl Chain {
     /// Moves the tip over blocks that are final; `proof` is of the last.
     pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
         let last = blocks.len().saturating_sub(1);
-        for (at, block) in blocks.into_iter().enumerate() {
+        let hashes = hashes(&blocks, &proof);
+        for ((at, block), hash) in blocks.into_iter().enumerate().zip(hashes) {
             if let Some(learning) = block.learning() {
                 self.learned = Learned {
                     round: learning.round,
@@ -191,7 +192,7 @@ impl Chain {
                         .collect(),
                 };
             }
-            self.tip.hash = block.hash();
+            self.tip.hash = hash;
             self.tip.view = block.view;
             self.history
                 .push((block, (at == last).then(|| proof.clone())));
@@ -278,7 +279,7 @@ impl Member {
             blocks: blocks.clone(),
             proof: proof.clone(),
         }));
-        for block in &blocks {
+        for (block, hash) in blocks.iter().zip(hashes(&blocks, &proof)) {
             let Some(learning) = block.learning() else {
                 continue;
             };
@@ -300,7 +301,7 @@ impl Member {
                 round: learning.round,
                 view: block.view,
                 lead: self.config.epoch.lead(block.view),
-                block: block.hash(),
+                block: hash,
                 authors: learning
                     .inclusions
                     .iter()
@@ -333,4 +334,11 @@ impl Member {
             self.finalise(waiting);
         }
     }
+}
+
+/// The hashes of blocks, each the parent of the next and the last final: computing them is what
+/// showed that they are.
+fn hashes(blocks: &[Block], proof: &Certificate) -> Vec<Hash> {
+    let parents = blocks.iter().skip(1).map(|block| block.parent);
+    parents.chain(proof.verdict.block()).collect()
 }

@@ -72,14 +72,14 @@ impl Member {
         if self.complete || self.ballots.nullified(self.view.number) {
             return;
         }
-        let name = self.config.epoch.roster.name(self.view.lead).to_owned();
+        let name = |member: &Self| member.config.epoch.roster.name(member.view.lead).to_owned();
         if self.now >= self.view.heard + self.silence() {
-            let silence = self.silence().as_secs_f64();
+            let (name, silence) = (name(self), self.silence().as_secs_f64());
             self.nullify(format!(
                 "{name} led and showed no progress for {silence:.1} s"
             ));
         } else if self.now >= self.view.entered + self.limit() {
-            let limit = self.limit().as_secs_f64();
+            let (name, limit) = (name(self), self.limit().as_secs_f64());
             self.nullify(format!("{name} led for {limit:.1} s without a result"));
         }
     }

@@ -1,6 +1,6 @@
 //! Whether to vote for the proposal of a view (R1), or against the view (R2).
 
-use super::{Member, Mutation};
+use super::{Inclusions, Member, Mutation};
 use crate::certificate::{Certificate, Verdict};
 use crate::effects::{Case, Effect, WorkError};
 use crate::evidence::Evidence;
@@ -98,10 +98,15 @@ impl Member {
             }
             State::Stalled | State::Over => return,
         }
-        let Body::Proposal(proposal) = judged.message.body.clone() else {
+        let Body::Proposal(proposal) = &judged.message.body else {
             return;
         };
-        match self.opinion(&proposal) {
+        let opinion = self.opinion(proposal);
+        let inclusions = match (&opinion, proposal.block.learning()) {
+            (Opinion::Learning(_), Some(learning)) => learning.inclusions.clone(),
+            _ => Inclusions::default(),
+        };
+        match opinion {
             Opinion::Wait => {}
             Opinion::Refuse(reason) => {
                 self.state(State::Over);
@@ -113,10 +118,7 @@ impl Member {
                 self.notarize(block, Checked::Structure);
             }
             Opinion::Learning(case) => {
-                if let Some(learning) = proposal.block.learning() {
-                    let inclusions = learning.inclusions.clone();
-                    self.round.proposed = Some((case.sheet.clone(), inclusions));
-                }
+                self.round.proposed = Some((case.sheet.clone(), inclusions));
                 let id = case.id();
                 self.state(State::Working { case: id });
                 if !self.round.checked.contains(&id) {
@@ -309,11 +311,7 @@ impl Member {
             }
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());
-        Opinion::Learning(Case {
-            round,
-            sheet: sheet.clone(),
-            decision,
-        })
+        Opinion::Learning(Case::new(round, learning.sheet, sheet.clone(), decision))
     }
 
     /// Whether the lead gave this member a receipt and proposes a sheet without its entry.

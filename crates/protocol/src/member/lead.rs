@@ -640,11 +640,7 @@ impl Member {
         let round = self.round.number;
         match result {
             Ok(decision) => {
-                let case = Case {
-                    round,
-                    sheet,
-                    decision: decision.into(),
-                };
+                let case = Case::new(round, root, sheet, decision.into());
                 let id = case.id();
                 lead.stage = Stage::Settling {
                     case: case.clone(),

@@ -315,8 +315,10 @@ impl Member {
         );
         if let Body::Proposal(proposal) = &message.body {
             // The certificates inside may be what brings this member to the proposal's view.
-            for certificate in proposal.parent.iter().chain(&proposal.skipped).cloned() {
-                self.certify(certificate);
+            for certificate in proposal.parent.iter().chain(&proposal.skipped) {
+                if !self.chain.has(certificate.view, certificate.verdict) {
+                    self.certify(certificate.clone());
+                }
             }
         }
         if of_view && message.view != self.view.number {
@@ -337,21 +339,19 @@ impl Member {
                 ),
             );
         }
-        match &message.body {
+        let (round, sender) = (message.round, message.sender);
+        match message.body {
             Body::Contribution(_) => self.contribution(message),
-            Body::Receipt { entry } => self.receipt(*entry),
-            Body::Bundle(bundle) => self.bundle(message.round, bundle.clone()),
-            Body::Scores(scores) => self.scores(message.sender, message.round, scores.clone()),
-            Body::Sheet(sheet) => self.sheet(message.round, sheet.clone()),
-            Body::Inclusion { sheet } => self.inclusion(&message, *sheet),
+            Body::Receipt { entry } => self.receipt(entry),
+            Body::Bundle(bundle) => self.bundle(round, bundle),
+            Body::Scores(scores) => self.scores(sender, round, scores),
+            Body::Sheet(sheet) => self.sheet(round, sheet),
+            Body::Inclusion { sheet } => self.inclusion(&message, sheet),
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => self.ballot(message),
             Body::Progress { .. } => self.view.heard = self.now,
-            Body::SyncRequest { after } => self.answer(message.sender, *after),
-            Body::SyncResponse(response) => {
-                let response = (**response).clone();
-                self.answered(message.sender, response);
-            }
+            Body::SyncRequest { after } => self.answer(sender, after),
+            Body::SyncResponse(response) => self.answered(sender, *response),
         }
     }
 
@@ -489,6 +489,6 @@ impl View {
 }
 
 /// Signatures over a sheet by the authors of its entries, ascending by member.
-type Inclusions = Vec<(MemberIndex, crate::identity::Signature)>;
+type Inclusions = Arc<[(MemberIndex, crate::identity::Signature)]>;
 /// Members and what they sent.
 type ByMember<T> = BTreeMap<MemberIndex, T>;

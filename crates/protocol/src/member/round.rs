@@ -177,7 +177,7 @@ impl Member {
             return;
         }
         self.round.applying = Applying::Running;
-        let voters = self.chain.tip.proof.iter().flat_map(|proof| &proof.votes);
+        let voters = self.chain.tip.proof.iter().flat_map(|proof| &*proof.votes);
         let holders = voters
             .map(|vote| vote.member)
             .filter(|&member| member != self.me())

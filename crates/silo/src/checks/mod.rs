@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use methods::Params;
-use protocol::envelope;
+use protocol::envelope::{self, Known, Opened};
 use protocol::identity::{Claim, Strict, Verifier};
 use protocol::{Epoch, Hash};
 
@@ -21,6 +21,8 @@ use crate::outcome::Settled;
 
 /// Final rounds back that results are remembered for.
 const BACK: u64 = 1;
+/// Frames of that many bytes go to many silos; smaller ones are opened as fast as looked up.
+const SHARED: usize = 1 << 10;
 
 /// Checks signatures, hashes blobs, and keeps the results of gates, checks and settlements.
 ///
@@ -31,19 +33,17 @@ const BACK: u64 = 1;
 pub struct Checks {
     memo: bool,
     held: Held,
-    lying: Lying,
-    gates: Memo<Gated>,
-    checked: Memo<Result<(), String>>,
-    settled: Memo<Result<Arc<Settled>, String>>,
+    lying: Lying<Hash>,
+    frames: Lying<Arc<Opened>>,
+    gates: Memo<Params>,
+    checked: Memo<()>,
+    settled: Memo<Arc<Settled>>,
     round: AtomicU64,
     signatures: AtomicU64,
     hashed: AtomicU64,
     checks: AtomicU64,
     settles: AtomicU64,
 }
-
-/// A foreign model after the gate.
-pub(crate) type Gated = Result<Params, String>;
 
 /// What was really done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -99,6 +99,21 @@ impl Checks {
         }
     }
 
+    /// What a frame holds, where silos of this process share that: opened once as by a silo that
+    /// knows nothing yet. None without the memo, and for what such a silo would refuse.
+    pub(crate) fn shared(&self, epoch: &Epoch, frame: &Bytes) -> Option<Arc<Opened>> {
+        if !self.memo || frame.len() < SHARED {
+            return None;
+        }
+        if let Some(opened) = self.frames.get(frame) {
+            return Some(opened);
+        }
+        let opened = Arc::new(envelope::open(epoch, self, &Known::new(), frame).ok()?);
+        let round = self.round.load(Ordering::Relaxed);
+        self.frames.insert(frame, opened.clone(), round);
+        Some(opened)
+    }
+
     /// The hash of a blob.
     pub fn hash(&self, blob: &Bytes) -> Hash {
         if let Some(hash) = self.memo.then(|| self.lying.get(blob)).flatten() {
@@ -107,6 +122,11 @@ impl Checks {
         let hash = Hash::of(blob);
         self.remember(blob, hash);
         hash
+    }
+
+    /// The hashes of blobs, if all of them are remembered.
+    pub fn hashes(&self, blobs: &[Bytes]) -> Option<Vec<Hash>> {
+        self.memo.then(|| self.lying.all(blobs)).flatten()
     }
 
     /// Takes note of a hash that was computed elsewhere. Called on the silos' own thread.
@@ -119,17 +139,17 @@ impl Checks {
 
     /// Where the result of passing a model through a gate is, or will be. Asked for on the silos'
     /// own thread and filled in a job, so that what is remembered does not depend on the threads.
-    pub(crate) fn gate(&self, key: Hash, round: u64) -> Once<Gated> {
+    pub(crate) fn gate(&self, key: Hash, round: u64) -> Once<Params> {
         self.place(&self.gates, key, round)
     }
 
     /// Likewise for a checked decision.
-    pub(crate) fn check(&self, key: Hash, round: u64) -> Once<Result<(), String>> {
+    pub(crate) fn check(&self, key: Hash, round: u64) -> Once<()> {
         self.place(&self.checked, key, round)
     }
 
     /// Likewise for a computed outcome.
-    pub(crate) fn settle(&self, key: Hash, round: u64) -> Once<Result<Arc<Settled>, String>> {
+    pub(crate) fn settle(&self, key: Hash, round: u64) -> Once<Arc<Settled>> {
         self.place(&self.settled, key, round)
     }
 
@@ -148,6 +168,7 @@ impl Checks {
         if self.round.fetch_max(round, Ordering::Relaxed) < round {
             let oldest = round.saturating_sub(BACK);
             self.lying.forget(oldest);
+            self.frames.forget(oldest);
             self.gates.forget(oldest);
             self.checked.forget(oldest);
             self.settled.forget(oldest);

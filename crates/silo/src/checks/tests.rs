@@ -88,18 +88,32 @@ fn silos_that_ask_at_once_compute_once() {
         for _ in 0..8 {
             scope.spawn(|| {
                 let once = checks.check(key, 1);
-                let result = once.get_or_init(|| {
+                let result = once.do_it(|| {
                     runs.fetch_add(1, Ordering::Relaxed);
                     Err("no".into())
                 });
-                assert_eq!(*result, Err("no".to_owned()));
+                assert_eq!(result, Err("no".to_owned()));
             });
         }
     });
     assert_eq!(runs.load(Ordering::Relaxed), 1);
     // The round before the last one adopted is still remembered, older ones are not.
     checks.advance(2);
-    assert!(checks.check(key, 1).get().is_some());
+    assert!(checks.check(key, 1).result().is_some());
     checks.advance(3);
-    assert!(checks.check(key, 1).get().is_none());
+    assert!(checks.check(key, 1).result().is_none());
+}
+
+#[test]
+fn who_waits_for_work_that_panics_hears_of_it() {
+    let once = Checks::new(true).settle(Hash::of(b"a case"), 1);
+    once.take();
+    assert!(once.taken());
+    let waiting = std::thread::spawn({
+        let once = once.clone();
+        move || once.wait()
+    });
+    let done = once.do_it(|| panic!("a defect"));
+    let (why, heard) = (done.unwrap_err(), waiting.join().unwrap().unwrap_err());
+    assert_eq!((why.as_str(), &heard), ("the work on it panicked", &why));
 }

@@ -188,9 +188,6 @@ pub(super) fn case(models: &[Params]) -> Case {
         entries,
         scores: None,
     });
-    Case {
-        round: 1,
-        sheet,
-        decision: codec::encode(&decision).into(),
-    }
+    let decision = codec::encode(&decision);
+    Case::new(1, sheet.root(), sheet, decision.into())
 }

@@ -4,14 +4,13 @@ mod messages;
 mod pump;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::fut::wrap_future;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
+use protocol::Epoch;
 use protocol::net::Command;
-use protocol::{Epoch, Hash};
 use tokio::sync::mpsc;
 
 pub(crate) use messages::{Arrived, Fetch, Heard, Listen, Outgoing, WhatIsKnown};
@@ -28,8 +27,8 @@ use crate::surroundings::{Network, Pool};
 /// Steps whose commands may wait here; the actor never waits itself, so they rarely do.
 const MAILBOX: usize = 1024;
 
-/// Who waits for which blob.
-type Waiting = Rc<RefCell<BTreeMap<Hash, Recipient<Arrived>>>>;
+/// Who waits for blobs: one actor asks for all of them.
+type Waiting = Rc<RefCell<Option<Recipient<Arrived>>>>;
 
 /// What opening envelopes takes.
 #[derive(Clone)]
@@ -163,17 +162,13 @@ impl Handler<Fetch> for MeshActor {
             return;
         }
         let Fetch { blobs, from, reply } = fetch;
-        let hashes: Vec<_> = blobs.iter().map(|wish| wish.hash).collect();
-        if self.command(Command::Fetch { blobs, from }) {
-            let mut waiting = self.waiting.borrow_mut();
-            waiting.extend(hashes.into_iter().map(|hash| (hash, reply.clone())));
-        } else {
-            reply.do_send(Arrived {
-                blobs: Vec::new(),
-                missing: hashes,
-            });
+        let missing = blobs.iter().map(|wish| wish.hash).collect();
+        if !self.command(Command::Fetch { blobs, from }) {
+            let blobs = Vec::new();
+            reply.do_send(Arrived { blobs, missing });
             self.report_lost(1);
         }
+        self.waiting.replace(Some(reply));
     }
 }
 

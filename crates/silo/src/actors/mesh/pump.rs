@@ -5,7 +5,7 @@ use std::rc::Rc;
 use actix::Recipient;
 use actix::prelude::SendError;
 use bytes::Bytes;
-use protocol::envelope::{self, OpenError, Opened};
+use protocol::envelope::{self, Known, OpenError, Opened};
 use protocol::net::Event;
 use protocol::{Hash, Input, MemberIndex};
 use tokio::sync::mpsc::Receiver;
@@ -15,7 +15,7 @@ use crate::actors::observer::Notices;
 use crate::clock::Clock;
 use crate::handle::{Counters, Life};
 use crate::notice::Notice;
-use crate::surroundings::{Work, run};
+use crate::surroundings::{Work, run, wait};
 
 /// Signatures that are checked at once; more are checked in the pool, so that silos that share a
 /// process do it side by side.
@@ -65,24 +65,14 @@ impl Pump {
         }
     }
 
-    fn arrived(&self, mut blobs: Vec<(Hash, Bytes)>, mut missing: Vec<Hash>) -> Option<Heard> {
-        let mut waiting = self.waiting.borrow_mut();
-        // One actor asks for all blobs. Nobody waits for what nobody asked for.
-        let mut reply = None;
-        let mut awaited = |hash: &Hash| {
-            let waits = waiting.remove(hash);
-            let is = waits.is_some();
-            reply = waits.or(reply.take());
-            is
-        };
-        blobs.retain(|(hash, _)| awaited(hash));
-        missing.retain(|hash| awaited(hash));
+    fn arrived(&self, blobs: Vec<(Hash, Bytes)>, missing: Vec<Hash>) -> Option<Heard> {
         self.counters.add(|counts| {
             counts.fetched += blobs.len() as u64;
             counts.fetched_bytes += blobs.iter().map(|(_, blob)| blob.len() as u64).sum::<u64>();
             counts.missing += missing.len() as u64;
         });
-        reply?.do_send(Arrived { blobs, missing });
+        let waiting = self.waiting.borrow();
+        waiting.as_ref()?.do_send(Arrived { blobs, missing });
         None
     }
 
@@ -93,15 +83,22 @@ impl Pump {
             pool,
         } = self.door.clone();
         let signatures = envelope::cost(&epoch, &frame);
+        let shared = checks.shared(&epoch, &frame);
         let opened = if signatures <= INLINE {
-            envelope::open(&epoch, &*checks, &envelope::Known::new(), &frame).map_err(said)
+            let open = || envelope::open(&epoch, &*checks, &Known::new(), &frame).map_err(said);
+            shared.map_or_else(open, |opened| Ok((*opened).clone()))
         } else {
             let known = self.to.known.send(WhatIsKnown).await.ok()?;
             let work = Work::Open {
                 signatures: signatures as u64,
             };
-            let open = move || envelope::open(&epoch, &*checks, &known, &frame).map_err(said);
-            run(&*pool, work, open).await.and_then(|opened| opened)
+            if let Some(opened) = shared {
+                let known = move || opened.unless_in(&known);
+                wait(&*pool, work, known).await
+            } else {
+                let open = move || envelope::open(&epoch, &*checks, &known, &frame).map_err(said);
+                run(&*pool, work, open).await.and_then(|opened| opened)
+            }
         };
         match opened {
             Ok(Opened::Known) => None,

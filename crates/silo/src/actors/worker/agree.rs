@@ -1,71 +1,95 @@
 //! What is agreed on: deciding, checking a decision, computing its outcome.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use methods::{Decision, Entry, Scores, Sheet};
+use methods::{Decision, Entry, Params, Scores, Sheet};
 use protocol::effects::{Case, WorkError};
-use protocol::message::{EntryFields, Sheet as Signed};
+use protocol::message::{Entry as SheetEntry, Sheet as Signed};
 use protocol::{Hash, Input, codec};
 
 use super::part::refused;
-use super::{Ground, WorkerActor};
+use super::{Ground, OnRound, WorkerActor, answer};
 use crate::actors::silo::Answer;
-use crate::checks::{Gated, Once};
+use crate::checks::Once;
 use crate::outcome::Settled;
-use crate::surroundings::Work;
+use crate::surroundings::{Work, wait};
 
-/// Everything that a sheet is made from, in the hands of a job.
-struct Material {
+/// A sheet, and the models that it is about.
+pub(super) struct Material {
+    signed: Arc<Signed>,
     ground: Arc<Ground>,
-    entries: Vec<(EntryFields, Once<Gated>, Bytes)>,
-    scores: Option<Vec<Vec<f64>>>,
+    entries: OnceLock<Vec<(Once<Params>, Bytes)>>,
+    sheet: OnceLock<Result<Sheet, String>>,
 }
 
 impl Material {
     /// The sheet as strategies see it: every model through the gate.
-    fn sheet(self) -> Result<Sheet, String> {
-        let entry = |(fields, gated, document): (EntryFields, Once<Gated>, Bytes)| {
+    fn sheet(&self) -> Result<&Sheet, WorkError> {
+        let models = self.entries.get().ok_or(WorkError::Unavailable)?;
+        let entries = self.signed.entries.iter().zip(models);
+        let entry = |(entry, (gated, document)): (&SheetEntry, &(Once<Params>, Bytes))| {
             let admit = || {
-                self.ground
-                    .gate
-                    .admit(document)
-                    .map_err(|error| error.to_string())
+                let admitted = self.ground.gate.admit(document.clone());
+                admitted.map_err(|error| error.to_string())
             };
-            let model = gated.get_or_init(admit).clone()?;
             Ok(Entry {
-                model,
-                coalition: fields.coalition,
-                weight: fields.weight,
+                model: gated.do_it(admit)?,
+                coalition: entry.fields.coalition,
+                weight: entry.fields.weight,
             })
         };
-        let scores = self.scores.map(|rows| Scores::from_rows(&rows)).transpose();
-        Ok(Sheet {
-            entries: self
-                .entries
-                .into_iter()
-                .map(entry)
-                .collect::<Result<_, String>>()?,
-            scores: scores.map_err(|error| error.to_string())?,
-        })
+        let sheet = || {
+            let rows = self.signed.scores.as_ref();
+            let scores = rows.map(|rows| Scores::from_rows(rows)).transpose();
+            Ok(Sheet {
+                entries: entries.map(entry).collect::<Result<_, String>>()?,
+                scores: scores.map_err(|error| error.to_string())?,
+            })
+        };
+        let sheet = self.sheet.get_or_init(sheet).as_ref();
+        sheet.map_err(|why| WorkError::Refused(why.clone()))
+    }
+}
+
+impl OnRound {
+    /// Whether all models of this sheet are known to be here.
+    pub(super) fn has(&self, sheet: &Arc<Signed>) -> bool {
+        let known = self.sheet.as_ref();
+        known.is_some_and(|known| Arc::ptr_eq(&known.signed, sheet))
     }
 }
 
 impl WorkerActor {
-    /// Gathers what a sheet needs; `None` if a blob went away meanwhile.
-    fn material(&mut self, sheet: &Signed) -> Option<Material> {
-        let entries = sheet.entries.iter().map(|entry| {
-            let fields = entry.fields.clone();
-            let document = self.blobs.get(&fields.blob)?;
-            Some((fields.clone(), self.gated(&fields.blob), document))
-        });
-        let entries = entries.collect::<Option<Vec<_>>>()?;
-        Some(Material {
+    /// The sheet, whose models are all here.
+    fn material(&mut self, signed: &Arc<Signed>) -> Arc<Material> {
+        if let Some(known) = self.round.sheet.as_ref().filter(|_| self.round.has(signed)) {
+            return known.clone();
+        }
+        let material = Arc::new(Material {
+            signed: signed.clone(),
             ground: self.ground.clone(),
-            entries,
-            scores: sheet.scores.clone(),
-        })
+            entries: OnceLock::new(),
+            sheet: OnceLock::new(),
+        });
+        self.round.sheet = Some(material.clone());
+        material
+    }
+
+    /// The same for a job that looks at the models.
+    fn loaded(&mut self, signed: &Arc<Signed>) -> Arc<Material> {
+        let material = self.material(signed);
+        if material.entries.get().is_none() {
+            let entries = signed.entries.iter().map(|entry| {
+                let blob = &entry.fields.blob;
+                Some((self.gated(blob), self.blobs.get(blob)?))
+            });
+            if let Some(entries) = entries.collect() {
+                material.entries.get_or_init(|| entries);
+            }
+        }
+        material
     }
 
     /// Names a result of the round under way, for the memo.
@@ -77,22 +101,19 @@ impl WorkerActor {
     /// The lead's choice.
     pub(super) fn decide(
         &mut self,
-        signed: &Signed,
+        signed: Arc<Signed>,
         reply: Recipient<Answer>,
         ctx: &mut Context<Self>,
     ) {
         let (config, ground) = (self.config.clone(), self.ground.clone());
-        let (root, work) = (signed.root(), work(signed));
-        let material = self.material(signed);
+        let (root, work) = (signed.root(), work(&signed));
+        let material = self.loaded(&signed);
         let job = move || {
-            let sheet = material.ok_or(WorkError::Unavailable)?.sheet();
-            let decision = sheet.and_then(|sheet| {
-                let decision = config.strategy.decide(&ground.state, &sheet, ground.next());
-                decision.map_err(|error| error.to_string())
-            });
+            let sheet = material.sheet()?;
+            let decision = config.strategy.decide(&ground.state, sheet, ground.next());
             decision
                 .map(|decision| codec::encode(&decision))
-                .map_err(WorkError::Refused)
+                .map_err(|error| WorkError::Refused(error.to_string()))
         };
         self.run(ctx, reply, work, job, move |_, result| {
             Input::Decided {
@@ -106,67 +127,82 @@ impl WorkerActor {
     /// Whether a decision is acceptable.
     pub(super) fn check(&mut self, case: Case, reply: Recipient<Answer>, ctx: &mut Context<Self>) {
         let (config, ground) = (self.config.clone(), self.ground.clone());
-        let (checks, id, work) = (self.checks.clone(), case.id(), work(&case.sheet));
+        let (checks, id) = (self.checks.clone(), case.id());
         let once = checks.check(self.key("check", &id), ground.next());
-        let material = self.material(&case.sheet);
-        let job = move || {
-            let material = material.ok_or(WorkError::Unavailable)?;
-            let check = || {
-                checks.count_check();
-                let (sheet, decision) = (material.sheet()?, decision(&case)?);
-                let checked =
-                    config
-                        .strategy
-                        .check(&ground.state, &sheet, &decision, ground.next());
-                checked.map_err(|objection| objection.to_string())
-            };
-            once.get_or_init(check).clone().map_err(WorkError::Refused)
+        let check = move |case: &Case, sheet: &Sheet| {
+            checks.count_check();
+            let (decision, round) = (decision(case)?, ground.next());
+            let checked = config
+                .strategy
+                .check(&ground.state, sheet, &decision, round);
+            checked.map_err(|objection| objection.to_string())
         };
-        self.run(ctx, reply, work, job, move |_, result| {
-            Input::Checked {
-                case: id,
-                result: result.unwrap_or_else(refused),
-            }
-            .into()
+        self.once(ctx, reply, case, once, check, move |_, result| {
+            Input::Checked { case: id, result }.into()
         });
     }
 
     /// Computes the outcome of a decision, and keeps its document and models.
     pub(super) fn settle(&mut self, case: Case, reply: Recipient<Answer>, ctx: &mut Context<Self>) {
         let (config, ground) = (self.config.clone(), self.ground.clone());
-        let (checks, id, work) = (self.checks.clone(), case.id(), work(&case.sheet));
-        let once = checks.settle(self.key("settle", &id), ground.next());
-        let material = self.material(&case.sheet);
-        let round = ground.next();
-        let entries = case
-            .sheet
-            .entries
-            .iter()
-            .map(|entry| entry.fields.blob)
-            .collect();
-        let job = move || {
-            let material = material.ok_or(WorkError::Unavailable)?;
-            let settle = || {
-                checks.count_settle();
-                let (sheet, decision) = (material.sheet()?, decision(&case)?);
-                let outcome = config
-                    .strategy
-                    .settle(&ground.state, &sheet, &decision, round);
-                let outcome = outcome.map_err(|error| error.to_string())?;
-                Ok(Arc::new(Settled::new(
-                    round,
-                    entries,
-                    outcome.assignment,
-                    outcome.state,
-                )))
-            };
-            once.get_or_init(settle).clone().map_err(WorkError::Refused)
+        let (checks, id, round) = (self.checks.clone(), case.id(), ground.next());
+        let once = checks.settle(self.key("settle", &id), round);
+        let settle = move |case: &Case, sheet: &Sheet| {
+            checks.count_settle();
+            let decision = decision(case)?;
+            let outcome = config
+                .strategy
+                .settle(&ground.state, sheet, &decision, round);
+            let outcome = outcome.map_err(|error| error.to_string())?;
+            let entries = case.sheet.entries.iter();
+            Ok(Arc::new(Settled::new(
+                round,
+                entries.map(|entry| entry.fields.blob).collect(),
+                outcome.assignment,
+                outcome.state,
+            )))
         };
-        self.run(ctx, reply, work, job, move |worker, result| {
-            let result = result.unwrap_or_else(refused);
+        self.once(ctx, reply, case, once, settle, move |worker, result| {
             let result = result.and_then(|settled| worker.settled(round, settled));
             Input::Settled { case: id, result }.into()
         });
+    }
+
+    /// Work on a case that has the same result at every silo: a job, unless another silo of this
+    /// process has taken it on.
+    fn once<T: Clone + Send + Sync + 'static>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        reply: Recipient<Answer>,
+        case: Case,
+        once: Once<T>,
+        compute: impl FnOnce(&Case, &Sheet) -> Result<T, String> + Send + 'static,
+        end: impl FnOnce(&mut Self, Result<T, WorkError>) -> Answer + 'static,
+    ) {
+        let work = work(&case.sheet);
+        let end = move |worker: &mut Self, result: Result<Result<T, WorkError>, String>| {
+            end(worker, result.unwrap_or_else(refused))
+        };
+        if once.taken() {
+            self.material(&case.sheet);
+            let job = move || once.wait().map_err(WorkError::Refused);
+            return answer(ctx, reply, wait(&*self.pool, work, job), end);
+        }
+        let material = self.loaded(&case.sheet);
+        // Without the models there is nothing that others could wait for.
+        if material.entries.get().is_some() {
+            once.take();
+        }
+        let job = move || {
+            let sheet = match material.sheet() {
+                Err(WorkError::Unavailable) => return Err(WorkError::Unavailable),
+                Err(WorkError::Refused(why)) => Err(why),
+                Ok(sheet) => Ok(sheet),
+            };
+            once.do_it(|| compute(&case, sheet?))
+                .map_err(WorkError::Refused)
+        };
+        self.run(ctx, reply, work, job, end);
     }
 
     fn settled(&mut self, round: u64, settled: Arc<Settled>) -> Result<Hash, WorkError> {

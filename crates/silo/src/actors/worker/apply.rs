@@ -163,11 +163,7 @@ impl WorkerActor {
     /// Everything of the silo moves to the new round; durable with the answer.
     fn adopt(&mut self, ground: Arc<Ground>, settled: &Settled, own: Own) -> Answer {
         let round = ground.round;
-        let mut blobs: Vec<Hash> = settled.document.models.clone();
-        blobs.push(settled.hash);
-        blobs.extend(&settled.document.entries);
-        blobs.sort_unstable();
-        blobs.dedup();
+        let blobs = settled.names.clone();
         let adopted = Adopted {
             round,
             outcome: settled.hash.0,
@@ -189,7 +185,8 @@ impl WorkerActor {
         }
         let mut retain: Vec<Hash> = self.kept.iter().flatten().copied().collect();
         retain.push(own.personal.hash);
-        retain.sort_unstable();
+        // Not unstable: this one sees that it is a few sorted runs.
+        retain.sort();
         retain.dedup();
         (self.ground, self.own, self.round) = (ground, own, OnRound::default());
         self.trained = None;

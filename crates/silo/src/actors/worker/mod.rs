@@ -11,7 +11,7 @@ mod messages;
 mod part;
 mod wants;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,12 +19,12 @@ use std::sync::{Arc, Mutex};
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use bytes::Bytes;
-use methods::Progress;
+use methods::{Params, Progress};
 use protocol::effects::WorkError;
-use protocol::message::Entry as SheetEntry;
-use protocol::net::Wish;
+use protocol::message::{Entry as SheetEntry, Sheet};
 use protocol::{Effect, Hash, Input, MemberIndex};
 
+use agree::Material;
 pub(crate) use apply::outcome_gate;
 pub(crate) use ground::{Ground, Left, Own, Personal};
 pub(crate) use messages::{Do, Needs};
@@ -32,7 +32,7 @@ use wants::Wants;
 
 use super::mesh::{Arrived, Fetch};
 use super::silo::{Answer, Halt};
-use crate::checks::{Checks, Gated, Once};
+use crate::checks::{Checks, Once};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::handle::Life;
@@ -69,7 +69,9 @@ pub(crate) struct OnRound {
     /// Stops the training when set.
     cancel: Arc<AtomicBool>,
     /// Models seen, after the gate.
-    gated: BTreeMap<Hash, Once<Gated>>,
+    gated: BTreeMap<Hash, Once<Params>>,
+    /// The sheet whose models are all here.
+    sheet: Option<Arc<Material>>,
     /// Outcomes computed.
     settled: BTreeMap<Hash, Arc<Settled>>,
 }
@@ -112,14 +114,8 @@ impl WorkerActor {
         if from.is_empty() {
             return reply(&job, WorkError::Unavailable);
         }
-        let hashes: BTreeSet<Hash> = missing.keys().copied().collect();
         self.applying |= is_apply(&job.effect);
-        let new = self.wants.0.wait(job, &hashes);
-        let wish = |&hash: &Hash| Wish {
-            hash,
-            limit: missing[&hash],
-        };
-        let blobs: Vec<_> = new.iter().map(wish).collect();
+        let blobs = self.wants.0.wait(job, &missing);
         if blobs.is_empty() {
             return;
         }
@@ -174,13 +170,20 @@ impl WorkerActor {
             Effect::Evaluate {
                 entries, holders, ..
             } => self.needs_entries(entries, holders),
-            Effect::Decide { sheet, holders, .. } => self.needs_entries(&sheet.entries, holders),
+            Effect::Decide { sheet, holders, .. } => self.needs_sheet(sheet, holders),
             Effect::Check { case, holders } | Effect::Settle { case, holders } => {
-                self.needs_entries(&case.sheet.entries, holders)
+                self.needs_sheet(&case.sheet, holders)
             }
             Effect::Apply { rounds, holders } => self.needs_outcome(rounds, holders),
             _ => Ok(Needs::default()),
         }
+    }
+
+    fn needs_sheet(&self, sheet: &Arc<Sheet>, holders: &[MemberIndex]) -> Result<Needs, Failed> {
+        if self.round.has(sheet) {
+            return Ok(Needs::default());
+        }
+        self.needs_entries(&sheet.entries, holders)
     }
 
     fn needs_entries(
@@ -203,6 +206,18 @@ impl WorkerActor {
         })
     }
 
+    /// Begins what has been waiting for its last blob.
+    fn resume(&mut self, job: Do, ctx: &mut Context<Self>) {
+        let staged = is_apply(&job.effect);
+        self.applying &= !staged;
+        // The document of an outcome says which blobs are needed next.
+        if staged || self.stale(&job.effect).is_some() {
+            self.take(job, ctx);
+        } else {
+            self.begin(job, ctx);
+        }
+    }
+
     fn begin(&mut self, job: Do, ctx: &mut Context<Self>) {
         let Do { effect, reply } = job;
         match effect {
@@ -210,7 +225,7 @@ impl WorkerActor {
             Effect::Train { round } => self.train(round, reply, ctx),
             Effect::Admit { fields, .. } => self.admit(fields, reply, ctx),
             Effect::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
-            Effect::Decide { sheet, .. } => self.decide(&sheet, reply, ctx),
+            Effect::Decide { sheet, .. } => self.decide(sheet, reply, ctx),
             Effect::Check { case, .. } => self.check(case, reply, ctx),
             Effect::Settle { case, .. } => self.settle(case, reply, ctx),
             Effect::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
@@ -231,27 +246,19 @@ impl WorkerActor {
         job: impl FnOnce() -> T + Send + 'static,
         end: impl FnOnce(&mut Self, Result<T, String>) -> Answer + 'static,
     ) {
-        let done = wrap_future::<_, Self>(run(&*self.pool, work, job));
-        ctx.spawn(done.map(move |result, worker, _| {
-            if worker.life.alive() {
-                reply.do_send(end(worker, result));
-            }
-        }));
+        answer(ctx, reply, run(&*self.pool, work, job), end);
     }
 
     /// Where the model of that blob is after the gate, or will be.
-    fn gated(&mut self, blob: &Hash) -> Once<Gated> {
+    fn gated(&mut self, blob: &Hash) -> Once<Params> {
         let (checks, ground) = (&self.checks, &self.ground);
         let new = || checks.gate(ground.gate_key(blob), ground.next());
         self.round.gated.entry(*blob).or_insert_with(new).clone()
     }
 
     fn keep(&self, blobs: impl Iterator<Item = (Hash, Bytes)>) -> Result<(), StoreError> {
-        for (hash, blob) in blobs {
-            self.checks.remember(&blob, hash);
-            self.blobs.put(hash, blob)?;
-        }
-        Ok(())
+        let remember = |(hash, blob): &(Hash, Bytes)| self.checks.remember(blob, *hash);
+        self.blobs.put_all(blobs.inspect(remember).collect())
     }
 
     /// Nobody gave a blob, or it could not be kept: then `why` says so.
@@ -289,12 +296,15 @@ impl Handler<Arrived> for WorkerActor {
         if !self.life.alive() {
             return;
         }
-        for (hash, blob) in blobs {
-            match self.blobs.put(hash, blob) {
+        let asked = |(hash, _): &(Hash, Bytes)| self.wants.0.asked(hash);
+        let blobs: Vec<_> = blobs.into_iter().filter(asked).collect();
+        let hashes: Vec<Hash> = blobs.iter().map(|(hash, _)| *hash).collect();
+        let kept = self.blobs.put_all(blobs);
+        for hash in hashes {
+            match &kept {
                 Ok(()) => {
                     for job in self.wants.0.arrived(&hash) {
-                        self.applying &= !is_apply(&job.effect);
-                        self.take(job, ctx);
+                        self.resume(job, ctx);
                     }
                 }
                 Err(error) => {
@@ -315,6 +325,21 @@ impl Handler<Halt> for WorkerActor {
     fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
         ctx.terminate();
     }
+}
+
+/// Waits for the result of a job, and answers with what `end` makes of it.
+fn answer<T: 'static>(
+    ctx: &mut Context<WorkerActor>,
+    reply: Recipient<Answer>,
+    done: impl Future<Output = Result<T, String>> + 'static,
+    end: impl FnOnce(&mut WorkerActor, Result<T, String>) -> Answer + 'static,
+) {
+    let done = wrap_future::<_, WorkerActor>(done);
+    ctx.spawn(done.map(move |result, worker, _| {
+        if worker.life.alive() {
+            reply.do_send(end(worker, result));
+        }
+    }));
 }
 
 /// Answers a job that could not begin.

@@ -172,10 +172,7 @@ impl WorkerActor {
                     .admit(document)
                     .map_err(|error| error.to_string())
             };
-            let model = gated
-                .get_or_init(admit)
-                .clone()
-                .map_err(WorkError::Refused)?;
+            let model = gated.do_it(admit).map_err(WorkError::Refused)?;
             let entry = Entry {
                 model,
                 coalition: fields.coalition,
@@ -230,9 +227,8 @@ impl WorkerActor {
                         .admit(document)
                         .map_err(|error| error.to_string())
                 };
-                let model = gated.get_or_init(admit).as_ref().map_err(|e| e.clone());
-                let loss = model.and_then(|model| {
-                    let loss = config.learner.robust_loss(model, config.radius);
+                let loss = gated.do_it(admit).and_then(|model| {
+                    let loss = config.learner.robust_loss(&model, config.radius);
                     loss.map_err(|error| error.to_string())
                 });
                 let loss = loss.map_err(WorkError::Refused)?;

@@ -1,15 +1,28 @@
 //! Work that waits for blobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use protocol::Hash;
+use protocol::net::Wish;
 
 /// Work of type `T` that waits until all its blobs are here, or one of them cannot be had.
 pub(super) struct Wants<T> {
-    waiting: BTreeMap<u64, (BTreeSet<Hash>, T)>,
-    /// Blobs under way, and which work waits for each.
-    under_way: BTreeMap<Hash, BTreeSet<u64>>,
+    /// Each with the number of blobs that it still waits for.
+    waiting: BTreeMap<u64, (usize, T)>,
+    under_way: BTreeMap<Hash, Waiters>,
     next: u64,
+}
+
+/// The work that waits for a blob, oldest first. Hardly ever more than one.
+struct Waiters {
+    first: u64,
+    more: Vec<u64>,
+}
+
+impl Waiters {
+    fn all(self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.first).chain(self.more)
+    }
 }
 
 impl<T> Default for Wants<T> {
@@ -24,30 +37,50 @@ impl<T> Default for Wants<T> {
 
 impl<T> Wants<T> {
     /// Lets `work` wait for these blobs, at least one; those of them that nobody asked for yet.
-    pub(super) fn wait(&mut self, work: T, blobs: &BTreeSet<Hash>) -> Vec<Hash> {
-        let number = self.next;
+    pub(super) fn wait(&mut self, work: T, blobs: &BTreeMap<Hash, u64>) -> Vec<Wish> {
+        let first = self.next;
         self.next += 1;
-        let mut new = Vec::new();
-        for &blob in blobs {
-            let waiters = self.under_way.entry(blob).or_default();
-            if waiters.is_empty() {
-                new.push(blob);
+        let mut asked = Vec::with_capacity(blobs.len());
+        for (&hash, &limit) in blobs {
+            match self.under_way.get_mut(&hash) {
+                Some(waiters) => waiters.more.push(first),
+                None => asked.push(Wish { hash, limit }),
             }
-            waiters.insert(number);
         }
-        self.waiting.insert(number, (blobs.clone(), work));
-        new
+        let waiters = |wish: &Wish| {
+            (
+                wish.hash,
+                Waiters {
+                    first,
+                    more: Vec::new(),
+                },
+            )
+        };
+        self.under_way
+            .append(&mut asked.iter().map(waiters).collect());
+        self.waiting.insert(first, (blobs.len(), work));
+        asked
+    }
+
+    /// Whether a blob is under way.
+    pub(super) fn asked(&self, blob: &Hash) -> bool {
+        self.under_way.contains_key(blob)
     }
 
     /// A blob is here: the work that can begin now, oldest first.
     pub(super) fn arrived(&mut self, blob: &Hash) -> Vec<T> {
         let mut ready = Vec::new();
-        for number in self.under_way.remove(blob).unwrap_or_default() {
+        for number in self
+            .under_way
+            .remove(blob)
+            .into_iter()
+            .flat_map(Waiters::all)
+        {
             let Some((missing, _)) = self.waiting.get_mut(&number) else {
                 continue;
             };
-            missing.remove(blob);
-            if missing.is_empty() {
+            *missing -= 1;
+            if *missing == 0 {
                 ready.extend(self.waiting.remove(&number).map(|(_, work)| work));
             }
         }
@@ -56,10 +89,10 @@ impl<T> Wants<T> {
 
     /// A blob cannot be had: the work that cannot begin, oldest first.
     pub(super) fn missing(&mut self, blob: &Hash) -> Vec<T> {
-        let waiters = self.under_way.remove(blob).unwrap_or_default();
+        let waiters = self.under_way.remove(blob).into_iter();
         waiters
-            .iter()
-            .filter_map(|number| Some(self.waiting.remove(number)?.1))
+            .flat_map(Waiters::all)
+            .filter_map(|number| Some(self.waiting.remove(&number)?.1))
             .collect()
     }
 }
@@ -68,20 +101,28 @@ impl<T> Wants<T> {
 mod tests {
     use super::*;
 
-    fn hashes<const N: usize>(names: [u8; N]) -> BTreeSet<Hash> {
-        names.iter().map(|name| Hash::of(&[*name])).collect()
+    fn hashes<const N: usize>(names: [u8; N]) -> BTreeMap<Hash, u64> {
+        names.iter().map(|name| (Hash::of(&[*name]), 9)).collect()
     }
 
     #[test]
     fn work_begins_when_its_last_blob_is_here_and_each_is_asked_for_once() {
         let mut wants = Wants::default();
-        let asked = wants.wait("first", &hashes([1, 2]));
-        assert_eq!(asked.into_iter().collect::<BTreeSet<_>>(), hashes([1, 2]));
+        let asked = wants.wait("first", &hashes([1, 2])).into_iter();
+        let asked: BTreeMap<_, _> = asked.map(|wish| (wish.hash, wish.limit)).collect();
+        assert_eq!(asked, hashes([1, 2]));
+        assert!(wants.asked(&Hash::of(&[2])) && !wants.asked(&Hash::of(&[3])));
         assert_eq!(wants.wait("second", &hashes([2])), []);
         assert_eq!(wants.arrived(&Hash::of(&[2])), ["second"]);
         assert_eq!(wants.arrived(&Hash::of(&[1])), ["first"]);
         // It is gone from here, so the next asks anew.
-        assert_eq!(wants.wait("third", &hashes([2])), [Hash::of(&[2])]);
+        assert_eq!(
+            wants.wait("third", &hashes([2])),
+            [Wish {
+                hash: Hash::of(&[2]),
+                limit: 9
+            }]
+        );
     }
 
     #[test]

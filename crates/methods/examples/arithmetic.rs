@@ -1,5 +1,5 @@
 //! Prints what the arithmetic of a round costs on this machine:
-//! `cargo run --release -p methods --example measure`.
+//! `cargo run --release -p methods --example arithmetic`.
 
 #![allow(clippy::disallowed_types, reason = "it measures wall-clock time")]
 
