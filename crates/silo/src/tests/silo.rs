@@ -304,9 +304,9 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
     assert!(matches!(start(&config, &mut journal), Start::Lost));
     journal.commit(vec![applied.clone()]).unwrap();
     assert!(matches!(start(&config, &mut journal), Start::Lost));
-    assert_eq!(journal.entries(), [Entry::Lost, applied.clone()]);
-    // It votes: so it was safe, and it remembers everything since.
-    journal.commit(vec![vote.clone()]).unwrap();
+    assert_eq!(journal.entries(), [Entry::Lost], "it is told that again");
+    // It votes: so it was safe, and it remembers everything of that life and after.
+    journal.commit(vec![applied.clone(), vote.clone()]).unwrap();
     let Start::Kept(records) = start(&config, &mut journal) else {
         panic!()
     };
