@@ -14,6 +14,7 @@
 //! | [`silo`] | who acts: the actors of one silo |
 //! | [`simulations`] | whole federations in one process, in virtual time |
 //! | [`report`] | a finished federation as text and as a page |
+//! | [`store`] | what a silo keeps on disk: journal and blobs |
 //!
 //! A federation of the embedded data, twice, and its report:
 //!
@@ -36,5 +37,6 @@
 //! ```
 
 pub mod report;
+pub mod store;
 
 pub use {learn, mesh, methods, protocol, silo, simulations};

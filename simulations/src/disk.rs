@@ -1,4 +1,7 @@
 //! A silo's disk in memory: it survives crashes, and can be told when to fail.
+//!
+//! It keeps the promises of [`silo::Journal`] and [`silo::Blobs`] that the node's own stores keep,
+//! and the tests of those promises run on both.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex};
 use serde::Deserialize;
-use silo::{Blobs, Entry, Journal, StoreError};
+use silo::{Adoptions, Blobs, Entry, Journal, StoreError};
 
 use crate::recorder::Ear;
 
@@ -23,15 +26,16 @@ pub enum Cut {
 
 /// Journal and blobs of one silo. Clones share the disk.
 #[derive(Clone)]
-pub(crate) struct Disk {
-    owner: MemberIndex,
-    recorder: Ear,
+pub struct Disk {
+    /// Who hears of its commits, and as whose.
+    heard: Option<(MemberIndex, Ear)>,
     content: Arc<Mutex<Content>>,
 }
 
 #[derive(Default)]
 struct Content {
     entries: Vec<Entry>,
+    adoptions: Adoptions,
     /// Nothing depends on its order.
     blobs: HashMap<Hash, Bytes, Uniform>,
     /// Counts lives; a journal of an earlier one refuses everything.
@@ -44,14 +48,21 @@ impl Disk {
     /// An empty disk of `owner`, whose commits `recorder` hears of.
     pub(crate) fn new(owner: MemberIndex, recorder: Ear) -> Self {
         Self {
-            owner,
-            recorder,
+            heard: Some((owner, recorder)),
+            content: Arc::default(),
+        }
+    }
+
+    /// An empty disk outside any simulation.
+    pub fn unheard() -> Self {
+        Self {
+            heard: None,
             content: Arc::default(),
         }
     }
 
     /// Opens the journal for another life; journals opened before refuse everything from now on.
-    pub(crate) fn journal(&self) -> Box<dyn Journal> {
+    pub fn journal(&self) -> Box<dyn Journal> {
         let mut content = self.content();
         content.life += 1;
         let life = content.life;
@@ -62,7 +73,7 @@ impl Disk {
     }
 
     /// The blobs.
-    pub(crate) fn blobs(&self) -> Arc<dyn Blobs> {
+    pub fn blobs(&self) -> Arc<dyn Blobs> {
         Arc::new(self.clone())
     }
 
@@ -75,11 +86,12 @@ impl Disk {
     pub(crate) fn wipe(&self) {
         let mut content = self.content();
         content.entries.clear();
+        content.adoptions = Adoptions::default();
         content.blobs.clear();
     }
 
     /// The `nth` commit from now (1 is the next) fails, like a crash at that point.
-    pub(crate) fn fail(&self, nth: u64, cut: Cut) {
+    pub fn fail(&self, nth: u64, cut: Cut) {
         let mut content = self.content();
         content.fail = Some((content.commits + nth, cut));
     }
@@ -148,14 +160,38 @@ impl Journal for Open {
         if cut == Some(Cut::Before) {
             return Err(refused("told to fail before writing"));
         }
-        for entry in &entries {
-            self.disk.recorder.kept(self.disk.owner, entry);
+        if let Some(block) = content.adoptions.again(&entries) {
+            return Err(refused(&format!(
+                "the outcome of block {block} was adopted before"
+            )));
+        }
+        content.adoptions.take(&entries);
+        if let Some((owner, recorder)) = &self.disk.heard {
+            entries
+                .iter()
+                .for_each(|entry| recorder.kept(*owner, entry));
         }
         content.entries.extend(entries);
         match cut {
             None => Ok(()),
             Some(_) => Err(refused("told to fail after writing")),
         }
+    }
+
+    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        let mut content = self.disk.content();
+        if content.life != self.life {
+            return Err(refused("its silo has crashed"));
+        }
+        let mut adoptions = Adoptions::default();
+        if let Some(block) = adoptions.again(&entries) {
+            return Err(refused(&format!(
+                "the outcome of block {block} is in it twice"
+            )));
+        }
+        adoptions.take(&entries);
+        (content.entries, content.adoptions) = (entries, adoptions);
+        Ok(())
     }
 }
 

@@ -23,7 +23,7 @@ mod tamper;
 pub mod toy;
 mod world;
 
-pub use disk::Cut;
+pub use disk::{Cut, Disk};
 pub use federation::Federation;
 pub use recorder::Ear;
 pub use run::{Options, RoundDone, RunError, SurroundingsFor, run, run_study};

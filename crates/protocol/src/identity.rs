@@ -53,6 +53,11 @@ impl SecretKey {
         Self(SigningKey::from_bytes(bytes))
     }
 
+    /// The 32 secret bytes: for a file that nobody else may read, and for the node's own mesh.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
     /// The matching public key.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())

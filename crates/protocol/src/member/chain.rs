@@ -207,10 +207,11 @@ impl Chain {
     pub(super) fn final_rounds(&self, round: u64) -> Vec<FinalRound> {
         self.history
             .iter()
-            .filter_map(|(block, _)| block.learning())
-            .filter(|learning| learning.round > round)
-            .map(|learning| FinalRound {
+            .filter_map(|(block, _)| Some((block, block.learning()?)))
+            .filter(|(_, learning)| learning.round > round)
+            .map(|(block, learning)| FinalRound {
                 round: learning.round,
+                block: block.hash(),
                 outcome: learning.outcome,
                 position: None,
             })
@@ -294,6 +295,7 @@ impl Member {
                 });
             self.round.unapplied.push(FinalRound {
                 round: learning.round,
+                block: hash,
                 outcome: learning.outcome,
                 position,
             });

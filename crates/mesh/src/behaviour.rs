@@ -1,0 +1,117 @@
+//! libp2p, put together: transports, the layers that every connection passes, and their limits.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use libp2p::allow_block_list::{self, AllowedPeers};
+use libp2p::connection_limits::{self, ConnectionLimits};
+use libp2p::core::muxing::StreamMuxerBox;
+use libp2p::core::transport::Boxed;
+use libp2p::core::upgrade::Version;
+use libp2p::gossipsub::IdentTopic;
+use libp2p::identity::Keypair;
+use libp2p::swarm::behaviour::toggle::Toggle;
+use libp2p::swarm::{self, NetworkBehaviour};
+use libp2p::{PeerId, Swarm, Transport, gossipsub, mdns, memory_connection_limits, noise, ping};
+use libp2p::{quic, tcp, yamux};
+
+use crate::config::{Config, MeshError};
+use crate::gossip;
+use crate::members::Members;
+use crate::streams::{self, Opener};
+
+/// Streams that one member may have open on one connection: frames, ping, gossip and blobs.
+const STREAMS: usize = 128;
+/// Connections to one member: a second one replaces the first.
+const CONNECTIONS: u32 = 2;
+/// Connections that are being made towards this node and have not yet proved who they are.
+const PENDING: u32 = 128;
+/// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
+/// by the protocol's own timers, this only finds connections that died without a word.
+const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
+
+/// What every connection passes, in this order: strangers are denied before anything below sees
+/// them.
+#[derive(NetworkBehaviour)]
+pub(crate) struct Behaviour {
+    members: allow_block_list::Behaviour<AllowedPeers>,
+    limits: connection_limits::Behaviour,
+    memory: memory_connection_limits::Behaviour,
+    pub(crate) streams: streams::Behaviour,
+    pub(crate) gossip: gossipsub::Behaviour,
+    ping: ping::Behaviour,
+    discovery: Toggle<mdns::tokio::Behaviour>,
+}
+
+/// The swarm of one node, and the opener of its streams.
+pub(crate) fn swarm(
+    config: &Config,
+    key: &Keypair,
+    members: &Members,
+    topic: &IdentTopic,
+) -> Result<(Swarm<Behaviour>, Opener), MeshError> {
+    let me = key.public().to_peer_id();
+    let mut allowed = allow_block_list::Behaviour::<AllowedPeers>::default();
+    for peer in members.all() {
+        allowed.allow_peer(peer.id);
+    }
+    let others = members.all().count() as u32;
+    let limits = ConnectionLimits::default()
+        .with_max_pending_incoming(Some(PENDING))
+        .with_max_established(Some(CONNECTIONS * others))
+        .with_max_established_per_peer(Some(CONNECTIONS));
+    let discovery = match config.discovery {
+        true => Some(
+            mdns::tokio::Behaviour::new(mdns::Config::default(), me).map_err(|error| {
+                MeshError::Start(format!("discovery on the local network: {error}"))
+            })?,
+        ),
+        false => None,
+    };
+    let (streams, opener) = streams::Behaviour::new(config.federation);
+    let behaviour = Behaviour {
+        members: allowed,
+        limits: connection_limits::Behaviour::new(limits),
+        memory: memory_connection_limits::Behaviour::with_max_percentage(config.memory),
+        streams,
+        gossip: gossip::behaviour(topic)?,
+        ping: ping::Behaviour::new(
+            ping::Config::new()
+                .with_interval(PING.0)
+                .with_timeout(PING.1),
+        ),
+        discovery: discovery.into(),
+    };
+    let swarm_config = swarm::Config::with_tokio_executor()
+        .with_smart_dial()
+        .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("not zero"))
+        .with_per_connection_event_buffer_size(32)
+        .with_max_negotiating_inbound_streams(STREAMS);
+    Ok((
+        Swarm::new(transport(key)?, behaviour, me, swarm_config),
+        opener,
+    ))
+}
+
+/// QUIC, and TCP with Noise and Yamux. Which of them is used is a matter of addresses.
+fn transport(key: &Keypair) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
+    let mut quic_config = quic::Config::new(key);
+    quic_config.max_concurrent_stream_limit = STREAMS as u32;
+    let quic = quic::tokio::Transport::new(quic_config);
+    let noise = noise::Config::new(key)
+        .map_err(|error| MeshError::Start(format!("encryption of TCP connections: {error}")))?;
+    let mut yamux = yamux::Config::default();
+    yamux.set_max_num_streams(STREAMS);
+    let tcp = tcp::tokio::Transport::new(tcp::Config::new().nodelay(true))
+        .upgrade(Version::V1Lazy)
+        .authenticate(noise)
+        .multiplex(yamux)
+        .timeout(Duration::from_secs(10));
+    Ok(quic
+        .or_transport(tcp)
+        .map(|either, _| match either {
+            futures::future::Either::Left((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
+            futures::future::Either::Right((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
+        })
+        .boxed())
+}

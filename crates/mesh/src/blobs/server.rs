@@ -1,0 +1,160 @@
+//! Holding blobs: the silo is asked for every stream whether its member may have the blob.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::io::BufWriter;
+use futures::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use protocol::net::Event;
+use protocol::{Hash, MemberIndex};
+use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::tree::{CHUNK, Tree};
+use super::wire;
+
+/// A silo that has not answered for that long refuses.
+const ANSWER: Duration = Duration::from_secs(10);
+/// A client that has asked for nothing for that long is gone.
+const IDLE: Duration = Duration::from_secs(60);
+/// Trees that are remembered, so that a blob that many fetch is hashed once.
+const TREES: usize = 64;
+
+/// A tree that is known, or being computed.
+type Shared = Arc<OnceCell<Arc<Tree>>>;
+
+/// Where questions wait for the silo's answers.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    events: mpsc::Sender<Event>,
+    waiting: Mutex<Waiting>,
+    trees: Mutex<VecDeque<(Hash, Shared)>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    last: u64,
+    answers: BTreeMap<u64, oneshot::Sender<Vec<Option<Bytes>>>>,
+}
+
+impl Desk {
+    pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
+        Self {
+            events,
+            waiting: Mutex::default(),
+            trees: Mutex::default(),
+        }
+    }
+
+    /// The silo's answer. One that comes too late is dropped.
+    pub(crate) fn answer(&self, ticket: u64, blobs: Vec<Option<Bytes>>) {
+        if let Some(answer) = self.waiting().answers.remove(&ticket) {
+            let _ = answer.send(blobs);
+        }
+    }
+
+    /// Serves one stream of one member to its end.
+    pub(crate) async fn serve(
+        &self,
+        by: MemberIndex,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    ) -> io::Result<()> {
+        let asks = timeout(IDLE, wire::read_asks(&mut stream)).await??;
+        let mut blobs = self
+            .ask(by, asks.iter().map(|ask| ask.hash).collect())
+            .await;
+        blobs.resize(asks.len(), None);
+        let mut answers = BufWriter::with_capacity(CHUNK, &mut stream);
+        for (ask, slot) in asks.iter().zip(&mut blobs) {
+            // One that is too large for who asks is as good as none.
+            *slot = slot.take().filter(|blob| blob.len() as u64 <= ask.limit);
+            let tree = match slot {
+                Some(blob) if ask.tree && blob.len() > CHUNK => {
+                    Some(self.tree(ask.hash, blob).await?)
+                }
+                _ => None,
+            };
+            if tree.as_ref().is_some_and(|tree| tree.root() != ask.hash) {
+                tracing::error!(hash = %ask.hash, "the blob kept under this hash has other bytes: refused");
+                self.forget(ask.hash);
+                *slot = None;
+            }
+            wire::write_length(&mut answers, slot.as_ref().map(|blob| blob.len() as u64)).await?;
+            match (slot, tree) {
+                (Some(blob), _) if blob.len() <= CHUNK => answers.write_all(blob).await?,
+                (Some(_), Some(tree)) => wire::write_values(&mut answers, tree.values()).await?,
+                _ => {}
+            }
+        }
+        answers.flush().await?;
+        drop(answers);
+        while let Some(run) = timeout(IDLE, wire::read_run(&mut stream)).await?? {
+            let beyond = || io::Error::other("it asks for chunks of a blob that it did not get");
+            let blob = blobs.get(usize::from(run.blob)).and_then(Option::as_ref);
+            let blob = blob.ok_or_else(beyond)?;
+            let range = run.within(blob.len()).ok_or_else(beyond)?;
+            stream.write_all(&blob[range]).await?;
+            stream.flush().await?;
+        }
+        stream.close().await
+    }
+
+    /// Asks the silo. Nothing where it is too slow.
+    async fn ask(&self, by: MemberIndex, blobs: Vec<Hash>) -> Vec<Option<Bytes>> {
+        let (sender, answer) = oneshot::channel();
+        let ticket = {
+            let mut waiting = self.waiting();
+            waiting.last += 1;
+            let ticket = waiting.last;
+            waiting.answers.insert(ticket, sender);
+            ticket
+        };
+        let answered = async {
+            self.events
+                .send(Event::Wanted { by, blobs, ticket })
+                .await
+                .ok()?;
+            timeout(ANSWER, answer).await.ok()?.ok()
+        };
+        let answered = answered.await;
+        self.waiting().answers.remove(&ticket);
+        answered.unwrap_or_default()
+    }
+
+    /// The tree of a blob. It is computed once, beside the runtime's own threads, while all who
+    /// ask for it at the same time wait.
+    async fn tree(&self, hash: Hash, blob: &Bytes) -> io::Result<Arc<Tree>> {
+        let known = self.shared(hash);
+        let computed = known.get_or_try_init(|| async {
+            let bytes = blob.clone();
+            let tree = tokio::task::spawn_blocking(move || Tree::of(&bytes)).await?;
+            io::Result::Ok(Arc::new(tree))
+        });
+        computed.await.cloned()
+    }
+
+    fn shared(&self, hash: Hash) -> Shared {
+        let mut trees = self.trees.lock().expect("nobody panics while holding it");
+        if let Some((_, known)) = trees.iter().find(|(known, _)| *known == hash) {
+            return known.clone();
+        }
+        let new = Shared::default();
+        trees.push_back((hash, new.clone()));
+        if trees.len() > TREES {
+            trees.pop_front();
+        }
+        new
+    }
+
+    fn forget(&self, hash: Hash) {
+        let mut trees = self.trees.lock().expect("nobody panics while holding it");
+        trees.retain(|(known, _)| *known != hash);
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("nobody panics while holding it")
+    }
+}

@@ -1,0 +1,213 @@
+//! Holders that lie, cut and share, over pipes in memory.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{AsyncReadExt, AsyncWriteExt};
+use protocol::Hash;
+use protocol::net::Wish;
+use tokio::io::{DuplexStream, duplex};
+use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
+
+use super::batch::Batch;
+use super::pull::{Failure, Part};
+use super::tree::{CHUNK, Tree};
+use super::wire;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+type Pipe = Compat<DuplexStream>;
+
+fn pipe() -> (Pipe, Pipe) {
+    let (client, holder) = duplex(CHUNK);
+    (client.compat(), holder.compat())
+}
+
+fn blob(chunks: usize) -> Bytes {
+    (0..chunks * CHUNK - 1000)
+        .map(|i| (i / 7 + i / CHUNK) as u8)
+        .collect()
+}
+
+fn batch(blobs: &[&Bytes]) -> Batch {
+    let wish = |blob: &&Bytes| Wish {
+        hash: Hash::of(blob),
+        limit: blob.len() as u64,
+    };
+    Batch::new(blobs.iter().map(wish).collect(), |_| None)
+}
+
+/// Pulls the first blob of a batch.
+async fn pull(batch: &Batch, stream: Pipe) -> (Result<(), Failure>, Vec<usize>) {
+    let mut part = Part {
+        batch,
+        blobs: &[0],
+        stream,
+        patience: PATIENCE,
+        brought: 0,
+        unfit: Vec::new(),
+    };
+    let ended = part.pull().await;
+    (ended, part.unfit)
+}
+
+/// A holder of one blob that answers like a good one with `tree`, and sends `bytes` until `most`
+/// were sent. Gives the chunks that it was asked for.
+async fn hold(mut stream: Pipe, tree: Tree, bytes: Bytes, most: usize) -> Vec<u32> {
+    let (mut asked, mut left) = (Vec::new(), most);
+    let served = async {
+        let asks = wire::read_asks(&mut stream).await?;
+        wire::write_length(&mut stream, Some(tree.length())).await?;
+        if asks[0].tree {
+            wire::write_values(&mut stream, tree.values()).await?;
+        }
+        while let Some(run) = wire::read_run(&mut stream).await? {
+            asked.extend(run.first..run.first + run.count);
+            let range = run.within(bytes.len()).expect("within the blob");
+            let now = range.len().min(left);
+            stream.write_all(&bytes[range][..now]).await?;
+            left -= now;
+            if left == 0 {
+                return stream.close().await;
+            }
+        }
+        Ok(())
+    };
+    // A client that hangs up is the end of it.
+    let _ = served.await;
+    asked
+}
+
+/// The chunks that came, of the first blob.
+fn here(batch: &Batch) -> usize {
+    let missing = std::iter::from_fn(|| batch.claim(0, usize::MAX));
+    let claimed: Vec<_> = missing.collect();
+    let all = batch.tree(0).map_or(0, |tree| tree.values().len());
+    let mut missing = 0;
+    for (first, pieces) in claimed {
+        missing += pieces.len();
+        (first..)
+            .zip(pieces)
+            .for_each(|(chunk, piece)| batch.give_back(0, chunk, piece));
+    }
+    all - missing
+}
+
+#[tokio::test]
+async fn wrong_bytes_stop_within_their_chunk() {
+    let right = blob(20);
+    let mut wrong = right.to_vec();
+    wrong[10 * CHUNK + 3] ^= 1;
+    let batch = batch(&[&right]);
+    let (client, holder) = pipe();
+    let liar = hold(holder, Tree::of(&right), wrong.into(), usize::MAX);
+    let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), liar);
+    assert!(matches!(pulled, Err(Failure::Lied(why)) if why == "in chunk 10"));
+    assert_eq!(unfit, [0]);
+    // What came before is kept, nothing after it was taken, and an honest holder brings the rest.
+    assert_eq!(here(&batch), 10);
+    let (client, holder) = pipe();
+    let honest = hold(holder, Tree::of(&right), right.clone(), usize::MAX);
+    let ((pulled, _), asked) = tokio::join!(pull(&batch, client), honest);
+    assert!(pulled.is_ok());
+    assert_eq!(asked, (10..20).collect::<Vec<_>>());
+    assert_eq!(batch.tell(), [(Hash::of(&right), right)]);
+}
+
+#[tokio::test]
+async fn after_a_cut_at_most_one_chunk_comes_again() {
+    let right = blob(20);
+    let batch = batch(&[&right]);
+    // In the middle of chunk 5: what was sent of it is the only thing that is sent again.
+    let sent = 5 * CHUNK + CHUNK / 2;
+    let (client, holder) = pipe();
+    let cut = hold(holder, Tree::of(&right), right.clone(), sent);
+    let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), cut);
+    assert!(matches!(pulled, Err(Failure::Cut(_))) && unfit.is_empty());
+    assert_eq!(here(&batch), 5);
+    // Also where the silo was told that it is missing, and asks anew.
+    let (missing, mut boards) = batch.end();
+    assert_eq!((missing, boards.len()), (vec![Hash::of(&right)], 1));
+    let mut unfinished = super::board::Unfinished::default();
+    boards.drain(..).for_each(|board| unfinished.keep(board));
+    let wish = batch.wish(0);
+    let batch = Batch::new(vec![wish], |wish| unfinished.take(wish.hash));
+    let (client, holder) = pipe();
+    let rest = hold(holder, Tree::of(&right), right.clone(), usize::MAX);
+    let ((pulled, _), asked) = tokio::join!(pull(&batch, client), rest);
+    assert!(pulled.is_ok());
+    assert_eq!(asked, (5..20).collect::<Vec<_>>());
+    assert_eq!(batch.tell(), [(Hash::of(&right), right)]);
+}
+
+#[tokio::test]
+async fn several_holders_share_the_work_without_overlap() {
+    let right = blob(100);
+    let batch = batch(&[&right]);
+    let (one, first) = pipe();
+    let (two, second) = pipe();
+    let (a, b, mut asked, more) = tokio::join!(
+        pull(&batch, one),
+        pull(&batch, two),
+        hold(first, Tree::of(&right), right.clone(), usize::MAX),
+        hold(second, Tree::of(&right), right.clone(), usize::MAX),
+    );
+    assert!(a.0.is_ok() && b.0.is_ok());
+    assert!(
+        asked.len() >= 10 && more.len() >= 10,
+        "{} and {}",
+        asked.len(),
+        more.len()
+    );
+    asked.extend(more);
+    asked.sort_unstable();
+    assert_eq!(asked, (0..100).collect::<Vec<_>>());
+    assert_eq!(batch.tell(), [(Hash::of(&right), right)]);
+}
+
+#[tokio::test]
+async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
+    for right in [blob(20), blob(1)] {
+        let limit = right.len() as u64 - 1;
+        let hash = Hash::of(&right);
+        let batch = Batch::new(vec![Wish { hash, limit }], |_| None);
+        let (client, mut holder) = pipe();
+        let liar = async {
+            let asks = wire::read_asks(&mut holder).await.expect("asks");
+            assert_eq!(asks[0].limit, limit);
+            // Nothing but the length: a client that wanted more would wait.
+            let length = Some(right.len() as u64);
+            wire::write_length(&mut holder, length)
+                .await
+                .expect("answers");
+            let mut rest = Vec::new();
+            holder.read_to_end(&mut rest).await.expect("hangs up");
+            rest
+        };
+        let ((pulled, unfit), rest) = tokio::join!(pull(&batch, client), liar);
+        assert!(matches!(pulled, Err(Failure::TooLarge(length)) if length == limit + 1));
+        assert_eq!(unfit, [0]);
+        assert!(rest.is_empty() && batch.tree(0).is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_tree_of_another_blob_is_noticed_before_any_chunk() {
+    let (right, other) = (blob(20), blob(20).slice(1..));
+    let batch = batch(&[&right]);
+    let (client, holder) = pipe();
+    let liar = hold(holder, Tree::of(&other), other.clone(), usize::MAX);
+    let ((pulled, _), asked) = tokio::join!(pull(&batch, client), liar);
+    assert!(matches!(pulled, Err(Failure::Lied(why)) if why == "a tree of another hash"));
+    assert!(asked.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_holder_is_given_up() {
+    let batch = batch(&[&blob(2)]);
+    let (client, _silent) = pipe();
+    assert!(matches!(
+        pull(&batch, client).await,
+        (Err(Failure::Silent(PATIENCE)), _)
+    ));
+}

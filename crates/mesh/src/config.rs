@@ -1,0 +1,230 @@
+//! What a mesh is told when it starts, and why it may refuse to.
+
+use std::time::Duration;
+
+use libp2p::multiaddr::{Multiaddr, Protocol};
+use protocol::{Hash, MemberIndex, PublicKey};
+
+/// Which transports a node offers and uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// QUIC (UDP) alone.
+    Quic,
+    /// TCP with Noise and Yamux alone.
+    Tcp,
+    /// QUIC first; TCP where QUIC does not get through.
+    #[default]
+    Both,
+}
+
+impl Transport {
+    /// The addresses of one port at one host, an IP address or a name, best first.
+    pub fn addresses(self, host: &str, port: u16) -> Vec<String> {
+        let kind = match host.parse() {
+            Ok(std::net::IpAddr::V4(_)) => "ip4",
+            Ok(std::net::IpAddr::V6(_)) => "ip6",
+            Err(_) => "dns",
+        };
+        let quic = (self != Self::Tcp).then(|| format!("/{kind}/{host}/udp/{port}/quic-v1"));
+        let tcp = (self != Self::Quic).then(|| format!("/{kind}/{host}/tcp/{port}"));
+        quic.into_iter().chain(tcp).collect()
+    }
+
+    /// Whether this node uses such addresses.
+    pub(crate) fn uses(self, address: &Multiaddr) -> bool {
+        match kind(address) {
+            Some(kind) => self == Self::Both || self == kind,
+            None => false,
+        }
+    }
+}
+
+fn kind(address: &Multiaddr) -> Option<Transport> {
+    let parts: Vec<_> = address.iter().collect();
+    match &parts[..] {
+        [host, Protocol::Udp(_), Protocol::QuicV1] if is_host(host) => Some(Transport::Quic),
+        [host, Protocol::Tcp(_)] if is_host(host) => Some(Transport::Tcp),
+        _ => None,
+    }
+}
+
+fn is_host(part: &Protocol<'_>) -> bool {
+    use Protocol::{Dns, Dns4, Dns6, Ip4, Ip6};
+    matches!(part, Ip4(_) | Ip6(_) | Dns(_) | Dns4(_) | Dns6(_))
+}
+
+/// How a mesh behaves. The defaults suit a federation of up to a hundred institutions; where no
+/// source is named they are guesses.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The federation's id: names its gossip topic and its protocols.
+    pub federation: Hash,
+    /// Default: both.
+    pub transport: Transport,
+    /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
+    /// this node, but it reaches them.
+    pub listen: Vec<String>,
+    /// Whether members on the same local network may find each other by multicast DNS, which tells
+    /// everybody there that this node exists. Default: no.
+    pub discovery: bool,
+    /// Commands that may wait; more are lost. Default 1024.
+    pub commands: usize,
+    /// Events that may wait; then the mesh waits. Default 1024.
+    pub events: usize,
+    /// Most bytes of a frame, both ways. Default 64 MiB, the most that the protocol encodes.
+    pub frame: usize,
+    /// Frames that may wait for one member; more are lost. Default 1024.
+    pub queue: usize,
+    /// Bytes of frames that may wait for one member; more are lost, except that a frame always
+    /// fits into an empty queue. Default 64 MiB.
+    pub queue_bytes: usize,
+    /// Part of the machine's memory that the process may use before the mesh takes no further
+    /// connections. Default 0.9, from 0 to 1.
+    pub memory: f64,
+    /// Pause before the second attempt to reach a member; doubled with each further one, and
+    /// shortened by up to a half at random, so that nodes do not dial in step. Default 250 ms.
+    pub first_retry: Duration,
+    /// The longest such pause. Default 15 s.
+    pub last_retry: Duration,
+    /// How long a holder may take to answer, or to deliver a chunk of 256 KiB. Default 20 s.
+    pub patience: Duration,
+    /// How long a fetch that got bytes from a holder waits for its return after a cut, when nobody
+    /// else is left to ask. Default 20 s.
+    pub resume: Duration,
+}
+
+impl Config {
+    /// The defaults, listening at `listen`.
+    pub fn new(federation: Hash, listen: Vec<String>) -> Self {
+        Self {
+            federation,
+            transport: Transport::default(),
+            listen,
+            discovery: false,
+            commands: 1024,
+            events: 1024,
+            frame: 64 << 20,
+            queue: 1024,
+            queue_bytes: 64 << 20,
+            memory: 0.9,
+            first_retry: Duration::from_millis(250),
+            last_retry: Duration::from_secs(15),
+            patience: Duration::from_secs(20),
+            resume: Duration::from_secs(20),
+        }
+    }
+}
+
+/// A member of the roster, and where it may be found.
+#[derive(Debug, Clone)]
+pub struct Contact {
+    /// Its position.
+    pub member: MemberIndex,
+    /// Its identity, which its node must prove.
+    pub key: PublicKey,
+    /// Multiaddrs, tried together, QUIC with a head start. None: it has to find this node.
+    pub addresses: Vec<String>,
+}
+
+/// Why a mesh did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum MeshError {
+    /// The key belongs to nobody in the roster.
+    #[error(
+        "this node's key {0} is not in the roster: use the identity that was admitted, or ask to be admitted"
+    )]
+    NotAMember(PublicKey),
+    /// A key that no node can prove.
+    #[error("the key {key} of member {member} is not an Ed25519 key: correct the roster")]
+    Key {
+        /// Whose.
+        member: MemberIndex,
+        /// Which.
+        key: PublicKey,
+    },
+    /// Not an address, or not one of those used here.
+    #[error(
+        "{address:?} is not an address of a node ({why}): write it like /ip4/192.0.2.7/udp/4400/quic-v1 or /dns/node.example.org/tcp/4400"
+    )]
+    Address {
+        /// As it was written.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An address of a transport that is switched off.
+    #[error("cannot listen at {address}: the transport is set to {transport:?} alone")]
+    Transport {
+        /// The address.
+        address: String,
+        /// What is on.
+        transport: Transport,
+    },
+    /// The operating system refuses the address.
+    #[error("cannot listen at {address}: {why}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// The system's words, and what to try.
+        why: String,
+    },
+    /// A part that could not be made.
+    #[error("the network could not start: {0}")]
+    Start(String),
+}
+
+/// Reads an address. A trailing `/p2p/...` is left out: the roster says whose address it is.
+pub(crate) fn parse(address: &str) -> Result<Multiaddr, MeshError> {
+    let bad = |why: String| MeshError::Address {
+        address: address.into(),
+        why,
+    };
+    let mut parsed: Multiaddr = address.parse().map_err(|e| bad(format!("{e}")))?;
+    if let Some(Protocol::P2p(_)) = parsed.iter().last() {
+        parsed.pop();
+    }
+    match kind(&parsed) {
+        Some(_) => Ok(parsed),
+        None => Err(bad("neither QUIC over UDP nor TCP at a host".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_a_port_can_be_read_back() {
+        for host in ["192.0.2.7", "2001:db8::7", "node.example.org"] {
+            for transport in [Transport::Quic, Transport::Tcp, Transport::Both] {
+                for address in transport.addresses(host, 4400) {
+                    assert!(
+                        parse(&address).is_ok_and(|a| transport.uses(&a)),
+                        "{address}"
+                    );
+                }
+            }
+        }
+        assert_eq!(
+            Transport::Both.addresses("::1", 1)[0],
+            "/ip6/::1/udp/1/quic-v1"
+        );
+    }
+
+    #[test]
+    fn a_bad_address_is_named_with_what_would_be_right() {
+        for bad in [
+            "node.example.org:4400",
+            "/ip4/192.0.2.7/udp/4400",
+            "/ip4/1.2.3/tcp/1",
+            "",
+        ] {
+            let error = parse(bad).expect_err("bad").to_string();
+            assert!(
+                error.starts_with(&format!("{bad:?} is not an address")),
+                "{error}"
+            );
+            assert!(error.contains("/ip4/192.0.2.7/udp/4400/quic-v1"), "{error}");
+        }
+    }
+}

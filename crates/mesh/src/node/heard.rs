@@ -1,0 +1,269 @@
+//! What the swarm tells.
+
+use std::time::Duration;
+
+use libp2p::gossipsub::{self, MessageAcceptance};
+use libp2p::multiaddr::Protocol;
+use libp2p::swarm::{ConnectionId, ListenError, SwarmEvent};
+use libp2p::{Multiaddr, PeerId, mdns, ping};
+use protocol::Hash;
+use protocol::net::Event;
+
+use super::{Link, Node};
+use crate::behaviour::BehaviourEvent;
+use crate::dial;
+use crate::gossip::Origin;
+use crate::streams::{Inbound, Kind};
+
+/// Strangers that are remembered, so that each is spoken of once.
+const STRANGERS: usize = 1024;
+/// Pings in a row that a connection may leave unanswered.
+const SILENT: u32 = 2;
+
+impl Node {
+    pub(super) fn hear(&mut self, event: SwarmEvent<BehaviourEvent>) {
+        match event {
+            SwarmEvent::Behaviour(BehaviourEvent::Streams(inbound)) => self.accept(inbound),
+            SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.hear_gossip(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.hear_ping(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Discovery(mdns::Event::Discovered(found))) => {
+                found
+                    .into_iter()
+                    .for_each(|(id, address)| self.found(id, address));
+            }
+            SwarmEvent::ConnectionEstablished {
+                peer_id, endpoint, ..
+            } => {
+                self.connected(peer_id, endpoint.get_remote_address());
+            }
+            SwarmEvent::ConnectionClosed {
+                peer_id,
+                num_established,
+                cause,
+                ..
+            } => {
+                let why = cause.map_or("it was closed".into(), |cause| cause.to_string());
+                if num_established == 0 {
+                    self.disconnected(peer_id, &why);
+                }
+            }
+            SwarmEvent::OutgoingConnectionError {
+                peer_id: Some(id),
+                error,
+                ..
+            } => {
+                if let Some(peer) = self.members.of(&id).filter(|peer| !peer.is_connected()) {
+                    self.dialer.failed(peer.member, dial::explain(&error));
+                }
+            }
+            SwarmEvent::IncomingConnectionError {
+                peer_id,
+                send_back_addr,
+                error,
+                ..
+            } => {
+                self.refused(peer_id, &send_back_addr, &error);
+            }
+            SwarmEvent::ListenerError { error, .. } => {
+                tracing::warn!("an address that this node listens at has a problem: {error}");
+            }
+            SwarmEvent::ListenerClosed {
+                addresses, reason, ..
+            } => {
+                tracing::warn!(
+                    ?addresses,
+                    ?reason,
+                    "this node does not listen there any more"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn connected(&mut self, id: PeerId, address: &Multiaddr) {
+        let Some(peer) = self.members.of(&id).cloned() else {
+            return;
+        };
+        let member = peer.member;
+        tracing::debug!(%member, %address, "connected");
+        self.links.entry(member).or_default();
+        self.dialer.connected(member);
+        peer.connected.send_replace(true);
+        // Both may have dialled at once, or one found out first that the old connection is dead.
+        // The newest is kept; the first of the two in the roster says so, that both keep the same.
+        if self.me < member {
+            for old in self.swarm.behaviour().streams.superseded(&id) {
+                self.swarm.close_connection(old);
+            }
+        }
+    }
+
+    fn disconnected(&mut self, id: PeerId, why: &str) {
+        let Some(peer) = self.members.of(&id) else {
+            return;
+        };
+        peer.connected.send_replace(false);
+        let link = self.links.remove(&peer.member);
+        let why = match link.and_then(|link| link.round_trip) {
+            Some(_) => {
+                self.outbox.push_back(Event::Down { peer: peer.member });
+                format!("the connection ended: {why}")
+            }
+            None => format!(
+                "it ended the connection at once ({why}): is this node in the roster that it has?"
+            ),
+        };
+        self.dialer.failed(peer.member, why);
+    }
+
+    fn accept(&mut self, Inbound { peer, kind, stream }: Inbound) {
+        let Some(peer) = self.members.of(&peer) else {
+            return;
+        };
+        let member = peer.member;
+        match kind {
+            Kind::Frames => {
+                let reader = self.readers.get(&member);
+                if reader.is_none_or(|reader| reader.try_send(stream).is_err()) {
+                    tracing::debug!(%member, "a stream of frames too many is closed");
+                }
+            }
+            Kind::Blob => {
+                let Ok(turn) = peer.asking.clone().try_acquire_owned() else {
+                    tracing::warn!(%member, "it asks for too many blobs at once: one is refused");
+                    return;
+                };
+                let desk = self.desk.clone();
+                self.tasks.spawn(async move {
+                    let _turn = turn;
+                    if let Err(error) = desk.serve(member, stream).await {
+                        tracing::debug!(%member, "serving a blob ended: {error}");
+                    }
+                });
+            }
+        }
+    }
+
+    fn hear_gossip(&mut self, event: gossipsub::Event) {
+        let gossipsub::Event::Message {
+            propagation_source: source,
+            message_id,
+            message,
+        } = event
+        else {
+            return;
+        };
+        let Some(from) = self.members.of(&source).map(|peer| peer.member) else {
+            return;
+        };
+        let mut seen = self.seen.lock().expect("nobody panics while holding it");
+        if seen.first(Hash::of(&message.data), Origin::Gossip) {
+            let frame = message.data.into();
+            self.outbox.push_back(Event::Received { from, frame });
+        }
+        drop(seen);
+        // Any frame of a member is passed on: what is in it only the silo can judge.
+        let gossip = &mut self.swarm.behaviour_mut().gossip;
+        gossip.report_message_validation_result(&message_id, &source, MessageAcceptance::Accept);
+    }
+
+    fn hear_ping(
+        &mut self,
+        ping::Event {
+            peer: id,
+            connection,
+            result,
+        }: ping::Event,
+    ) {
+        let Some(peer) = self.members.of(&id).map(|peer| peer.member) else {
+            return;
+        };
+        let Some(link) = self.links.get_mut(&peer) else {
+            return;
+        };
+        match result {
+            Ok(measured) => {
+                link.silent = 0;
+                if let Some(round_trip) = link.measured(measured) {
+                    self.outbox.push_back(Event::Up { peer, round_trip });
+                }
+                self.dialer.works(peer);
+            }
+            Err(ping::Failure::Timeout) => {
+                link.silent += 1;
+                if link.silent >= SILENT {
+                    self.give_up(id, connection);
+                }
+            }
+            Err(error) => tracing::debug!(member = %peer, "a ping failed: {error}"),
+        }
+    }
+
+    fn give_up(&mut self, id: PeerId, connection: ConnectionId) {
+        tracing::debug!(%id, "a connection is closed, because nobody answers at its other end");
+        self.swarm.close_connection(connection);
+    }
+
+    fn found(&mut self, id: PeerId, mut address: Multiaddr) {
+        if let Some(Protocol::P2p(_)) = address.iter().last() {
+            address.pop();
+        }
+        let Some(peer) = self
+            .members
+            .of(&id)
+            .filter(|_| self.transport.uses(&address))
+        else {
+            return;
+        };
+        self.dialer.found(peer.member, address, peer.is_connected());
+    }
+
+    /// Somebody was not let in.
+    fn refused(&mut self, id: Option<PeerId>, address: &Multiaddr, error: &ListenError) {
+        match id.filter(|id| self.members.of(id).is_none()) {
+            Some(id) if self.strangers.len() < STRANGERS && self.strangers.insert(id) => {
+                tracing::warn!(%address, key = %id, "a node that is not in the roster was refused");
+            }
+            _ => tracing::debug!(%address, ?id, "a connection was not let in: {error}"),
+        }
+    }
+}
+
+impl Link {
+    /// Takes a measured round trip; gives what the silo should know, if it does not.
+    fn measured(&mut self, now: Duration) -> Option<Duration> {
+        let Some((smooth, known)) = &mut self.round_trip else {
+            self.round_trip = Some((now, now));
+            return Some(now);
+        };
+        *smooth = (*smooth * 7 + now) / 8;
+        let (longer, shorter) = (*smooth.max(known), *smooth.min(known));
+        let much = longer > shorter.mul_f64(1.5) && longer - shorter > Duration::from_millis(1);
+        if much {
+            *known = *smooth;
+        }
+        much.then_some(*smooth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_is_said_first_and_when_it_changed_much() {
+        let mut link = Link::default();
+        let ms = Duration::from_millis;
+        assert_eq!(link.measured(ms(20)), Some(ms(20)));
+        assert_eq!(link.measured(ms(25)), None);
+        let said: Vec<_> = (0..40).filter_map(|_| link.measured(ms(80))).collect();
+        assert!(said.len() >= 2 && said.is_sorted(), "{said:?}");
+        assert!(said.last().is_some_and(|last| *last > ms(50)));
+        assert!(
+            (0..40)
+                .filter_map(|_| link.measured(ms(20)))
+                .last()
+                .is_some_and(|l| l < ms(40))
+        );
+    }
+}

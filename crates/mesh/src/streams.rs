@@ -1,0 +1,314 @@
+//! Byte streams between members, one protocol for frames and one for blobs.
+//!
+//! A behaviour of libp2p that does nothing but hand out streams: those that others opened as
+//! [`Inbound`] events, those wanted here through [`Opener::open`]. It keeps connections alive.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::task::{Context, Poll};
+
+use libp2p::core::transport::PortUse;
+use libp2p::core::upgrade::{InboundUpgrade, OutboundUpgrade, UpgradeInfo};
+use libp2p::core::{Endpoint, Multiaddr};
+use libp2p::swarm::handler::{
+    ConnectionEvent, ConnectionHandler, ConnectionHandlerEvent, DialUpgradeError,
+    FullyNegotiatedInbound, FullyNegotiatedOutbound, SubstreamProtocol,
+};
+use libp2p::swarm::{
+    ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, StreamUpgradeError,
+    THandler, THandlerInEvent, THandlerOutEvent, ToSwarm,
+};
+use libp2p::{PeerId, Stream, StreamProtocol};
+use protocol::Hash;
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests for streams that may wait for the swarm.
+const REQUESTS: usize = 64;
+
+/// What a stream is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Frames, one after another, one way.
+    Frames,
+    /// One blob.
+    Blob,
+}
+
+/// Why a stream could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("there is no connection to it")]
+    Unconnected,
+    #[error("it does not speak this federation's protocol: is its program of another version?")]
+    Unsupported,
+    #[error("the connection failed: {0}")]
+    Failed(String),
+}
+
+/// A stream that a member opened.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) peer: PeerId,
+    pub(crate) kind: Kind,
+    pub(crate) stream: Stream,
+}
+
+type Reply = oneshot::Sender<Result<Stream, OpenError>>;
+
+/// A wish for a stream.
+#[derive(Debug)]
+pub(crate) struct Open {
+    peer: PeerId,
+    kind: Kind,
+    reply: Reply,
+}
+
+/// Opens streams.
+#[derive(Debug, Clone)]
+pub(crate) struct Opener(mpsc::Sender<Open>);
+
+impl Opener {
+    /// A new stream on the newest connection to `peer`.
+    pub(crate) async fn open(&self, peer: PeerId, kind: Kind) -> Result<Stream, OpenError> {
+        let (reply, answer) = oneshot::channel();
+        let open = Open { peer, kind, reply };
+        self.0
+            .send(open)
+            .await
+            .map_err(|_| OpenError::Unconnected)?;
+        answer.await.map_err(|_| OpenError::Unconnected)?
+    }
+}
+
+pub(crate) struct Behaviour {
+    offer: Offer,
+    wishes: mpsc::Receiver<Open>,
+    /// Oldest first.
+    connections: BTreeMap<PeerId, Vec<ConnectionId>>,
+    inbound: VecDeque<Inbound>,
+}
+
+impl Behaviour {
+    /// With protocol names of that federation, so that two federations with common members do not
+    /// meet by mistake.
+    pub(crate) fn new(federation: Hash) -> (Self, Opener) {
+        let (opener, wishes) = mpsc::channel(REQUESTS);
+        let name = |what| {
+            StreamProtocol::try_from_owned(format!("/rota/{federation:#}/{what}/1"))
+                .expect("a protocol's name begins with a slash")
+        };
+        let behaviour = Self {
+            offer: Offer(vec![
+                (name("frames"), Kind::Frames),
+                (name("blob"), Kind::Blob),
+            ]),
+            wishes,
+            connections: BTreeMap::new(),
+            inbound: VecDeque::new(),
+        };
+        (behaviour, Opener(opener))
+    }
+
+    /// All connections to `peer` but the newest.
+    pub(crate) fn superseded(&self, peer: &PeerId) -> Vec<ConnectionId> {
+        let all = self.connections.get(peer).map_or(&[][..], Vec::as_slice);
+        all.split_last()
+            .map_or(Vec::new(), |(_, older)| older.to_vec())
+    }
+
+    fn handler(&self) -> Handler {
+        Handler {
+            offer: self.offer.clone(),
+            events: VecDeque::new(),
+        }
+    }
+}
+
+impl NetworkBehaviour for Behaviour {
+    type ConnectionHandler = Handler;
+    type ToSwarm = Inbound;
+
+    fn handle_established_inbound_connection(
+        &mut self,
+        _: ConnectionId,
+        _: PeerId,
+        _: &Multiaddr,
+        _: &Multiaddr,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        Ok(self.handler())
+    }
+
+    fn handle_established_outbound_connection(
+        &mut self,
+        _: ConnectionId,
+        _: PeerId,
+        _: &Multiaddr,
+        _: Endpoint,
+        _: PortUse,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        Ok(self.handler())
+    }
+
+    fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
+        match event {
+            FromSwarm::ConnectionEstablished(new) => {
+                let connections = self.connections.entry(new.peer_id).or_default();
+                connections.push(new.connection_id);
+            }
+            FromSwarm::ConnectionClosed(old) => {
+                if let Some(connections) = self.connections.get_mut(&old.peer_id) {
+                    connections.retain(|&id| id != old.connection_id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_connection_handler_event(
+        &mut self,
+        peer: PeerId,
+        _: ConnectionId,
+        (kind, stream): THandlerOutEvent<Self>,
+    ) {
+        self.inbound.push_back(Inbound { peer, kind, stream });
+    }
+
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
+        if let Some(inbound) = self.inbound.pop_front() {
+            return Poll::Ready(ToSwarm::GenerateEvent(inbound));
+        }
+        while let Poll::Ready(Some(open)) = self.wishes.poll_recv(context) {
+            let newest = self.connections.get(&open.peer).and_then(|all| all.last());
+            match newest {
+                Some(&newest) => {
+                    return Poll::Ready(ToSwarm::NotifyHandler {
+                        peer_id: open.peer,
+                        handler: NotifyHandler::One(newest),
+                        event: open,
+                    });
+                }
+                None => drop(open.reply.send(Err(OpenError::Unconnected))),
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// One connection's part.
+pub(crate) struct Handler {
+    offer: Offer,
+    events: VecDeque<ConnectionHandlerEvent<Offer, Reply, (Kind, Stream)>>,
+}
+
+impl ConnectionHandler for Handler {
+    type FromBehaviour = Open;
+    type ToBehaviour = (Kind, Stream);
+    type InboundProtocol = Offer;
+    type OutboundProtocol = Offer;
+    type InboundOpenInfo = ();
+    type OutboundOpenInfo = Reply;
+
+    fn listen_protocol(&self) -> SubstreamProtocol<Offer> {
+        SubstreamProtocol::new(self.offer.clone(), ())
+    }
+
+    fn connection_keep_alive(&self) -> bool {
+        true
+    }
+
+    fn poll(
+        &mut self,
+        _: &mut Context<'_>,
+    ) -> Poll<ConnectionHandlerEvent<Offer, Reply, (Kind, Stream)>> {
+        self.events.pop_front().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    fn on_behaviour_event(&mut self, open: Open) {
+        let protocol = SubstreamProtocol::new(self.offer.only(open.kind), open.reply);
+        self.events
+            .push_back(ConnectionHandlerEvent::OutboundSubstreamRequest { protocol });
+    }
+
+    fn on_connection_event(&mut self, event: ConnectionEvent<'_, Offer, Offer, (), Reply>) {
+        match event {
+            ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound {
+                protocol, ..
+            }) => {
+                let event = ConnectionHandlerEvent::NotifyBehaviour(protocol);
+                self.events.push_back(event);
+            }
+            ConnectionEvent::FullyNegotiatedOutbound(FullyNegotiatedOutbound {
+                protocol: (_, stream),
+                info,
+            }) => drop(info.send(Ok(stream))),
+            ConnectionEvent::DialUpgradeError(DialUpgradeError { info, error }) => {
+                let _ = info.send(Err(match error {
+                    StreamUpgradeError::NegotiationFailed => OpenError::Unsupported,
+                    StreamUpgradeError::Timeout => OpenError::Failed("no answer in time".into()),
+                    StreamUpgradeError::Io(error) => OpenError::Failed(error.to_string()),
+                    StreamUpgradeError::Apply(never) => match never {},
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The protocols offered when a stream is negotiated.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer(Vec<(StreamProtocol, Kind)>);
+
+impl Offer {
+    fn only(&self, kind: Kind) -> Self {
+        Self(
+            self.0
+                .iter()
+                .filter(|(_, offered)| *offered == kind)
+                .cloned()
+                .collect(),
+        )
+    }
+
+    fn chosen(self, stream: Stream, name: &StreamProtocol) -> (Kind, Stream) {
+        let kind = self.0.iter().find(|(offered, _)| offered == name);
+        (
+            kind.map(|(_, kind)| *kind)
+                .expect("only what was offered is negotiated"),
+            stream,
+        )
+    }
+}
+
+impl UpgradeInfo for Offer {
+    type Info = StreamProtocol;
+    type InfoIter = std::vec::IntoIter<StreamProtocol>;
+
+    fn protocol_info(&self) -> Self::InfoIter {
+        let names: Vec<_> = self.0.iter().map(|(name, _)| name.clone()).collect();
+        names.into_iter()
+    }
+}
+
+impl InboundUpgrade<Stream> for Offer {
+    type Output = (Kind, Stream);
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Output, Infallible>>;
+
+    fn upgrade_inbound(self, stream: Stream, name: StreamProtocol) -> Self::Future {
+        ready(Ok(self.chosen(stream, &name)))
+    }
+}
+
+impl OutboundUpgrade<Stream> for Offer {
+    type Output = (Kind, Stream);
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Output, Infallible>>;
+
+    fn upgrade_outbound(self, stream: Stream, name: StreamProtocol) -> Self::Future {
+        ready(Ok(self.chosen(stream, &name)))
+    }
+}
