@@ -32,8 +32,11 @@ fn config() -> impl bincode::config::Config {
 
 /// The canonical bytes of `value`.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    bincode::serde::encode_to_vec(value, config())
-        .expect("the types of this crate hold nothing that cannot be encoded")
+    // Most messages fit; growing to the size of the others is a few copies less.
+    let mut bytes = Vec::with_capacity(512);
+    bincode::serde::encode_into_std_write(value, &mut bytes, config())
+        .expect("the types of this crate hold nothing that cannot be encoded");
+    bytes
 }
 
 /// The value that `bytes` canonically encode.

@@ -345,25 +345,25 @@ impl Member {
             let admission = blob(member).and_then(|blob| self.round.admissions.get(&blob));
             admission == Some(&Admission::Refused)
         };
-        let missing: Vec<_> = self
-            .config
-            .epoch
-            .roster
-            .members()
-            .filter(|&member| self.round.participates(member))
-            .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
-            .collect();
+        let mut missing = self.config.epoch.roster.members().filter(|member| {
+            self.round.participates(*member)
+                && !lead.receipts.contains_key(member)
+                && !refused(member)
+        });
         if lead.receipts.len() < self.minimum() {
             return false;
         }
-        if missing.is_empty() {
+        let Some(first) = missing.next() else {
             return true;
+        };
+        if self.now < self.view.entered + self.phase_time() {
+            return false;
         }
         // Who was not in the last final sheet need not be waited for beyond D.
-        let absent = &self.chain.learned.authors;
-        let known = !absent.is_empty() && missing.iter().all(|member| !absent.contains(member));
-        let settled_in = self.now >= self.view.entered + self.phase_time();
-        settled_in && (known || self.patience_over())
+        let last = &self.chain.learned.authors;
+        let mut missing = std::iter::once(first).chain(missing);
+        let absent = !last.is_empty() && missing.all(|member| !last.contains(&member));
+        absent || self.patience_over()
     }
 
     fn issue_bundle(&mut self, entries: Vec<Entry>, cross_evaluate: bool) {
