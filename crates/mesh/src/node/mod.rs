@@ -85,7 +85,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Until the silo drops an end.
-    #[tracing::instrument(name = "mesh", skip_all, fields(me = %self.me))]
+    #[tracing::instrument(name = "mesh", level = "error", skip_all, fields(me = %self.me))]
     pub(crate) async fn run(mut self) {
         let events = self.events.clone();
         loop {
