@@ -127,7 +127,11 @@ fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
     let tcp = [file.as_str(), "--mesh", "loopback", "--transport", "tcp"];
     let summary = json(&tcp);
     assert_eq!(
-        [&summary["mesh"], &summary["transport"], &summary["virtual_seconds"]],
+        [
+            &summary["mesh"],
+            &summary["transport"],
+            &summary["virtual_seconds"]
+        ],
         [&Value::from("loopback"), &Value::from("tcp"), &Value::Null]
     );
     let simulated = json(&[&file]);
@@ -138,8 +142,14 @@ fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
     let out = folder("sockets-page");
     let (out, page) = (out.to_str().unwrap(), out.join("small.html"));
     let told = good(&["simulate", "-q", &file, "--mesh", "loopback", "--out", out]);
-    assert!(told.contains("mesh      loopback, QUIC: real sockets"), "{told}");
-    assert!(!told.contains("trace ") && !told.contains("in the federation"), "{told}");
+    assert!(
+        told.contains("mesh      loopback, QUIC: real sockets"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("trace ") && !told.contains("in the federation"),
+        "{told}"
+    );
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("loopback, QUIC") && page.contains("--mesh loopback"));
     assert!(!page.contains("in the federation"));
@@ -148,7 +158,10 @@ fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
     let file = scenario("sockets-cut", &format!("{NULL}{cut}"));
     let (code, error) = refused(&[&file, "--mesh", "loopback"]);
     assert_eq!(code, 2, "{error}");
-    assert!(error.contains("cuts links") && error.contains("--mesh virtual"), "{error}");
+    assert!(
+        error.contains("cuts links") && error.contains("--mesh virtual"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::{env, thread};
 use rota::loopback::{self, Loopback};
 use rota::mesh::Transport;
 use rota::pool::Workers;
+use rota::simulations::summary::Refused;
 use rota::simulations::{Options, Overrides, RunError, Scenario, Stage, Summary, World, run};
 
 /// Nothing here takes longer, also on a busy machine.
@@ -45,10 +46,16 @@ fn built_in(name: &str, overrides: &Overrides) -> Scenario {
 /// Both give the same coalitions, and models that are equal in every bit.
 fn same_models(scenario: &Scenario) {
     let simulated = federate(scenario, None).unwrap();
-    assert_eq!((simulated.mesh.name, simulated.mesh.transport), ("virtual", None));
+    assert_eq!(
+        (simulated.mesh.name, simulated.mesh.transport),
+        ("virtual", None)
+    );
     for (transport, name) in BOTH.into_iter().zip(["quic", "tcp"]) {
         let real = federate(scenario, Some(transport)).unwrap();
-        assert_eq!((real.mesh.name, real.mesh.transport), ("loopback", Some(name)));
+        assert_eq!(
+            (real.mesh.name, real.mesh.transport),
+            ("loopback", Some(name))
+        );
         assert_eq!(real.virtual_seconds, None);
         let learned = |summary: &Summary| {
             let rounds = summary.rounds.iter();
@@ -59,11 +66,25 @@ fn same_models(scenario: &Scenario) {
         };
         assert_eq!(learned(&real), learned(&simulated), "{name}");
         let bits = |sum: Option<f64>| sum.map(f64::to_bits);
-        assert_eq!(bits(real.weights_abs_sum), bits(simulated.weights_abs_sum), "{name}");
+        assert_eq!(
+            bits(real.weights_abs_sum),
+            bits(simulated.weights_abs_sum),
+            "{name}"
+        );
         // Nobody was too slow, and nothing was waited for: beats last for seconds.
-        assert_eq!((&real.nullified[..], &real.left_out[..]), (&[][..], &[][..]), "{name}");
-        assert_eq!((&real.refused[..], &real.faults[..]), (&[][..], &[][..]), "{name}");
-        assert!(real.bytes_messages > 0 && real.bytes_blobs >= simulated.bytes_blobs, "{name}");
+        assert_eq!(
+            (&real.nullified[..], &real.left_out[..]),
+            (&[][..], &[][..]),
+            "{name}"
+        );
+        assert_eq!(real.faults, [], "{name}");
+        // What was under way when its round ended is refused, and nothing else.
+        let late = |refused: &Refused| refused.reason.contains("contribution belongs to round");
+        assert!(real.refused.iter().all(late), "{name}: {:?}", real.refused);
+        assert!(
+            real.bytes_messages > 0 && real.bytes_blobs >= simulated.bytes_blobs,
+            "{name}"
+        );
         assert_eq!(real.invariants, simulated.invariants);
     }
 }
@@ -114,16 +135,27 @@ fn kills_and_liars_are_carried_out() {
     };
     let failing = "[[fault]]\nkill = 'silo 2'\ncommit = 4\ncut = 'before'\nrestart-after = '1s'\n";
     let lying = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n";
-    let scripts = [kill("collecting"), kill("voting"), failing.into(), lying.into()];
+    let scripts = [
+        kill("collecting"),
+        kill("voting"),
+        failing.into(),
+        lying.into(),
+    ];
     // All at once: most of it is waiting.
     thread::scope(|scope| {
-        for (transport, script) in BOTH.iter().flat_map(|t| scripts.iter().map(move |s| (*t, s))) {
+        for (transport, script) in BOTH
+            .iter()
+            .flat_map(|t| scripts.iter().map(move |s| (*t, s)))
+        {
             let calm = &calm;
             scope.spawn(move || {
                 let summary = federate(&small(script), Some(transport)).unwrap();
                 assert_eq!(summary.rounds.len(), 3, "{script}");
                 let not_finite = |said: &str| said.contains("not finite");
-                let refused = summary.refused.iter().any(|refused| not_finite(&refused.reason));
+                let refused = summary
+                    .refused
+                    .iter()
+                    .any(|refused| not_finite(&refused.reason));
                 assert_eq!(refused, script == lying, "{script}: {:?}", summary.refused);
                 if !refused {
                     // Whoever was away came back, and everybody's work is in the models.
@@ -141,10 +173,16 @@ fn what_sockets_cannot_be_told_to_do_is_refused() {
     for (more, what) in [
         (cut, "a [[fault]] cuts links"),
         ("[network]\nloss = 0.1\n", "[network] loses messages"),
-        ("[network]\nduplication = 0.1\n", "[network] doubles messages"),
+        (
+            "[network]\nduplication = 0.1\n",
+            "[network] doubles messages",
+        ),
     ] {
         let refused = loopback::check(&small(more)).unwrap_err().to_string();
-        assert!(refused.starts_with(&format!("small.toml: {what}")), "{refused}");
+        assert!(
+            refused.starts_with(&format!("small.toml: {what}")),
+            "{refused}"
+        );
         assert!(refused.contains("--mesh virtual"), "{refused}");
     }
     let world = federate(&small(cut), Some(Transport::Quic));
