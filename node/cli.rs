@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use rota::mesh::Transport;
 use rota::simulations::Overrides;
+
+use crate::commands::CommandError;
 
 /// A federation of institutions that train models together without a server.
 #[derive(Debug, Parser)]
@@ -21,7 +24,7 @@ pub(crate) struct Cli {
 /// What the program does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a whole federation in this process, in virtual time, and report on it
+    /// Run a whole federation in this process and report on it
     Simulate(Simulate),
     /// List the built-in scenarios
     Scenarios,
@@ -44,6 +47,12 @@ pub(crate) struct Simulate {
     /// How to learn together, by name
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
+    /// What carries the bytes
+    #[arg(long, value_enum, value_name = "MESH", default_value_t)]
+    pub(crate) mesh: MeshKind,
+    /// How, with --mesh loopback [default: quic]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) transport: Option<TransportKind>,
     /// Folder of the data that are not built in [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -64,7 +73,45 @@ pub(crate) struct Simulate {
     pub(crate) quiet: bool,
 }
 
+/// What carries the bytes of a federation in this process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MeshKind {
+    /// A simulated network in virtual time: the same seed gives the same events
+    #[default]
+    Virtual,
+    /// Real sockets of this machine, in real time
+    Loopback,
+}
+
+/// A transport of real sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportKind {
+    /// QUIC over UDP
+    Quic,
+    /// TCP with Noise and Yamux
+    Tcp,
+}
+
+impl From<TransportKind> for Transport {
+    fn from(kind: TransportKind) -> Self {
+        match kind {
+            TransportKind::Quic => Transport::Quic,
+            TransportKind::Tcp => Transport::Tcp,
+        }
+    }
+}
+
 impl Simulate {
+    /// The sockets to run on; none in virtual time. Refuses a transport for a network that is only
+    /// simulated.
+    pub(crate) fn sockets(&self) -> Result<Option<Transport>, CommandError> {
+        match (self.mesh, self.transport) {
+            (MeshKind::Virtual, None) => Ok(None),
+            (MeshKind::Virtual, Some(_)) => Err(CommandError::Transport),
+            (MeshKind::Loopback, chosen) => Ok(Some(chosen.unwrap_or(TransportKind::Quic).into())),
+        }
+    }
+
     /// What it changes in the scenario.
     pub(crate) fn overrides(&self) -> Overrides {
         Overrides {
@@ -97,6 +144,13 @@ impl Simulate {
                 .as_deref()
                 .map(|name| format!("--strategy {}", quoted(name))),
         );
+        if self.mesh == MeshKind::Loopback {
+            words.push("--mesh loopback".to_owned());
+        }
+        words.extend(self.transport.map(|transport| match transport {
+            TransportKind::Quic => "--transport quic".to_owned(),
+            TransportKind::Tcp => "--transport tcp".to_owned(),
+        }));
         words.extend(
             self.data
                 .as_deref()
@@ -154,6 +208,10 @@ mod tests {
                 ErrorKind::UnknownArgument,
             ),
             (&["rota", "simulate", "a", "b"], ErrorKind::UnknownArgument),
+            (
+                &["rota", "simulate", "--mesh", "carrier-pigeon"],
+                ErrorKind::InvalidValue,
+            ),
             (&["rota", "fly"], ErrorKind::InvalidSubcommand),
             (
                 &["rota"],
@@ -188,6 +246,36 @@ mod tests {
         assert_eq!(
             Simulate::default().again("diabetes", 0),
             "cargo run --release -- simulate diabetes --seed 0"
+        );
+    }
+
+    #[test]
+    fn a_transport_is_for_real_sockets() {
+        let sockets = |mesh, transport| {
+            let simulate = Simulate {
+                mesh,
+                transport,
+                ..Simulate::default()
+            };
+            (simulate.sockets().ok(), simulate.again("x", 1))
+        };
+        let run = "cargo run --release -- simulate x --seed 1";
+        let (tcp, none) = (Some(TransportKind::Tcp), None);
+        assert_eq!(sockets(MeshKind::Virtual, none), (Some(None), run.into()));
+        assert_eq!(sockets(MeshKind::Virtual, tcp).0, None);
+        assert_eq!(
+            sockets(MeshKind::Loopback, none),
+            (
+                Some(Some(Transport::Quic)),
+                format!("{run} --mesh loopback")
+            )
+        );
+        assert_eq!(
+            sockets(MeshKind::Loopback, tcp),
+            (
+                Some(Some(Transport::Tcp)),
+                format!("{run} --mesh loopback --transport tcp")
+            )
         );
     }
 

@@ -78,12 +78,12 @@ impl Disk {
     }
 
     /// Nothing is written any more until the journal is opened again.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.content().life += 1;
     }
 
     /// Everything is gone.
-    pub(crate) fn wipe(&self) {
+    pub fn wipe(&self) {
         let mut content = self.content();
         content.entries.clear();
         content.adoptions = Adoptions::default();

@@ -88,7 +88,7 @@ impl Node {
         tracing::debug!(%member, %address, "connected");
         self.links.entry(member).or_default();
         self.dialer.connected(member);
-        peer.connected.send_replace(true);
+        peer.set_connected(true);
         // Both may have dialled at once, or one found out first that the old connection is dead.
         // The newest is kept; the first of the two in the roster says so, that both keep the same.
         if self.me < member {
@@ -102,18 +102,22 @@ impl Node {
         let Some(peer) = self.members.of(&id) else {
             return;
         };
-        peer.connected.send_replace(false);
+        peer.set_connected(false);
         let link = self.links.remove(&peer.member);
-        let why = match link.and_then(|link| link.round_trip) {
-            Some(_) => {
-                self.outbox.push_back(Event::Down { peer: peer.member });
-                format!("the connection ended: {why}")
-            }
-            None => format!(
+        if link.is_some_and(|link| link.round_trip.is_some()) {
+            self.outbox.push_back(Event::Down { peer: peer.member });
+            tracing::info!(member = %peer.member, "the connection ended: {why}");
+            self.dialer.lost(peer.member);
+        } else if self.dialer.is_calm(peer.member) {
+            // Where both dialled at once, the end of one connection may come before the other.
+            tracing::debug!(member = %peer.member, "a connection ended at once: {why}");
+            self.dialer.lost(peer.member);
+        } else {
+            let why = format!(
                 "it ended the connection at once ({why}): is this node in the roster that it has?"
-            ),
-        };
-        self.dialer.failed(peer.member, why);
+            );
+            self.dialer.failed(peer.member, why);
+        }
     }
 
     fn accept(&mut self, Inbound { peer, kind, stream }: Inbound) {

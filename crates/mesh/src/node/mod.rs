@@ -10,6 +10,7 @@ mod start;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::pending;
 use std::num::NonZeroU8;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ use crate::members::{Members, Peer};
 const FETCHES: usize = 256;
 /// How long the end of a mesh waits for its connections to be closed in order.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// How long it waits before it closes them.
+const QUIET: Duration = Duration::from_millis(100);
 /// How often it is looked whether a port is free.
 const PORT: Duration = Duration::from_millis(10);
 
@@ -44,6 +47,7 @@ pub(crate) struct Ends {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) addresses: Vec<String>,
+    pub(crate) served: Arc<AtomicU64>,
 }
 
 /// What is known of a connected member.
@@ -83,7 +87,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Until the silo drops an end.
-    #[tracing::instrument(name = "mesh", skip_all, fields(me = %self.me))]
+    #[tracing::instrument(name = "mesh", level = "error", skip_all, fields(me = %self.me))]
     pub(crate) async fn run(mut self) {
         let events = self.events.clone();
         loop {
@@ -122,6 +126,16 @@ impl Node {
     /// Closes connections in order, so that peers need not find out by silence, and waits until the
     /// ports are free.
     async fn leave(mut self) {
+        self.tasks.abort_all();
+        self.fetches.abort_all();
+        // QUIC says goodbye in a single packet. In the middle of a blob it would be one too many for
+        // the reader's socket, so what is under way gets a moment to arrive.
+        let quiet = async {
+            loop {
+                self.swarm.select_next_some().await;
+            }
+        };
+        let _: Result<(), _> = timeout(QUIET, quiet).await;
         for peer in self.members.all() {
             let _ = self.swarm.disconnect_peer_id(peer.id);
         }
@@ -265,7 +279,7 @@ impl Node {
 
 fn offer(peer: &Peer, said: Said, frame: Bytes) {
     let member = peer.member;
-    if !peer.is_connected() {
+    if !peer.is_connected() && peer.met() {
         tracing::debug!(%member, "a frame is lost: the member is not connected");
     } else if !peer.line.offer(said, frame) {
         tracing::debug!(%member, "a frame is lost: too much waits for the member");
