@@ -14,6 +14,8 @@
 //! | [`silo`] | who acts: the actors of one silo |
 //! | [`simulations`] | whole federations in one process, in virtual time |
 //! | [`report`] | a finished federation as text and as a page |
+//! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
+//! | [`institution`] | one institution's node: its configuration, and its life |
 //!
 //! A federation of the embedded data, twice, and its report:
 //!
@@ -35,6 +37,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod federation;
+pub mod identity;
+pub mod institution;
+pub mod pool;
 pub mod report;
+pub mod store;
 
 pub use {learn, mesh, methods, protocol, silo, simulations};

@@ -35,7 +35,7 @@ mod members;
 mod node;
 mod streams;
 
-pub use config::{Config, Contact, MeshError, Transport};
+pub use config::{Config, Contact, MeshError, Transport, check};
 pub use protocol::net::{Command, Event, Wish};
 use tokio::runtime;
 use tokio::sync::mpsc;

@@ -40,6 +40,7 @@ impl Member {
         let trip = known[(quorum - 1).min(known.len() - 1)];
         self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
         self.ask_first(peer);
+        self.tell_complete(peer);
     }
 
     /// D, the time that one phase of a view may take: D0 = max(beat/2, four times the q-th smallest
