@@ -1,11 +1,15 @@
 //! The command line.
 
+mod institution;
+
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use rota::mesh::Transport;
 use rota::simulations::Overrides;
-use rota::simulations::scenario::Span;
+
+use crate::commands::CommandError;
+pub(crate) use institution::{Demo, Federation, Identity, Run};
 
 /// A federation of institutions that train models together without a server.
 #[derive(Debug, Parser)]
@@ -23,7 +27,7 @@ pub(crate) struct Cli {
 /// What the program does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a whole federation in this process, in virtual time, and report on it
+    /// Run a whole federation in this process and report on it
     Simulate(Simulate),
     /// List the built-in scenarios
     Scenarios,
@@ -35,103 +39,6 @@ pub(crate) enum Command {
     /// Set up federations
     #[command(subcommand)]
     Federation(Federation),
-}
-
-/// Options of `rota run`.
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// The node's configuration
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
-    /// Print one JSON document per line in place of the text
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// End when every member holds the last round, in place of serving others until a signal
-    #[arg(long)]
-    pub(crate) until_done: bool,
-    /// With --until-done: how long a member that is away is waited for then [default: 30s or 20
-    /// beats, whichever is longer]
-    #[arg(long, value_name = "SPAN", requires = "until_done", value_parser = span)]
-    pub(crate) grace: Option<Duration>,
-    /// The state folder was lost: listen until it is safe to vote again
-    #[arg(long)]
-    pub(crate) journal_lost: bool,
-}
-
-/// What `rota identity` does.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Identity {
-    /// Draw a new key and print what it is known by
-    New {
-        /// Where to write it; must not exist
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
-    },
-    /// Print the public key of a key file
-    Show {
-        /// The key file
-        file: PathBuf,
-    },
-}
-
-/// What `rota federation` does.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Federation {
-    /// Write keys, agreement and configurations of a federation on this machine, for trying out
-    Demo(Demo),
-}
-
-/// Options of `rota federation demo`.
-#[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// An empty folder, or a new one
-    pub(crate) folder: PathBuf,
-    /// Number of silos
-    #[arg(long, value_name = "N")]
-    pub(crate) silos: Option<usize>,
-    /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
-    #[arg(long, value_name = "NAME|FILE")]
-    pub(crate) scenario: Option<String>,
-    /// Draw everything random from this number, the keys too
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Number of rounds
-    #[arg(long, value_name = "N")]
-    pub(crate) rounds: Option<u64>,
-    /// How the silos reach each other
-    #[arg(long, value_enum, default_value_t = Transport::Quic)]
-    pub(crate) transport: Transport,
-    /// The first silo's port, the others have the next ones [default: free ports]
-    #[arg(long, value_name = "P")]
-    pub(crate) base_port: Option<u16>,
-    /// Folder of the data that are not built in [default: $ROTA_DATA, or ./data]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-}
-
-/// How bytes travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
-    /// Over UDP
-    Quic,
-    /// With Noise and Yamux
-    Tcp,
-}
-
-impl Demo {
-    /// What it changes in the scenario.
-    pub(crate) fn overrides(&self) -> Overrides {
-        Overrides {
-            seed: self.seed,
-            rounds: self.rounds,
-            silos: self.silos,
-            strategy: None,
-        }
-    }
-}
-
-fn span(text: &str) -> Result<Duration, String> {
-    Span::try_from(text.to_owned()).map(|span| span.0)
 }
 
 /// Where the data lie: as said, or in the environment, or in `./data` if that is there.
@@ -160,6 +67,12 @@ pub(crate) struct Simulate {
     /// How to learn together, by name
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
+    /// What carries the bytes
+    #[arg(long, value_enum, value_name = "MESH", default_value_t)]
+    pub(crate) mesh: MeshKind,
+    /// How, with --mesh loopback [default: quic]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) transport: Option<TransportKind>,
     /// Folder of the data that are not built in [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -180,7 +93,47 @@ pub(crate) struct Simulate {
     pub(crate) quiet: bool,
 }
 
+/// What carries the bytes of a federation in this process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MeshKind {
+    /// A simulated network in virtual time: the same seed gives the same events
+    #[default]
+    Virtual,
+    /// Real sockets of this machine, in real time
+    Loopback,
+}
+
+/// A transport of real sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportKind {
+    /// QUIC over UDP
+    Quic,
+    /// TCP with Noise and Yamux
+    Tcp,
+}
+
+impl From<TransportKind> for Transport {
+    fn from(kind: TransportKind) -> Self {
+        match kind {
+            TransportKind::Quic => Transport::Quic,
+            TransportKind::Tcp => Transport::Tcp,
+        }
+    }
+}
+
 impl Simulate {
+    /// The sockets to run on; none in virtual time. Refuses a transport for a network that is only
+    /// simulated.
+    pub(crate) fn sockets(&self) -> Result<Option<Transport>, CommandError> {
+        match (self.mesh, self.transport) {
+            (MeshKind::Virtual, None) => Ok(None),
+            (MeshKind::Virtual, Some(_)) => Err(CommandError::Transport),
+            (MeshKind::Loopback, chosen) => {
+                Ok(Some(chosen.unwrap_or(TransportKind::Quic).into()))
+            }
+        }
+    }
+
     /// What it changes in the scenario.
     pub(crate) fn overrides(&self) -> Overrides {
         Overrides {
@@ -208,6 +161,13 @@ impl Simulate {
                 .as_deref()
                 .map(|name| format!("--strategy {}", quoted(name))),
         );
+        if self.mesh == MeshKind::Loopback {
+            words.push("--mesh loopback".to_owned());
+        }
+        words.extend(self.transport.map(|transport| match transport {
+            TransportKind::Quic => "--transport quic".to_owned(),
+            TransportKind::Tcp => "--transport tcp".to_owned(),
+        }));
         words.extend(
             self.data
                 .as_deref()
@@ -265,6 +225,10 @@ mod tests {
                 ErrorKind::UnknownArgument,
             ),
             (&["rota", "simulate", "a", "b"], ErrorKind::UnknownArgument),
+            (
+                &["rota", "simulate", "--mesh", "carrier-pigeon"],
+                ErrorKind::InvalidValue,
+            ),
             (&["rota", "fly"], ErrorKind::InvalidSubcommand),
             (
                 &["rota"],
@@ -299,6 +263,36 @@ mod tests {
         assert_eq!(
             Simulate::default().again("diabetes", 0),
             "cargo run --release -- simulate diabetes --seed 0"
+        );
+    }
+
+    #[test]
+    fn a_transport_is_for_real_sockets() {
+        let sockets = |mesh, transport| {
+            let simulate = Simulate {
+                mesh,
+                transport,
+                ..Simulate::default()
+            };
+            (simulate.sockets().ok(), simulate.again("x", 1))
+        };
+        let run = "cargo run --release -- simulate x --seed 1";
+        let (tcp, none) = (Some(TransportKind::Tcp), None);
+        assert_eq!(sockets(MeshKind::Virtual, none), (Some(None), run.into()));
+        assert_eq!(sockets(MeshKind::Virtual, tcp).0, None);
+        assert_eq!(
+            sockets(MeshKind::Loopback, none),
+            (
+                Some(Some(Transport::Quic)),
+                format!("{run} --mesh loopback")
+            )
+        );
+        assert_eq!(
+            sockets(MeshKind::Loopback, tcp),
+            (
+                Some(Some(Transport::Tcp)),
+                format!("{run} --mesh loopback --transport tcp")
+            )
         );
     }
 

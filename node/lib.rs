@@ -12,7 +12,10 @@
 //! | [`methods`] | what is computed: parameters, similarity, coalitions, robust losses, strategies |
 //! | [`learn`] | what is learned: models, data sets, local training on burn |
 //! | [`silo`] | who acts: the actors of one silo |
+//! | [`mesh`] | how bytes travel: libp2p |
 //! | [`simulations`] | whole federations in one process, in virtual time |
+//! | [`loopback`] | the same over real sockets of this machine |
+//! | [`pool`] | threads for heavy work |
 //! | [`report`] | a finished federation as text and as a page |
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
 //! | [`institution`] | one institution's node: its configuration, and its life |
@@ -40,6 +43,7 @@
 pub mod federation;
 pub mod identity;
 pub mod institution;
+pub mod loopback;
 pub mod pool;
 pub mod report;
 pub mod store;

@@ -40,7 +40,7 @@ impl Progress {
     /// A round became final.
     pub(crate) fn round(&self, done: &RoundDone) {
         let lead = numbers::plain(&done.lead);
-        let time = numbers::seconds(done.virtual_seconds);
+        let time = numbers::seconds(done.at);
         match self {
             Progress::Bar(bar) => {
                 bar.set_position(done.round);

@@ -3,11 +3,10 @@
 use std::io::{self, BufWriter, Write};
 
 use rota::federation::{self, Demo as Wanted};
-use rota::mesh;
 use rota::simulations::{Scenario, scenario::BUILT_IN};
 
 use super::CommandError;
-use crate::cli::{Demo, Transport, data_folder};
+use crate::cli::{Demo, data_folder};
 
 /// Writes the files, and says how to bring the silos to life.
 pub(crate) fn run(demo: &Demo) -> Result<(), CommandError> {
@@ -15,10 +14,7 @@ pub(crate) fn run(demo: &Demo) -> Result<(), CommandError> {
     let scenario = Scenario::load(name)?.with(&demo.overrides())?;
     let wanted = Wanted {
         folder: demo.folder.clone(),
-        transport: match demo.transport {
-            Transport::Quic => mesh::Transport::Quic,
-            Transport::Tcp => mesh::Transport::Tcp,
-        },
+        transport: demo.transport.into(),
         base_port: demo.base_port,
         data: data_folder(demo.data.as_deref()),
     };

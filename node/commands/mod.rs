@@ -13,6 +13,7 @@ use rota::federation::DemoError;
 use rota::identity::IdentityError;
 use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
+use rota::loopback;
 use rota::simulations::{RunError, ScenarioError};
 
 /// Why a command did not do what it was asked: one sentence, with what to try.
@@ -21,6 +22,12 @@ pub(crate) enum CommandError {
     /// The scenario, or a change to it, is wrong.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// What the scenario scripts cannot be done to real sockets.
+    #[error(transparent)]
+    Loopback(#[from] loopback::Refused),
+    /// A transport without sockets.
+    #[error("--transport is for real sockets: add --mesh loopback")]
+    Transport,
     /// The federation did not come to a good end.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -53,7 +60,10 @@ impl CommandError {
     /// 2 where other words on the command line or in the scenario would help, 1 otherwise.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            CommandError::Scenario(_) | CommandError::Setup(_) => 2,
+            CommandError::Scenario(_)
+            | CommandError::Setup(_)
+            | CommandError::Loopback(_)
+            | CommandError::Transport => 2,
             CommandError::Run(error) | CommandError::Demo(DemoError::Run(error)) => match error {
                 RunError::Setup(_) => 2,
                 RunError::Data(error) => data(error),

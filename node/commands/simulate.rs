@@ -5,8 +5,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
+use rota::loopback::{self, Loopback};
+use rota::mesh::Transport;
+use rota::pool::Workers;
 use rota::report::{self, Story};
-use rota::simulations::{Options, Scenario, run as federate, scenario::BUILT_IN};
+use rota::simulations::{
+    Options, Scenario, Stage, SurroundingsFor, World, run as federate, scenario::BUILT_IN,
+};
 
 use super::CommandError;
 use crate::cli::Simulate;
@@ -17,6 +22,10 @@ use crate::progress::{Progress, say};
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
     let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
+    let sockets = simulate.sockets()?;
+    if sockets.is_some() {
+        loopback::check(&scenario)?;
+    }
     let report = report_file(simulate, &scenario.name);
     let progress = Progress::new(bar, simulate.quiet, scenario.rounds);
     let options = Options {
@@ -24,6 +33,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         memo: simulate.memo,
         references: !simulate.no_references,
         progress: Box::new(|round| progress.round(round)),
+        surroundings: sockets.map(over),
         ..Options::default()
     };
     let summary = federate(&scenario, options);
@@ -56,6 +66,14 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     }
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
+}
+
+/// A world over real sockets.
+fn over(transport: Transport) -> Box<SurroundingsFor<'static>> {
+    Box::new(move |stage: &Stage<'_>| {
+        let world = Loopback::new(stage, transport, Workers::all_cores())?;
+        Ok(Box::new(world) as Box<dyn World>)
+    })
 }
 
 /// Where the report goes: a file named after the scenario; none with `--json` unless asked for.

@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::config::Institution;
 use super::leaving::Leaving;
 use super::news::{News, Teller};
-use crate::pool::BlockingPool;
+use crate::pool::Workers;
 use crate::store::{self, OpenError, Owner};
 
 /// Bytes of blobs that stay in memory besides the disk.
@@ -102,11 +102,10 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         key: institution.key.clone(),
     };
     let (journal, blobs) = store::open(&institution.state, &owner, CACHE)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let outer = runtime::Builder::new_multi_thread()
         .worker_threads(MOVERS)
-        // One is left for looking names up while all work.
-        .max_blocking_threads(cores + 1)
+        // For looking names up.
+        .max_blocking_threads(4)
         .enable_all()
         .build()?;
     let config = mesh::Config::new(epoch.federation, institution.listen.clone());
@@ -157,7 +156,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         locked(&heard).hear(notice, Instant::now());
         news.hear(at, notice);
     });
-    let pool = BlockingPool::new(outer.handle().clone());
+    let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread().enable_all().build()?;
     let until_done = options.until_done.then(|| leaving.clone());
     let beat = epoch.beat();
@@ -166,7 +165,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
             network,
             journal: Box::new(journal),
             blobs: Arc::new(blobs),
-            pool: Arc::new(pool),
+            pool,
             checks: Checks::new(false),
             feed,
             origin: tokio::time::Instant::now(),

@@ -45,7 +45,10 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
         section {
             h2 { "See it again" }
             p.note {
-                "The same seed gives the same federation, event by event, and with it the trace above. "
+                @match story.virtual_seconds {
+                    Some(_) => "The same seed gives the same federation, event by event, and with it the trace above. ",
+                    None => "The same seed gives the same data and the same training; what arrives first is up to the sockets. ",
+                }
                 "From the repository:"
             }
             pre tabindex="0" { code { (command) } }

@@ -1,5 +1,6 @@
 //! Traffic, checks, time and trace in a line each: the same in the terminal and on the page.
 
+use simulations::Mesh;
 use simulations::summary::Summary;
 
 use super::numbers::{bytes, count, seconds};
@@ -20,6 +21,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
         false => "off: every member did every check",
     };
     let mut facts = vec![
+        ("mesh", carried(&summary.mesh)),
         (
             "sent",
             format!(
@@ -48,20 +50,39 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
                 count(summary.events)
             ),
         ),
-        (
-            "took",
-            format!(
-                "{} for {} in the federation, {} events; the comparison {}",
-                seconds(summary.seconds),
-                seconds(summary.virtual_seconds),
-                count(summary.events),
-                seconds(summary.reference_seconds)
-            ),
-        ),
+        ("took", took(summary)),
     ];
     if let Some(sum) = summary.weights_abs_sum {
         facts.push(("weights", format!("sum of |w| of the final model {sum:.6}")));
     }
-    facts.push(("trace", summary.trace.clone()));
+    // Nothing repeats the order in which real sockets deliver.
+    if summary.virtual_seconds.is_some() {
+        facts.push(("trace", summary.trace.clone()));
+    }
     facts
+}
+
+fn carried(mesh: &Mesh) -> String {
+    match mesh.transport {
+        None => format!("{}: a simulated network and a clock of its own", mesh.name),
+        Some(transport) => format!(
+            "{}, {}: real sockets and real time; what the scenario says of links and costs of \
+             work does not apply",
+            mesh.name,
+            transport.to_uppercase()
+        ),
+    }
+}
+
+fn took(summary: &Summary) -> String {
+    let virtually = summary
+        .virtual_seconds
+        .map_or_else(String::new, |lasted| format!(" for {} in the federation", seconds(lasted)));
+    format!(
+        "{}{virtually}, {} events; the comparison {}{}",
+        seconds(summary.seconds),
+        count(summary.events),
+        seconds(summary.reference_seconds),
+        if summary.virtual_seconds.is_none() { " in virtual time" } else { "" },
+    )
 }

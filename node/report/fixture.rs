@@ -1,6 +1,7 @@
 //! A federation made by hand, for tests of the reports.
 
 use silo::Totals;
+use simulations::Mesh;
 use simulations::network::Traffic;
 use simulations::summary::*;
 
@@ -104,7 +105,8 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         seed: 7,
         trace: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
         seconds: 0.82,
-        virtual_seconds: at,
+        mesh: Mesh::VIRTUAL,
+        virtual_seconds: Some(at),
         reference_seconds: 0.2,
         bytes: messages + blobs,
         bytes_messages: messages,

@@ -45,6 +45,7 @@ pub fn page(story: &Story, command: &str) -> String {
 
 fn cards(story: &Story) -> Markup {
     let failed = story.hand_overs().count();
+    let lasted = |virtual_seconds| (numbers::seconds(virtual_seconds), "in the federation");
     let cards = [
         (story.silos.len().to_string(), "silos"),
         (story.rounds.len().to_string(), "rounds"),
@@ -54,9 +55,11 @@ fn cards(story: &Story) -> Markup {
         ),
         (failed.to_string(), "views lost and taken over"),
         (numbers::bytes(story.sent.0 + story.sent.1), "sent"),
-        (numbers::seconds(story.virtual_seconds), "in the federation"),
         (numbers::seconds(story.seconds), "on this machine"),
     ];
+    let cards = cards
+        .into_iter()
+        .chain(story.virtual_seconds.map(lasted));
     html! {
         ul.cards { @for (value, label) in cards { li { b { (value) } span { (label) } } } }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use simulations::Mesh;
 use simulations::summary::{FaultInfo, LeftOut, MetricInfo, Refused, Summary};
 
 /// What the reports tell.
@@ -31,8 +32,10 @@ pub struct Story {
     pub faults: Vec<FaultInfo>,
     /// Bytes of signed messages, and of models with outcome documents.
     pub sent: (u64, u64),
-    /// Seconds that passed in the federation.
-    pub virtual_seconds: f64,
+    /// What carried the bytes.
+    pub mesh: Mesh,
+    /// Seconds that passed in the federation in virtual time; none on a real clock.
+    pub virtual_seconds: Option<f64>,
     /// Wall-clock seconds of the federation.
     pub seconds: f64,
     /// Properties that held after every event, by number and name.
@@ -178,11 +181,17 @@ impl Story {
             refused: summary.refused.clone(),
             faults: summary.faults.clone(),
             sent: (summary.bytes_messages, summary.bytes_blobs),
+            mesh: summary.mesh,
             virtual_seconds: summary.virtual_seconds,
             seconds: summary.seconds,
             invariants: summary.invariants.clone(),
             facts: super::facts::of(summary),
         }
+    }
+
+    /// Seconds on the federation's clock, virtual or real.
+    pub fn lasted(&self) -> f64 {
+        self.virtual_seconds.unwrap_or(self.seconds)
     }
 
     /// The coalitions of the last round, each with its index and the names of its members; empty

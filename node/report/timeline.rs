@@ -19,7 +19,8 @@ pub(crate) fn section(story: &Story) -> Markup {
         section {
             h2 { "Who led when" }
             p.note {
-                "Leads take turns, view by view; time is the federation’s own. "
+                "Leads take turns, view by view; time is "
+                @match story.virtual_seconds { Some(_) => "the federation’s own. ", None => "real. " }
                 @match failed {
                     0 => "Every lead brought its round to an end.",
                     _ => {
@@ -52,7 +53,7 @@ fn chart(story: &Story) -> Markup {
         .views
         .iter()
         .map(|view| view.to)
-        .chain([story.virtual_seconds]);
+        .chain([story.lasted()]);
     let end = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
     let x = Scale::new((0.0, end.max(1e-9)), (LEFT, WIDTH - 16.0));
     let row = |view: &View| {
@@ -220,7 +221,7 @@ mod tests {
     #[test]
     fn a_run_without_views_or_time_is_drawn() {
         let mut story = fixture::story(2, 1, 1);
-        story.virtual_seconds = 0.0;
+        story.virtual_seconds = Some(0.0);
         (story.views[0].from, story.views[0].to) = (0.0, 0.0);
         assert!(!section(&story).into_string().contains("NaN"));
         story.views.clear();

@@ -217,7 +217,7 @@ impl<'a> Director<'a> {
     fn enter(&mut self, member: MemberIndex) -> Result<(), RunError> {
         let ear = self.ear.clone();
         let feed = Box::new(move |at: Time, notice: &Notice| ear.notice(member, at, notice));
-        let surroundings = self.world.enter(member, feed).map_err(RunError::Setup)?;
+        let surroundings = self.world.enter(member, feed).map_err(RunError::World)?;
         let mut config = self.federation.members[member.at()].clone();
         let actor = &mut self.actors[member.at()];
         config.journal_lost = std::mem::take(&mut actor.emptied);
@@ -284,7 +284,7 @@ impl<'a> Director<'a> {
                     rounds: self.federation.epoch.charter.rounds,
                     view: *view,
                     lead: self.federation.epoch.roster.name(*lead).into(),
-                    virtual_seconds: self.ear.now().elapsed().as_secs_f64(),
+                    at: self.ear.now().elapsed().as_secs_f64(),
                 });
             }
             Notice::Stopped(Stopped::Journal(_)) => {

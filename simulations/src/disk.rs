@@ -22,7 +22,7 @@ pub enum Cut {
 
 /// Journal and blobs of one silo. Clones share the disk.
 #[derive(Clone)]
-pub(crate) struct Disk {
+pub struct Disk {
     owner: MemberIndex,
     recorder: Ear,
     content: Arc<Mutex<Content>>,
@@ -49,7 +49,7 @@ impl Disk {
     }
 
     /// Opens the journal for another life; journals opened before refuse everything from now on.
-    pub(crate) fn journal(&self) -> Box<dyn Journal> {
+    pub fn journal(&self) -> Box<dyn Journal> {
         let mut content = self.content();
         content.life += 1;
         let life = content.life;
@@ -60,24 +60,24 @@ impl Disk {
     }
 
     /// The blobs.
-    pub(crate) fn blobs(&self) -> Arc<dyn Blobs> {
+    pub fn blobs(&self) -> Arc<dyn Blobs> {
         Arc::new(self.clone())
     }
 
     /// Nothing is written any more until the journal is opened again.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.content().life += 1;
     }
 
     /// Everything is gone.
-    pub(crate) fn wipe(&self) {
+    pub fn wipe(&self) {
         let mut content = self.content();
         content.entries.clear();
         content.blobs.clear();
     }
 
     /// The `nth` commit from now (1 is the next) fails, like a crash at that point.
-    pub(crate) fn fail(&self, nth: u64, cut: Cut) {
+    pub fn fail(&self, nth: u64, cut: Cut) {
         let mut content = self.content();
         content.fail = Some((content.commits + nth, cut));
     }

@@ -5,6 +5,9 @@
 //! checks the [`invariants`] after every event. The same seed gives the same events, however many
 //! threads compute: that is what the trace hash of a [`Summary`] shows.
 //!
+//! A [`World`] of another kind can be handed in, real sockets for example: then the clock is real
+//! too, and the order of events is nobody's choice.
+//!
 //! [`bare`] leaves actors and models away and runs the agreement alone, for thousands of seeds.
 
 pub mod bare;
@@ -23,11 +26,11 @@ mod tamper;
 pub mod toy;
 mod world;
 
-pub use disk::Cut;
+pub use disk::{Cut, Disk};
 pub use federation::{Federation, silo_seed, work};
 pub use recorder::Ear;
 pub use run::{Options, RoundDone, RunError, SurroundingsFor, run, run_study};
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use summary::Summary;
-pub use tamper::Misdeed;
-pub use world::World;
+pub use tamper::{Misdeed, Tamper};
+pub use world::{Mesh, Stage, World};

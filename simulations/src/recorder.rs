@@ -39,15 +39,20 @@ pub(crate) struct Recorder {
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
     pub(crate) violation: Option<Violation>,
-    /// Simulated events: deliveries, commits, adoptions.
+    /// Events: deliveries, commits, adoptions.
     pub(crate) events: u64,
 }
 
 impl Ear {
-    /// Hears a federation in which `faulty` may do anything; the clock starts now.
-    pub(crate) fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>, origin: Instant) -> Self {
-        // Receipts wait in queues and for the pool that opens envelopes.
-        let watch = Watch::new(epoch, faulty, Duration::from_secs(1));
+    /// Hears a federation in which `faulty` may do anything and a Receipt is read within `reading`;
+    /// the clock starts at `origin`.
+    pub(crate) fn new(
+        epoch: Arc<Epoch>,
+        faulty: BTreeSet<MemberIndex>,
+        origin: Instant,
+        reading: Duration,
+    ) -> Self {
+        let watch = Watch::new(epoch, faulty, reading);
         let recorder = Recorder {
             watch,
             trace: blake3::Hasher::new(),
@@ -63,7 +68,7 @@ impl Ear {
         }
     }
 
-    /// The virtual time.
+    /// The time of the run, virtual or real.
     pub fn now(&self) -> Time {
         Time::since_start(self.origin.elapsed())
     }

@@ -17,7 +17,7 @@ use crate::pool::Threads;
 use crate::recorder::Ear;
 use crate::scenario::{Fault, Scenario};
 use crate::summary::{self, Reference, Summary};
-use crate::world::{Virtual, World};
+use crate::world::{Mesh, Stage, Virtual, World};
 
 /// Why a run did not come to a good end.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,9 @@ pub enum RunError {
     /// The scenario does not make a federation.
     #[error("{0}")]
     Setup(String),
+    /// A world that was handed in does not give a silo its surroundings.
+    #[error("{0}")]
+    World(String),
     /// A property did not hold.
     #[error("seed {seed}: {violation}; the same seed shows it again")]
     Violated {
@@ -37,7 +40,7 @@ pub enum RunError {
         violation: Violation,
     },
     /// The federation made no progress any more.
-    #[error("seed {seed}: not finished after {} virtual seconds: {states}", after.as_secs())]
+    #[error("seed {seed}: not finished after {} s on the federation's clock: {states}", after.as_secs())]
     Stuck {
         /// The seed.
         seed: u64,
@@ -67,12 +70,18 @@ pub struct RoundDone {
     pub view: u64,
     /// The lead of that view, by name.
     pub lead: String,
-    /// On the federation's clock.
-    pub virtual_seconds: f64,
+    /// On the federation's clock, virtual or real.
+    pub at: f64,
 }
 
+/// How long a Receipt may wait, in queues and for the pool that opens envelopes, until its silo has
+/// read it.
+const READ_VIRTUAL: Duration = Duration::from_secs(1);
+/// The same on a real clock, where a busy machine may stand still for a while.
+const READ_REAL: Duration = Duration::from_secs(10);
+
 /// Makes a world for a federation, on a clock that is not paused.
-pub type SurroundingsFor<'a> = dyn FnMut(&Federation, &Ear) -> Result<Box<dyn World>, String> + 'a;
+pub type SurroundingsFor<'a> = dyn FnMut(&Stage<'_>) -> Result<Box<dyn World>, String> + 'a;
 
 /// How to run a scenario.
 pub struct Options<'a> {
@@ -106,6 +115,7 @@ impl Default for Options<'_> {
 
 /// What one federation left behind.
 pub(crate) struct Recorded {
+    pub(crate) mesh: Mesh,
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     pub(crate) traffic: Vec<Traffic>,
     pub(crate) totals: Totals,
@@ -199,21 +209,20 @@ fn federate(
     } = options;
     block_on(runtime, async {
         let origin = tokio::time::Instant::now();
-        let ear = Ear::new(federation.epoch.clone(), federation.faulty.clone(), origin);
+        let reading = if real { READ_REAL } else { READ_VIRTUAL };
+        let (epoch, faulty) = (federation.epoch.clone(), federation.faulty.clone());
+        let ear = Ear::new(epoch, faulty, origin, reading);
+        let stage = Stage {
+            federation,
+            ear: &ear,
+            checks: &checks,
+            faults,
+        };
         let world: Box<dyn World> = match surroundings {
-            Some(make) => make(federation, &ear).map_err(RunError::Setup)?,
+            Some(make) => make(&stage).map_err(RunError::World)?,
             None => {
                 let (links, costs) = (scenario.network.clone(), scenario.costs);
-                let world = Virtual::new(
-                    federation,
-                    links,
-                    costs,
-                    &ear,
-                    checks.clone(),
-                    threads.clone(),
-                );
-                world.corrupt(federation, faults);
-                Box::new(world)
+                Box::new(Virtual::new(&stage, links, costs, threads.clone()))
             }
         };
         let director = Director::new(federation, world, ear.clone(), faults)?;
@@ -224,6 +233,7 @@ fn federate(
         let invariants = ear.invariants();
         let mut heard = ear.read();
         Ok(Recorded {
+            mesh: world.mesh(),
             notices: std::mem::take(&mut heard.notices),
             traffic,
             totals: checks.totals(),

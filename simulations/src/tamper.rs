@@ -30,7 +30,7 @@ pub enum Misdeed {
 }
 
 /// The liar.
-pub(crate) struct Tamper {
+pub struct Tamper {
     misdeed: Misdeed,
     epoch: Arc<Epoch>,
     me: MemberIndex,
@@ -61,7 +61,7 @@ impl Tamper {
     }
 
     /// What goes out in place of what the silo says.
-    pub(crate) fn outgoing(&mut self, command: Command) -> Vec<Command> {
+    pub fn outgoing(&mut self, command: Command) -> Vec<Command> {
         let Command::Send { to, frame } = &command else {
             return vec![command];
         };
@@ -98,7 +98,7 @@ impl Tamper {
     }
 
     /// A spoiled model, if that is what is asked for.
-    pub(crate) fn blob(&self, hash: &Hash) -> Option<Bytes> {
+    pub fn blob(&self, hash: &Hash) -> Option<Bytes> {
         self.bad
             .iter()
             .find(|(bad, _)| bad == hash)

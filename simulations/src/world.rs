@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use protocol::MemberIndex;
+use serde::Serialize;
 use silo::{Checks, Feed, Surroundings};
 
 use crate::disk::{Cut, Disk};
@@ -13,8 +14,68 @@ use crate::recorder::Ear;
 use crate::scenario::Fault;
 use crate::tamper::Tamper;
 
+/// What carries the bytes of a federation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Mesh {
+    /// Its name, for example `"virtual"`.
+    #[serde(rename = "mesh")]
+    pub name: &'static str,
+    /// Which transport, where there is a choice.
+    pub transport: Option<&'static str>,
+}
+
+impl Mesh {
+    /// The simulated network in virtual time.
+    pub const VIRTUAL: Self = Self {
+        name: "virtual",
+        transport: None,
+    };
+}
+
+/// What a world is made for, and from.
+pub struct Stage<'a> {
+    /// Who is going to live in it.
+    pub federation: &'a Federation,
+    /// Must hear every frame that is said, every frame before it reaches a silo, and every entry
+    /// that becomes durable. Has the clock of the run.
+    pub ear: &'a Ear,
+    /// The checks of the run, to be handed to every silo.
+    pub checks: &'a Arc<Checks>,
+    /// The script. Kills are the director's business; the rest is the world's.
+    pub faults: &'a [Fault],
+}
+
+impl Stage<'_> {
+    /// An empty disk for every member, in roster order.
+    pub fn disks(&self) -> Vec<Disk> {
+        let members = self.federation.epoch.roster.members();
+        members
+            .map(|me| Disk::new(me, self.ear.clone()))
+            .collect()
+    }
+
+    /// The liars of the script, to be put between their silos, whose disks these are, and the
+    /// network.
+    pub fn liars(&self, disks: &[Disk]) -> Vec<(MemberIndex, Tamper)> {
+        let mut liars = Vec::new();
+        for fault in self.faults {
+            if let Fault::Byzantine { member, sends } = fault
+                && let Ok(me) = self.federation.member(member)
+            {
+                let key = self.federation.members[me.at()].member.key.clone();
+                let (epoch, blobs) = (self.federation.epoch.clone(), disks[me.at()].blobs());
+                liars.push((me, Tamper::new(*sends, epoch, me, key, blobs)));
+            }
+        }
+        liars
+    }
+}
+
 /// Gives silos their surroundings, and takes them away again.
 pub trait World {
+    /// What carries the bytes in it.
+    fn mesh(&self) -> Mesh;
+
     /// Surroundings for another life of a member; what it kept is still there.
     ///
     /// # Errors
@@ -48,54 +109,39 @@ pub(crate) struct Virtual {
 
 impl Virtual {
     pub(crate) fn new(
-        federation: &Federation,
+        stage: &Stage<'_>,
         links: LinkConfig,
         costs: Costs,
-        ear: &Ear,
-        checks: Arc<Checks>,
         threads: Arc<Threads>,
     ) -> Self {
-        let n = federation.members.len();
         let pool = VirtualPool::new(threads.clone(), costs);
         let network = SimulatedNetwork::start(
             links,
-            n,
-            federation.seed,
-            ear.clone(),
-            checks.clone(),
+            stage.federation.members.len(),
+            stage.federation.seed,
+            stage.ear.clone(),
+            stage.checks.clone(),
             threads,
         );
-        let disks = federation
-            .epoch
-            .roster
-            .members()
-            .map(|me| Disk::new(me, ear.clone()));
+        let disks = stage.disks();
+        for (me, liar) in stage.liars(&disks) {
+            network.tamper(me, liar);
+        }
         Self {
             network,
-            disks: disks.collect(),
+            disks,
             pool,
-            checks,
-            ear: ear.clone(),
-        }
-    }
-
-    /// Puts liars between misbehaving members and the network.
-    pub(crate) fn corrupt(&self, federation: &Federation, faults: &[Fault]) {
-        for fault in faults {
-            if let Fault::Byzantine { member, sends } = fault
-                && let Ok(me) = federation.member(member)
-            {
-                let key = federation.members[me.at()].member.key.clone();
-                let blobs = self.disks[me.at()].blobs();
-                let epoch = federation.epoch.clone();
-                self.network
-                    .tamper(me, Tamper::new(*sends, epoch, me, key, blobs));
-            }
+            checks: stage.checks.clone(),
+            ear: stage.ear.clone(),
         }
     }
 }
 
 impl World for Virtual {
+    fn mesh(&self) -> Mesh {
+        Mesh::VIRTUAL
+    }
+
     fn enter(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
         let disk = &self.disks[member.at()];
         Ok(Surroundings {

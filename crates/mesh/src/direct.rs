@@ -7,7 +7,9 @@
 //! The stream is opened when there is something to say, and again after it broke. A frame that was
 //! being written when it broke is written once more; those that were on their way are lost. When
 //! the reading silo is behind, its mesh stops reading, the stream fills, the queue here fills, and
-//! what does not fit into that is lost. Frames for a member that is not connected are lost at once.
+//! what does not fit into that is lost. Frames for a member that is not connected any more are lost
+//! at once. Those for a member that was never connected wait in the queue: nodes that start together
+//! need not say everything twice.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,6 +92,7 @@ impl Line {
 /// Writes what waits for `peer`, until the mesh ends.
 pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting) {
     let mut stream = None;
+    peer.returned().await;
     while let Some((said, frame)) = waiting.queue.recv().await {
         waiting.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
         let flush = waiting.queue.is_empty();

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | who may connect | members of the roster; strangers are denied before any protocol sees them |
 //! | connections | QUIC, or TCP with Noise and Yamux; one to a member, dialled again with back-off |
-//! | `Send` | a stream of frames to each member, in order |
+//! | `Send` | a stream of frames to each member, in order; those said before it was ever reached wait |
 //! | `Publish` | anonymous gossipsub up to 52 KiB, directly to everybody above that |
 //! | `Fetch`, `Serve` | a stream to each holder; small blobs together, large ones in verified chunks |
 //! | `Up`, `Down` | libp2p's ping, and the end of the last connection |
@@ -34,6 +34,9 @@ mod gossip;
 mod members;
 mod node;
 mod streams;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub use config::{Config, Contact, MeshError, Transport, check};
 pub use protocol::net::{Command, Event, Wish};
@@ -50,6 +53,8 @@ pub struct Handle {
     pub events: mpsc::Receiver<Event>,
     /// Where others can reach it, ports included.
     pub addresses: Vec<String>,
+    /// Bytes of blobs that it sent so far.
+    pub served: Arc<AtomicU64>,
     /// Done when the mesh has ended, said goodbye to its peers and closed its ports.
     pub ended: JoinHandle<()>,
 }
@@ -84,6 +89,7 @@ pub async fn spawn(
         commands: ends.commands,
         events: ends.events,
         addresses: ends.addresses,
+        served: ends.served,
         ended,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libp2p::PeerId;
 use libp2p::identity::{PublicKey as Libp2pKey, ed25519};
@@ -23,7 +24,9 @@ pub(crate) struct Peer {
     pub(crate) member: MemberIndex,
     pub(crate) id: PeerId,
     /// Whether there is a connection.
-    pub(crate) connected: watch::Sender<bool>,
+    connected: watch::Sender<bool>,
+    /// Whether there ever was one.
+    met: AtomicBool,
     /// Frames on their way to it.
     pub(crate) line: Line,
     /// Its turns as a holder of blobs.
@@ -35,6 +38,17 @@ pub(crate) struct Peer {
 impl Peer {
     pub(crate) fn is_connected(&self) -> bool {
         *self.connected.borrow()
+    }
+
+    /// There is a connection now, or there is none any more.
+    pub(crate) fn set_connected(&self, is: bool) {
+        self.met.fetch_or(is, Ordering::Relaxed);
+        self.connected.send_replace(is);
+    }
+
+    /// Whether there ever was a connection.
+    pub(crate) fn met(&self) -> bool {
+        self.met.load(Ordering::Relaxed)
     }
 
     /// Ready when there is a connection.
@@ -63,6 +77,7 @@ impl Members {
                 member: contact.member,
                 id: id(contact.member, &contact.key)?,
                 connected: watch::Sender::new(false),
+                met: AtomicBool::new(false),
                 line: line(contact.member),
                 asked: Semaphore::new(ASKED),
                 asking: Arc::new(Semaphore::new(ASKING)),

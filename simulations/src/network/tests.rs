@@ -36,7 +36,12 @@ fn with<F: Future<Output = ()>>(
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().start_paused(true).build().unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let ear = Ear::new(federation.epoch.clone(), Default::default(), Instant::now());
+        let ear = Ear::new(
+            federation.epoch.clone(),
+            Default::default(),
+            Instant::now(),
+            Duration::from_secs(1),
+        );
         let network =
             SimulatedNetwork::start(config, 3, 1, ear, Checks::new(false), Threads::new(1));
         let mut silos: Vec<_> = (0..3).map(|i| network.connect(MemberIndex(i))).collect();

@@ -16,6 +16,7 @@ use crate::federation::Federation;
 use crate::pool::Threads;
 use crate::run::{Recorded, RunError};
 use crate::scenario::Scenario;
+use crate::world::Mesh;
 
 use super::metrics::{AdoptedModel, Reference, adopted, last, measure, measure_some};
 use super::{
@@ -48,11 +49,13 @@ pub(crate) fn build(
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
+        mesh: recorded.mesh,
         trace: recorded.trace.clone(),
         events: recorded.events,
         invariants: recorded.invariants.clone(),
         seconds: recorded.seconds,
-        virtual_seconds: recorded.ended.elapsed().as_secs_f64(),
+        virtual_seconds: (recorded.mesh == Mesh::VIRTUAL)
+            .then(|| recorded.ended.elapsed().as_secs_f64()),
         reference_seconds: 0.0,
         bytes: messages + blobs,
         bytes_messages: messages,

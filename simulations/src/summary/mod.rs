@@ -11,6 +11,7 @@ use serde::Serialize;
 use silo::Totals;
 
 use crate::network::Traffic;
+use crate::world::Mesh;
 
 pub(crate) use build::build;
 pub(crate) use metrics::{Reference, alone, common_start};
@@ -22,17 +23,21 @@ pub struct Summary {
     pub scenario: String,
     /// Everything random followed from it.
     pub seed: u64,
-    /// Hash over every simulated event in order, in hexadecimal. Not a number to compare between
-    /// versions or processors: training may differ in the last bits.
+    /// What carried the bytes.
+    #[serde(flatten)]
+    pub mesh: Mesh,
+    /// Hash over every event in order, in hexadecimal. In virtual time the same seed gives it
+    /// again. Not a number to compare between versions or processors: training may differ in the
+    /// last bits.
     pub trace: String,
-    /// Simulated events.
+    /// Events.
     pub events: u64,
     /// Properties that held after each of them, by number and name.
     pub invariants: Vec<&'static str>,
     /// Wall-clock seconds of the federation.
     pub seconds: f64,
-    /// Seconds that passed for the federation.
-    pub virtual_seconds: f64,
+    /// Seconds that passed for the federation in virtual time; none on a real clock.
+    pub virtual_seconds: Option<f64>,
     /// Wall-clock seconds of everything that it is compared with, evaluation included.
     pub reference_seconds: f64,
     /// Bytes sent.
@@ -92,7 +97,8 @@ pub struct RoundInfo {
     pub lead: String,
     /// `"summarise"` or `"train"`.
     pub kind: &'static str,
-    /// Virtual seconds at which the first silo knew that it is final.
+    /// Seconds on the federation's clock, virtual or real, at which the first silo knew that it is
+    /// final.
     pub at: f64,
     /// Whether every silo's model was tried on the data of all.
     pub cross_evaluated: bool,
@@ -198,9 +204,9 @@ pub struct Lead {
     pub view: u64,
     /// Its lead.
     pub lead: String,
-    /// Virtual seconds at which the first silo entered it.
+    /// Seconds on the federation's clock, virtual or real, at which the first silo entered it.
     pub from: f64,
-    /// Virtual seconds at which the first silo entered the next, or the run ended.
+    /// Seconds on that clock at which the first silo entered the next, or the run ended.
     pub to: f64,
     /// The round that it worked on.
     pub round: u64,

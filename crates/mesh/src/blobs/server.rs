@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub(crate) struct Desk {
     events: mpsc::Sender<Event>,
     waiting: Mutex<Waiting>,
     trees: Mutex<VecDeque<(Hash, Shared)>>,
+    /// Bytes of blobs that were sent.
+    pub(crate) served: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +49,7 @@ impl Desk {
             events,
             waiting: Mutex::default(),
             trees: Mutex::default(),
+            served: Arc::default(),
         }
     }
 
@@ -84,7 +88,10 @@ impl Desk {
             }
             wire::write_length(&mut answers, slot.as_ref().map(|blob| blob.len() as u64)).await?;
             match (slot, tree) {
-                (Some(blob), _) if blob.len() <= CHUNK => answers.write_all(blob).await?,
+                (Some(blob), _) if blob.len() <= CHUNK => {
+                    answers.write_all(blob).await?;
+                    self.served.fetch_add(blob.len() as u64, Ordering::Relaxed);
+                }
                 (Some(_), Some(tree)) => wire::write_values(&mut answers, tree.values()).await?,
                 _ => {}
             }
@@ -96,6 +103,7 @@ impl Desk {
             let blob = blobs.get(usize::from(run.blob)).and_then(Option::as_ref);
             let blob = blob.ok_or_else(beyond)?;
             let range = run.within(blob.len()).ok_or_else(beyond)?;
+            self.served.fetch_add(range.len() as u64, Ordering::Relaxed);
             stream.write_all(&blob[range]).await?;
             stream.flush().await?;
         }

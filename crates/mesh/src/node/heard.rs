@@ -88,7 +88,7 @@ impl Node {
         tracing::debug!(%member, %address, "connected");
         self.links.entry(member).or_default();
         self.dialer.connected(member);
-        peer.connected.send_replace(true);
+        peer.set_connected(true);
         // Both may have dialled at once, or one found out first that the old connection is dead.
         // The newest is kept; the first of the two in the roster says so, that both keep the same.
         if self.me < member {
@@ -102,7 +102,7 @@ impl Node {
         let Some(peer) = self.members.of(&id) else {
             return;
         };
-        peer.connected.send_replace(false);
+        peer.set_connected(false);
         let link = self.links.remove(&peer.member);
         let why = match link.and_then(|link| link.round_trip) {
             Some(_) => {

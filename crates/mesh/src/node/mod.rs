@@ -10,6 +10,7 @@ mod start;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::pending;
 use std::num::NonZeroU8;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ pub(crate) struct Ends {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) addresses: Vec<String>,
+    pub(crate) served: Arc<AtomicU64>,
 }
 
 /// What is known of a connected member.
@@ -265,7 +267,7 @@ impl Node {
 
 fn offer(peer: &Peer, said: Said, frame: Bytes) {
     let member = peer.member;
-    if !peer.is_connected() {
+    if !peer.is_connected() && peer.met() {
         tracing::debug!(%member, "a frame is lost: the member is not connected");
     } else if !peer.line.offer(said, frame) {
         tracing::debug!(%member, "a frame is lost: too much waits for the member");

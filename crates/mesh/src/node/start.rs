@@ -90,6 +90,8 @@ impl Node {
             resume: config.resume,
             unfinished: Mutex::default(),
         };
+        let desk = Desk::new(events.clone());
+        let served = desk.served.clone();
         let mut node = Self {
             me,
             members,
@@ -97,7 +99,7 @@ impl Node {
             transport: config.transport,
             frame: config.frame,
             commands,
-            desk: Arc::new(Desk::new(events.clone())),
+            desk: Arc::new(desk),
             events,
             outbox: VecDeque::new(),
             topic,
@@ -116,6 +118,7 @@ impl Node {
             commands: commands_in,
             events: events_out,
             addresses,
+            served,
         };
         Ok((node, ends))
     }
