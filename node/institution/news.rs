@@ -79,8 +79,8 @@ fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
 pub(super) struct News {
     teller: Teller,
     epoch: Arc<Epoch>,
-    /// The last view that was entered, and the round it began with.
-    entered: (u64, u64),
+    /// The round under way.
+    round: u64,
     /// Training loss of a round.
     loss: Option<(u64, f64)>,
     /// Rounds that are final and not adopted yet.
@@ -102,7 +102,7 @@ impl News {
         Self {
             teller,
             epoch,
-            entered: (0, 0),
+            round: 0,
             loss: None,
             finals: Vec::new(),
             complaints: BTreeSet::new(),
@@ -113,7 +113,11 @@ impl News {
     pub(super) fn hear(&mut self, at: Time, notice: &Notice) {
         match notice {
             Notice::Protocol(report) => self.report(at, report),
-            Notice::Trained { round, loss, .. } => self.loss = Some((*round, *loss)),
+            // A round that only agrees on a scale has no loss.
+            Notice::Trained { round, loss, .. } if loss.is_finite() => {
+                self.loss = Some((*round, *loss));
+            }
+            Notice::Trained { .. } => {}
             Notice::Adopted {
                 round,
                 outcome,
@@ -137,15 +141,26 @@ impl News {
 
     fn report(&mut self, at: Time, report: &Report) {
         match report {
-            Report::Entered { view, lead, round } => self.entered(at, *view, *lead, *round),
+            Report::Entered { view, lead, round } => {
+                self.round = *round;
+                let document = json!({ "view": view, "lead": self.name(*lead), "round": round });
+                self.say(at, "view", document, String::new());
+            }
             Report::Nullifying { view, reason } => {
                 // For people the log has it.
                 let document = json!({ "view": view, "reason": reason });
                 self.say(at, "nullifying", document, String::new());
             }
             Report::Certified(certificate) if certificate.verdict == Verdict::Nullified => {
-                let document = json!({ "view": certificate.view });
-                self.say(at, "nullified", document, String::new());
+                let view = certificate.view;
+                let lead = |view| self.name(self.epoch.lead(view));
+                let line = format!(
+                    "round {:>4}   view {view:>4}   {} did not bring it to an end; {} goes on",
+                    self.round,
+                    lead(view),
+                    lead(view + 1),
+                );
+                self.say(at, "nullified", json!({ "view": view }), line);
             }
             Report::Refused {
                 member,
@@ -189,21 +204,6 @@ impl News {
             }
             _ => {}
         }
-    }
-
-    fn entered(&mut self, at: Time, view: u64, lead: MemberIndex, round: u64) {
-        let (before, began) = self.entered;
-        self.entered = (view, round);
-        let line = match round == began && before > 0 {
-            true => {
-                let failed = self.name(self.epoch.lead(before));
-                let name = self.name(lead);
-                format!("round {round:>4}   {failed} did not bring it to an end; {name} takes over")
-            }
-            false => String::new(),
-        };
-        let document = json!({ "view": view, "lead": self.name(lead), "round": round });
-        self.say(at, "view", document, line);
     }
 
     fn adopted(&mut self, at: Time, round: u64, outcome: Hash, (own, of): (u32, usize)) {

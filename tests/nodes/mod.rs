@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Where the program is: `ROTA_BIN`, or the one that was built with these tests.
-pub fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     std::env::var_os("ROTA_BIN").map_or_else(|| env!("CARGO_BIN_EXE_rota").into(), PathBuf::from)
 }
 
 /// `rota` with these arguments, without data unless they say where.
-pub fn rota(arguments: &[&str]) -> Command {
+pub(crate) fn rota(arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
         .args(arguments)
@@ -29,46 +29,46 @@ pub fn rota(arguments: &[&str]) -> Command {
 }
 
 /// Runs it to its end.
-pub fn output(arguments: &[&str]) -> Output {
+pub(crate) fn output(arguments: &[&str]) -> Output {
     rota(arguments).output().unwrap()
 }
 
 /// What it printed, if it came to a good end.
-pub fn good(arguments: &[&str]) -> String {
+pub(crate) fn good(arguments: &[&str]) -> String {
     let output = output(arguments);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
     text(&output.stdout)
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A folder of that name that does not exist.
-pub fn nowhere(name: &str) -> PathBuf {
+pub(crate) fn nowhere(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     folder
 }
 
 /// A scenario in a file.
-pub fn scenario(name: &str, text: &str) -> PathBuf {
+pub(crate) fn scenario(name: &str, text: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.toml"));
     fs::write(&file, text).unwrap();
     file
 }
 
 /// A federation made by `rota federation demo`: its id, and its silos' configurations.
-pub struct Demo {
-    pub folder: PathBuf,
-    pub id: String,
-    pub configs: Vec<PathBuf>,
+pub(crate) struct Demo {
+    pub(crate) folder: PathBuf,
+    pub(crate) id: String,
+    pub(crate) configs: Vec<PathBuf>,
 }
 
 impl Demo {
     /// In a folder of that name, with these options.
-    pub fn new(name: &str, options: &[&str]) -> Self {
+    pub(crate) fn new(name: &str, options: &[&str]) -> Self {
         let folder = nowhere(name);
         let place = folder.to_str().unwrap();
         let said = good(&[&["federation", "demo", place], options].concat());
@@ -87,29 +87,34 @@ impl Demo {
 }
 
 /// Something that a node said.
-pub struct Said {
+pub(crate) struct Said {
     /// Which node, by its place in the demo.
-    pub node: usize,
+    pub(crate) node: usize,
+    /// In which of its lives, from 1.
+    pub(crate) life: usize,
     /// What; null when its output ended.
-    pub line: Value,
+    pub(crate) line: Value,
 }
 
 /// The nodes of a test; ended, whatever happens, when the test ends.
-pub struct Nodes {
-    pub configs: Vec<PathBuf>,
-    pub children: Vec<Option<Child>>,
-    pub said: Receiver<Said>,
+pub(crate) struct Nodes {
+    pub(crate) configs: Vec<PathBuf>,
+    pub(crate) children: Vec<Option<Child>>,
+    /// How often each was started.
+    pub(crate) lives: Vec<usize>,
+    pub(crate) said: Receiver<Said>,
     teller: Sender<Said>,
     options: Vec<String>,
 }
 
 impl Nodes {
     /// Nodes of these configurations, none alive yet; each gets `--json` and these options.
-    pub fn new(configs: &[PathBuf], options: &[&str]) -> Self {
+    pub(crate) fn new(configs: &[PathBuf], options: &[&str]) -> Self {
         let (teller, said) = channel();
         Self {
             configs: configs.to_vec(),
             children: configs.iter().map(|_| None).collect(),
+            lives: vec![0; configs.len()],
             said,
             teller,
             options: options.iter().map(|&option| option.into()).collect(),
@@ -117,7 +122,7 @@ impl Nodes {
     }
 
     /// Brings a node to life. What it logs is added to `log` beside its configuration.
-    pub fn start(&mut self, node: usize) {
+    pub(crate) fn start(&mut self, node: usize) {
         let config = &self.configs[node];
         let log = OpenOptions::new().create(true).append(true).open(log(config)).unwrap();
         let mut child = rota(&["run", "--json", "--config", config.to_str().unwrap()])
@@ -127,6 +132,8 @@ impl Nodes {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        self.lives[node] += 1;
+        let life = self.lives[node];
         let (teller, copy) = (self.teller.clone(), config.with_file_name("lines"));
         let mut copy = OpenOptions::new().create(true).append(true).open(copy).unwrap();
         thread::spawn(move || {
@@ -134,16 +141,16 @@ impl Nodes {
                 use std::io::Write;
                 writeln!(copy, "{line}").unwrap();
                 let line = serde_json::from_str(&line).unwrap_or(Value::String(line));
-                let _ = teller.send(Said { node, line });
+                let _ = teller.send(Said { node, life, line });
             }
             let line = Value::Null;
-            let _ = teller.send(Said { node, line });
+            let _ = teller.send(Said { node, life, line });
         });
         self.children[node] = Some(child);
     }
 
     /// SIGKILL: it has no time for anything.
-    pub fn kill(&mut self, node: usize) {
+    pub(crate) fn kill(&mut self, node: usize) {
         if let Some(mut child) = self.children[node].take() {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -151,20 +158,20 @@ impl Nodes {
     }
 
     /// Asks it to end, as an operator's service manager does.
-    pub fn terminate(&self, node: usize) {
+    pub(crate) fn terminate(&self, node: usize) {
         let id = self.children[node].as_ref().unwrap().id().to_string();
         let done = Command::new("kill").args(["-TERM", &id]).status().unwrap();
         assert!(done.success());
     }
 
     /// Its exit code; waits for its end.
-    pub fn code(&mut self, node: usize) -> i32 {
+    pub(crate) fn code(&mut self, node: usize) -> i32 {
         let mut child = self.children[node].take().unwrap();
         child.wait().unwrap().code().unwrap()
     }
 
     /// The next thing that anybody says before `end`.
-    pub fn next(&self, end: Instant) -> Option<Said> {
+    pub(crate) fn next(&self, end: Instant) -> Option<Said> {
         match self.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(said) => Some(said),
             Err(RecvTimeoutError::Timeout) => None,
@@ -173,7 +180,7 @@ impl Nodes {
     }
 
     /// Waits for a node to say an event; fails with all logs after `seconds`.
-    pub fn until(&self, node: usize, event: &str, seconds: u64) -> Value {
+    pub(crate) fn until(&self, node: usize, event: &str, seconds: u64) -> Value {
         let end = Instant::now() + Duration::from_secs(seconds);
         loop {
             let Some(said) = self.next(end) else {
@@ -191,7 +198,7 @@ impl Nodes {
     }
 
     /// The last lines of what every node said and logged.
-    pub fn tails(&self) -> String {
+    pub(crate) fn tails(&self) -> String {
         let tail = |file: &Path| {
             let text = fs::read_to_string(file).unwrap_or_default();
             let lines: Vec<_> = text.lines().collect();
@@ -220,12 +227,12 @@ impl Drop for Nodes {
 }
 
 /// Where a node logs to.
-pub fn log(config: &Path) -> PathBuf {
+pub(crate) fn log(config: &Path) -> PathBuf {
     config.with_file_name("log")
 }
 
 /// Takes a file away for good.
-pub fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(file).unwrap();
     change(&mut bytes);
     File::create(file).and_then(|mut out| std::io::Write::write_all(&mut out, &bytes)).unwrap();
