@@ -1,4 +1,7 @@
 //! A silo's disk in memory: it survives crashes, and can be told when to fail.
+//!
+//! It keeps the promises of [`silo::Journal`] and [`silo::Blobs`] that the node's own stores keep,
+//! and the tests of those promises run on both.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex};
 use serde::Deserialize;
-use silo::{Blobs, Entry, Journal, StoreError};
+use silo::{Adoptions, Blobs, Entry, Journal, StoreError};
 
 use crate::recorder::Ear;
 
@@ -23,14 +26,15 @@ pub enum Cut {
 /// Journal and blobs of one silo. Clones share the disk.
 #[derive(Clone)]
 pub struct Disk {
-    owner: MemberIndex,
-    recorder: Ear,
+    /// Who hears of its commits, and as whose.
+    heard: Option<(MemberIndex, Ear)>,
     content: Arc<Mutex<Content>>,
 }
 
 #[derive(Default)]
 struct Content {
     entries: Vec<Entry>,
+    adoptions: Adoptions,
     blobs: BTreeMap<Hash, Bytes>,
     /// Counts lives; a journal of an earlier one refuses everything.
     life: u32,
@@ -42,8 +46,15 @@ impl Disk {
     /// An empty disk of `owner`, whose commits `recorder` hears of.
     pub(crate) fn new(owner: MemberIndex, recorder: Ear) -> Self {
         Self {
-            owner,
-            recorder,
+            heard: Some((owner, recorder)),
+            content: Arc::default(),
+        }
+    }
+
+    /// An empty disk outside any simulation.
+    pub fn unheard() -> Self {
+        Self {
+            heard: None,
             content: Arc::default(),
         }
     }
@@ -73,6 +84,7 @@ impl Disk {
     pub fn wipe(&self) {
         let mut content = self.content();
         content.entries.clear();
+        content.adoptions = Adoptions::default();
         content.blobs.clear();
     }
 
@@ -125,14 +137,38 @@ impl Journal for Open {
         if cut == Some(Cut::Before) {
             return Err(refused("told to fail before writing"));
         }
-        for entry in &entries {
-            self.disk.recorder.kept(self.disk.owner, entry);
+        if let Some(block) = content.adoptions.again(&entries) {
+            return Err(refused(&format!(
+                "the outcome of block {block} was adopted before"
+            )));
+        }
+        content.adoptions.take(&entries);
+        if let Some((owner, recorder)) = &self.disk.heard {
+            entries
+                .iter()
+                .for_each(|entry| recorder.kept(*owner, entry));
         }
         content.entries.extend(entries);
         match cut {
             None => Ok(()),
             Some(_) => Err(refused("told to fail after writing")),
         }
+    }
+
+    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        let mut content = self.disk.content();
+        if content.life != self.life {
+            return Err(refused("its silo has crashed"));
+        }
+        let mut adoptions = Adoptions::default();
+        if let Some(block) = adoptions.again(&entries) {
+            return Err(refused(&format!(
+                "the outcome of block {block} is in it twice"
+            )));
+        }
+        adoptions.take(&entries);
+        (content.entries, content.adoptions) = (entries, adoptions);
+        Ok(())
     }
 }
 

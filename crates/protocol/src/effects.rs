@@ -239,6 +239,8 @@ pub enum Effect {
 pub struct FinalRound {
     /// The round.
     pub round: u64,
+    /// The final block that says so: what an adoption is keyed by.
+    pub block: Hash,
     /// Hash of its outcome.
     pub outcome: Hash,
     /// Where one's own entry stands in the sheet; `None` if it is not in it, or not known.

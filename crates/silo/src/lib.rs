@@ -42,6 +42,7 @@ pub mod surroundings;
 
 mod actors;
 mod clock;
+mod needed;
 mod restore;
 mod spawn;
 #[cfg(test)]
@@ -52,6 +53,7 @@ mod tests;
 pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
 pub use handle::{Counts, SiloHandle, Stopped};
+pub use needed::Adoptions;
 pub use notice::{Feed, Notice};
 pub use outcome::genesis_outcome;
 pub use spawn::{SpawnError, block_on, spawn};

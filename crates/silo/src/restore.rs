@@ -11,6 +11,7 @@ use protocol::{Hash, Record};
 
 use crate::actors::worker::{Ground, Left, Own, Personal, outcome_gate};
 use crate::config::SiloConfig;
+use crate::needed::needed;
 use crate::outcome::{Document, Settled, genesis};
 use crate::spawn::SpawnError;
 use crate::surroundings::{Adopted, Blobs, Entry, Journal};
@@ -31,7 +32,7 @@ struct Said {
     adopted: Vec<Adopted>,
     /// Round, contribution, personal state.
     trained: Option<(u64, Hash, [u8; 32])>,
-    /// It began anew after a loss, and the silo has not acted since.
+    /// It began anew after a loss, and the silo has not acted since: then it says nothing else.
     lost: bool,
 }
 
@@ -49,24 +50,7 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    let mut said = read(journal.load()?);
-    if config.journal_lost && !said.lost {
-        journal.commit(vec![Entry::Lost])?;
-        said.lost = true;
-    }
-    if said.lost {
-        // A member that listens first is told everything from the beginning on.
-        said = Said {
-            lost: true,
-            ..Said::default()
-        };
-    }
-    let fresh = said.records.is_empty() && said.adopted.is_empty();
-    let start = match (said.lost, fresh) {
-        (true, _) => Start::Lost,
-        (false, true) => Start::New,
-        (false, false) => Start::Kept(said.records),
-    };
+    let said = read(load(config, journal)?);
     let store = Store { config, blobs };
     let keep = config.member.epoch.charter.keep as usize;
     let kept = said.adopted.iter().rev().take(keep).rev();
@@ -82,6 +66,12 @@ pub(crate) fn restore(
             },
         ),
         Some(adopted) => {
+            if !said.records.iter().any(|record| finalises(record, adopted)) {
+                return Err(SpawnError::Damaged {
+                    round: adopted.round,
+                    why: "no final block of the journal has this outcome".into(),
+                });
+            }
             let settled = store.outcome(adopted)?;
             let models = settled.state.models.len();
             if adopted.coalition as usize >= models {
@@ -111,6 +101,12 @@ pub(crate) fn restore(
         })
     };
     let trained = trained.map(left).transpose()?;
+    let fresh = said.records.is_empty() && said.adopted.is_empty();
+    let start = match (said.lost, fresh) {
+        (true, _) => Start::Lost,
+        (false, true) => Start::New,
+        (false, false) => Start::Kept(said.records),
+    };
     let ground = Arc::new(Ground::new(config, &ground));
     Ok(Restored {
         start,
@@ -121,16 +117,27 @@ pub(crate) fn restore(
     })
 }
 
+/// What of the journal is needed. The rest is dropped from it when there is more of that; and for a
+/// silo whose journal is lost at once, because it is told everything from the beginning on.
+fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Entry>, SpawnError> {
+    let mut entries = journal.load()?;
+    let before = entries.len();
+    if config.journal_lost {
+        entries.push(Entry::Lost);
+    }
+    let needed = needed(entries, config.member.epoch.charter.keep as usize);
+    let lost = needed == [Entry::Lost];
+    if before > 2 * needed.len() || (lost && before != 1) {
+        journal.replace(needed.clone())?;
+    }
+    Ok(needed)
+}
+
 fn read(entries: Vec<Entry>) -> Said {
     let mut said = Said::default();
     for entry in entries {
         match entry {
-            Entry::Lost => {
-                said = Said {
-                    lost: true,
-                    ..Said::default()
-                }
-            }
+            Entry::Lost => said.lost = true,
             Entry::Adopted(adopted) => said.adopted.push(adopted),
             Entry::Trained {
                 round,
@@ -139,18 +146,22 @@ fn read(entries: Vec<Entry>) -> Said {
             } => {
                 said.trained = Some((round, Hash(blob), personal));
             }
-            Entry::Protocol(record) => {
-                // Whoever acts has found out that it is safe, and remembers everything since.
-                let acts = matches!(
-                    record,
-                    Record::Vote(_) | Record::Proposed(_) | Record::Contributed(_)
-                );
-                said.lost &= !acts;
-                said.records.push(record);
-            }
+            Entry::Protocol(record) => said.records.push(record),
         }
     }
     said
+}
+
+/// Whether a block made this outcome final.
+fn finalises(record: &Record, adopted: &Adopted) -> bool {
+    let Record::Final { blocks, .. } = record else {
+        return false;
+    };
+    blocks.iter().any(|block| {
+        block.learning().is_some_and(|learning| {
+            (learning.round, learning.outcome.0) == (adopted.round, adopted.outcome)
+        }) && block.hash().0 == adopted.block
+    })
 }
 
 struct Store<'a> {

@@ -51,11 +51,19 @@ pub trait Journal: Send {
     /// [`StoreError`]: unreadable or damaged.
     fn load(&mut self) -> Result<Vec<Entry>, StoreError>;
 
-    /// Makes these entries durable, all or none, before it returns.
+    /// Makes these entries durable, all or none, before it returns. An outcome is adopted once: a
+    /// second [`Adopted`] of one block is refused.
     ///
     /// # Errors
-    /// [`StoreError`]: nothing is durable then, and the silo must stop.
+    /// [`StoreError`]: the silo must stop. Where writing failed it may show only after a restart
+    /// whether the entries are durable: all of them or none.
     fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError>;
+
+    /// Puts these entries in the place of all others, or changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`], as for [`Journal::commit`].
+    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError>;
 }
 
 /// One entry of a journal.
@@ -83,6 +91,8 @@ pub enum Entry {
 pub struct Adopted {
     /// The round.
     pub round: u64,
+    /// Hash of the final block that says so.
+    pub block: [u8; 32],
     /// Hash of the outcome; its document and models are kept as blobs.
     pub outcome: [u8; 32],
     /// The silo's coalition in it.
@@ -99,11 +109,21 @@ pub trait Blobs: Send + Sync {
     /// The blob of that hash, if it is here.
     fn get(&self, hash: &Hash) -> Option<Bytes>;
 
-    /// Keeps a blob whose hash the caller has checked or computed.
+    /// Keeps a blob whose hash the caller has checked or computed; it is durable when this returns,
+    /// so that an entry of the journal may name it.
     ///
     /// # Errors
     /// [`StoreError`]: the blob is not kept.
     fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError>;
+
+    /// Keeps several, which can be faster than one by one.
+    ///
+    /// # Errors
+    /// [`StoreError`]: some of them may be kept.
+    fn put_all(&self, blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
+        let mut blobs = blobs.into_iter();
+        blobs.try_for_each(|(hash, blob)| self.put(hash, blob))
+    }
 
     /// Forgets every blob that is not in `keep` (ascending).
     ///

@@ -186,6 +186,7 @@ fn s5_a_round_applied_twice() {
     let block = four.proposes(0, 1, epoch, content);
     let round = [FinalRound {
         round: 1,
+        block,
         outcome: Hash::of(b"outcome"),
         position: None,
     }];

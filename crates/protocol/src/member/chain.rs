@@ -206,10 +206,11 @@ impl Chain {
     pub(super) fn final_rounds(&self, round: u64) -> Vec<FinalRound> {
         self.history
             .iter()
-            .filter_map(|(block, _)| block.learning())
-            .filter(|learning| learning.round > round)
-            .map(|learning| FinalRound {
+            .filter_map(|(block, _)| Some((block, block.learning()?)))
+            .filter(|(_, learning)| learning.round > round)
+            .map(|(block, learning)| FinalRound {
                 round: learning.round,
+                block: block.hash(),
                 outcome: learning.outcome,
                 position: None,
             })
@@ -291,8 +292,10 @@ impl Member {
                         .get(&learning.sheet)
                         .and_then(|sheet| sheet.position(&entry.id))
                 });
+            let hash = block.hash();
             self.round.unapplied.push(FinalRound {
                 round: learning.round,
+                block: hash,
                 outcome: learning.outcome,
                 position,
             });
@@ -300,7 +303,7 @@ impl Member {
                 round: learning.round,
                 view: block.view,
                 lead: self.config.epoch.lead(block.view),
-                block: block.hash(),
+                block: hash,
                 authors: learning
                     .inclusions
                     .iter()

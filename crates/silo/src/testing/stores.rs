@@ -47,6 +47,11 @@ impl Journal for MemoryJournal {
         transactions.push(entries);
         Ok(())
     }
+
+    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.0.lock().unwrap().transactions = vec![entries];
+        Ok(())
+    }
 }
 
 pub(crate) fn full() -> StoreError {

@@ -304,12 +304,61 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
     assert!(matches!(start(&config, &mut journal), Start::Lost));
     journal.commit(vec![applied.clone()]).unwrap();
     assert!(matches!(start(&config, &mut journal), Start::Lost));
-    assert_eq!(journal.entries(), [Entry::Lost, applied.clone()]);
-    // It votes: so it was safe, and it remembers everything since.
-    journal.commit(vec![vote.clone()]).unwrap();
+    assert_eq!(journal.entries(), [Entry::Lost], "it is told that again");
+    // It votes: so it was safe, and it remembers everything of that life and after.
+    journal.commit(vec![applied.clone(), vote.clone()]).unwrap();
     let Start::Kept(records) = start(&config, &mut journal) else {
         panic!()
     };
     let records: Vec<_> = records.into_iter().map(Entry::Protocol).collect();
     assert_eq!(records, [applied, vote]);
+}
+
+#[test]
+fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
+    let (rig, config) = (alone(3), config(&epoch(1, 3), 0));
+    let mut journal = rig.journal.clone();
+    let before = journal.entries();
+    let restored = |journal: &mut MemoryJournal| {
+        let restored = restore(&config, journal, &*rig.blobs).unwrap();
+        let Start::Kept(records) = restored.start else {
+            panic!()
+        };
+        (records, restored.ground.outcome, restored.kept)
+    };
+    let first = restored(&mut journal);
+    let after = journal.entries();
+    assert_eq!(restored(&mut journal), first);
+    assert_eq!(journal.entries(), after);
+    // All rounds are final: what is left is the chain and where the silo stands on it.
+    let count = |is: fn(&Entry) -> bool| after.iter().filter(|entry| is(entry)).count();
+    assert_eq!(
+        count(|entry| matches!(entry, Entry::Protocol(Record::Final { .. }))),
+        before
+            .iter()
+            .filter(|entry| matches!(entry, Entry::Protocol(Record::Final { .. })))
+            .count()
+    );
+    assert_eq!(count(|entry| matches!(entry, Entry::Adopted(_))), 1);
+    let contributed = |entry: &Entry| matches!(entry, Entry::Protocol(Record::Contributed(_)));
+    assert_eq!(count(contributed), 0);
+    assert!(after.len() * 2 < before.len());
+}
+
+#[test]
+fn an_adoption_that_no_final_block_stands_behind_is_refused() {
+    let (rig, config) = (alone(1), config(&epoch(1, 1), 0));
+    let mut entries = rig.journal.entries();
+    for entry in &mut entries {
+        if let Entry::Adopted(adopted) = entry {
+            adopted.block = Hash::of(b"another").0;
+        }
+    }
+    let mut journal = MemoryJournal::default();
+    journal.commit(entries).unwrap();
+    let refused = restore(&config, &mut journal, &*rig.blobs).err();
+    assert!(matches!(
+        refused,
+        Some(SpawnError::Damaged { round: 1, .. })
+    ));
 }

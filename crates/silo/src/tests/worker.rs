@@ -182,6 +182,7 @@ fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
             let (hash, blob) = outcome.clone().unwrap();
             let rounds = vec![FinalRound {
                 round: 1,
+                block: Hash::of(b"block"),
                 outcome: hash,
                 position: None,
             }];
@@ -207,6 +208,7 @@ fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
                 panic!("{:?}", answer.keep)
             };
             assert_eq!((adopted.round, adopted.outcome), (1, hash.0));
+            assert_eq!(adopted.block, Hash::of(b"block").0);
             // The training did not go into it, so what is personal stays what it was.
             assert_eq!(adopted.personal, Towards::model(0.0).hash());
             kept.push(answer.keep);
@@ -257,6 +259,7 @@ fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
             [(1, Hash::of(b"passed over")), (2, Hash::of(&blob))].map(|(round, outcome)| {
                 FinalRound {
                     round,
+                    block: Hash::of(b"block"),
                     outcome,
                     position: None,
                 }

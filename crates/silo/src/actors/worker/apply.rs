@@ -134,7 +134,7 @@ impl WorkerActor {
             move |worker, result| {
                 worker.applying = false;
                 match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
-                    Ok((ground, settled, own)) => worker.adopt(ground, &settled, own),
+                    Ok((ground, settled, own)) => worker.adopt(last.block, ground, &settled, own),
                     Err(error) => Input::Applied {
                         round,
                         result: Err(error),
@@ -161,7 +161,7 @@ impl WorkerActor {
     }
 
     /// Everything of the silo moves to the new round; durable with the answer.
-    fn adopt(&mut self, ground: Arc<Ground>, settled: &Settled, own: Own) -> Answer {
+    fn adopt(&mut self, block: Hash, ground: Arc<Ground>, settled: &Settled, own: Own) -> Answer {
         let round = ground.round;
         let mut blobs: Vec<Hash> = settled.document.models.clone();
         blobs.push(settled.hash);
@@ -170,6 +170,7 @@ impl WorkerActor {
         blobs.dedup();
         let adopted = Adopted {
             round,
+            block: block.0,
             outcome: settled.hash.0,
             coalition: own.coalition,
             personal: own.personal.hash.0,

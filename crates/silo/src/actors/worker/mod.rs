@@ -247,11 +247,8 @@ impl WorkerActor {
     }
 
     fn keep(&self, blobs: impl Iterator<Item = (Hash, Bytes)>) -> Result<(), StoreError> {
-        for (hash, blob) in blobs {
-            self.checks.remember(&blob, hash);
-            self.blobs.put(hash, blob)?;
-        }
-        Ok(())
+        let remember = |(hash, blob): &(Hash, Bytes)| self.checks.remember(blob, *hash);
+        self.blobs.put_all(blobs.inspect(remember).collect())
     }
 
     /// Nobody gave a blob, or it could not be kept: then `why` says so.
@@ -289,8 +286,10 @@ impl Handler<Arrived> for WorkerActor {
         if !self.life.alive() {
             return;
         }
-        for (hash, blob) in blobs {
-            match self.blobs.put(hash, blob) {
+        let hashes: Vec<Hash> = blobs.iter().map(|(hash, _)| *hash).collect();
+        let kept = self.blobs.put_all(blobs);
+        for hash in hashes {
+            match &kept {
                 Ok(()) => {
                     for job in self.wants.0.arrived(&hash) {
                         self.applying &= !is_apply(&job.effect);

@@ -1,0 +1,255 @@
+//! A silo's blobs as files, each named by its hash.
+//!
+//! A file appears under its name only when all of its bytes are durable: it is written under
+//! another name, synced, renamed, and the folder synced. A file that an earlier process wrote is
+//! hashed when it is first read; one that is not what its name says is removed, so that it is
+//! fetched again like any blob that is not here.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use protocol::Hash;
+use silo::{Blobs, StoreError};
+
+use super::cache::Cache;
+use super::error::{OpenError, io_error};
+use super::folder;
+
+/// How the name of a file ends that is being written.
+const PART: &str = ".part";
+/// Files written at once before they are synced one after the other: the system gathers what
+/// belongs together, so the first sync does most of the work for all.
+const BATCH: usize = 64;
+
+/// Blobs on disk. May be shared by threads.
+pub struct DiskBlobs {
+    folder: PathBuf,
+    content: Mutex<Content>,
+    /// Tells files apart that are being written.
+    part: AtomicU64,
+}
+
+struct Content {
+    files: BTreeMap<Hash, Known>,
+    cache: Cache,
+}
+
+/// What is known of a file.
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    /// An earlier process left it.
+    Found,
+    /// This process wrote it, or read all of it once.
+    Good,
+}
+
+impl DiskBlobs {
+    /// Opens the blobs of a silo's `folder` and removes what a crash left half-written. At most
+    /// `cache` bytes of blobs stay in memory. The caller holds the folder's lock.
+    ///
+    /// # Errors
+    /// [`OpenError`]: the system says no.
+    pub fn open(folder: &Path, cache: usize) -> Result<Self, OpenError> {
+        let folder = folder.join("blobs");
+        folder::make(&folder)?;
+        let error = |error| io_error(&folder, error);
+        let mut files = BTreeMap::new();
+        for entry in fs::read_dir(&folder).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if name.ends_with(PART) {
+                fs::remove_file(entry.path()).map_err(|error| io_error(&entry.path(), error))?;
+            } else if let Some(hash) = parse(name) {
+                files.insert(hash, Known::Found);
+            }
+        }
+        Ok(Self {
+            folder,
+            content: Mutex::new(Content {
+                files,
+                cache: Cache::new(cache),
+            }),
+            part: AtomicU64::new(0),
+        })
+    }
+
+    fn path(&self, hash: &Hash) -> PathBuf {
+        self.folder.join(format!("{hash:#}"))
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        // Nothing panics while it holds this lock.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads a file whole. `None`: it is not there, or not what its name says.
+    fn read(&self, hash: &Hash, known: Known) -> io::Result<Option<Bytes>> {
+        let mut file = File::open(self.path(hash))?;
+        let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize);
+        file.read_to_end(&mut bytes)?;
+        let good = known == Known::Good || Hash::of(&bytes) == *hash;
+        Ok(good.then(|| bytes.into()))
+    }
+
+    /// Writes a blob under a name of its own; it is not durable yet.
+    fn write(&self, blob: &[u8]) -> Result<(PathBuf, File), OpenError> {
+        let number = self.part.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.join(format!("{number}{PART}"));
+        let written = File::create_new(&path).and_then(|mut file| {
+            file.write_all(blob)?;
+            Ok(file)
+        });
+        match written {
+            Ok(file) => Ok((path, file)),
+            Err(error) => {
+                discard(&path);
+                Err(io_error(&path, error))
+            }
+        }
+    }
+
+    /// Makes some blobs durable and gives them their names.
+    fn keep(&self, blobs: &[(Hash, Bytes)]) -> Result<(), OpenError> {
+        let mut parts = Parts(Vec::with_capacity(blobs.len()));
+        for (_, blob) in blobs {
+            parts.0.push(self.write(blob)?);
+        }
+        for (path, file) in &parts.0 {
+            file.sync_all().map_err(|error| io_error(path, error))?;
+        }
+        // Under the lock, so that no name is taken away again that was just given.
+        let mut content = self.content();
+        for ((path, _), (hash, _)) in parts.0.iter().zip(blobs) {
+            let named = self.path(hash);
+            fs::rename(path, &named).map_err(|error| io_error(&named, error))?;
+            content.files.insert(*hash, Known::Found);
+        }
+        folder::sync(&self.folder).map_err(|error| io_error(&self.folder, error))?;
+        for (hash, blob) in blobs {
+            content.files.insert(*hash, Known::Good);
+            content.cache.insert(*hash, blob.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Blobs for DiskBlobs {
+    fn get(&self, hash: &Hash) -> Option<Bytes> {
+        let known = {
+            let mut content = self.content();
+            if let Some(blob) = content.cache.get(hash) {
+                return Some(blob);
+            }
+            *content.files.get(hash)?
+        };
+        // Without the lock: others may read and write meanwhile.
+        let read = self.read(hash, known);
+        let mut content = self.content();
+        match read {
+            Ok(Some(blob)) => {
+                // Unless it was forgotten meanwhile.
+                if let Some(known) = content.files.get_mut(hash) {
+                    *known = Known::Good;
+                    content.cache.insert(*hash, blob.clone());
+                }
+                Some(blob)
+            }
+            Ok(None) => {
+                let path = self.path(hash);
+                tracing::warn!(file = %path.display(), "a damaged blob is removed, to be fetched again");
+                // Another thread may have put a good one in its place meanwhile.
+                if content.files.get(hash) == Some(&Known::Found) {
+                    content.files.remove(hash);
+                    discard(&path);
+                }
+                None
+            }
+            Err(error) => {
+                if error.kind() == io::ErrorKind::NotFound {
+                    content.files.remove(hash);
+                }
+                let path = self.path(hash);
+                tracing::warn!(file = %path.display(), %error, "a blob cannot be read");
+                None
+            }
+        }
+    }
+
+    fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError> {
+        self.put_all(vec![(hash, blob)])
+    }
+
+    fn put_all(&self, mut blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
+        {
+            let content = self.content();
+            blobs.retain(|(hash, _)| content.files.get(hash) != Some(&Known::Good));
+        }
+        for blobs in blobs.chunks(BATCH) {
+            self.keep(blobs)?;
+        }
+        Ok(())
+    }
+
+    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let Content { files, cache } = &mut *content;
+        let mut failed = Ok(());
+        files.retain(|hash, _| {
+            if keep.binary_search(hash).is_ok() {
+                return true;
+            }
+            cache.remove(hash);
+            let path = self.path(hash);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    failed = Err(io_error(&path, error));
+                    true
+                }
+                _ => false,
+            }
+        });
+        Ok(failed?)
+    }
+}
+
+/// Files that are being written. What is left of them in the end has no use.
+struct Parts(Vec<(PathBuf, File)>);
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        // One that was renamed is gone already.
+        self.0.iter().for_each(|(path, _)| discard(path));
+    }
+}
+
+/// Removes a file that nobody needs. If that fails the next opening removes it.
+fn discard(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(file = %path.display(), %error, "a useless file cannot be removed");
+        }
+        _ => {}
+    }
+}
+
+/// The hash that is the name of a file.
+fn parse(name: &str) -> Option<Hash> {
+    let digits = name.as_bytes();
+    let lower = digits
+        .iter()
+        .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    if digits.len() != 64 || !lower {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(Hash(hash))
+}

@@ -1,0 +1,203 @@
+//! How records stand on disk: framed, and each authenticated together with all before it.
+//!
+//! ```text
+//! record   sequence (u64 LE) │ length (u32 LE) │ payload │ mac
+//! head     format (u32 LE) │ Head │ mac
+//! ```
+//!
+//! The MAC is BLAKE3 under a key that only this member can derive. A record's covers the MAC of the
+//! record before it, the head's how many records there are and the MAC of the last: so a record that
+//! was changed, removed, swapped, added or cut off is found. What cannot be found is a whole older
+//! journal in the place of a newer one.
+
+use protocol::{Hash, MemberIndex, PublicKey, SecretKey, codec};
+use serde::{Deserialize, Serialize};
+
+/// The newest format that is read, and the one that is written.
+pub(super) const FORMAT: u32 = 1;
+
+/// Bytes of a MAC.
+const MAC: usize = 32;
+/// Bytes before the payload.
+const FRONT: usize = 12;
+
+/// Whose journal it is.
+#[derive(Debug, Clone)]
+pub struct Owner {
+    /// The federation.
+    pub federation: Hash,
+    /// The silo's position in its roster.
+    pub me: MemberIndex,
+    /// The silo's identity; the key of the records' MACs is derived from it.
+    pub key: SecretKey,
+}
+
+/// A BLAKE3 MAC.
+pub(super) type Mac = [u8; MAC];
+
+/// What stands at the front of a journal, and changes with every transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// Whose it is.
+    pub(super) federation: Hash,
+    pub(super) member: MemberIndex,
+    pub(super) key: PublicKey,
+    /// How many records there are.
+    pub(super) records: u64,
+    /// The MAC of the last; of nothing where there is none.
+    pub(super) last: Mac,
+}
+
+/// Why bytes are no head.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// Of a format of the future.
+    Newer(u32),
+    /// Damaged.
+    Damaged(&'static str),
+}
+
+/// Makes and checks frames.
+pub(super) struct Framer(Mac);
+
+impl Framer {
+    /// With the key of this owner.
+    pub(super) fn new(owner: &Owner) -> Self {
+        Self(owner.key.derive("journal", &[&owner.federation.0]))
+    }
+
+    /// What the first record follows on.
+    pub(super) fn start(&self) -> Mac {
+        self.mac(&[b"start"])
+    }
+
+    /// A record that follows the one with the MAC `before`, and its own MAC.
+    pub(super) fn record(&self, sequence: u64, before: &Mac, payload: &[u8]) -> (Vec<u8>, Mac) {
+        let mut frame = Vec::with_capacity(FRONT + payload.len() + MAC);
+        frame.extend(sequence.to_le_bytes());
+        frame.extend((payload.len() as u32).to_le_bytes());
+        frame.extend(payload);
+        let mac = self.mac(&[b"record", before, &frame]);
+        frame.extend(mac);
+        (frame, mac)
+    }
+
+    /// The payload of a record, if it is the one that was written in this place, and its MAC.
+    pub(super) fn open<'a>(
+        &self,
+        sequence: u64,
+        before: &Mac,
+        frame: &'a [u8],
+    ) -> Result<(&'a [u8], Mac), &'static str> {
+        let (framed, mac) = split(frame)?;
+        let Some((front, payload)) = framed.split_at_checked(FRONT) else {
+            return Err("it is too short");
+        };
+        if mac != self.mac(&[b"record", before, framed]) {
+            return Err("it is not what was written in its place");
+        }
+        let length = payload.len() as u32;
+        if front[..8] != sequence.to_le_bytes() || front[8..] != length.to_le_bytes() {
+            return Err("its frame does not fit it");
+        }
+        Ok((payload, mac))
+    }
+
+    /// The bytes of a head.
+    pub(super) fn head(&self, head: &Head) -> Vec<u8> {
+        let mut bytes = FORMAT.to_le_bytes().to_vec();
+        bytes.extend(codec::encode(head));
+        let mac = self.mac(&[b"head", &bytes]);
+        bytes.extend(mac);
+        bytes
+    }
+
+    /// Whether a head that was read is what its owner wrote.
+    pub(super) fn wrote(&self, head: &Head, bytes: &[u8]) -> bool {
+        self.head(head) == bytes
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Mac {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// Reads a head, by whomever it was written.
+pub(super) fn read_head(bytes: &[u8]) -> Result<Head, Unread> {
+    let Some((format, rest)) = bytes.split_first_chunk() else {
+        return Err(Unread::Damaged("the head is too short"));
+    };
+    let format = u32::from_le_bytes(*format);
+    if format > FORMAT {
+        return Err(Unread::Newer(format));
+    }
+    let (head, _) = split(rest).map_err(Unread::Damaged)?;
+    codec::decode(head, codec::LIMIT).map_err(|_| Unread::Damaged("the head cannot be read"))
+}
+
+fn split(bytes: &[u8]) -> Result<(&[u8], Mac), &'static str> {
+    let (front, mac) = bytes.split_last_chunk().ok_or("it is too short")?;
+    Ok((front, *mac))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(seed: u8) -> Owner {
+        Owner {
+            federation: Hash([7; 32]),
+            me: MemberIndex(1),
+            key: SecretKey::from_bytes(&[seed; 32]),
+        }
+    }
+
+    #[test]
+    fn a_record_opens_in_its_place_alone_and_under_its_key_alone() {
+        let framer = Framer::new(&owner(1));
+        let start = framer.start();
+        let (first, mac) = framer.record(0, &start, b"vote");
+        let (second, _) = framer.record(1, &mac, b"vote");
+        assert_eq!(framer.open(0, &start, &first), Ok((&b"vote"[..], mac)));
+        assert!(framer.open(1, &start, &first).is_err());
+        assert!(framer.open(1, &start, &second).is_err());
+        assert!(framer.open(1, &mac, &second).is_ok());
+        let other = Framer::new(&owner(2));
+        assert!(other.open(0, &start, &first).is_err());
+    }
+
+    #[test]
+    fn every_bit_of_a_record_and_of_a_head_counts() {
+        let framer = Framer::new(&owner(1));
+        let start = framer.start();
+        let (record, last) = framer.record(0, &start, b"nonce");
+        let head = Head {
+            federation: Hash([7; 32]),
+            member: MemberIndex(1),
+            key: owner(1).key.public(),
+            records: 1,
+            last,
+        };
+        let bytes = framer.head(&head);
+        assert_eq!(read_head(&bytes), Ok(head.clone()));
+        for bit in 0..8 * record.len() {
+            let mut record = record.clone();
+            record[bit / 8] ^= 1 << (bit % 8);
+            assert!(framer.open(0, &start, &record).is_err());
+        }
+        for bit in 0..8 * bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let same = read_head(&bytes).is_ok_and(|head| framer.wrote(&head, &bytes));
+            assert!(!same);
+        }
+        for cut in 0..record.len() {
+            assert!(framer.open(0, &start, &record[..cut]).is_err());
+        }
+    }
+}

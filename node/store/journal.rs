@@ -1,0 +1,285 @@
+//! A silo's journal in one redb file.
+//!
+//! One transaction of the silo is one transaction of redb, with two-phase commit and immediate
+//! durability: either all of its records and the head that counts them are there after a crash, or
+//! none. `docs/decisions/0004-journal-on-redb.md` says why redb, and how to leave it.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use protocol::{Hash, codec};
+use redb::{
+    Builder, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition,
+    WriteTransaction,
+};
+use silo::{Adoptions, Entry, Journal, StoreError};
+
+use super::error::{OpenError, at, damaged, io_error};
+use super::folder;
+use super::frame::{FORMAT, Framer, Head, Mac, Owner, Unread, read_head};
+
+/// Records by their sequence number, from 0, without a gap.
+const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
+/// One row.
+const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
+/// Bytes of pages that redb keeps in memory: records are written once and read once.
+const CACHE: usize = 4 << 20;
+
+/// A journal on disk, verified when it is opened. It is locked until it is dropped.
+pub struct DiskJournal {
+    path: PathBuf,
+    database: Database,
+    framer: Framer,
+    head: Head,
+    adoptions: Adoptions,
+    _lock: folder::Lock,
+}
+
+impl DiskJournal {
+    /// Opens the journal in `folder` and verifies every page and record of it; begins it where
+    /// there is none.
+    ///
+    /// # Errors
+    /// [`OpenError`]: in use, another's, of a newer version, damaged, or the system says no.
+    pub fn open(folder: &Path, owner: &Owner) -> Result<Self, OpenError> {
+        folder::make(folder)?;
+        let lock = folder::lock(folder)?;
+        let path = folder.join("journal.redb");
+        let framer = Framer::new(owner);
+        if !path.try_exists().map_err(|error| io_error(&path, error))? {
+            begin(folder, &path, owner, &framer)?;
+        }
+        // Bytes that redb did not write may lead it to a panic instead of an error.
+        let verified = catch_unwind(AssertUnwindSafe(|| verify(&path, owner, &framer)));
+        let (database, head, adoptions) =
+            verified.unwrap_or_else(|_| Err(damaged(&path, "its pages make no sense")))?;
+        Ok(Self {
+            path,
+            database,
+            framer,
+            head,
+            adoptions,
+            _lock: lock,
+        })
+    }
+
+    /// One transaction: puts `entries` after those that are there, or `anew` in their place.
+    fn write(&mut self, entries: &[Entry], anew: bool) -> Result<(), OpenError> {
+        let mut head = self.head.clone();
+        if anew {
+            (head.records, head.last) = (0, self.framer.start());
+        }
+        let transaction = durable(&self.database).map_err(at(&self.path))?;
+        append(&transaction, &self.framer, &mut head, entries, anew).map_err(at(&self.path))?;
+        transaction.commit().map_err(at(&self.path))?;
+        self.head = head;
+        if anew {
+            self.adoptions = Adoptions::default();
+        }
+        self.adoptions.take(entries);
+        Ok(())
+    }
+
+    /// Refuses to adopt an outcome twice.
+    fn once(&self, again: Option<Hash>) -> Result<(), StoreError> {
+        again.map_or(Ok(()), |block| {
+            Err(StoreError {
+                what: format!("the journal {}", self.path.display()),
+                why: format!("the outcome of block {block} was adopted before; it is adopted once"),
+            })
+        })
+    }
+}
+
+impl Journal for DiskJournal {
+    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = Vec::new();
+        let keep = |entry| entries.push(entry);
+        read(&self.database, &self.path, &self.framer, &self.head, keep)?;
+        Ok(entries)
+    }
+
+    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.once(self.adoptions.again(&entries))?;
+        Ok(self.write(&entries, false)?)
+    }
+
+    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.once(Adoptions::default().again(&entries))?;
+        Ok(self.write(&entries, true)?)
+    }
+}
+
+/// Begins an empty journal: under another name first, so that there is none or a whole one.
+fn begin(folder: &Path, path: &Path, owner: &Owner, framer: &Framer) -> Result<(), OpenError> {
+    let new = folder.join("journal.redb.new");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(io_error(&new, error));
+        }
+        _ => {}
+    }
+    let database = builder().create(&new).map_err(at(&new))?;
+    let mut head = Head {
+        federation: owner.federation,
+        member: owner.me,
+        key: owner.key.public(),
+        records: 0,
+        last: framer.start(),
+    };
+    let transaction = durable(&database).map_err(at(&new))?;
+    append(&transaction, framer, &mut head, &[], true).map_err(at(&new))?;
+    transaction.commit().map_err(at(&new))?;
+    drop(database);
+    fs::rename(&new, path)
+        .and_then(|()| folder::sync(folder))
+        .map_err(|error| io_error(path, error))
+}
+
+fn builder() -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE);
+    builder
+}
+
+/// A transaction that is durable once it is committed.
+fn durable(database: &Database) -> Result<WriteTransaction, redb::Error> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_durability(Durability::Immediate)?;
+    // What a crash left half-written is never taken for a commit because its checksum fits.
+    transaction.set_two_phase_commit(true);
+    Ok(transaction)
+}
+
+/// Writes records, and the head that counts them.
+fn append(
+    transaction: &WriteTransaction,
+    framer: &Framer,
+    head: &mut Head,
+    entries: &[Entry],
+    anew: bool,
+) -> Result<(), redb::Error> {
+    if anew {
+        transaction.delete_table(RECORDS)?;
+    }
+    let mut records: Table<u64, &[u8]> = transaction.open_table(RECORDS)?;
+    for entry in entries {
+        let (frame, mac) = framer.record(head.records, &head.last, &codec::encode(entry));
+        records.insert(head.records, &frame[..])?;
+        (head.records, head.last) = (head.records + 1, mac);
+    }
+    transaction
+        .open_table(HEAD)?
+        .insert((), &framer.head(head)[..])?;
+    Ok(())
+}
+
+/// Opens the file and reads everything in it.
+fn verify(
+    path: &Path,
+    owner: &Owner,
+    framer: &Framer,
+) -> Result<(Database, Head, Adoptions), OpenError> {
+    let mut database = builder().open(path).map_err(at(path))?;
+    if !database.check_integrity().map_err(at(path))? {
+        tracing::warn!(journal = %path.display(), "the journal was repaired after a crash");
+    }
+    let head = head(&database, path, owner, framer)?;
+    let mut adoptions = Adoptions::default();
+    let mut twice = None;
+    read(&database, path, framer, &head, |entry| {
+        let entry = [entry];
+        twice = twice.or(adoptions.again(&entry));
+        adoptions.take(&entry);
+    })?;
+    match twice {
+        None => Ok((database, head, adoptions)),
+        Some(block) => Err(damaged(
+            path,
+            format!("it adopts the outcome of block {block} twice"),
+        )),
+    }
+}
+
+/// The head, if it is this owner's.
+fn head(
+    database: &Database,
+    path: &Path,
+    owner: &Owner,
+    framer: &Framer,
+) -> Result<Head, OpenError> {
+    let transaction = database.begin_read().map_err(at(path))?;
+    let table = transaction.open_table(HEAD).map_err(at(path))?;
+    let row = table.get(()).map_err(at(path))?;
+    let row = row.ok_or_else(|| damaged(path, "it has no head"))?;
+    let (path, bytes) = (path.to_owned(), row.value());
+    let head = match read_head(bytes) {
+        Ok(head) => head,
+        Err(Unread::Damaged(why)) => return Err(damaged(&path, why)),
+        Err(Unread::Newer(found)) => {
+            return Err(OpenError::Newer {
+                path,
+                found,
+                ours: FORMAT,
+            });
+        }
+    };
+    if head.federation != owner.federation {
+        return Err(OpenError::Federation {
+            path,
+            found: head.federation,
+            ours: owner.federation,
+        });
+    }
+    if head.member != owner.me {
+        return Err(OpenError::Member {
+            path,
+            found: head.member,
+            ours: owner.me,
+        });
+    }
+    if head.key != owner.key.public() {
+        return Err(OpenError::Key {
+            path,
+            found: head.key,
+            ours: owner.key.public(),
+        });
+    }
+    if !framer.wrote(&head, bytes) {
+        return Err(damaged(&path, "the head is not what was written"));
+    }
+    Ok(head)
+}
+
+/// Hands every entry to `take`, oldest first, after checking that it is what was written.
+fn read(
+    database: &Database,
+    path: &Path,
+    framer: &Framer,
+    head: &Head,
+    mut take: impl FnMut(Entry),
+) -> Result<(), OpenError> {
+    let transaction = database.begin_read().map_err(at(path))?;
+    let table = transaction.open_table(RECORDS).map_err(at(path))?;
+    let (mut next, mut before): (u64, Mac) = (0, framer.start());
+    for row in table.iter().map_err(at(path))? {
+        let (sequence, frame) = row.map_err(at(path))?;
+        let broken = |why: &str| damaged(path, format!("record {next}: {why}"));
+        if sequence.value() != next {
+            return Err(broken("it is missing"));
+        }
+        let (payload, mac) = match framer.open(next, &before, frame.value()) {
+            Ok(opened) => opened,
+            Err(why) => return Err(broken(why)),
+        };
+        let entry = codec::decode(payload, codec::LIMIT);
+        take(entry.map_err(|error| broken(&error.to_string()))?);
+        (next, before) = (next + 1, mac);
+    }
+    if (next, before) != (head.records, head.last) {
+        let why = format!("{} records where {} were written", next, head.records);
+        return Err(damaged(path, why));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! What a store of blobs promises.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+pub(crate) fn an_unknown_blob_is_not_there<P: Place>() {
+    let place = P::new();
+    assert_eq!(place.blobs().get(&blob(1).0), None);
+}
+
+pub(crate) fn a_blob_is_what_was_put<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    let empty = (Hash::of(b""), Bytes::new());
+    let large = Bytes::from(vec![5; 3 << 20]);
+    let all = [empty, blob(1), blob(2), (Hash::of(&large), large)];
+    for (hash, bytes) in &all {
+        blobs.put(*hash, bytes.clone()).unwrap();
+        assert_eq!(blobs.get(hash).as_ref(), Some(bytes));
+    }
+    // Whatever was put or read in between.
+    for (hash, bytes) in all.iter().rev() {
+        assert_eq!(blobs.get(hash).as_ref(), Some(bytes));
+    }
+}
+
+pub(crate) fn blobs_outlive_the_store<P: Place>() {
+    let place = P::new();
+    for n in 0..20 {
+        place.blobs().put(blob(n).0, blob(n).1).unwrap();
+    }
+    let blobs = place.blobs();
+    for n in (0..20).chain(0..20) {
+        assert_eq!(blobs.get(&blob(n).0), Some(blob(n).1));
+    }
+}
+
+pub(crate) fn several_are_kept_at_once<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    blobs.put(blob(3).0, blob(3).1).unwrap();
+    blobs.put_all((0..150).map(blob).collect()).unwrap();
+    blobs.put_all(Vec::new()).unwrap();
+    for n in 0..150 {
+        assert_eq!(blobs.get(&blob(n).0), Some(blob(n).1));
+    }
+}
+
+pub(crate) fn what_is_not_retained_is_gone<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    blobs.put_all((0..10).map(blob).collect()).unwrap();
+    let mut keep: Vec<_> = (0..10).step_by(3).map(|n| blob(n).0).collect();
+    // One that is not there changes nothing.
+    keep.push(blob(99).0);
+    keep.sort_unstable();
+    blobs.retain(&keep).unwrap();
+    for blobs in [blobs, place.blobs()] {
+        for n in 0..10 {
+            let expected = (n % 3 == 0).then(|| blob(n).1);
+            assert_eq!(blobs.get(&blob(n).0), expected);
+        }
+    }
+    place.blobs().retain(&[]).unwrap();
+    assert_eq!(place.blobs().get(&blob(0).0), None);
+}
+
+pub(crate) fn a_blob_may_be_put_again<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    for _ in 0..2 {
+        blobs.put(blob(1).0, blob(1).1).unwrap();
+        blobs.retain(&[]).unwrap();
+        assert_eq!(blobs.get(&blob(1).0), None);
+        blobs.put_all(vec![blob(1), blob(1)]).unwrap();
+        assert_eq!(blobs.get(&blob(1).0), Some(blob(1).1));
+    }
+}
+
+pub(crate) fn readers_see_whole_blobs_while_others_write<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..3)
+            .map(|reader| {
+                let (blobs, done) = (&blobs, &done);
+                scope.spawn(move || {
+                    let mut turn = reader;
+                    while !done.load(Ordering::Relaxed) {
+                        let (hash, bytes) = blob(turn % 40);
+                        if let Some(got) = blobs.get(&hash) {
+                            assert_eq!(got, bytes);
+                        }
+                        turn += 1;
+                    }
+                })
+            })
+            .collect();
+        for n in 0..40 {
+            blobs.put(blob(n).0, blob(n).1).unwrap();
+            if n % 10 == 9 {
+                let mut keep: Vec<_> = (n - 4..=n).map(|n| blob(n).0).collect();
+                keep.sort_unstable();
+                blobs.retain(&keep).unwrap();
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    for n in 35..40 {
+        assert_eq!(blobs.get(&blob(n).0), Some(blob(n).1));
+    }
+}

@@ -1,0 +1,196 @@
+//! Bytes on disk that are not what was written.
+
+use std::fs;
+
+use redb::{Database, ReadableTable, Table, TableDefinition};
+use store::OpenError;
+
+use super::*;
+
+const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
+const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
+
+/// A journal of several transactions, and its file.
+fn written() -> (TempDir, Vec<Entry>, Vec<u8>) {
+    let place = tempfile::tempdir().unwrap();
+    let mut journal = place.journal();
+    let entries: Vec<_> = (0..60).map(entry).collect();
+    for few in entries.chunks(10) {
+        journal.commit(few.to_vec()).unwrap();
+    }
+    drop(journal);
+    let bytes = fs::read(place.path().join("journal.redb")).unwrap();
+    (place, entries, bytes)
+}
+
+fn refused(place: &TempDir) -> String {
+    match DiskJournal::open(place.path(), &owner()) {
+        Err(error @ OpenError::Damaged { .. }) => error.to_string(),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was opened"),
+    }
+}
+
+/// Changes the tables of a journal as somebody would who knows redb, and not the key.
+fn tamper(place: &TempDir, change: impl FnOnce(&mut Table<u64, &'static [u8]>)) {
+    let database = Database::open(place.path().join("journal.redb")).unwrap();
+    let transaction = database.begin_write().unwrap();
+    change(&mut transaction.open_table(RECORDS).unwrap());
+    transaction.commit().unwrap();
+}
+
+fn record(table: &Table<u64, &'static [u8]>, at: u64) -> Vec<u8> {
+    table.get(at).unwrap().unwrap().value().to_vec()
+}
+
+#[test]
+fn a_record_that_was_changed_removed_swapped_or_added_is_refused() {
+    type Change = fn(&mut Table<u64, &'static [u8]>);
+    let changes: [(&str, Change); 6] = [
+        ("record 7", |table| {
+            let mut bytes = record(table, 7);
+            bytes[20] ^= 1;
+            table.insert(7, &bytes[..]).unwrap();
+        }),
+        ("record 7", |table| {
+            let (one, other) = (record(table, 7), record(table, 8));
+            table.insert(7, &other[..]).unwrap();
+            table.insert(8, &one[..]).unwrap();
+        }),
+        ("record 7", |table| {
+            table.remove(7).unwrap();
+        }),
+        // The last one, which leaves no gap.
+        ("59 records where 60", |table| {
+            table.remove(59).unwrap();
+        }),
+        ("record 60", |table| {
+            let bytes = record(table, 59);
+            table.insert(60, &bytes[..]).unwrap();
+        }),
+        ("record 59", |table| {
+            table.insert(59, &b"short"[..]).unwrap();
+        }),
+    ];
+    for (expected, change) in changes {
+        let (place, ..) = written();
+        tamper(&place, change);
+        let why = refused(&place);
+        assert!(why.contains(expected), "{why}");
+        assert!(why.contains("restore journal and blobs"), "{why}");
+    }
+}
+
+#[test]
+fn a_head_that_was_changed_is_refused() {
+    let (place, ..) = written();
+    let file = place.path().join("journal.redb");
+    let database = Database::open(file).unwrap();
+    let transaction = database.begin_write().unwrap();
+    {
+        let mut table = transaction.open_table(HEAD).unwrap();
+        let mut bytes = table.get(()).unwrap().unwrap().value().to_vec();
+        *bytes.last_mut().unwrap() ^= 1;
+        table.insert((), &bytes[..]).unwrap();
+    }
+    transaction.commit().unwrap();
+    drop(database);
+    assert!(refused(&place).contains("head"));
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_refused() {
+    let (place, _, bytes) = written();
+    let file = place.path().join("journal.redb");
+    for cut in [0, 1, 9, 320, 4096, 4097, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&file, &bytes[..cut]).unwrap();
+        refused(&place);
+    }
+    fs::write(
+        &file,
+        b"not a database, and long enough to be one".repeat(1000),
+    )
+    .unwrap();
+    refused(&place);
+    fs::write(&file, &bytes).unwrap();
+    drop(place.journal());
+}
+
+#[test]
+fn a_damaged_byte_is_refused_or_makes_no_difference() {
+    let (place, entries, bytes) = written();
+    let file = place.path().join("journal.redb");
+    // Pages that are not all zero, the front of the file closely.
+    let used = |at: &usize| {
+        bytes[at / 4096 * 4096..]
+            .iter()
+            .take(4096)
+            .any(|byte| *byte != 0)
+    };
+    let front = 0..320;
+    let pages = (0..400)
+        .map(|seed| random(seed) as usize % bytes.len())
+        .filter(used);
+    let random = |at| (at, random(at as u64) % 8);
+    // The byte that says which of two states is the newer one, in full.
+    let choice = (0..8).map(|bit| (9, bit));
+    let (mut refusals, mut same) = (0, 0);
+    for (at, bit) in front.chain(pages).map(random).chain(choice) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << bit;
+        // A file of its own, so that no lock can be left from the one before.
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, &damaged).unwrap();
+        match DiskJournal::open(place.path(), &owner()) {
+            Ok(mut journal) => {
+                assert_eq!(journal.load().unwrap(), entries, "byte {at}");
+                same += 1;
+            }
+            Err(OpenError::Damaged { .. }) => refusals += 1,
+            Err(other) => panic!("byte {at}: {other}"),
+        }
+    }
+    println!("{refusals} refused, {same} without a difference");
+    assert!(refusals > 100);
+}
+
+#[test]
+fn a_damaged_blob_is_never_returned_and_may_be_put_again() {
+    let place = tempfile::tempdir().unwrap();
+    place.blobs().put_all((0..4).map(blob).collect()).unwrap();
+    let file = |n| place.path().join("blobs").join(format!("{:#}", blob(n).0));
+    let mut bytes = blob(0).1.to_vec();
+    bytes[3] ^= 1;
+    fs::write(file(0), &bytes).unwrap();
+    fs::write(file(1), b"").unwrap();
+    fs::write(file(2), blob(3).1).unwrap();
+    let blobs = place.blobs();
+    for n in 0..3 {
+        assert_eq!(blobs.get(&blob(n).0), None);
+        assert!(!file(n).exists(), "it is fetched again");
+        blobs.put(blob(n).0, blob(n).1).unwrap();
+        assert_eq!(place.blobs().get(&blob(n).0), Some(blob(n).1));
+    }
+    assert_eq!(blobs.get(&blob(3).0), Some(blob(3).1));
+    // A file that went away is a blob that is not here.
+    fs::remove_file(file(3)).unwrap();
+    assert_eq!(place.blobs().get(&blob(3).0), None);
+}
+
+#[test]
+fn what_a_crash_left_half_written_is_removed() {
+    let place = tempfile::tempdir().unwrap();
+    place.blobs().put(blob(1).0, blob(1).1).unwrap();
+    let part = place.path().join("blobs").join("0.part");
+    let foreign = place.path().join("blobs").join("README");
+    fs::write(&part, b"half").unwrap();
+    fs::write(&foreign, b"whose?").unwrap();
+    // A journal that was being begun.
+    fs::write(place.path().join("journal.redb.new"), b"half").unwrap();
+    let (entries, blobs) = reopened(place.path());
+    assert_eq!(entries, []);
+    assert!(!part.exists() && foreign.exists());
+    assert!(!place.path().join("journal.redb.new").exists());
+    blobs.put(blob(2).0, blob(2).1).unwrap();
+    assert_eq!(blobs.get(&blob(1).0), Some(blob(1).1));
+}

@@ -1,0 +1,146 @@
+//! What a journal promises.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::*;
+
+pub(crate) fn a_new_journal_is_empty<P: Place>() {
+    assert_eq!(P::new().journal().load(), Ok(vec![]));
+}
+
+pub(crate) fn entries_come_back_in_their_order<P: Place>() {
+    let place = P::new();
+    let mut journal = place.journal();
+    // More than fit in a page, and in an order that is not that of their bytes.
+    let all: Vec<_> = (0..300).rev().map(entry).collect();
+    for few in all.chunks(50) {
+        journal.commit(few.to_vec()).unwrap();
+    }
+    assert_eq!(journal.load().unwrap(), all);
+    assert_eq!(journal.load().unwrap(), all, "reading changes nothing");
+}
+
+pub(crate) fn entries_outlive_the_journal<P: Place>() {
+    let place = P::new();
+    for n in 0..5 {
+        let mut journal = place.journal();
+        let before: Vec<_> = (0..n).map(entry).collect();
+        assert_eq!(journal.load().unwrap(), before);
+        journal.commit(vec![entry(n)]).unwrap();
+    }
+}
+
+pub(crate) fn a_refused_transaction_leaves_nothing<P: Place>() {
+    let place = P::new();
+    let mut journal = place.journal();
+    journal.commit(vec![adopted(1, 1), applied(1)]).unwrap();
+    let before = journal.load().unwrap();
+    let refused = journal.commit(vec![entry(5), adopted(2, 1), applied(2)]);
+    assert!(refused.unwrap_err().why.contains("adopted"));
+    assert_eq!(journal.load().unwrap(), before);
+    // It is of use as before.
+    journal.commit(vec![entry(6)]).unwrap();
+    drop(journal);
+    assert_eq!(
+        place.journal().load().unwrap(),
+        [before, vec![entry(6)]].concat()
+    );
+}
+
+pub(crate) fn an_outcome_is_adopted_once<P: Place>() {
+    let place = P::new();
+    for block in 1..4 {
+        place
+            .journal()
+            .commit(vec![adopted(block, block), applied(block)])
+            .unwrap();
+        for known in 1..=block {
+            let again = vec![adopted(9, known)];
+            assert!(place.journal().commit(again.clone()).is_err());
+        }
+    }
+    let twice = vec![adopted(9, 9), adopted(9, 9)];
+    assert!(place.journal().commit(twice.clone()).is_err());
+    assert!(place.journal().replace(twice).is_err());
+}
+
+pub(crate) fn a_loss_begins_anew<P: Place>() {
+    let place = P::new();
+    let mut journal = place.journal();
+    journal.commit(vec![adopted(1, 1)]).unwrap();
+    journal.commit(vec![Entry::Lost, adopted(1, 1)]).unwrap();
+    assert!(journal.commit(vec![adopted(1, 1)]).is_err());
+    journal.replace(vec![Entry::Lost]).unwrap();
+    journal.commit(vec![adopted(1, 1)]).unwrap();
+}
+
+pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
+    let place = P::new();
+    let mut journal = place.journal();
+    journal.commit((0..200).map(entry).collect()).unwrap();
+    journal.replace(vec![entry(7), entry(3)]).unwrap();
+    assert_eq!(journal.load().unwrap(), [entry(7), entry(3)]);
+    journal.commit(vec![entry(1)]).unwrap();
+    drop(journal);
+    let mut journal = place.journal();
+    assert_eq!(journal.load().unwrap(), [entry(7), entry(3), entry(1)]);
+    journal.replace(vec![]).unwrap();
+    drop(journal);
+    assert_eq!(place.journal().load(), Ok(vec![]));
+}
+
+/// What can be done to a journal.
+#[derive(Debug, Clone)]
+enum Deed {
+    Commit(Vec<Entry>),
+    Replace(Vec<Entry>),
+    Reopen,
+}
+
+pub(crate) fn any_history_reads_like_a_list<P: Place>() {
+    let any = prop_oneof![
+        4 => any::<u64>().prop_map(entry),
+        2 => any::<u64>().prop_map(applied),
+        1 => (any::<u64>(), any::<u64>()).prop_map(|(round, block)| adopted(round, block)),
+        1 => Just(Entry::Lost),
+    ];
+    let entries = prop::collection::vec(any, 0..20);
+    let deed = prop_oneof![
+        6 => entries.clone().prop_map(Deed::Commit),
+        1 => entries.prop_map(Deed::Replace),
+        2 => Just(Deed::Reopen),
+    ];
+    let check = |deeds: Vec<Deed>| {
+        let place = P::new();
+        let mut journal = Some(place.journal());
+        let mut list: Vec<Entry> = Vec::new();
+        for deed in deeds {
+            let open = journal.as_mut().unwrap();
+            match deed {
+                Deed::Commit(entries) => {
+                    list.extend(entries.clone());
+                    open.commit(entries).unwrap();
+                }
+                Deed::Replace(entries) => {
+                    list = entries.clone();
+                    open.replace(entries).unwrap();
+                }
+                Deed::Reopen => {
+                    journal = None;
+                    journal.get_or_insert_with(|| place.journal());
+                }
+            }
+            prop_assert_eq!(&journal.as_mut().unwrap().load().unwrap(), &list);
+        }
+        Ok(())
+    };
+    let config = Config {
+        cases: 24,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new(config)
+        .run(&prop::collection::vec(deed, 0..12), check)
+        .unwrap();
+}

@@ -1,0 +1,75 @@
+//! Killed in the middle of anything. A killed process takes nothing with it that it had handed to
+//! the system, so this shows the order of writing, not the honesty of the disk.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::child::{Running, after};
+
+/// Names of files that are not blobs.
+fn leftovers(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder.join("blobs")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.len() != 64).collect()
+}
+
+#[test]
+fn what_was_said_to_be_durable_is_there_after_a_kill_and_the_rest_whole_or_not_at_all() {
+    let place = tempfile::tempdir().unwrap();
+    let mut done = 0;
+    for life in 0..12 {
+        let mut child = Running::start("write", place.path(), done, None);
+        for _ in 0..random(life) % 24 {
+            done = child.says().unwrap().parse().unwrap();
+        }
+        // Anywhere within the next deed: it takes some milliseconds.
+        let wait = Duration::from_micros(random(1000 + life) % 4000);
+        let since = Instant::now();
+        while since.elapsed() < wait {
+            std::hint::spin_loop();
+        }
+        if let Some(last) = child.kill().last() {
+            done = last.parse().unwrap();
+        }
+        let (entries, blobs) = reopened(place.path());
+        if entries != after(done) {
+            done += 1;
+            assert_eq!(entries, after(done), "life {life}, deed {done}");
+        }
+        for entry in &entries {
+            let Entry::Trained { round, .. } = entry else {
+                panic!("{entry:?} was never written")
+            };
+            assert_eq!(blobs.get(&blob(*round).0), Some(blob(*round).1));
+        }
+        assert_eq!(leftovers(place.path()), [""; 0]);
+    }
+    assert!(done > 50, "{done} deeds");
+}
+
+#[test]
+fn a_copy_that_was_made_while_it_was_written_is_whole_or_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let mut child = Running::start("write", place.path(), 0, None);
+    let mut whole = 0;
+    for _ in 0..15 {
+        let before: u64 = child.says().unwrap().parse().unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        let name = "journal.redb";
+        std::fs::copy(place.path().join(name), copy.path().join(name)).unwrap();
+        // At most one deed is under way between two words of the child.
+        let seen: u64 = child.says().unwrap().parse().unwrap();
+        match DiskJournal::open(copy.path(), &owner()) {
+            Ok(mut journal) => {
+                let entries = journal.load().unwrap();
+                let some = (before..=seen + 40).any(|deeds| entries == after(deeds));
+                assert!(some, "neither {before} deeds nor one of the next");
+                whole += 1;
+            }
+            Err(store::OpenError::Damaged { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    child.kill();
+    println!("{whole} of 15 copies were whole");
+}

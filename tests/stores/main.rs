@@ -1,0 +1,153 @@
+//! What a journal and a store of blobs promise, on the simulated disk and on the real one; and what
+//! only the real one has to bear: damage, a kill in the middle of a write, a full disk.
+
+#![allow(clippy::unwrap_used)]
+
+mod blobs;
+mod child;
+mod damage;
+mod figures;
+mod full;
+mod journal;
+mod kill;
+mod refusals;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{Hash, MemberIndex, Record, SecretKey};
+use rota::store::{self, DiskBlobs, DiskJournal, Owner};
+use rota::{protocol, silo, simulations};
+use silo::{Adopted, Blobs, Entry, Journal};
+use simulations::Disk;
+use tempfile::TempDir;
+
+/// Bytes of blobs that stay in memory: so few that some have to be read again.
+const CACHE: usize = 4096;
+
+/// A disk: what is on it outlives a journal and blobs.
+trait Place {
+    fn new() -> Self;
+    /// Opens the journal; the one opened before is gone.
+    fn journal(&self) -> Box<dyn Journal>;
+    fn blobs(&self) -> Arc<dyn Blobs>;
+}
+
+impl Place for Disk {
+    fn new() -> Self {
+        Disk::unheard()
+    }
+
+    fn journal(&self) -> Box<dyn Journal> {
+        Disk::journal(self)
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs> {
+        Disk::blobs(self)
+    }
+}
+
+impl Place for TempDir {
+    fn new() -> Self {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn journal(&self) -> Box<dyn Journal> {
+        Box::new(DiskJournal::open(self.path(), &owner()).unwrap())
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs> {
+        Arc::new(DiskBlobs::open(self.path(), CACHE).unwrap())
+    }
+}
+
+/// Whose journal it is.
+fn owner() -> Owner {
+    Owner {
+        federation: Hash([7; 32]),
+        me: MemberIndex(2),
+        key: SecretKey::from_bytes(&[9; 32]),
+    }
+}
+
+/// What is on a real disk after a life that may have ended anyhow.
+fn reopened(folder: &Path) -> (Vec<Entry>, DiskBlobs) {
+    let (mut journal, blobs) = store::open(folder, &owner(), CACHE).unwrap();
+    (journal.load().unwrap(), blobs)
+}
+
+/// An entry about as large as a vote, unlike any other `n`.
+fn entry(n: u64) -> Entry {
+    Entry::Trained {
+        round: n,
+        blob: blob(n).0.0,
+        personal: Hash::of(b"personal").0,
+    }
+}
+
+fn applied(round: u64) -> Entry {
+    Entry::Protocol(Record::Applied { round })
+}
+
+fn adopted(round: u64, block: u64) -> Entry {
+    Entry::Adopted(Adopted {
+        round,
+        block: Hash::of(&block.to_le_bytes()).0,
+        outcome: [1; 32],
+        coalition: 0,
+        personal: [2; 32],
+        blobs: vec![[3; 32]; 5],
+    })
+}
+
+/// A blob unlike any other `n`, of up to 3,000 bytes.
+fn blob(n: u64) -> (Hash, Bytes) {
+    let mut bytes = n.to_le_bytes().to_vec();
+    bytes.resize(8 + (random(n) % 3000) as usize, n as u8);
+    (Hash::of(&bytes), bytes.into())
+}
+
+/// A number that `seed` alone decides.
+fn random(seed: u64) -> u64 {
+    let hash = Hash::of(&seed.to_le_bytes());
+    u64::from_le_bytes(*hash.0.first_chunk().unwrap())
+}
+
+/// Tests of these promises on both disks.
+macro_rules! promises {
+    ($($suite:ident: $($promise:ident),* ;)*) => {
+        mod simulated {$($(
+            #[test]
+            fn $promise() {
+                crate::$suite::$promise::<crate::Disk>();
+            }
+        )*)*}
+        mod real {$($(
+            #[test]
+            fn $promise() {
+                crate::$suite::$promise::<crate::TempDir>();
+            }
+        )*)*}
+    };
+}
+
+promises! {
+    journal:
+        a_new_journal_is_empty,
+        entries_come_back_in_their_order,
+        entries_outlive_the_journal,
+        a_refused_transaction_leaves_nothing,
+        an_outcome_is_adopted_once,
+        a_loss_begins_anew,
+        replacing_leaves_nothing_else,
+        any_history_reads_like_a_list;
+    blobs:
+        an_unknown_blob_is_not_there,
+        a_blob_is_what_was_put,
+        blobs_outlive_the_store,
+        several_are_kept_at_once,
+        what_is_not_retained_is_gone,
+        a_blob_may_be_put_again,
+        readers_see_whole_blobs_while_others_write;
+}
