@@ -8,7 +8,7 @@ use silo::{Checks, Feed, Surroundings};
 
 use crate::disk::{Cut, Disk};
 use crate::federation::Federation;
-use crate::network::{LinkConfig, SimulatedNetwork, Traffic};
+use crate::network::{EVENTS, LinkConfig, SimulatedNetwork, Traffic};
 use crate::pool::{Costs, Threads, VirtualPool};
 use crate::recorder::Ear;
 use crate::scenario::Fault;
@@ -145,7 +145,7 @@ impl World for Virtual {
     fn enter(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
         let disk = &self.disks[member.at()];
         Ok(Surroundings {
-            network: self.network.connect(member),
+            network: self.network.connect(member, EVENTS),
             journal: disk.journal(),
             blobs: disk.blobs(),
             pool: self.pool.clone(),

@@ -40,7 +40,7 @@ pub(crate) struct Behaviour {
     pub(crate) streams: streams::Behaviour,
     pub(crate) gossip: gossipsub::Behaviour,
     ping: ping::Behaviour,
-    discovery: Toggle<mdns::tokio::Behaviour>,
+    pub(crate) discovery: Toggle<mdns::tokio::Behaviour>,
 }
 
 /// The swarm of one node, and the opener of its streams.
@@ -114,4 +114,40 @@ fn transport(key: &Keypair) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError
             futures::future::Either::Right((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
         })
         .boxed())
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Hash, MemberIndex, SecretKey};
+
+    use super::*;
+    use crate::config::Contact;
+    use crate::direct;
+
+    #[tokio::test]
+    async fn the_local_network_hears_of_a_node_only_where_that_is_wanted() {
+        let silent = Config::new(Hash::of(b"mesh"), Vec::new());
+        let asked = Config {
+            discovery: true,
+            ..silent.clone()
+        };
+        let key = Keypair::ed25519_from_bytes([1; 32]).expect("any bytes are a key");
+        let contact = Contact {
+            member: MemberIndex(1),
+            key: SecretKey::from_bytes(&[2; 32]).public(),
+            addresses: Vec::new(),
+        };
+        let start = |config: &Config| {
+            let members = Members::new(&[&contact], |_| direct::line(1, 1).0).expect("a key");
+            let topic = gossip::topic(config.federation);
+            swarm(config, &key, &members, &topic).map(|(swarm, _)| swarm)
+        };
+        let swarm = start(&silent).expect("needs nothing of the system");
+        assert!(!swarm.behaviour().discovery.is_enabled());
+        // A machine without a network to ask says so; it does not go on without.
+        match start(&asked) {
+            Ok(swarm) => assert!(swarm.behaviour().discovery.is_enabled()),
+            Err(error) => assert!(error.to_string().contains("discovery on the local network")),
+        }
+    }
 }

@@ -96,21 +96,22 @@ impl Dialer {
         }
     }
 
-    /// There is no connection, or not any more.
+    /// A connection that worked is no more: dialled again, soon.
+    pub(crate) fn lost(&mut self, member: MemberIndex) {
+        self.again(member);
+    }
+
+    /// There is no connection.
     pub(crate) fn failed(&mut self, member: MemberIndex, why: String) {
-        let Some(target) = self.targets.get_mut(&member) else {
-            return;
-        };
-        let pause = pause(self.me, member, target.failures, self.pauses);
-        target.failures = target.failures.saturating_add(1);
-        let known = !target.addresses.is_empty() || !target.found.is_empty();
-        target.due = known.then(|| Instant::now() + pause);
-        let next = match known {
-            true => format!(
+        let next = match self.again(member) {
+            Some(pause) => format!(
                 "trying again in {:.1} s, and from then on",
                 pause.as_secs_f64()
             ),
-            false => "waiting for it to call, because no address of it is known".into(),
+            None => "waiting for it to call, because no address of it is known".into(),
+        };
+        let Some(target) = self.targets.get_mut(&member) else {
+            return;
         };
         if why == target.said {
             tracing::debug!(%member, "cannot reach the member: {why}; {next}");
@@ -118,6 +119,16 @@ impl Dialer {
             tracing::warn!(%member, "cannot reach the member: {why}; {next}");
             target.said = why;
         }
+    }
+
+    /// Plans the next attempt, if an address is known; gives the pause before it.
+    fn again(&mut self, member: MemberIndex) -> Option<Duration> {
+        let target = self.targets.get_mut(&member)?;
+        let pause = pause(self.me, member, target.failures, self.pauses);
+        target.failures = target.failures.saturating_add(1);
+        let known = !target.addresses.is_empty() || !target.found.is_empty();
+        target.due = known.then(|| Instant::now() + pause);
+        known.then_some(pause)
     }
 
     /// Multicast DNS tells an address.

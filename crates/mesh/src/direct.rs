@@ -148,12 +148,17 @@ async fn write_frame(
 enum ReadError {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error(
-        "it announced a frame of {length} bytes, and {limit} is the most here: the frame is lost, the member is kept (do both run with the same limit?)"
-    )]
-    Size { length: usize, limit: usize },
     #[error("it sent bytes that are no frame: the stream is closed, the member is kept")]
     Garbage,
+}
+
+/// What comes next on a stream of frames.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Frame(Said, Bytes),
+    /// A frame of so many bytes, which were passed over.
+    TooLarge(usize),
+    End,
 }
 
 /// Reads frames of one member and hands them to the silo, waiting while the silo is behind.
@@ -199,8 +204,16 @@ impl Reader {
                 }
             };
             match frame {
-                Ok(Some((said, frame))) => self.deliver(said, frame).await?,
-                Ok(None) => return newer,
+                Ok(Next::Frame(said, frame)) => self.deliver(said, frame).await?,
+                Ok(Next::TooLarge(bytes)) => {
+                    let (member, limit) = (self.member, self.limit);
+                    tracing::warn!(
+                        %member, bytes, limit,
+                        "a frame is lost: it is larger than frames may be here (do both nodes run \
+                         with the same limit?)"
+                    );
+                }
+                Ok(Next::End) => return newer,
                 Err(ReadError::Io(error)) => {
                     tracing::debug!(member = %self.member, "a stream of frames ended: {error}");
                     return newer;
@@ -225,14 +238,14 @@ impl Reader {
     }
 }
 
-/// The next frame; none at the end of the stream.
+/// The next frame. Of one that is too large no more is kept than a buffer of bytes.
 async fn read_frame(
     from: &mut (impl AsyncRead + Unpin),
     limit: usize,
-) -> Result<Option<(Said, Bytes)>, ReadError> {
+) -> Result<Next, ReadError> {
     let (mut kind, mut length) = ([0; 1], [0; 4]);
     if from.read(&mut kind).await? == 0 {
-        return Ok(None);
+        return Ok(Next::End);
     }
     let said = match kind[0] {
         0 => Said::Sent,
@@ -242,10 +255,93 @@ async fn read_frame(
     from.read_exact(&mut length).await?;
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {
-        return Err(ReadError::Size { length, limit });
+        let rest = from.take(length as u64);
+        let passed = futures::io::copy(rest, &mut futures::io::sink()).await?;
+        return match passed == length as u64 {
+            true => Ok(Next::TooLarge(length)),
+            false => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+        };
     }
     // Zeroed memory costs nothing until it is written: a length alone is no burden.
     let mut frame = BytesMut::zeroed(length);
     from.read_exact(&mut frame).await?;
-    Ok(Some((said, frame.freeze())))
+    Ok(Next::Frame(said, frame.freeze()))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    const LIMIT: usize = 1000;
+
+    /// Everything that is read from these bytes, and why no more is.
+    fn read(mut bytes: &[u8]) -> (Vec<Next>, Option<ReadError>) {
+        let mut all = Vec::new();
+        loop {
+            match read_frame(&mut bytes, LIMIT).now_or_never().expect("memory") {
+                Ok(Next::End) => return (all, None),
+                Ok(next) => all.push(next),
+                Err(error) => return (all, Some(error)),
+            }
+        }
+    }
+
+    fn written(frames: &[(Said, Vec<u8>)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (said, frame) in frames {
+            let write = write_frame(&mut bytes, *said, frame, true);
+            write.now_or_never().expect("memory").expect("takes all");
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_frame_that_is_too_large_is_passed_over_and_the_next_is_read() {
+        let frame = |length| vec![7; length];
+        let bytes = written(&[
+            (Said::Sent, frame(LIMIT)),
+            (Said::Published, frame(LIMIT + 1)),
+            (Said::Sent, frame(SMALL * 10)),
+            (Said::Published, frame(0)),
+        ]);
+        let (all, ended) = read(&bytes);
+        let expected = [
+            Next::Frame(Said::Sent, frame(LIMIT).into()),
+            Next::TooLarge(LIMIT + 1),
+            Next::TooLarge(SMALL * 10),
+            Next::Frame(Said::Published, Bytes::new()),
+        ];
+        assert_eq!(all, expected);
+        assert!(ended.is_none());
+    }
+
+    #[test]
+    fn garbage_and_cuts_end_the_stream() {
+        let good = written(&[(Said::Sent, vec![7; 10])]);
+        let garbage = [&good[..], b"GET / HTTP/1.1"].concat();
+        let (all, ended) = read(&garbage);
+        assert_eq!(all.len(), 1);
+        let ended = ended.expect("no frame").to_string();
+        assert!(ended.contains("no frame") && ended.contains("is kept"), "{ended}");
+        // Also where the cut is in a frame that would be passed over.
+        let large = written(&[(Said::Sent, vec![7; LIMIT + 1])]);
+        for (bytes, cut) in [(&good, 3), (&good, 9), (&large, LIMIT)] {
+            let (all, ended) = read(&bytes[..cut]);
+            assert!(all.is_empty() && matches!(ended, Some(ReadError::Io(_))), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_queue_holds_so_many_frames_and_bytes_and_any_single_one() {
+        let frame = |length| Bytes::from(vec![0; length]);
+        let (line, mut waiting) = line(3, 100);
+        assert!(line.offer(Said::Sent, frame(1000)));
+        assert!(!line.offer(Said::Sent, frame(1)));
+        let (_, first) = waiting.queue.try_recv().expect("it waits");
+        waiting.bytes.fetch_sub(first.len(), Ordering::Relaxed);
+        assert!((0..3).all(|_| line.offer(Said::Sent, frame(10))));
+        assert!(!line.offer(Said::Sent, frame(10)));
+    }
 }

@@ -2,13 +2,21 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mesh::{Command, Config, Contact, Event, Handle, MeshError, Transport, Wish};
 use protocol::{Hash, MemberIndex, SecretKey};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime;
+use tokio::sync::Notify;
 use tokio::time::timeout;
+
+/// Nothing here takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn contact(member: u16, addresses: &[String]) -> Contact {
     Contact {
@@ -44,7 +52,7 @@ async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) ->
             }
         }
     };
-    timeout(Duration::from_secs(30), found)
+    timeout(PATIENCE, found)
         .await
         .expect("it comes in time")
 }
@@ -109,7 +117,7 @@ async fn a_stranger_is_not_let_in() {
             .await
             .unwrap();
         wait(&mut member, up).await;
-        let first = timeout(Duration::from_secs(30), host.events.recv())
+        let first = timeout(PATIENCE, host.events.recv())
             .await
             .unwrap()
             .unwrap();
@@ -183,38 +191,234 @@ async fn where_quic_does_not_get_through_tcp_does() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_over_the_readers_limit_is_lost_and_the_next_arrives() {
-    let small = Config {
-        frame: 1000,
-        ..config(Transport::Tcp, 0)
-    };
-    let mut reader = spawn(small, 0, &[contact(0, &[]), contact(1, &[])])
-        .await
-        .unwrap();
-    let roster = [contact(0, &reader.addresses), contact(1, &[])];
-    let mut writer = spawn(config(Transport::Tcp, 0), 1, &roster).await.unwrap();
-    wait(&mut writer, up).await;
-    let to = MemberIndex(0);
-    let send = |length| Command::Send {
-        to,
-        frame: vec![1; length].into(),
-    };
-    writer.commands.send(send(1000)).await.unwrap();
-    assert_eq!(wait(&mut reader, frame).await.len(), 1000);
-    writer.commands.send(send(1001)).await.unwrap();
-    // The stream is closed; the first frame into a closed stream may be lost, the member is kept.
-    let next = async {
-        loop {
-            writer.commands.send(send(999)).await.unwrap();
-            if let Ok(event) = timeout(Duration::from_millis(200), reader.events.recv()).await {
-                match event.unwrap() {
-                    Event::Received { frame, .. } => break frame.len(),
-                    Event::Down { .. } => panic!("the member was dropped"),
-                    _ => {}
-                }
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let small = Config {
+            frame: 1000,
+            ..config(transport, 0)
+        };
+        let members = [contact(0, &[]), contact(1, &[])];
+        let mut reader = spawn(small, 0, &members).await.unwrap();
+        let roster = [contact(0, &reader.addresses), contact(1, &[])];
+        let writer = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        for length in [1000, 1001, 5_000_000, 999] {
+            let (to, frame) = (MemberIndex(0), vec![1; length].into());
+            let send = Command::Send { to, frame };
+            writer.commands.send(send).await.unwrap();
+        }
+        assert_eq!(wait(&mut reader, frame).await.len(), 1000);
+        assert_eq!(wait(&mut reader, frame).await.len(), 999);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_said_before_the_first_connection_arrives_after_it() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let members = [contact(0, &[]), contact(1, &[])];
+        let host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        for number in 0..10u8 {
+            let (to, frame) = (MemberIndex(1), vec![number].into());
+            host.commands.send(Command::Send { to, frame }).await.unwrap();
+        }
+        let frame_for_all = Command::Publish {
+            frame: "to all".into(),
+        };
+        host.commands.send(frame_for_all).await.unwrap();
+        let roster = [contact(0, &host.addresses), contact(1, &[])];
+        let mut late = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        for number in 0..10u8 {
+            assert_eq!(wait(&mut late, frame).await, vec![number]);
+        }
+        assert_eq!(wait(&mut late, frame).await, "to all");
+    }
+}
+
+/// Ends a node, and waits until its ports are free.
+async fn end(mesh: Handle) {
+    let Handle {
+        commands,
+        events,
+        ended,
+        ..
+    } = mesh;
+    drop((commands, events));
+    ended.await.unwrap();
+}
+
+/// Answers every question with this blob, until `until`.
+async fn hold(holder: &mut Handle, blob: &Bytes, until: impl Future<Output = ()>) {
+    let answer = async {
+        while let Some(event) = holder.events.recv().await {
+            if let Event::Wanted { ticket, .. } = event {
+                let blobs = vec![Some(blob.clone())];
+                let serve = Command::Serve { ticket, blobs };
+                holder.commands.send(serve).await.unwrap();
             }
         }
     };
-    assert_eq!(timeout(Duration::from_secs(30), next).await.unwrap(), 999);
+    tokio::select! {
+        () = answer => panic!("the mesh ended"),
+        () = until => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
+    const LENGTH: usize = 200_000_000;
+    /// What may be on its way when the holder ends, and is sent again.
+    const AHEAD: usize = 16 << 20;
+    let blob = Bytes::from(vec![5; LENGTH]);
+    let hash = Hash::of(&blob);
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let members = [contact(0, &[]), contact(1, &[])];
+        let mut holder = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let at = port(&holder);
+        let roster = [contact(0, &holder.addresses), contact(1, &[])];
+        let mut asker = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        wait(&mut asker, up).await;
+        let (limit, from) = (LENGTH as u64, vec![MemberIndex(0)]);
+        let blobs = vec![Wish { hash, limit }];
+        let fetch = Command::Fetch { blobs, from };
+        asker.commands.send(fetch).await.unwrap();
+        let served = holder.served.clone();
+        let some = async {
+            let mut look = tokio::time::interval(Duration::from_millis(1));
+            while served.load(Ordering::Relaxed) < 3 * AHEAD as u64 {
+                look.tick().await;
+            }
+        };
+        timeout(PATIENCE, hold(&mut holder, &blob, some)).await.unwrap();
+        end(holder).await;
+        let first = served.load(Ordering::Relaxed) as usize;
+        assert!(first < LENGTH, "the blob was through before the end");
+
+        let mut holder = spawn(config(transport, at), 0, &members).await.unwrap();
+        let served = holder.served.clone();
+        let came = async {
+            let fetched = |event| match event {
+                Event::Fetched { blobs } => Some(blobs),
+                Event::Missing { .. } => panic!("it was given up"),
+                _ => None,
+            };
+            assert_eq!(wait(&mut asker, fetched).await, [(hash, blob.clone())]);
+        };
+        timeout(PATIENCE, hold(&mut holder, &blob, came)).await.unwrap();
+        let second = served.load(Ordering::Relaxed) as usize;
+        assert!((LENGTH - first..=LENGTH - first + AHEAD).contains(&second), "{first} and {second}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_that_are_no_handshake_do_no_harm() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let members = [contact(0, &[]), contact(1, &[])];
+        let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let at = ("127.0.0.1", port(&host));
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let mut streams = Vec::new();
+        for number in 0..20u8 {
+            let garbage = vec![number.wrapping_mul(37); 1 + 60 * usize::from(number)];
+            match transport {
+                Transport::Quic => drop(socket.send_to(&garbage, at).await.unwrap()),
+                _ => {
+                    let mut stream = TcpStream::connect(at).await.unwrap();
+                    // The node may hang up at any byte.
+                    let _ = stream.write_all(&garbage).await;
+                    streams.push(stream);
+                }
+            }
+        }
+        let roster = [contact(0, &host.addresses), contact(1, &[])];
+        let mut member = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        assert_eq!(wait(&mut member, up).await, MemberIndex(0));
+        assert_eq!(wait(&mut host, up).await, MemberIndex(1));
+    }
+}
+
+/// The log of everything on this thread. Tells when a line with some words was written.
+#[derive(Clone, Default)]
+struct Log {
+    text: Arc<Mutex<String>>,
+    grown: Arc<Notify>,
+}
+
+impl Log {
+    /// Until the guard is dropped.
+    fn listen(&self) -> tracing::subscriber::DefaultGuard {
+        let log = self.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_max_level(tracing::Level::WARN)
+            .with_writer(move || log.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    /// The first line with these words, at `WARN`.
+    async fn line(&self, words: &str) -> String {
+        let found = async {
+            loop {
+                let grown = self.grown.notified();
+                let text = self.text.lock().unwrap().clone();
+                if let Some(line) = text.lines().find(|line| line.contains(words)) {
+                    return line.to_owned();
+                }
+                grown.await;
+            }
+        };
+        let line = timeout(PATIENCE, found).await;
+        line.unwrap_or_else(|_| panic!("no {words:?} in\n{}", self.text.lock().unwrap()))
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.text.lock().unwrap().push_str(&text);
+        self.grown.notify_one();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+// One thread, so that the log of all nodes is heard.
+#[tokio::test]
+async fn what_is_wrong_with_a_peer_or_its_address_is_in_the_log() {
+    let log = Log::default();
+    let _guard = log.listen();
+    for transport in [Transport::Quic, Transport::Tcp] {
+        log.text.lock().unwrap().clear();
+        let members = [contact(0, &[]), contact(1, &[])];
+        let host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let here = &host.addresses;
+
+        // Somebody who is in nobody's roster but its own.
+        let roster = [contact(0, here), contact(9, &[])];
+        let stranger = spawn(config(transport, 0), 9, &roster).await.unwrap();
+        let line = log.line("not in the roster was refused").await;
+        assert!(line.contains("key=12D3Koo"), "{line}");
+        let line = log.line("is this node in the roster that it has?").await;
+        assert!(line.contains("member=#0"), "{line}");
+        drop(stranger);
+
+        // A member whose address is another's, has no name, or where nobody answers.
+        let nobody = transport.addresses("127.0.0.1", 1);
+        let nowhere = transport.addresses("nowhere.invalid", 4400);
+        for (addresses, words) in [
+            (here, "has another key than the roster says"),
+            (&nowhere, "nowhere.invalid does not resolve"),
+            (&nobody, "/127.0.0.1/"),
+        ] {
+            let roster = [contact(1, &[]), contact(5, addresses)];
+            let hopeful = spawn(config(transport, 0), 1, &roster).await.unwrap();
+            let line = log.line(words).await;
+            assert!(line.contains("WARN") && line.contains("cannot reach the member"), "{line}");
+            assert!(line.contains("member=#5") && line.contains("trying again"), "{line}");
+            drop(hopeful);
+        }
+    }
 }
 
 #[tokio::test]

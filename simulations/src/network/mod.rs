@@ -11,8 +11,10 @@ mod core;
 mod model;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use protocol::MemberIndex;
 use serde::Serialize;
@@ -20,15 +22,18 @@ use silo::Checks;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
+use crate::federation::Federation;
 use crate::pool::Threads;
 use crate::recorder::Ear;
+use crate::scenario::{BUILT_IN, Scenario};
 use crate::tamper::Tamper;
+use crate::toy::toy_study;
 
 use self::core::Core;
 pub use model::LinkConfig;
 
-/// Events that wait for a silo; the network holds back what does not fit.
-const EVENTS: usize = 1024;
+/// Events that usually wait for a silo; the network holds back what does not fit.
+pub(crate) const EVENTS: usize = 1024;
 /// Commands that wait for the network; what does not fit is lost.
 const COMMANDS: usize = 4096;
 
@@ -78,10 +83,27 @@ impl SimulatedNetwork {
         network
     }
 
-    /// Connects a silo that comes to life.
-    pub(crate) fn connect(&self, silo: MemberIndex) -> silo::Network {
+    /// A network of `n` silos that nobody watches, for tests of what every network promises. To be
+    /// called inside a local task set.
+    ///
+    /// # Panics
+    /// Where `n` is 0 or more than a roster holds.
+    pub fn alone(config: LinkConfig, n: usize, seed: u64) -> Self {
+        let centres: Vec<_> = (0..n).map(|_| vec![0.0]).collect();
+        let (study, _) = toy_study(&centres);
+        let (name, text) = BUILT_IN[4];
+        let scenario = Scenario::parse(name, text).expect("a built-in scenario is valid");
+        let federation = Federation::new(&scenario, &study, &scenario.strategy, &[])
+            .expect("a roster holds that many members");
+        let (epoch, now) = (federation.epoch, Instant::now());
+        let ear = Ear::new(epoch, BTreeSet::new(), now, Duration::ZERO);
+        Self::start(config, n, seed, ear, Checks::new(false), Threads::new(1))
+    }
+
+    /// Connects a silo that comes to life, with room for so many events.
+    pub fn connect(&self, silo: MemberIndex, room: usize) -> silo::Network {
         let (commands, mut said) = mpsc::channel(COMMANDS);
-        let (inbox, events) = mpsc::channel(EVENTS);
+        let (inbox, events) = mpsc::channel(room);
         let life = self.core.borrow_mut().connect(silo.at(), inbox);
         self.bell.notify_one();
         let (core, bell) = (Rc::downgrade(&self.core), self.bell.clone());
@@ -98,19 +120,19 @@ impl SimulatedNetwork {
     }
 
     /// A silo is gone: nothing reaches it, and the others notice.
-    pub(crate) fn disconnect(&self, silo: MemberIndex) {
+    pub fn disconnect(&self, silo: MemberIndex) {
         self.core.borrow_mut().disconnect(silo.at());
         self.bell.notify_one();
     }
 
     /// Cuts links, each from one to another.
-    pub(crate) fn cut(&self, links: &[(usize, usize)]) {
+    pub fn cut(&self, links: &[(usize, usize)]) {
         self.core.borrow_mut().cut(links);
         self.bell.notify_one();
     }
 
     /// Mends links that were cut.
-    pub(crate) fn mend(&self, links: &[(usize, usize)]) {
+    pub fn mend(&self, links: &[(usize, usize)]) {
         self.core.borrow_mut().mend(links);
         self.bell.notify_one();
     }
@@ -121,7 +143,7 @@ impl SimulatedNetwork {
     }
 
     /// What every silo sent so far.
-    pub(crate) fn traffic(&self) -> Vec<Traffic> {
+    pub fn traffic(&self) -> Vec<Traffic> {
         self.core.borrow().traffic()
     }
 }

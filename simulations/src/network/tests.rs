@@ -9,9 +9,7 @@ use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::federation::Federation;
-use crate::scenario::{Scenario, Span};
-use crate::toy::toy_study;
+use crate::scenario::Span;
 
 const LATENCY: Duration = Duration::from_millis(10);
 
@@ -29,22 +27,11 @@ fn with<F: Future<Output = ()>>(
     config: LinkConfig,
     test: impl FnOnce(SimulatedNetwork, Vec<silo::Network>) -> F,
 ) {
-    let (_, text) = crate::scenario::BUILT_IN[4];
-    let scenario = Scenario::parse("null", text).unwrap();
-    let (study, _) = toy_study(&[vec![0.0], vec![1.0], vec![2.0]]);
-    let federation = Federation::new(&scenario, &study, &scenario.strategy, &[]).unwrap();
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().start_paused(true).build().unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let ear = Ear::new(
-            federation.epoch.clone(),
-            Default::default(),
-            Instant::now(),
-            Duration::from_secs(1),
-        );
-        let network =
-            SimulatedNetwork::start(config, 3, 1, ear, Checks::new(false), Threads::new(1));
-        let mut silos: Vec<_> = (0..3).map(|i| network.connect(MemberIndex(i))).collect();
+        let network = SimulatedNetwork::alone(config, 3, 1);
+        let mut silos: Vec<_> = (0..3).map(|i| network.connect(MemberIndex(i), EVENTS)).collect();
         sleep(Duration::from_millis(100)).await;
         for silo in &mut silos {
             for _ in 0..2 {

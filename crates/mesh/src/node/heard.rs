@@ -104,16 +104,16 @@ impl Node {
         };
         peer.set_connected(false);
         let link = self.links.remove(&peer.member);
-        let why = match link.and_then(|link| link.round_trip) {
-            Some(_) => {
-                self.outbox.push_back(Event::Down { peer: peer.member });
-                format!("the connection ended: {why}")
-            }
-            None => format!(
+        if link.is_some_and(|link| link.round_trip.is_some()) {
+            self.outbox.push_back(Event::Down { peer: peer.member });
+            tracing::info!(member = %peer.member, "the connection ended: {why}");
+            self.dialer.lost(peer.member);
+        } else {
+            let why = format!(
                 "it ended the connection at once ({why}): is this node in the roster that it has?"
-            ),
-        };
-        self.dialer.failed(peer.member, why);
+            );
+            self.dialer.failed(peer.member, why);
+        }
     }
 
     fn accept(&mut self, Inbound { peer, kind, stream }: Inbound) {

@@ -1,8 +1,6 @@
 //! What every network between silos promises. Each promise is a function over a [`Lab`], which
 //! makes small networks of one kind; `main.rs` runs all of them on every kind.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,7 +9,7 @@ use bytes::Bytes;
 use mesh::{Command, Event, Wish};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Nothing that is promised takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,6 +25,12 @@ pub(crate) struct Ends {
 pub(crate) trait Lab: Sized {
     /// Whether frames of one member to another arrive in the order in which they were sent.
     const ORDERED: bool;
+
+    /// Whether every frame arrives, once, while nobody goes.
+    const FAITHFUL: bool;
+
+    /// Runs a test on the clock of this kind of network.
+    fn run(test: impl Future<Output = ()>);
 
     /// A network of that many members, none of them there yet.
     async fn new(members: u16) -> Self;
@@ -243,6 +247,70 @@ pub(crate) async fn frames_of_one_member_stay_in_order<L: Lab>() {
     }
 }
 
+/// Whatever comes was said, to whom it came; where messages are lost and doubled too. A published
+/// frame never comes twice.
+pub(crate) async fn nothing_comes_that_was_not_said<L: Lab>() {
+    const FRAMES: u32 = 200;
+    let (_lab, mut all) = whole::<L>(3, ROOM).await;
+    let [speaker, first, second] = &mut all[..] else {
+        unreachable!()
+    };
+    let sent = |to: u16, number| numbered(number * 4 + u32::from(to), 60);
+    let published = |number| numbered(number * 4, 60);
+    for number in 0..FRAMES {
+        for to in [1, 2] {
+            let (member, frame) = (MemberIndex(to), sent(to, number));
+            speaker.say(Command::Send { to: member, frame }).await;
+        }
+        let frame = published(number);
+        speaker.say(Command::Publish { frame }).await;
+    }
+    // The end is said until it is heard: it may be lost like anything else.
+    for (to, reader) in [(1, first), (2, second)] {
+        let mut came = BTreeMap::<Bytes, u32>::new();
+        let all = || (0..FRAMES).flat_map(|n| [sent(to, n), published(n)]);
+        let end = numbered(u32::MAX, 60);
+        let mut rest = 2 * FRAMES as usize;
+        loop {
+            let frame = if L::FAITHFUL {
+                let (_, frame) = reader.frame().await;
+                rest -= 1;
+                frame
+            } else {
+                let again = async {
+                    loop {
+                        sleep(Duration::from_secs(1)).await;
+                        let (to, frame) = (MemberIndex(to), end.clone());
+                        speaker.say(Command::Send { to, frame }).await;
+                    }
+                };
+                tokio::select! {
+                    (_, frame) = reader.frame() => frame,
+                    () = again => unreachable!(),
+                }
+            };
+            if frame == end {
+                break;
+            }
+            *came.entry(frame).or_default() += 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        let said: BTreeSet<_> = all().collect();
+        assert!(came.keys().all(|frame| said.contains(frame)));
+        for number in 0..FRAMES {
+            assert!(came.get(&published(number)).is_none_or(|&times| times == 1));
+        }
+        if L::FAITHFUL {
+            assert!(came.len() == said.len() && came.values().all(|&times| times == 1));
+        } else {
+            // Not faithful indeed: otherwise this shows nothing.
+            assert!(came.len() < said.len() && came.values().any(|&times| times > 1));
+        }
+    }
+}
+
 /// Published frames of every size reach all others, once, however often and by whomever they are
 /// published.
 pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
@@ -330,6 +398,31 @@ pub(crate) async fn a_slow_reader_loses_nothing<L: Lab>() {
     while came.len() < (FRAMES + FRAMES / 4) as usize {
         came.insert(slow.frame().await.1);
     }
+}
+
+/// A member that does not read keeps nobody else from speaking and hearing.
+pub(crate) async fn one_that_does_not_read_holds_up_nobody<L: Lab>() {
+    const FRAMES: u32 = 200;
+    let mut lab = L::new(3).await;
+    let mut speaker = lab.start(0, ROOM).await;
+    let mut reader = lab.start(1, ROOM).await;
+    let deaf = lab.start(2, 1).await;
+    speaker.all_up([1, 2]).await;
+    reader.all_up([0, 2]).await;
+    for number in 0..FRAMES {
+        // Many times what the deaf one and everything on the way to it can hold.
+        let (to, frame) = (MemberIndex(2), bytes(400_000, number.into()));
+        speaker.say(Command::Send { to, frame }).await;
+        let (to, frame) = (MemberIndex(1), numbered(number, 100));
+        speaker.say(Command::Send { to, frame }).await;
+        let frame = numbered(FRAMES + number, 100);
+        speaker.say(Command::Publish { frame }).await;
+    }
+    let mut came = BTreeSet::new();
+    while came.len() < 2 * FRAMES as usize {
+        came.insert(reader.frame().await.1);
+    }
+    drop(deaf);
 }
 
 /// A member that goes is down, and one that comes again is up and can be spoken to.
@@ -504,6 +597,38 @@ pub(crate) async fn wrong_bytes_never_arrive<L: Lab>() {
             assert_eq!(came, honest.then(|| blob.clone()));
         }
     }
+}
+
+/// A fetch goes on where its holder ends in the middle of a blob: from another holder, or from the
+/// same when it returns.
+pub(crate) async fn a_blob_survives_the_end_of_its_holder<L: Lab>() {
+    let (mut lab, mut all) = whole::<L>(3, ROOM).await;
+    let blob = bytes(20_000_000, 1);
+    let hash = Hash::of(&blob);
+    let give = |_, of| (of == hash).then(|| blob.clone());
+    all[0].fetch(hash, blob.len() as u64, &[2, 1]).await;
+    // The first holder ends as soon as it has said yes, the second brings the rest.
+    assert_eq!(all[2].serve_once(give).await, 0);
+    let gone = all.remove(2);
+    lab.stop(2, gone).await;
+    let [asker, other] = &mut all[..] else {
+        unreachable!()
+    };
+    let came = tokio::select! {
+        came = asker.fetched_one() => came,
+        never = other.serve(give) => match never {},
+    };
+    assert_eq!(came, Some(blob.clone()));
+    // What is asked anew after a holder ended comes from the holder that is back.
+    let mut back = lab.start(2, ROOM).await;
+    asker.up(2).await;
+    back.up(0).await;
+    asker.fetch(hash, blob.len() as u64, &[2]).await;
+    let came = tokio::select! {
+        came = asker.fetched_one() => came,
+        never = back.serve(give) => match never {},
+    };
+    assert_eq!(came, Some(blob.clone()));
 }
 
 /// An author decides for every question who may have its blob: the lead alone, until it may be

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use mesh::{Config, Contact, Transport};
 use protocol::{Hash, MemberIndex, SecretKey};
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 
-use crate::network::{Ends, Lab};
+use crate::promises::{Ends, Lab};
 
 /// Members find each other because one who comes knows where those are who came before.
 pub(crate) struct Loopback {
     transport: Transport,
     members: u16,
-    there: BTreeMap<u16, (Vec<String>, JoinHandle<()>)>,
+    there: BTreeMap<u16, (Vec<String>, Option<JoinHandle<()>>)>,
 }
 
 fn key(member: u16) -> [u8; 32] {
@@ -37,6 +37,11 @@ impl Loopback {
     }
 
     async fn start(&mut self, member: u16, events: usize) -> Ends {
+        // Whoever was there before is still known by its address, and comes back to it.
+        let listen = match self.there.get(&member) {
+            Some((before, _)) => before.clone(),
+            None => self.transport.addresses("127.0.0.1", 0),
+        };
         let contact = |member| Contact {
             member: MemberIndex(member),
             key: SecretKey::from_bytes(&key(member)).public(),
@@ -46,21 +51,20 @@ impl Loopback {
                 .map_or(Vec::new(), |(known, _)| known.clone()),
         };
         let roster = (0..self.members).map(contact).collect();
-        let listen = self.transport.addresses("127.0.0.1", 0);
         let mut config = Config::new(Hash::of(b"contract"), listen);
         (config.transport, config.events) = (self.transport, events);
         let mesh = mesh::spawn(&Handle::current(), config, key(member), roster)
             .await
             .unwrap();
-        self.there.insert(member, (mesh.addresses, mesh.ended));
+        self.there.insert(member, (mesh.addresses, Some(mesh.ended)));
         let (commands, events) = (mesh.commands, mesh.events);
         Ends { commands, events }
     }
 
     async fn stop(&mut self, member: u16, ends: Ends) {
         drop(ends);
-        let (_, ended) = self.there.remove(&member).unwrap();
-        ended.await.unwrap();
+        let (_, ended) = self.there.get_mut(&member).unwrap();
+        ended.take().unwrap().await.unwrap();
     }
 }
 
@@ -70,6 +74,12 @@ macro_rules! kinds {
 
         impl Lab for $kind {
             const ORDERED: bool = true;
+            const FAITHFUL: bool = true;
+
+            fn run(test: impl Future<Output = ()>) {
+                let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+                runtime.unwrap().block_on(test);
+            }
 
             async fn new(members: u16) -> Self {
                 Self(Loopback::new(Transport::$kind, members))

@@ -1,0 +1,146 @@
+//! Federations over real sockets: the same models as in virtual time, also where silos fail.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, thread};
+
+use rota::loopback::{self, Loopback};
+use rota::mesh::Transport;
+use rota::pool::Workers;
+use rota::simulations::{Options, Overrides, RunError, Scenario, Stage, Summary, World, run};
+
+/// Nothing here takes longer, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const BOTH: [Transport; 2] = [Transport::Quic, Transport::Tcp];
+
+/// Runs a scenario, over sockets or in virtual time.
+fn federate(scenario: &Scenario, sockets: Option<Transport>) -> Result<Summary, RunError> {
+    let scenario = scenario.clone();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut options = Options {
+            references: false,
+            data: env::var_os("ROTA_DATA").map(PathBuf::from),
+            ..Options::default()
+        };
+        if let Some(transport) = sockets {
+            options.surroundings = Some(Box::new(move |stage: &Stage<'_>| {
+                let world = Loopback::new(stage, transport, Workers::all_cores())?;
+                Ok(Box::new(world) as Box<dyn World>)
+            }));
+        }
+        let _ = tell.send(run(&scenario, options));
+    });
+    told.recv_timeout(PATIENCE).expect("it ends in time")
+}
+
+fn built_in(name: &str, overrides: &Overrides) -> Scenario {
+    Scenario::load(name).unwrap().with(overrides).unwrap()
+}
+
+/// Both give the same coalitions, and models that are equal in every bit.
+fn same_models(scenario: &Scenario) {
+    let simulated = federate(scenario, None).unwrap();
+    assert_eq!((simulated.mesh.name, simulated.mesh.transport), ("virtual", None));
+    for (transport, name) in BOTH.into_iter().zip(["quic", "tcp"]) {
+        let real = federate(scenario, Some(transport)).unwrap();
+        assert_eq!((real.mesh.name, real.mesh.transport), ("loopback", Some(name)));
+        assert_eq!(real.virtual_seconds, None);
+        let learned = |summary: &Summary| {
+            let rounds = summary.rounds.iter();
+            let rounds: Vec<_> = rounds
+                .map(|round| (round.round, round.coalitions.clone(), round.authors.len()))
+                .collect();
+            (rounds, summary.silos.clone(), summary.curves.clone())
+        };
+        assert_eq!(learned(&real), learned(&simulated), "{name}");
+        let bits = |sum: Option<f64>| sum.map(f64::to_bits);
+        assert_eq!(bits(real.weights_abs_sum), bits(simulated.weights_abs_sum), "{name}");
+        // Nobody was too slow, and nothing was waited for: beats last for seconds.
+        assert!(real.nullified.is_empty() && real.left_out.is_empty(), "{name}");
+        assert!(real.refused.is_empty() && real.faults.is_empty(), "{name}");
+        assert!(real.bytes_messages > 0 && real.bytes_blobs >= simulated.bytes_blobs, "{name}");
+        assert_eq!(real.invariants, simulated.invariants);
+    }
+}
+
+#[test]
+fn the_embedded_federation_learns_the_same_over_sockets() {
+    same_models(&built_in("diabetes", &Overrides::default()));
+    let one_model = Overrides {
+        strategy: Some("fedavg".into()),
+        seed: Some(2),
+        rounds: Some(3),
+        ..Overrides::default()
+    };
+    let scenario = built_in("diabetes", &one_model);
+    same_models(&scenario);
+    assert!(federate(&scenario, None).unwrap().weights_abs_sum.is_some());
+}
+
+#[test]
+fn real_data_teach_the_same_over_sockets() {
+    if env::var_os("ROTA_DATA").is_none() {
+        eprintln!("SKIPPED: ROTA_DATA is not set");
+        return;
+    }
+    same_models(&built_in("heart", &Overrides::default()));
+    same_models(&built_in("digits20", &Overrides::default()));
+}
+
+const SMALL: &str = "name = 'small'
+rounds = 3
+silos = 4
+task = { constant = { parameters = 1000 } }
+charter = { beat = '300ms' }
+[strategy]
+name = 'fedavg'
+training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
+";
+
+fn small(faults: &str) -> Scenario {
+    Scenario::parse("small.toml", &format!("{SMALL}{faults}")).unwrap()
+}
+
+#[test]
+fn kills_and_liars_are_carried_out() {
+    let calm = federate(&small(""), None).unwrap();
+    for transport in BOTH {
+        for kill in ["phase = 'collecting'\nround = 2", "phase = 'voting'\nround = 2"] {
+            let fault = format!("[[fault]]\nkill = 'lead'\n{kill}\nrestart-after = '1s'\n");
+            let summary = federate(&small(&fault), Some(transport)).unwrap();
+            assert_eq!(summary.rounds.len(), 3);
+            // Whoever was killed came back and has the same model in the end.
+            assert_eq!(summary.weights_abs_sum, calm.weights_abs_sum);
+        }
+        let lost = "[[fault]]\nkill = 'silo 2'\ncommit = 4\ncut = 'before'\nrestart-after = '1s'\n";
+        let summary = federate(&small(lost), Some(transport)).unwrap();
+        assert_eq!(summary.rounds.len(), 3);
+        let nan = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n";
+        let summary = federate(&small(nan), Some(transport)).unwrap();
+        assert_eq!(summary.rounds.len(), 3);
+        let named = |reason: &str| reason.contains("not finite");
+        assert!(summary.refused.iter().any(|refused| named(&refused.reason)), "{summary:?}");
+    }
+}
+
+#[test]
+fn what_sockets_cannot_be_told_to_do_is_refused() {
+    assert_eq!(loopback::check(&small("")), Ok(()));
+    let cut = "[[fault]]\npartition = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
+    for (more, what) in [
+        (cut, "a [[fault]] cuts links"),
+        ("[network]\nloss = 0.1\n", "[network] loses messages"),
+        ("[network]\nduplication = 0.1\n", "[network] doubles messages"),
+    ] {
+        let refused = loopback::check(&small(more)).unwrap_err().to_string();
+        assert!(refused.starts_with(&format!("small.toml: {what}")), "{refused}");
+        assert!(refused.contains("--mesh virtual"), "{refused}");
+    }
+    let world = federate(&small(cut), Some(Transport::Quic));
+    assert!(matches!(world, Err(RunError::World(_))), "{world:?}");
+}

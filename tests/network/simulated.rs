@@ -1,0 +1,49 @@
+//! The simulated network, in virtual time.
+
+use protocol::MemberIndex;
+use simulations::network::{LinkConfig, SimulatedNetwork};
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+use crate::promises::{Ends, Lab};
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    LocalSet::new().block_on(&runtime.unwrap(), test);
+}
+
+macro_rules! kinds {
+    ($($kind:ident, $faithful:literal, $links:expr;)*) => {$(
+        pub(crate) struct $kind(SimulatedNetwork);
+
+        impl Lab for $kind {
+            // Large messages are overtaken by small ones.
+            const ORDERED: bool = false;
+            const FAITHFUL: bool = $faithful;
+
+            fn run(test: impl Future<Output = ()>) {
+                run(test);
+            }
+
+            async fn new(members: u16) -> Self {
+                Self(SimulatedNetwork::alone($links, members.into(), 1))
+            }
+
+            async fn start(&mut self, member: u16, events: usize) -> Ends {
+                let silo::Network { commands, events } =
+                    self.0.connect(MemberIndex(member), events);
+                Ends { commands, events }
+            }
+
+            async fn stop(&mut self, member: u16, ends: Ends) {
+                drop(ends);
+                self.0.disconnect(MemberIndex(member));
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Simulated, true, LinkConfig::default();
+    Rough, false, LinkConfig { loss: 0.3, duplication: 0.3, ..LinkConfig::default() };
+}
