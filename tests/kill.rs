@@ -35,12 +35,12 @@ silos = 5
 data = 'diabetes'
 standardise = 'federation'
 split = { validation = 0.0, test = 0.3 }
-model = { mlp = { hidden = [16] } }
+model = { mlp = { hidden = [32] } }
 
 [strategy]
 name = 'cs-rcfl'
 coalitions = 2
-training = { epochs = 40, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
+training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
 
 [charter]
 beat = '100ms'

@@ -115,13 +115,17 @@ fn outcomes(nodes: &mut Nodes, rounds: usize) -> Vec<Vec<String>> {
 
 #[test]
 fn processes_come_to_the_outcomes_of_the_simulation() {
+    let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
+    let file = scenario("run-diabetes", &text.replace("beat = \"5s\"", "beat = \"100ms\""));
+    let file = file.to_str().unwrap();
     for (name, transport) in [("run-quic", "quic"), ("run-tcp", "tcp")] {
         let options = ["--silos", "4", "--rounds", "4"];
-        let demo = Demo::new(name, &[&options[..], &["--transport", transport]].concat());
+        let more = ["--transport", transport, "--scenario", file];
+        let demo = Demo::new(name, &[&options[..], &more].concat());
         let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
         (0..4).for_each(|node| nodes.start(node));
         let all = outcomes(&mut nodes, 4);
-        let simulated = good(&[&["simulate", "--json", "--quiet", "--no-references"], &options[..]].concat());
+        let simulated = good(&[&["simulate", file, "--json", "--quiet", "--no-references"], &options[..]].concat());
         let simulated: Value = serde_json::from_str(&simulated).unwrap();
         let rounds = simulated["rounds"].as_array().unwrap();
         let expected: Vec<_> = rounds.iter().map(|round| round["outcome"].as_str().unwrap()).collect();
