@@ -40,7 +40,7 @@ model = { mlp = { hidden = [32] } }
 [strategy]
 name = 'cs-rcfl'
 coalitions = 2
-training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
+training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
 
 [charter]
 beat = '100ms'
@@ -221,7 +221,7 @@ fn survive(seed: u64) -> Survived {
             match down.take() {
                 Some((node, _)) => {
                     nodes.start(node);
-                    next_kill = now + draws.millis(700, 1500);
+                    next_kill = now + draws.millis(500, 1500);
                 }
                 None => {
                     let lead = draws.below(2) == 0;

@@ -190,6 +190,8 @@ impl Member {
         }
         self.out
             .push(Effect::Report(Report::MemberComplete { member }));
+        // Once more to whoever may have missed it.
+        self.tell_complete(member);
         if self.chain.learned.round < last {
             self.sync.behind = true;
             self.ask_first(member);
