@@ -128,9 +128,7 @@ impl Simulate {
         match (self.mesh, self.transport) {
             (MeshKind::Virtual, None) => Ok(None),
             (MeshKind::Virtual, Some(_)) => Err(CommandError::Transport),
-            (MeshKind::Loopback, chosen) => {
-                Ok(Some(chosen.unwrap_or(TransportKind::Quic).into()))
-            }
+            (MeshKind::Loopback, chosen) => Ok(Some(chosen.unwrap_or(TransportKind::Quic).into())),
         }
     }
 

@@ -153,7 +153,10 @@ mod tests {
         }
         for wrong in ["", "hello", "rota-secret-key:12", &"0".repeat(80)] {
             fs::write(&file, wrong).unwrap();
-            assert!(matches!(read(&file), Err(IdentityError::Form(_))), "{wrong}");
+            assert!(
+                matches!(read(&file), Err(IdentityError::Form(_))),
+                "{wrong}"
+            );
         }
         fs::remove_dir_all(folder).unwrap();
     }

@@ -97,7 +97,11 @@ impl Witness {
         for entry in journal.load().unwrap() {
             match entry {
                 Entry::Adopted(adopted) => {
-                    assert!(adopted.round > last_adopted, "{told}: {} adopted twice", adopted.round);
+                    assert!(
+                        adopted.round > last_adopted,
+                        "{told}: {} adopted twice",
+                        adopted.round
+                    );
                     last_adopted = adopted.round;
                     self.adopted.insert(adopted.round, Hash(adopted.outcome));
                 }
@@ -130,17 +134,28 @@ impl Witness {
             Record::Contributed(message) => {
                 if let Body::Contribution(contribution) = message.body {
                     let blob = contribution.fields.blob;
-                    self.contributed.entry(message.round).or_default().insert(blob);
+                    self.contributed
+                        .entry(message.round)
+                        .or_default()
+                        .insert(blob);
                 }
             }
             Record::Final { blocks, .. } => {
                 for block in blocks {
                     let before = self.blocks.insert(block.view, block.hash());
-                    assert!(before.is_none_or(|before| before == block.hash()), "view {}", block.view);
+                    assert!(
+                        before.is_none_or(|before| before == block.hash()),
+                        "view {}",
+                        block.view
+                    );
                     if let Some(learning) = block.learning() {
                         let now = (block.hash(), learning.outcome);
                         let before = self.rounds.insert(learning.round, now);
-                        assert!(before.is_none_or(|before| before == now), "round {}", learning.round);
+                        assert!(
+                            before.is_none_or(|before| before == now),
+                            "round {}",
+                            learning.round
+                        );
                     }
                 }
             }
@@ -157,7 +172,10 @@ impl Witness {
             ("contributions", &self.contributed),
         ] {
             for (at, said) in said {
-                assert!(said.len() == 1, "{told}: two different {what} at {at}: {said:?}");
+                assert!(
+                    said.len() == 1,
+                    "{told}: two different {what} at {at}: {said:?}"
+                );
             }
         }
         for view in &self.nullify {
@@ -190,7 +208,12 @@ fn survive(seed: u64) -> Survived {
         .iter()
         .map(|config| {
             let institution = Institution::load(config).unwrap();
-            institution.agreement.epoch.roster.name(institution.me).to_owned()
+            institution
+                .agreement
+                .epoch
+                .roster
+                .name(institution.me)
+                .to_owned()
         })
         .collect();
     let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
@@ -200,7 +223,11 @@ fn survive(seed: u64) -> Survived {
     let end = began + BOUND;
     (0..SILOS).for_each(|node| nodes.start(node));
 
-    let mut survived = Survived { kills: 0, leads: 0, seconds: 0.0 };
+    let mut survived = Survived {
+        kills: 0,
+        leads: 0,
+        seconds: 0.0,
+    };
     // The newest view that anybody entered, and its lead.
     let mut newest = (0, 0);
     let mut adopted: Vec<BTreeMap<u64, String>> = vec![BTreeMap::new(); SILOS];
@@ -217,7 +244,11 @@ fn survive(seed: u64) -> Survived {
         };
         let Some(said) = nodes.next(due.min(end)) else {
             let now = Instant::now();
-            assert!(now < end, "seed {seed}: not done after {BOUND:?}\n{}", nodes.tails());
+            assert!(
+                now < end,
+                "seed {seed}: not done after {BOUND:?}\n{}",
+                nodes.tails()
+            );
             match down.take() {
                 Some((node, _)) => {
                     nodes.start(node);
@@ -225,7 +256,11 @@ fn survive(seed: u64) -> Survived {
                 }
                 None => {
                     let lead = draws.below(2) == 0;
-                    let node = if lead { newest.1 } else { draws.below(SILOS as u64) as usize };
+                    let node = if lead {
+                        newest.1
+                    } else {
+                        draws.below(SILOS as u64) as usize
+                    };
                     nodes.kill(node);
                     survived.kills += 1;
                     survived.leads += usize::from(node == newest.1);
@@ -245,18 +280,32 @@ fn survive(seed: u64) -> Survived {
                 newest = newest.max((number("view"), lead));
             }
             Some("final") => {
-                let block = blocks.entry(number("round")).or_insert_with(|| word("block"));
-                assert_eq!(*block, word("block"), "seed {seed}: two blocks of round {}", number("round"));
+                let block = blocks
+                    .entry(number("round"))
+                    .or_insert_with(|| word("block"));
+                assert_eq!(
+                    *block,
+                    word("block"),
+                    "seed {seed}: two blocks of round {}",
+                    number("round")
+                );
             }
             Some("adopted") => {
                 let again = adopted[node].insert(number("round"), word("outcome"));
-                assert_eq!(again, None, "seed {seed}: {} adopted a round twice", names[node]);
+                assert_eq!(
+                    again, None,
+                    "seed {seed}: {} adopted a round twice",
+                    names[node]
+                );
             }
             // From now on nobody is killed: those that are done leave.
             Some("finished") => finished = true,
             Some("fault") => panic!("seed {seed}: {line}\n{}", nodes.tails()),
             // Its output ended, and it was not killed.
-            _ if line.is_null() && said.life == nodes.lives[node] && nodes.children[node].is_some() => {
+            _ if line.is_null()
+                && said.life == nodes.lives[node]
+                && nodes.children[node].is_some() =>
+            {
                 let code = nodes.code(node);
                 assert_eq!(code, 0, "seed {seed}: {}\n{}", names[node], nodes.tails());
                 done.insert(node);
@@ -271,26 +320,43 @@ fn survive(seed: u64) -> Survived {
         witness.check(&told);
         for (round, outcome) in &adopted[node] {
             let block = Hash::to_string(&witness.rounds[round].1);
-            assert!(outcome.starts_with(&block), "{told}: outcome of round {round}");
+            assert!(
+                outcome.starts_with(&block),
+                "{told}: outcome of round {round}"
+            );
         }
     }
     for pair in witnesses.windows(2) {
         assert_eq!(pair[0].blocks, pair[1].blocks, "seed {seed}: one chain");
-        assert_eq!(pair[0].rounds, pair[1].rounds, "seed {seed}: the same outcomes");
+        assert_eq!(
+            pair[0].rounds, pair[1].rounds,
+            "seed {seed}: the same outcomes"
+        );
     }
     survived
 }
 
 #[test]
 fn killed_processes_come_back_to_one_chain() {
-    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let number = |name: &str| {
+        env::var(name)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok())
+    };
     let first = number("ROTA_SEED").unwrap_or(1);
     let minutes = number("ROTA_SOAK_MINUTES").unwrap_or(0);
     let end = Instant::now() + Duration::from_secs(60 * minutes);
     for seed in first.. {
-        let Survived { kills, leads, seconds } = survive(seed);
+        let Survived {
+            kills,
+            leads,
+            seconds,
+        } = survive(seed);
         println!("seed {seed}: {kills} kills, {leads} of leads, {ROUNDS} rounds in {seconds:.1} s");
-        assert!(kills > 0, "nobody was killed: the rounds are too fast for this test");
+        assert!(
+            kills > 0,
+            "nobody was killed: the rounds are too fast for this test"
+        );
         if Instant::now() >= end {
             break;
         }

@@ -45,10 +45,16 @@ fn built_in(name: &str, overrides: &Overrides) -> Scenario {
 /// Both give the same coalitions, and models that are equal in every bit.
 fn same_models(scenario: &Scenario) {
     let simulated = federate(scenario, None).unwrap();
-    assert_eq!((simulated.mesh.name, simulated.mesh.transport), ("virtual", None));
+    assert_eq!(
+        (simulated.mesh.name, simulated.mesh.transport),
+        ("virtual", None)
+    );
     for (transport, name) in BOTH.into_iter().zip(["quic", "tcp"]) {
         let real = federate(scenario, Some(transport)).unwrap();
-        assert_eq!((real.mesh.name, real.mesh.transport), ("loopback", Some(name)));
+        assert_eq!(
+            (real.mesh.name, real.mesh.transport),
+            ("loopback", Some(name))
+        );
         assert_eq!(real.virtual_seconds, None);
         let learned = |summary: &Summary| {
             let rounds = summary.rounds.iter();
@@ -59,11 +65,21 @@ fn same_models(scenario: &Scenario) {
         };
         assert_eq!(learned(&real), learned(&simulated), "{name}");
         let bits = |sum: Option<f64>| sum.map(f64::to_bits);
-        assert_eq!(bits(real.weights_abs_sum), bits(simulated.weights_abs_sum), "{name}");
+        assert_eq!(
+            bits(real.weights_abs_sum),
+            bits(simulated.weights_abs_sum),
+            "{name}"
+        );
         // Nobody was too slow, and nothing was waited for: beats last for seconds.
-        assert!(real.nullified.is_empty() && real.left_out.is_empty(), "{name}");
+        assert!(
+            real.nullified.is_empty() && real.left_out.is_empty(),
+            "{name}"
+        );
         assert!(real.refused.is_empty() && real.faults.is_empty(), "{name}");
-        assert!(real.bytes_messages > 0 && real.bytes_blobs >= simulated.bytes_blobs, "{name}");
+        assert!(
+            real.bytes_messages > 0 && real.bytes_blobs >= simulated.bytes_blobs,
+            "{name}"
+        );
         assert_eq!(real.invariants, simulated.invariants);
     }
 }
@@ -110,7 +126,10 @@ fn small(faults: &str) -> Scenario {
 fn kills_and_liars_are_carried_out() {
     let calm = federate(&small(""), None).unwrap();
     for transport in BOTH {
-        for kill in ["phase = 'collecting'\nround = 2", "phase = 'voting'\nround = 2"] {
+        for kill in [
+            "phase = 'collecting'\nround = 2",
+            "phase = 'voting'\nround = 2",
+        ] {
             let fault = format!("[[fault]]\nkill = 'lead'\n{kill}\nrestart-after = '1s'\n");
             let summary = federate(&small(&fault), Some(transport)).unwrap();
             assert_eq!(summary.rounds.len(), 3);
@@ -124,7 +143,10 @@ fn kills_and_liars_are_carried_out() {
         let summary = federate(&small(nan), Some(transport)).unwrap();
         assert_eq!(summary.rounds.len(), 3);
         let named = |reason: &str| reason.contains("not finite");
-        assert!(summary.refused.iter().any(|refused| named(&refused.reason)), "{summary:?}");
+        assert!(
+            summary.refused.iter().any(|refused| named(&refused.reason)),
+            "{summary:?}"
+        );
     }
 }
 
@@ -135,10 +157,16 @@ fn what_sockets_cannot_be_told_to_do_is_refused() {
     for (more, what) in [
         (cut, "a [[fault]] cuts links"),
         ("[network]\nloss = 0.1\n", "[network] loses messages"),
-        ("[network]\nduplication = 0.1\n", "[network] doubles messages"),
+        (
+            "[network]\nduplication = 0.1\n",
+            "[network] doubles messages",
+        ),
     ] {
         let refused = loopback::check(&small(more)).unwrap_err().to_string();
-        assert!(refused.starts_with(&format!("small.toml: {what}")), "{refused}");
+        assert!(
+            refused.starts_with(&format!("small.toml: {what}")),
+            "{refused}"
+        );
         assert!(refused.contains("--mesh virtual"), "{refused}");
     }
     let world = federate(&small(cut), Some(Transport::Quic));

@@ -28,7 +28,10 @@ patience = 20
 fn quick(name: &str, silos: usize) -> Demo {
     let file = scenario(name, QUICK);
     let silos = silos.to_string();
-    Demo::new(name, &["--scenario", file.to_str().unwrap(), "--silos", &silos])
+    Demo::new(
+        name,
+        &["--scenario", file.to_str().unwrap(), "--silos", &silos],
+    )
 }
 
 /// Exit code of `rota run --until-done` on a configuration, and what it logged.
@@ -84,7 +87,15 @@ fn a_demo_follows_from_its_seed_and_never_overwrites() {
     let again = output(&["federation", "demo", one.folder.to_str().unwrap()]);
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("is not empty"));
-    let few = output(&["federation", "demo", "run-demo-4", "--base-port", "65535", "--silos", "2"]);
+    let few = output(&[
+        "federation",
+        "demo",
+        "run-demo-4",
+        "--base-port",
+        "65535",
+        "--silos",
+        "2",
+    ]);
     assert_eq!(few.status.code(), Some(2));
     assert!(text(&few.stderr).contains("port 65536 is not free"));
 }
@@ -116,7 +127,10 @@ fn outcomes(nodes: &mut Nodes, rounds: usize) -> Vec<Vec<String>> {
 #[test]
 fn processes_come_to_the_outcomes_of_the_simulation() {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let file = scenario("run-diabetes", &text.replace("beat = \"5s\"", "beat = \"100ms\""));
+    let file = scenario(
+        "run-diabetes",
+        &text.replace("beat = \"5s\"", "beat = \"100ms\""),
+    );
     let file = file.to_str().unwrap();
     for (name, transport) in [("run-quic", "quic"), ("run-tcp", "tcp")] {
         let options = ["--silos", "4", "--rounds", "4"];
@@ -125,10 +139,19 @@ fn processes_come_to_the_outcomes_of_the_simulation() {
         let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
         (0..4).for_each(|node| nodes.start(node));
         let all = outcomes(&mut nodes, 4);
-        let simulated = good(&[&["simulate", file, "--json", "--quiet", "--no-references"], &options[..]].concat());
+        let simulated = good(
+            &[
+                &["simulate", file, "--json", "--quiet", "--no-references"],
+                &options[..],
+            ]
+            .concat(),
+        );
         let simulated: Value = serde_json::from_str(&simulated).unwrap();
         let rounds = simulated["rounds"].as_array().unwrap();
-        let expected: Vec<_> = rounds.iter().map(|round| round["outcome"].as_str().unwrap()).collect();
+        let expected: Vec<_> = rounds
+            .iter()
+            .map(|round| round["outcome"].as_str().unwrap())
+            .collect();
         for own in all {
             assert_eq!(own, expected, "{}", nodes.tails());
         }
@@ -140,9 +163,15 @@ fn people_read_a_line_per_round() {
     let demo = quick("run-people", 1);
     let config = demo.configs[0].to_str().unwrap();
     let said = good(&["run", "--until-done", "--config", config]);
-    let rounds: Vec<_> = said.lines().filter(|line| line.starts_with("round ")).collect();
+    let rounds: Vec<_> = said
+        .lines()
+        .filter(|line| line.starts_with("round "))
+        .collect();
     assert_eq!(rounds.len(), 3, "{said}");
-    assert!(rounds[0].contains("lead silo 1") && rounds[0].contains("loss 0.0"), "{said}");
+    assert!(
+        rounds[0].contains("lead silo 1") && rounds[0].contains("loss 0.0"),
+        "{said}"
+    );
     assert!(said.contains("all 3 rounds are done"), "{said}");
     // Again: nothing is left to do.
     let again = good(&["run", "--until-done", "--config", config]);
@@ -160,7 +189,10 @@ fn a_signal_ends_a_node_in_order() {
     nodes.terminate(0);
     let leaving = nodes.until(0, "leaving", 10);
     assert_eq!(leaving["why"], "SIGTERM");
-    assert_eq!(nodes.until(0, "stopped", 10)["reason"], "the silo was stopped");
+    assert_eq!(
+        nodes.until(0, "stopped", 10)["reason"],
+        "the silo was stopped"
+    );
     assert_eq!(nodes.code(0), 0);
     let down = nodes.until(1, "peer-down", 10);
     assert_eq!(down["member"], "silo 1");
@@ -192,23 +224,37 @@ fn wrong_configurations_are_refused_with_the_place() {
         said.replace(&config.display().to_string(), "silo.toml")
     };
     let typo = refused("identity = ", "identiti = ");
-    assert!(typo.contains("unknown field `identiti`, expected"), "{typo}");
+    assert!(
+        typo.contains("unknown field `identiti`, expected"),
+        "{typo}"
+    );
     let stranger = refused("name = \"silo 2\"", "name = \"silo 7\"");
     let line = line_of(config, "silo 7");
     assert!(
-        stranger.starts_with(&format!("error: silo.toml, line {line}: `name` is \"silo 7\", which is not in the roster")),
+        stranger.starts_with(&format!(
+            "error: silo.toml, line {line}: `name` is \"silo 7\", which is not in the roster"
+        )),
         "{stranger}"
     );
     assert!(stranger.contains("there are silo 1, silo 2"), "{stranger}");
     let address = refused("listen = [\"/ip4/127.0.0.1", "listen = [\"/ip4/127.0.0");
     assert!(
-        address.starts_with(&format!("error: silo.toml, line {}: `listen` holds", line_of(config, "listen"))),
+        address.starts_with(&format!(
+            "error: silo.toml, line {}: `listen` holds",
+            line_of(config, "listen")
+        )),
         "{address}"
     );
     let share = refused("1 of 2", "3 of 2");
-    assert!(share.contains("`share` is \"3 of 2\", it must be like \"3 of 8\""), "{share}");
+    assert!(
+        share.contains("`share` is \"3 of 2\", it must be like \"3 of 8\""),
+        "{share}"
+    );
     let file = refused("../federation.toml", "../elsewhere.toml");
-    assert!(file.contains("cannot read") && file.contains("elsewhere.toml"), "{file}");
+    assert!(
+        file.contains("cannot read") && file.contains("elsewhere.toml"),
+        "{file}"
+    );
 
     fs::write(config, &original).unwrap();
     let identity = config.with_file_name("other.key");
@@ -230,7 +276,10 @@ fn missing_data_are_named() {
     fs::remove_file(demo.configs[0].with_file_name("rows.csv")).unwrap();
     let (code, said) = run(&demo.configs[0]);
     assert_eq!(code, 1);
-    assert!(said.contains("cannot read") && said.contains("rows.csv"), "{said}");
+    assert!(
+        said.contains("cannot read") && said.contains("rows.csv"),
+        "{said}"
+    );
     // Other columns make another model than the one that was agreed on.
     let rows = demo.configs[1].with_file_name("rows.csv");
     let fewer: String = fs::read_to_string(&rows)
@@ -264,7 +313,11 @@ fn a_name_without_an_address_is_spoken_of_and_the_node_goes_on() {
     let (_, rest) = peer.split_once("[[peer]]").unwrap();
     let host = "addresses = [\"/ip4/127.0.0.1";
     assert!(rest.contains(host));
-    edit(&demo.configs[0], host, "addresses = [\"/dns/nowhere.invalid");
+    edit(
+        &demo.configs[0],
+        host,
+        "addresses = [\"/dns/nowhere.invalid",
+    );
     let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
     (0..2).for_each(|node| nodes.start(node));
     // The other one finds this node.
@@ -285,8 +338,16 @@ fn a_state_folder_has_one_owner_and_one_federation() {
     assert!(said.contains("in use by another running process"), "{said}");
     nodes.terminate(0);
     assert_eq!(nodes.code(0), 0);
-    edit(&demo.folder.join("federation.toml"), "patience = 20", "patience = 21");
-    edit(&demo.folder.join("federation.toml"), "limit = ", "limit = 1");
+    edit(
+        &demo.folder.join("federation.toml"),
+        "patience = 20",
+        "patience = 21",
+    );
+    edit(
+        &demo.folder.join("federation.toml"),
+        "limit = ",
+        "limit = 1",
+    );
     let (code, said) = run(&demo.configs[0]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("is the journal of federation"), "{said}");

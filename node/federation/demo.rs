@@ -233,7 +233,11 @@ fn csv(set: &DataSet, silo: usize) -> String {
 fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
     if let Some(base) = base {
         let wanted = (0..count as u32).map(|at| u32::from(base) + at);
-        let usable = |port: u32| u16::try_from(port).ok().filter(|&port| port > 0 && free(port));
+        let usable = |port: u32| {
+            u16::try_from(port)
+                .ok()
+                .filter(|&port| port > 0 && free(port))
+        };
         return wanted
             .map(|port| usable(port).ok_or(DemoError::Port(port)))
             .collect();

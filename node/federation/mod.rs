@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use learn::TaskConfig;
-use methods::strategy::{Names, StrategyConfig, build};
 use methods::Strategy;
+use methods::strategy::{Names, StrategyConfig, build};
 use protocol::charter::{Charter, CharterError, Epoch, Genesis, Rotation, Verification};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Hash, PublicKey};
@@ -230,7 +230,10 @@ fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
         CharterError::Range { key, .. } => {
-            format!("charter.{}", key.replace("beat_ms", "beat").replace('_', "-"))
+            format!(
+                "charter.{}",
+                key.replace("beat_ms", "beat").replace('_', "-")
+            )
         }
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))

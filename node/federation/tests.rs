@@ -6,7 +6,10 @@ use super::*;
 
 fn agreement(name: &str) -> Agreement {
     let scenario = Scenario::load(name).unwrap();
-    let study = scenario.task.study(scenario.silos, None, scenario.seed).unwrap();
+    let study = scenario
+        .task
+        .study(scenario.silos, None, scenario.seed)
+        .unwrap();
     let federation = Federation::of(&scenario, &study).unwrap();
     Agreement {
         epoch: federation.epoch.clone(),
@@ -45,7 +48,8 @@ fn what_is_written_is_read_as_the_same_federation() {
 #[test]
 fn errors_name_file_line_key_and_what_is_allowed() {
     let text = agreement("diabetes").to_toml().unwrap();
-    let line = |text: &str, of: &str| text.lines().position(|line| line.starts_with(of)).unwrap() + 1;
+    let line =
+        |text: &str, of: &str| text.lines().position(|line| line.starts_with(of)).unwrap() + 1;
     let few = text.replace("minimum = 5", "minimum = 2");
     assert_eq!(
         error(&few),
@@ -57,15 +61,30 @@ fn errors_name_file_line_key_and_what_is_allowed() {
     let start = text.replacen("start = \"", "start = \"x", 1);
     assert_eq!(
         error(&start),
-        format!("f.toml, line {}: `start` must be 64 hexadecimal digits", line(&start, "start"))
+        format!(
+            "f.toml, line {}: `start` must be 64 hexadecimal digits",
+            line(&start, "start")
+        )
     );
     let typo = error(&text.replace("keep = 3", "kepe = 3"));
     assert!(typo.contains("unknown field `kepe`"), "{typo}");
-    let key = text.lines().find(|line| line.starts_with("key = ")).unwrap();
-    let last = text.lines().rfind(|line| line.starts_with("key = ")).unwrap();
+    let key = text
+        .lines()
+        .find(|line| line.starts_with("key = "))
+        .unwrap();
+    let last = text
+        .lines()
+        .rfind(|line| line.starts_with("key = "))
+        .unwrap();
     let twice = error(&text.replace(last, key));
-    assert!(twice.contains("has the same key as another member"), "{twice}");
+    assert!(
+        twice.contains("has the same key as another member"),
+        "{twice}"
+    );
     assert!(twice.starts_with("f.toml, line "), "{twice}");
     let scale = error(&text.replace("standardise = true", "standardise = false"));
-    assert!(scale.contains("`standardise` must be true exactly where"), "{scale}");
+    assert!(
+        scale.contains("`standardise` must be true exactly where"),
+        "{scale}"
+    );
 }

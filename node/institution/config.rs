@@ -127,16 +127,22 @@ impl Institution {
             text: &text,
         };
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
-        let raw: Raw = toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+        let raw: Raw =
+            toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
         let beside = file.parent().unwrap_or(Path::new(""));
         let data = raw.data.validate(beside, &wrong)?;
         if !(raw.radius.is_finite() && raw.radius >= 0.0) {
             return Err(wrong("radius", "must be a number of at least 0").into());
         }
-        let listen = raw.listen.iter().map(|address| ("listen".to_owned(), address));
+        let listen = raw
+            .listen
+            .iter()
+            .map(|address| ("listen".to_owned(), address));
         let peers = raw.peer.iter().enumerate().flat_map(|(nth, peer)| {
             let path = format!("peer.{nth}.addresses");
-            peer.addresses.iter().map(move |address| (path.clone(), address))
+            peer.addresses
+                .iter()
+                .map(move |address| (path.clone(), address))
         });
         for (path, address) in listen.chain(peers) {
             mesh::check(address).map_err(|error| wrong(&path, &format!("holds {error}")))?;
@@ -162,7 +168,10 @@ impl Institution {
             })
             .collect();
         for (nth, peer) in raw.peer.into_iter().enumerate() {
-            let at = roster.silos().iter().position(|silo| silo.name == peer.name);
+            let at = roster
+                .silos()
+                .iter()
+                .position(|silo| silo.name == peer.name);
             let Some(at) = at else {
                 let names: Vec<_> = roster.silos().iter().map(|silo| &*silo.name).collect();
                 let what = format!(
@@ -221,7 +230,9 @@ impl Institution {
         let found = silo.checked_sub(1).and_then(|at| study.silos.get(at));
         let found = found.ok_or_else(|| {
             let has = study.silos.len();
-            DataError::Config(format!("there is no silo {silo} in these data, they have {has}"))
+            DataError::Config(format!(
+                "there is no silo {silo} in these data, they have {has}"
+            ))
         })?;
         Ok(found.learner.clone())
     }

@@ -87,7 +87,11 @@ impl Leaving {
             let since = now - all.max(complete);
             return (since >= self.linger).then_some("every member holds the last round");
         }
-        if self.reachable.iter().any(|member| !self.done.contains(member)) {
+        if self
+            .reachable
+            .iter()
+            .any(|member| !self.done.contains(member))
+        {
             self.needed = now;
         }
         let alone = now - self.needed.max(complete) >= self.grace;

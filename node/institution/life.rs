@@ -142,7 +142,12 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
     let links = Links {
         leaving: leaving.clone(),
         teller: teller.clone(),
-        names: epoch.roster.silos().iter().map(|silo| silo.name.clone()).collect(),
+        names: epoch
+            .roster
+            .silos()
+            .iter()
+            .map(|silo| silo.name.clone())
+            .collect(),
         began: Instant::now(),
     };
     outer.spawn(links.pass(mesh.events, events));
@@ -157,7 +162,9 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         news.hear(at, notice);
     });
     let pool = Workers::all_cores();
-    let inner = runtime::Builder::new_current_thread().enable_all().build()?;
+    let inner = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let until_done = options.until_done.then(|| leaving.clone());
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
@@ -252,7 +259,8 @@ impl Links {
             };
             if let Some((peer, round_trip)) = link {
                 locked(&self.leaving).reach(peer, round_trip.is_some(), Instant::now());
-                if std::mem::replace(&mut up[peer.at()], round_trip.is_some()) != round_trip.is_some()
+                if std::mem::replace(&mut up[peer.at()], round_trip.is_some())
+                    != round_trip.is_some()
                 {
                     self.tell(&self.names[peer.at()], round_trip);
                 }

@@ -42,7 +42,11 @@ impl Teller {
 
     /// Tells it in the form that was asked for; an empty line for people is none.
     pub(super) fn tell(&self, document: Value, line: String) {
-        self.put(if self.json { document.to_string() } else { line });
+        self.put(if self.json {
+            document.to_string()
+        } else {
+            line
+        });
     }
 
     /// Tells people alone.
@@ -218,7 +222,8 @@ impl News {
         });
         for last in &finals {
             if last.round != round {
-                self.teller.line(format!("{}   passed over while away", self.head(last)));
+                self.teller
+                    .line(format!("{}   passed over while away", self.head(last)));
             }
         }
         let head = block.map_or_else(|| format!("round {round:>4}"), |last| self.head(last));

@@ -123,11 +123,13 @@ impl Loopback {
             .map_err(|error| format!("the threads of the network do not start: {error}"))?;
         let epoch = &stage.federation.epoch;
         let members = epoch.roster.members();
-        let contacts = members.zip(epoch.roster.silos()).map(|(member, silo)| Contact {
-            member,
-            key: silo.key,
-            addresses: Vec::new(),
-        });
+        let contacts = members
+            .zip(epoch.roster.silos())
+            .map(|(member, silo)| Contact {
+                member,
+                key: silo.key,
+                addresses: Vec::new(),
+            });
         let disks = stage.disks();
         let mut liars = stage.liars(&disks);
         let places = stage.federation.members.iter().zip(disks);
@@ -167,7 +169,9 @@ impl Loopback {
     fn start(&mut self, me: MemberIndex) -> Result<silo::Network, String> {
         let here = &self.contacts[me.at()].addresses;
         let listen = match here.is_empty() {
-            true => self.transport.addresses(&Ipv4Addr::LOCALHOST.to_string(), 0),
+            true => self
+                .transport
+                .addresses(&Ipv4Addr::LOCALHOST.to_string(), 0),
             false => here.clone(),
         };
         let config = Config {
@@ -179,7 +183,10 @@ impl Loopback {
         let place = &mut self.places[me.at()];
         let before = place.life.take();
         let (key, roster) = (place.key, self.contacts.clone());
-        let runtime = self.runtime.as_ref().expect("it is there until the world ends");
+        let runtime = self
+            .runtime
+            .as_ref()
+            .expect("it is there until the world ends");
         let (tell, started) = std_mpsc::channel();
         let handle = runtime.handle().clone();
         runtime.spawn(async move {
@@ -190,7 +197,9 @@ impl Loopback {
             let _ = tell.send(mesh::spawn(&handle, config, key, roster).await);
         });
         // The silos stand still meanwhile, which takes milliseconds.
-        let mesh = started.recv().map_err(|_| "a mesh did not start".to_owned())?;
+        let mesh = started
+            .recv()
+            .map_err(|_| "a mesh did not start".to_owned())?;
         let mesh = mesh.map_err(|error| error.to_string())?;
         self.contacts[me.at()].addresses = mesh.addresses;
         place.blobs.push(mesh.served);

@@ -75,14 +75,18 @@ fn carried(mesh: &Mesh) -> String {
 }
 
 fn took(summary: &Summary) -> String {
-    let virtually = summary
-        .virtual_seconds
-        .map_or_else(String::new, |lasted| format!(" for {} in the federation", seconds(lasted)));
+    let virtually = summary.virtual_seconds.map_or_else(String::new, |lasted| {
+        format!(" for {} in the federation", seconds(lasted))
+    });
     format!(
         "{}{virtually}, {} events; the comparison {}{}",
         seconds(summary.seconds),
         count(summary.events),
         seconds(summary.reference_seconds),
-        if summary.virtual_seconds.is_none() { " in virtual time" } else { "" },
+        if summary.virtual_seconds.is_none() {
+            " in virtual time"
+        } else {
+            ""
+        },
     )
 }

@@ -57,9 +57,7 @@ fn cards(story: &Story) -> Markup {
         (numbers::bytes(story.sent.0 + story.sent.1), "sent"),
         (numbers::seconds(story.seconds), "on this machine"),
     ];
-    let cards = cards
-        .into_iter()
-        .chain(story.virtual_seconds.map(lasted));
+    let cards = cards.into_iter().chain(story.virtual_seconds.map(lasted));
     html! {
         ul.cards { @for (value, label) in cards { li { b { (value) } span { (label) } } } }
     }

@@ -49,9 +49,7 @@ impl Stage<'_> {
     /// An empty disk for every member, in roster order.
     pub fn disks(&self) -> Vec<Disk> {
         let members = self.federation.epoch.roster.members();
-        members
-            .map(|me| Disk::new(me, self.ear.clone()))
-            .collect()
+        members.map(|me| Disk::new(me, self.ear.clone())).collect()
     }
 
     /// The liars of the script, to be put between their silos, whose disks these are, and the

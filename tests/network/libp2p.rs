@@ -56,7 +56,8 @@ impl Loopback {
         let mesh = mesh::spawn(&Handle::current(), config, key(member), roster)
             .await
             .unwrap();
-        self.there.insert(member, (mesh.addresses, Some(mesh.ended)));
+        self.there
+            .insert(member, (mesh.addresses, Some(mesh.ended)));
         let (commands, events) = (mesh.commands, mesh.events);
         Ends { commands, events }
     }

@@ -8,7 +8,10 @@ use tokio::task::LocalSet;
 use crate::promises::{Ends, Lab};
 
 fn run(test: impl Future<Output = ()>) {
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
     LocalSet::new().block_on(&runtime.unwrap(), test);
 }
 

@@ -124,7 +124,11 @@ impl Nodes {
     /// Brings a node to life. What it logs is added to `log` beside its configuration.
     pub(crate) fn start(&mut self, node: usize) {
         let config = &self.configs[node];
-        let log = OpenOptions::new().create(true).append(true).open(log(config)).unwrap();
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log(config))
+            .unwrap();
         let mut child = rota(&["run", "--json", "--config", config.to_str().unwrap()])
             .args(&self.options)
             .stdout(Stdio::piped())
@@ -135,7 +139,11 @@ impl Nodes {
         self.lives[node] += 1;
         let life = self.lives[node];
         let (teller, copy) = (self.teller.clone(), config.with_file_name("lines"));
-        let mut copy = OpenOptions::new().create(true).append(true).open(copy).unwrap();
+        let mut copy = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(copy)
+            .unwrap();
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 use std::io::Write;
@@ -172,7 +180,10 @@ impl Nodes {
 
     /// The next thing that anybody says before `end`.
     pub(crate) fn next(&self, end: Instant) -> Option<Said> {
-        match self.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        match self
+            .said
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
             Ok(said) => Some(said),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the teller is ours"),
@@ -235,5 +246,7 @@ pub(crate) fn log(config: &Path) -> PathBuf {
 pub(crate) fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(file).unwrap();
     change(&mut bytes);
-    File::create(file).and_then(|mut out| std::io::Write::write_all(&mut out, &bytes)).unwrap();
+    File::create(file)
+        .and_then(|mut out| std::io::Write::write_all(&mut out, &bytes))
+        .unwrap();
 }

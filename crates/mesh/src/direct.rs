@@ -250,10 +250,7 @@ impl Reader {
 }
 
 /// The next frame. Of one that is too large no more is kept than a buffer of bytes.
-async fn read_frame(
-    from: &mut (impl AsyncRead + Unpin),
-    limit: usize,
-) -> Result<Next, ReadError> {
+async fn read_frame(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result<Next, ReadError> {
     let (mut kind, mut length) = ([0; 1], [0; 4]);
     if from.read(&mut kind).await? == 0 {
         return Ok(Next::End);
@@ -291,7 +288,10 @@ mod tests {
     fn read(mut bytes: &[u8]) -> (Vec<Next>, Option<ReadError>) {
         let mut all = Vec::new();
         loop {
-            match read_frame(&mut bytes, LIMIT).now_or_never().expect("memory") {
+            match read_frame(&mut bytes, LIMIT)
+                .now_or_never()
+                .expect("memory")
+            {
                 Ok(Next::End) => return (all, None),
                 Ok(next) => all.push(next),
                 Err(error) => return (all, Some(error)),
@@ -335,12 +335,18 @@ mod tests {
         let (all, ended) = read(&garbage);
         assert_eq!(all.len(), 1);
         let ended = ended.expect("no frame").to_string();
-        assert!(ended.contains("no frame") && ended.contains("is kept"), "{ended}");
+        assert!(
+            ended.contains("no frame") && ended.contains("is kept"),
+            "{ended}"
+        );
         // Also where the cut is in a frame that would be passed over.
         let large = written(&[(Said::Sent, vec![7; LIMIT + 1])]);
         for (bytes, cut) in [(&good, 3), (&good, 9), (&large, LIMIT)] {
             let (all, ended) = read(&bytes[..cut]);
-            assert!(all.is_empty() && matches!(ended, Some(ReadError::Io(_))), "{cut}");
+            assert!(
+                all.is_empty() && matches!(ended, Some(ReadError::Io(_))),
+                "{cut}"
+            );
         }
     }
 

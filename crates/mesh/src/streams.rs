@@ -127,8 +127,7 @@ impl Behaviour {
         let Some((newest, older)) = all.split_last() else {
             return Vec::new();
         };
-        let replaced =
-            |old: &&Made| old.dialled == newest.dialled || newest.at - old.at >= age;
+        let replaced = |old: &&Made| old.dialled == newest.dialled || newest.at - old.at >= age;
         older.iter().filter(replaced).map(|old| old.id).collect()
     }
 

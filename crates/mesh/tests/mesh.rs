@@ -52,9 +52,7 @@ async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) ->
             }
         }
     };
-    timeout(PATIENCE, found)
-        .await
-        .expect("it comes in time")
+    timeout(PATIENCE, found).await.expect("it comes in time")
 }
 
 fn up(event: Event) -> Option<MemberIndex> {
@@ -217,7 +215,10 @@ async fn what_is_said_before_the_first_connection_arrives_after_it() {
         let host = spawn(config(transport, 0), 0, &members).await.unwrap();
         for number in 0..10u8 {
             let (to, frame) = (MemberIndex(1), vec![number].into());
-            host.commands.send(Command::Send { to, frame }).await.unwrap();
+            host.commands
+                .send(Command::Send { to, frame })
+                .await
+                .unwrap();
         }
         let frame_for_all = Command::Publish {
             frame: "to all".into(),
@@ -286,7 +287,9 @@ async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
                 look.tick().await;
             }
         };
-        timeout(PATIENCE, hold(&mut holder, &blob, some)).await.unwrap();
+        timeout(PATIENCE, hold(&mut holder, &blob, some))
+            .await
+            .unwrap();
         end(holder).await;
         let first = served.load(Ordering::Relaxed) as usize;
         assert!(first < LENGTH, "the blob was through before the end");
@@ -301,9 +304,14 @@ async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
             };
             assert_eq!(wait(&mut asker, fetched).await, [(hash, blob.clone())]);
         };
-        timeout(PATIENCE, hold(&mut holder, &blob, came)).await.unwrap();
+        timeout(PATIENCE, hold(&mut holder, &blob, came))
+            .await
+            .unwrap();
         let second = served.load(Ordering::Relaxed) as usize;
-        assert!((LENGTH - first..=LENGTH - first + AHEAD).contains(&second), "{first} and {second}");
+        assert!(
+            (LENGTH - first..=LENGTH - first + AHEAD).contains(&second),
+            "{first} and {second}"
+        );
     }
 }
 
@@ -414,8 +422,14 @@ async fn what_is_wrong_with_a_peer_or_its_address_is_in_the_log() {
             let roster = [contact(1, &[]), contact(5, addresses)];
             let hopeful = spawn(config(transport, 0), 1, &roster).await.unwrap();
             let line = log.line(words).await;
-            assert!(line.contains("WARN") && line.contains("cannot reach the member"), "{line}");
-            assert!(line.contains("member=#5") && line.contains("trying again"), "{line}");
+            assert!(
+                line.contains("WARN") && line.contains("cannot reach the member"),
+                "{line}"
+            );
+            assert!(
+                line.contains("member=#5") && line.contains("trying again"),
+                "{line}"
+            );
             drop(hopeful);
         }
     }

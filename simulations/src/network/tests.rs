@@ -31,7 +31,9 @@ fn with<F: Future<Output = ()>>(
     let runtime = builder.enable_time().start_paused(true).build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let network = SimulatedNetwork::alone(config, 3, 1);
-        let mut silos: Vec<_> = (0..3).map(|i| network.connect(MemberIndex(i), EVENTS)).collect();
+        let mut silos: Vec<_> = (0..3)
+            .map(|i| network.connect(MemberIndex(i), EVENTS))
+            .collect();
         sleep(Duration::from_millis(100)).await;
         for silo in &mut silos {
             for _ in 0..2 {

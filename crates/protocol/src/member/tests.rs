@@ -382,7 +382,10 @@ fn everybody_hears_once_that_everybody_has_all_rounds() {
     table.run();
     assert_eq!(heard_complete(&table, 2), [0, 1, 3]);
     let done = |(at, report): &(usize, Report)| *at == 2 && *report == Report::Complete;
-    assert_eq!(table.reports.iter().filter(|report| done(report)).count(), 1);
+    assert_eq!(
+        table.reports.iter().filter(|report| done(report)).count(),
+        1
+    );
 }
 
 #[test]
