@@ -27,12 +27,13 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 6] = [
+const ONLY_IN: [(&str, &[&str]); 7] = [
     ("libp2p", &["mesh"]),
     ("burn", &["learn"]),
     ("bincode", &["protocol"]),
     ("ed25519-dalek", &["protocol"]),
     ("actix", &["silo"]),
+    ("redb", &["rota"]),
     ("tokio", &["silo", "mesh", "simulations", "rota"]),
 ];
 

@@ -128,7 +128,7 @@ fn a_damaged_byte_is_refused_or_makes_no_difference() {
             .any(|byte| *byte != 0)
     };
     let front = 0..320;
-    let pages = (0..400)
+    let pages = (0..200)
         .map(|seed| random(seed) as usize % bytes.len())
         .filter(used);
     let random = |at| (at, random(at as u64) % 8);
@@ -151,7 +151,7 @@ fn a_damaged_byte_is_refused_or_makes_no_difference() {
         }
     }
     println!("{refusals} refused, {same} without a difference");
-    assert!(refusals > 100);
+    assert!(refusals > 80);
 }
 
 #[test]

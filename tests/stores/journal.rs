@@ -136,7 +136,7 @@ pub(crate) fn any_history_reads_like_a_list<P: Place>() {
         Ok(())
     };
     let config = Config {
-        cases: 24,
+        cases: 16,
         failure_persistence: None,
         ..Config::default()
     };
