@@ -122,6 +122,49 @@ fn a_seed_gives_the_same_federation_again_also_with_the_memo() {
 }
 
 #[test]
+fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
+    let file = scenario("sockets", NULL);
+    let tcp = [file.as_str(), "--mesh", "loopback", "--transport", "tcp"];
+    let summary = json(&tcp);
+    assert_eq!(
+        [
+            &summary["mesh"],
+            &summary["transport"],
+            &summary["virtual_seconds"]
+        ],
+        [&Value::from("loopback"), &Value::from("tcp"), &Value::Null]
+    );
+    let simulated = json(&[&file]);
+    assert_eq!(simulated["mesh"], "virtual");
+    assert!(simulated["virtual_seconds"].is_number());
+    assert_eq!(summary["weights_abs_sum"], simulated["weights_abs_sum"]);
+
+    let out = folder("sockets-page");
+    let (out, page) = (out.to_str().unwrap(), out.join("small.html"));
+    let told = good(&["simulate", "-q", &file, "--mesh", "loopback", "--out", out]);
+    assert!(
+        told.contains("mesh      loopback, QUIC: real sockets"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("trace ") && !told.contains("in the federation"),
+        "{told}"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("loopback, QUIC") && page.contains("--mesh loopback"));
+    assert!(!page.contains("in the federation"));
+
+    let cut = "[[fault]]\npartition = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
+    let file = scenario("sockets-cut", &format!("{NULL}{cut}"));
+    let (code, error) = refused(&[&file, "--mesh", "loopback"]);
+    assert_eq!(code, 2, "{error}");
+    assert!(
+        error.contains("cuts links") && error.contains("--mesh virtual"),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_is_built_in_is_listed() {
     let list = good(&["scenarios"]);
     assert!(
@@ -154,6 +197,7 @@ fn wrong_options_exit_with_2_and_say_what_is_right() {
             "diabetes.toml (built in): `coalitions`",
         ),
         (&["null", "--silos", "many"], "--silos"),
+        (&["null", "--transport", "tcp"], "add --mesh loopback"),
     ] {
         let (code, error) = refused(arguments);
         assert_eq!(code, 2, "{arguments:?}: {error}");

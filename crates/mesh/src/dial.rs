@@ -96,7 +96,13 @@ impl Dialer {
         }
     }
 
-    /// A connection that worked is no more: dialled again, soon.
+    /// Whether nothing went wrong with it since a connection worked.
+    pub(crate) fn is_calm(&self, member: MemberIndex) -> bool {
+        let target = self.targets.get(&member);
+        target.is_some_and(|target| target.failures == 0)
+    }
+
+    /// A connection is no more: dialled again, soon.
     pub(crate) fn lost(&mut self, member: MemberIndex) {
         self.again(member);
     }

@@ -10,7 +10,7 @@ use protocol::MemberIndex;
 use protocol::net::{Event, Wish};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::batch::Batch;
 use super::board::Unfinished;
@@ -25,6 +25,9 @@ const HOLDERS: usize = 4;
 const SHARE: usize = 2 * RUN;
 /// Attempts in a row with one holder that brought nothing.
 const FRUITLESS: u32 = 3;
+/// Pause after the first such attempt that ended with a broken stream; twice as long after the next. A
+/// holder that leaves breaks its streams a little before its connection is seen to end.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Fetches blobs.
 #[derive(Debug)]
@@ -180,6 +183,7 @@ impl Holder {
         drop(turn);
         blobs.iter().for_each(|&blob| batch.asked(blob, false));
         let member = self.peer.member;
+        let cut = matches!(ended, Err(Failure::Cut(_)));
         match ended {
             Ok(()) => tracing::debug!(%member, brought, refused, "a holder did its part"),
             Err(why @ (Failure::Cut(_) | Failure::Silent(_))) => {
@@ -195,6 +199,12 @@ impl Holder {
         } else {
             self.fruitless + 1
         };
-        (self.fruitless < FRUITLESS).then_some(self)
+        if self.fruitless >= FRUITLESS {
+            return None;
+        }
+        if cut && self.fruitless > 0 {
+            sleep(PAUSE * self.fruitless).await;
+        }
+        Some(self)
     }
 }

@@ -114,6 +114,10 @@ impl Node {
             self.outbox.push_back(Event::Down { peer: peer.member });
             tracing::info!(member = %peer.member, "the connection ended: {why}");
             self.dialer.lost(peer.member);
+        } else if self.dialer.is_calm(peer.member) {
+            // Where both dialled at once, the end of one connection may come before the other.
+            tracing::debug!(member = %peer.member, "a connection ended at once: {why}");
+            self.dialer.lost(peer.member);
         } else {
             let why = format!(
                 "it ended the connection at once ({why}): is this node in the roster that it has?"

@@ -37,6 +37,8 @@ use crate::members::{Members, Peer};
 const FETCHES: usize = 256;
 /// How long the end of a mesh waits for its connections to be closed in order.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// How long it waits before it closes them.
+const QUIET: Duration = Duration::from_millis(100);
 /// How often it is looked whether a port is free.
 const PORT: Duration = Duration::from_millis(10);
 
@@ -88,7 +90,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Until the silo drops an end.
-    #[tracing::instrument(name = "mesh", skip_all, fields(me = %self.me))]
+    #[tracing::instrument(name = "mesh", level = "error", skip_all, fields(me = %self.me))]
     pub(crate) async fn run(mut self) {
         let events = self.events.clone();
         loop {
@@ -127,6 +129,16 @@ impl Node {
     /// Closes connections in order, so that peers need not find out by silence, and waits until the
     /// ports are free.
     async fn leave(mut self) {
+        self.tasks.abort_all();
+        self.fetches.abort_all();
+        // QUIC says goodbye in a single packet. In the middle of a blob it would be one too many for
+        // the reader's socket, so what is under way gets a moment to arrive.
+        let quiet = async {
+            loop {
+                self.swarm.select_next_some().await;
+            }
+        };
+        let _: Result<(), _> = timeout(QUIET, quiet).await;
         for peer in self.members.all() {
             let _ = self.swarm.disconnect_peer_id(peer.id);
         }
