@@ -117,9 +117,9 @@ fn outcomes(nodes: &mut Nodes, rounds: usize) -> Vec<Vec<String>> {
             all[said.node].push(said.line["outcome"].as_str().unwrap().to_owned());
         }
     }
-    for node in 0..count {
+    for (node, outcomes) in all.iter().enumerate() {
         assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
-        assert_eq!(all[node].len(), rounds, "{}", nodes.tails());
+        assert_eq!(outcomes.len(), rounds, "{}", nodes.tails());
     }
     all
 }
