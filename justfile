@@ -39,3 +39,11 @@ bench SCENARIO="digits20":
 
 # All the numbers of docs/performance.md.
 bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "null")
+
+# Real processes killed again and again, one federation after another: `just soak 60`.
+soak MINUTES="10":
+    ROTA_SOAK_MINUTES={{MINUTES}} cargo test --release --test kill -- --nocapture
+
+# The figures of docs/performance.md that need processes.
+figures:
+    cargo test --release --test figures -- --ignored --nocapture --test-threads 1

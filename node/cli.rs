@@ -1,12 +1,15 @@
 //! The command line.
 
-use std::path::PathBuf;
+mod institution;
+
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use rota::mesh::Transport;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
+pub(crate) use institution::{Demo, Federation, Identity, Run};
 
 /// A federation of institutions that train models together without a server.
 #[derive(Debug, Parser)]
@@ -28,6 +31,23 @@ pub(crate) enum Command {
     Simulate(Simulate),
     /// List the built-in scenarios
     Scenarios,
+    /// Run one institution's node
+    Run(Run),
+    /// Make an institution's key, or show what it is known by
+    #[command(subcommand)]
+    Identity(Identity),
+    /// Set up federations
+    #[command(subcommand)]
+    Federation(Federation),
+}
+
+/// Where the data lie: as said, or in the environment, or in `./data` if that is there.
+pub(crate) fn data_folder(said: Option<&Path>) -> Option<PathBuf> {
+    let environment = std::env::var_os("ROTA_DATA").filter(|folder| !folder.is_empty());
+    let beside = PathBuf::from("data");
+    said.map(Path::to_owned)
+        .or_else(|| environment.map(PathBuf::from))
+        .or_else(|| beside.is_dir().then_some(beside))
 }
 
 /// Options of `rota simulate`.
@@ -124,12 +144,7 @@ impl Simulate {
 
     /// Where the data lie: as said here, or in the environment, or in `./data` if that is there.
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
-        let said = std::env::var_os("ROTA_DATA").filter(|folder| !folder.is_empty());
-        let beside = PathBuf::from("data");
-        self.data
-            .clone()
-            .or_else(|| said.map(PathBuf::from))
-            .or_else(|| beside.is_dir().then_some(beside))
+        data_folder(self.data.as_deref())
     }
 
     /// The command that runs the same again, from the repository.

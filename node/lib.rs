@@ -17,6 +17,8 @@
 //! | [`loopback`] | the same over real sockets of this machine |
 //! | [`pool`] | threads for heavy work |
 //! | [`report`] | a finished federation as text and as a page |
+//! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
+//! | [`institution`] | one institution's node: its configuration, and its life |
 //! | [`store`] | what a silo keeps on disk: journal and blobs |
 //!
 //! A federation of the embedded data, twice, and its report:
@@ -39,6 +41,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod federation;
+pub mod identity;
+pub mod institution;
 pub mod loopback;
 pub mod pool;
 pub mod report;

@@ -7,7 +7,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Starts the log around that bar: warnings, and more with `-v` and `-vv`; `RUST_LOG` overrides that.
-pub(crate) fn start(verbose: u8, bar: &ProgressBar) {
+/// With the time of every line if `timed`.
+pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
     let level = match verbose {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
@@ -16,17 +17,18 @@ pub(crate) fn start(verbose: u8, bar: &ProgressBar) {
     let filter = EnvFilter::builder()
         .with_default_directive(level.into())
         .from_env_lossy();
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer({
             let bar = bar.clone();
             move || Around(bar.clone())
         })
         .with_ansi(colours(&io::stderr()))
-        // Simulated silos live in virtual time: the wall clock would mislead.
-        .without_time()
-        .log_internal_errors(false)
-        .init();
+        .log_internal_errors(false);
+    match timed {
+        true => log.init(),
+        false => log.without_time().init(),
+    }
 }
 
 /// Standard error, with the bar out of the way of each line.

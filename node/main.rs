@@ -10,17 +10,22 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::ProgressBar;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, Federation};
 use commands::CommandError;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Hidden until there is something to show; the log has to know it, to write around it.
     let bar = ProgressBar::hidden();
-    logging::start(cli.verbose, &bar);
+    // Simulated silos live in virtual time: the wall clock would mislead.
+    let timed = matches!(cli.command, Command::Run(_));
+    logging::start(cli.verbose, timed, &bar);
     let done = match &cli.command {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Scenarios => commands::scenarios::run(),
+        Command::Run(run) => commands::run::run(run),
+        Command::Identity(identity) => commands::identity::run(identity),
+        Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

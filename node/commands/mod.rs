@@ -1,11 +1,17 @@
 //! What the subcommands do, and how they fail.
 
+pub(crate) mod demo;
+pub(crate) mod identity;
+pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod simulate;
 
 use std::io;
 use std::path::PathBuf;
 
+use rota::federation::DemoError;
+use rota::identity::IdentityError;
+use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
 use rota::loopback;
 use rota::simulations::{RunError, ScenarioError};
@@ -33,6 +39,18 @@ pub(crate) enum CommandError {
         /// What the system says.
         reason: io::Error,
     },
+    /// A key.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// A federation cannot be written.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    /// A node's configuration.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A node did not start, or stopped by itself.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// Standard output does not take what is written.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
@@ -43,20 +61,34 @@ impl CommandError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             CommandError::Scenario(_)
+            | CommandError::Setup(_)
             | CommandError::Loopback(_)
-            | CommandError::Transport
-            | CommandError::Run(RunError::Setup(_)) => 2,
-            CommandError::Run(RunError::Data(error)) => match error {
-                DataError::Config(_) | DataError::TooManySilos { .. } => 2,
+            | CommandError::Transport => 2,
+            CommandError::Run(error) | CommandError::Demo(DemoError::Run(error)) => match error {
+                RunError::Setup(_) => 2,
+                RunError::Data(error) => data(error),
                 _ => 1,
             },
-            CommandError::Run(_) | CommandError::Report { .. } | CommandError::Output(_) => 1,
+            CommandError::Demo(error) => match error {
+                DemoError::Data(error) => data(error),
+                DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => 2,
+                _ => 1,
+            },
+            CommandError::Node(error) => 1 + u8::from(error.is_configuration()),
+            CommandError::Identity(_) | CommandError::Report { .. } | CommandError::Output(_) => 1,
         }
     }
 
     /// Whether whoever read the output has gone.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn data(error: &DataError) -> u8 {
+    match error {
+        DataError::Config(_) | DataError::TooManySilos { .. } => 2,
+        _ => 1,
     }
 }
 

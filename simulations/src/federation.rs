@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use learn::Study;
+use learn::{Study, TaskConfig};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
 use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
@@ -25,7 +25,30 @@ pub struct Federation {
     pub(crate) seed: u64,
 }
 
+/// The canonical text of what is learned and how, as a charter states it.
+pub fn work(task: &TaskConfig, strategy: &StrategyConfig, norm: Option<f64>) -> String {
+    let mut work = serde_json::json!({ "task": task, "strategy": strategy });
+    if let Some(norm) = norm {
+        work["norm"] = norm.into();
+    }
+    work.to_string()
+}
+
+/// A silo's own seed, for the order of rows in training.
+pub fn silo_seed(seed: u64, member: MemberIndex) -> u64 {
+    seed ^ (u64::from(member.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 impl Federation {
+    /// The federation of `scenario` over the silos of `study`, nobody misbehaving. Its keys follow
+    /// from the scenario's seed: good for trying out, and no secrets.
+    ///
+    /// # Errors
+    /// [`RunError::Setup`]: what does not go together.
+    pub fn of(scenario: &Scenario, study: &Study) -> Result<Self, RunError> {
+        Self::new(scenario, study, &scenario.strategy, &[])
+    }
+
     /// The federation of `scenario` over the silos of `study`, under `strategy`.
     pub(crate) fn new(
         scenario: &Scenario,
@@ -61,10 +84,9 @@ impl Federation {
             .summary_layout()
             .map_or(0, |layout| layout.document_len());
         let numbers = &scenario.charter;
-        let work = serde_json::json!({ "task": scenario.task, "strategy": strategy });
         let charter = Charter {
             name: scenario.name.clone(),
-            work: work.to_string(),
+            work: work(&scenario.task, strategy, numbers.norm),
             start: genesis_outcome(&*first.learner, scenario.seed).0,
             rounds: scenario.rounds,
             beat_ms: numbers.beat.0.as_millis() as u64,
@@ -91,7 +113,7 @@ impl Federation {
                 initial_seed: scenario.seed,
                 norm: numbers.norm.unwrap_or(f64::INFINITY),
                 radius: numbers.radius,
-                seed: scenario.seed ^ (u64::from(me.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                seed: silo_seed(scenario.seed, me),
                 journal_lost: false,
             })
             .collect();

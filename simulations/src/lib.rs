@@ -27,7 +27,7 @@ pub mod toy;
 mod world;
 
 pub use disk::{Cut, Disk};
-pub use federation::Federation;
+pub use federation::{Federation, silo_seed, work};
 pub use recorder::Ear;
 pub use run::{Options, RoundDone, RunError, SurroundingsFor, run, run_study};
 pub use scenario::{Overrides, Scenario, ScenarioError};

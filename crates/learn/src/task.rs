@@ -187,6 +187,18 @@ impl TaskConfig {
 }
 
 impl TableTask {
+    /// The rows of all silos as they were read, before they are divided and scaled.
+    ///
+    /// # Errors
+    /// [`DataError`]: data that cannot be read, or not be divided into that many silos.
+    pub fn tables(
+        &self,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+    ) -> Result<DataSet, DataError> {
+        self.data.read(silos, folder)
+    }
+
     fn study(
         &self,
         silos: Option<usize>,
@@ -202,7 +214,7 @@ impl TableTask {
         let DataSet {
             target,
             silos: tables,
-        } = self.data.read(silos, folder)?;
+        } = self.tables(silos, folder)?;
         let metric = self.metric(&target)?;
         let mut built = Vec::with_capacity(tables.len());
         for (name, table) in tables {

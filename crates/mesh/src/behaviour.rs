@@ -22,8 +22,9 @@ use crate::streams::{self, Opener};
 
 /// Streams that one member may have open on one connection: frames, ping, gossip and blobs.
 const STREAMS: usize = 128;
-/// Connections to one member: a second one replaces the first.
-const CONNECTIONS: u32 = 2;
+/// Connections to one member: a second one replaces the first, and while that is being closed the
+/// member may already have lost the second.
+const CONNECTIONS: u32 = 3;
 /// Connections that are being made towards this node and have not yet proved who they are.
 const PENDING: u32 = 128;
 /// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced

@@ -173,6 +173,14 @@ pub enum MeshError {
     Start(String),
 }
 
+/// Whether a node can be found or listen at such an address.
+///
+/// # Errors
+/// [`MeshError::Address`]: what is wrong with it, and what would be right.
+pub fn check(address: &str) -> Result<(), MeshError> {
+    parse(address).map(drop)
+}
+
 /// Reads an address. A trailing `/p2p/...` is left out: the roster says whose address it is.
 pub(crate) fn parse(address: &str) -> Result<Multiaddr, MeshError> {
     let bad = |why: String| MeshError::Address {

@@ -4,7 +4,9 @@
 //! kind 1 (0 sent, 1 published) │ length 4, big-endian │ frame
 //! ```
 //!
-//! The stream is opened when there is something to say, and again after it broke. A frame that was
+//! The stream is opened when there is something to say, and again after it broke or a newer
+//! connection was made: what is written to a connection whose other end is gone seems to be sent,
+//! until silence ends the connection. A frame that was
 //! being written when it broke is written once more; those that were on their way are lost. When
 //! the reading silo is behind, its mesh stops reading, the stream fills, the queue here fills, and
 //! what does not fit into that is lost. Frames for a member that is not connected any more are lost
@@ -22,7 +24,7 @@ use libp2p::Stream;
 use protocol::net::Event;
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::gossip::{Origin, Seen};
 use crate::members::Peer;
@@ -96,10 +98,14 @@ pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting)
     while let Some((said, frame)) = waiting.queue.recv().await {
         waiting.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
         let flush = waiting.queue.is_empty();
+        let newest = peer.met();
+        if let Some((_, old)) = stream.take_if(|(of, _)| *of != newest) {
+            tokio::spawn(close(old));
+        }
         // Once more on a new stream, if the old one broke.
         for _ in 0..2 {
             let open = match stream.take() {
-                Some(open) => Ok(open),
+                Some((_, open)) => Ok(open),
                 None => opener.open(peer.id, Kind::Frames).await,
             };
             let mut open = match open {
@@ -111,7 +117,7 @@ pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting)
             };
             match write_frame(&mut open, said, &frame, flush).await {
                 Ok(()) => {
-                    stream = Some(open);
+                    stream = Some((newest, open));
                     break;
                 }
                 Err(error) => {
@@ -120,6 +126,11 @@ pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting)
             }
         }
     }
+}
+
+/// Lets what is left in a stream go out, if anybody is there.
+async fn close(mut stream: Stream) {
+    let _ = timeout(FAREWELL, stream.close()).await;
 }
 
 async fn write_frame(

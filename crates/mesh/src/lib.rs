@@ -38,7 +38,7 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-pub use config::{Config, Contact, MeshError, Transport};
+pub use config::{Config, Contact, MeshError, Transport, check};
 pub use protocol::net::{Command, Event, Wish};
 use tokio::runtime;
 use tokio::sync::mpsc;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use libp2p::PeerId;
 use libp2p::identity::{PublicKey as Libp2pKey, ed25519};
@@ -25,8 +25,8 @@ pub(crate) struct Peer {
     pub(crate) id: PeerId,
     /// Whether there is a connection.
     connected: watch::Sender<bool>,
-    /// Whether there ever was one.
-    met: AtomicBool,
+    /// Connections there were so far.
+    met: AtomicU64,
     /// Frames on their way to it.
     pub(crate) line: Line,
     /// Its turns as a holder of blobs.
@@ -42,12 +42,12 @@ impl Peer {
 
     /// There is a connection now, or there is none any more.
     pub(crate) fn set_connected(&self, is: bool) {
-        self.met.fetch_or(is, Ordering::Relaxed);
+        self.met.fetch_add(u64::from(is), Ordering::Relaxed);
         self.connected.send_replace(is);
     }
 
-    /// Whether there ever was a connection.
-    pub(crate) fn met(&self) -> bool {
+    /// How many connections there were so far.
+    pub(crate) fn met(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }
 
@@ -77,7 +77,7 @@ impl Members {
                 member: contact.member,
                 id: id(contact.member, &contact.key)?,
                 connected: watch::Sender::new(false),
-                met: AtomicBool::new(false),
+                met: AtomicU64::new(0),
                 line: line(contact.member),
                 asked: Semaphore::new(ASKED),
                 asking: Arc::new(Semaphore::new(ASKING)),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use libp2p::core::transport::PortUse;
 use libp2p::core::upgrade::{InboundUpgrade, OutboundUpgrade, UpgradeInfo};
@@ -81,11 +82,20 @@ impl Opener {
     }
 }
 
+/// A connection.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    id: ConnectionId,
+    at: Instant,
+    /// Whether this node dialled.
+    dialled: bool,
+}
+
 pub(crate) struct Behaviour {
     offer: Offer,
     wishes: mpsc::Receiver<Open>,
     /// Oldest first.
-    connections: BTreeMap<PeerId, Vec<ConnectionId>>,
+    connections: BTreeMap<PeerId, Vec<Made>>,
     inbound: VecDeque<Inbound>,
 }
 
@@ -110,11 +120,15 @@ impl Behaviour {
         (behaviour, Opener(opener))
     }
 
-    /// All connections to `peer` but the newest.
-    pub(crate) fn superseded(&self, peer: &PeerId) -> Vec<ConnectionId> {
+    /// The connections to `peer` that its newest one replaces: those that the same side dialled,
+    /// because nobody dials whom it is connected with, and those that are older by `age` at least.
+    pub(crate) fn superseded(&self, peer: &PeerId, age: Duration) -> Vec<ConnectionId> {
         let all = self.connections.get(peer).map_or(&[][..], Vec::as_slice);
-        all.split_last()
-            .map_or(Vec::new(), |(_, older)| older.to_vec())
+        let Some((newest, older)) = all.split_last() else {
+            return Vec::new();
+        };
+        let replaced = |old: &&Made| old.dialled == newest.dialled || newest.at - old.at >= age;
+        older.iter().filter(replaced).map(|old| old.id).collect()
     }
 
     fn handler(&self) -> Handler {
@@ -154,11 +168,15 @@ impl NetworkBehaviour for Behaviour {
         match event {
             FromSwarm::ConnectionEstablished(new) => {
                 let connections = self.connections.entry(new.peer_id).or_default();
-                connections.push(new.connection_id);
+                connections.push(Made {
+                    id: new.connection_id,
+                    at: Instant::now(),
+                    dialled: new.endpoint.is_dialer(),
+                });
             }
             FromSwarm::ConnectionClosed(old) => {
                 if let Some(connections) = self.connections.get_mut(&old.peer_id) {
-                    connections.retain(|&id| id != old.connection_id);
+                    connections.retain(|made| made.id != old.connection_id);
                 }
             }
             _ => {}
@@ -184,7 +202,7 @@ impl NetworkBehaviour for Behaviour {
         while let Poll::Ready(Some(open)) = self.wishes.poll_recv(context) {
             let newest = self.connections.get(&open.peer).and_then(|all| all.last());
             match newest {
-                Some(&newest) => {
+                Some(&Made { id: newest, .. }) => {
                     return Poll::Ready(ToSwarm::NotifyHandler {
                         peer_id: open.peer,
                         handler: NotifyHandler::One(newest),

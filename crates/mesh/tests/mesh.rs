@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mesh::{Command, Config, Contact, Event, Handle, MeshError, Transport, Wish};
@@ -477,4 +477,46 @@ async fn bad_input_is_refused_with_a_sentence_that_helps() {
         error.contains("\"node.example.org:4400\" is not an address"),
         "{error}"
     );
+}
+
+/// Says something to a member, and waits until it is heard there.
+async fn say(from: &Handle, to: &mut Handle, member: u16, word: &'static str) {
+    let frame_of_it = Bytes::from_static(word.as_bytes());
+    let send = Command::Send {
+        to: MemberIndex(member),
+        frame: frame_of_it.clone(),
+    };
+    from.commands.send(send).await.unwrap();
+    while wait(to, frame).await != frame_of_it {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_comes_back_as_another_process_is_heard_at_once() {
+    // Whoever of the two stands first in the roster.
+    for (stays, dies) in [(0, 1), (1, 0)] {
+        let quic = || config(Transport::Quic, 0);
+        let nobody = [contact(0, &[]), contact(1, &[])];
+        let mut host = spawn(quic(), stays, &nobody).await.unwrap();
+        let roster = [contact(stays, &host.addresses), contact(dies, &[])];
+        let process = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let key = [dies as u8; 32];
+        let mut first = mesh::spawn(process.handle(), quic(), key, roster.to_vec())
+            .await
+            .unwrap();
+        assert_eq!(wait(&mut host, up).await, MemberIndex(dies));
+        say(&host, &mut first, dies, "before").await;
+        // Like SIGKILL: no goodbye.
+        process.shutdown_background();
+        let then = Instant::now();
+        let mut second = spawn(quic(), dies, &roster).await.unwrap();
+        assert_eq!(wait(&mut host, up).await, MemberIndex(dies));
+        say(&host, &mut second, dies, "after").await;
+        say(&second, &mut host, stays, "back").await;
+        // The silence of a dead connection is noticed after ten seconds.
+        assert!(then.elapsed() < Duration::from_secs(6), "{stays} stays");
+    }
 }

@@ -361,6 +361,12 @@ pub enum Report {
     Fault(Box<Evidence>),
     /// The last round is final and applied.
     Complete,
+    /// Another member says that the last round is final and applied at its place: it needs nothing
+    /// more from this one.
+    MemberComplete {
+        /// Which.
+        member: MemberIndex,
+    },
 }
 
 impl Record {

@@ -77,6 +77,8 @@ pub enum Body {
     },
     /// The answer.
     SyncResponse(Box<SyncResponse>),
+    /// Any → all (last round): the last round is adopted here; nothing more is needed from anybody.
+    Complete,
 }
 
 /// Kinds on the wire; the number is signed and stands before the body is decoded.
@@ -113,11 +115,13 @@ pub enum Kind {
     Certificate = 14,
     /// Evidence: stands alone, signed by whom it names.
     Evidence = 15,
+    /// [`Body::Complete`].
+    Complete = 16,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Contribution,
         Self::Receipt,
         Self::Bundle,
@@ -133,6 +137,7 @@ impl Kind {
         Self::SyncResponse,
         Self::Certificate,
         Self::Evidence,
+        Self::Complete,
     ];
 
     /// The kind of that number.
@@ -158,6 +163,7 @@ impl Body {
             Self::Progress { .. } => Kind::Progress,
             Self::SyncRequest { .. } => Kind::SyncRequest,
             Self::SyncResponse(_) => Kind::SyncResponse,
+            Self::Complete => Kind::Complete,
         }
     }
 }

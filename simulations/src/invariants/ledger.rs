@@ -172,7 +172,8 @@ impl Ledger {
             Body::Receipt { .. }
             | Body::Inclusion { .. }
             | Body::Progress { .. }
-            | Body::SyncRequest { .. } => {}
+            | Body::SyncRequest { .. }
+            | Body::Complete => {}
         }
         None
     }

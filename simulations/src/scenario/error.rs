@@ -32,16 +32,18 @@ pub enum ScenarioError {
     },
 }
 
-/// Makes errors about one source text.
-#[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    pub(super) file: &'a str,
-    pub(super) text: &'a str,
+/// Makes errors about one source text, of a scenario or of any other TOML file.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The file, as errors name it.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a str,
 }
 
 impl Source<'_> {
     /// An error at a place of the text.
-    pub(super) fn at(self, span: Range<usize>, what: impl Into<String>) -> ScenarioError {
+    pub fn at(self, span: Range<usize>, what: impl Into<String>) -> ScenarioError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         ScenarioError::At {
@@ -52,7 +54,7 @@ impl Source<'_> {
     }
 
     /// An error of the reader of the format.
-    pub(super) fn toml(self, error: &toml::de::Error) -> ScenarioError {
+    pub fn toml(self, error: &toml::de::Error) -> ScenarioError {
         let span = error.span().unwrap_or(0..0);
         let key = self
             .key(&span)
@@ -61,13 +63,13 @@ impl Source<'_> {
     }
 
     /// An error about the key to which this path of keys and places leads, such as `fault.0.kill`.
-    pub(super) fn key_of(self, path: &str, what: impl std::fmt::Display) -> ScenarioError {
+    pub fn key_of(self, path: &str, what: impl std::fmt::Display) -> ScenarioError {
         let key = path.rsplit('.').next().unwrap_or(path);
         self.at(self.span(path), format!("`{key}` {what}"))
     }
 
     /// Where the key of this path stands, or the deepest table on the way to it.
-    pub(super) fn span(self, path: &str) -> Range<usize> {
+    pub fn span(self, path: &str) -> Range<usize> {
         let mut found = 0..0;
         let Ok(document) = DeTable::parse(self.text) else {
             return found;

@@ -15,8 +15,7 @@ use serde::Deserialize;
 use crate::network::LinkConfig;
 use crate::pool::Costs;
 
-pub use error::ScenarioError;
-use error::Source;
+pub use error::{ScenarioError, Source};
 use fault::RawFault;
 pub use fault::{Fault, Moment, When, Who};
 pub use span::Span;

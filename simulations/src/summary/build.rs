@@ -222,6 +222,16 @@ impl Told<'_> {
             .count()
     }
 
+    /// The outcome that was adopted with a round.
+    fn outcome(&self, of: u64) -> String {
+        let mut notices = self.recorded.notices.iter();
+        let outcome = notices.find_map(|(_, _, notice)| match notice {
+            Notice::Adopted { round, outcome, .. } if *round == of => Some(outcome),
+            _ => None,
+        });
+        outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
+    }
+
     fn rounds(&self, all: &[AdoptedModel]) -> Vec<RoundInfo> {
         let silo = &self.federation.members[0];
         let start = State::genesis(silo.learner.initial(silo.initial_seed));
@@ -263,6 +273,7 @@ impl Told<'_> {
                         .map(|members| members.into_values().collect())
                         .collect(),
                     authors: self.names(authors),
+                    outcome: self.outcome(*round),
                 }
             });
         }

@@ -106,6 +106,9 @@ pub struct RoundInfo {
     pub coalitions: Vec<Vec<String>>,
     /// Whose contributions are in it.
     pub authors: Vec<String>,
+    /// Hash of its outcome, in hexadecimal. Independent of when and over which network it came
+    /// about, as long as the same silos took part.
+    pub outcome: String,
 }
 
 /// A silo at the end.

@@ -17,6 +17,8 @@ use crate::streams::{Inbound, Kind};
 
 /// Strangers that are remembered, so that each is spoken of once.
 const STRANGERS: usize = 1024;
+/// Two members that dial each other at once have both connections within that time.
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// Pings in a row that a connection may leave unanswered.
 const SILENT: u32 = 2;
 
@@ -86,15 +88,19 @@ impl Node {
         };
         let member = peer.member;
         tracing::debug!(%member, %address, "connected");
-        self.links.entry(member).or_default();
+        self.links.entry(member).or_default().renewed = true;
         self.dialer.connected(member);
         peer.set_connected(true);
-        // Both may have dialled at once, or one found out first that the old connection is dead.
-        // The newest is kept; the first of the two in the roster says so, that both keep the same.
-        if self.me < member {
-            for old in self.swarm.behaviour().streams.superseded(&id) {
-                self.swarm.close_connection(old);
-            }
+        // Both may have dialled at once; then the newest is kept, and the first of the two in the
+        // roster says so, that both keep the same. But nobody dials whom it is connected with: where
+        // the same side dialled both, or the old one is not of the same moment, the member has lost
+        // it, perhaps with its whole process, and only this node does not know yet.
+        let age = match self.me < member {
+            true => Duration::ZERO,
+            false => AT_ONCE,
+        };
+        for old in self.swarm.behaviour().streams.superseded(&id, age) {
+            self.swarm.close_connection(old);
         }
     }
 
@@ -236,6 +242,7 @@ impl Node {
 impl Link {
     /// Takes a measured round trip; gives what the silo should know, if it does not.
     fn measured(&mut self, now: Duration) -> Option<Duration> {
+        let renewed = std::mem::take(&mut self.renewed);
         let Some((smooth, known)) = &mut self.round_trip else {
             self.round_trip = Some((now, now));
             return Some(now);
@@ -243,10 +250,10 @@ impl Link {
         *smooth = (*smooth * 7 + now) / 8;
         let (longer, shorter) = (*smooth.max(known), *smooth.min(known));
         let much = longer > shorter.mul_f64(1.5) && longer - shorter > Duration::from_millis(1);
-        if much {
+        if much || renewed {
             *known = *smooth;
         }
-        much.then_some(*smooth)
+        (much || renewed).then_some(*smooth)
     }
 }
 
@@ -255,11 +262,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_is_said_first_and_when_it_changed_much() {
+    fn a_round_trip_is_said_first_and_anew_and_when_it_changed_much() {
         let mut link = Link::default();
         let ms = Duration::from_millis;
         assert_eq!(link.measured(ms(20)), Some(ms(20)));
         assert_eq!(link.measured(ms(25)), None);
+        link.renewed = true;
+        assert!(link.measured(ms(20)).is_some());
+        assert_eq!(link.measured(ms(20)), None);
         let said: Vec<_> = (0..40).filter_map(|_| link.measured(ms(80))).collect();
         assert!(said.len() >= 2 && said.is_sorted(), "{said:?}");
         assert!(said.last().is_some_and(|last| *last > ms(50)));

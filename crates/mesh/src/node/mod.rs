@@ -57,6 +57,9 @@ struct Link {
     round_trip: Option<(Duration, Duration)>,
     /// Pings in a row that were not answered.
     silent: u32,
+    /// There is another connection than before: who was told that the member can be reached is told
+    /// again, because it may be another process that knows of nothing.
+    renewed: bool,
 }
 
 pub(crate) struct Node {
@@ -279,7 +282,7 @@ impl Node {
 
 fn offer(peer: &Peer, said: Said, frame: Bytes) {
     let member = peer.member;
-    if !peer.is_connected() && peer.met() {
+    if !peer.is_connected() && peer.met() > 0 {
         tracing::debug!(%member, "a frame is lost: the member is not connected");
     } else if !peer.line.offer(said, frame) {
         tracing::debug!(%member, "a frame is lost: too much waits for the member");

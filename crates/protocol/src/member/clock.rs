@@ -40,6 +40,7 @@ impl Member {
         let (_, &mut trip, _) = known.select_nth_unstable(at);
         self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
         self.ask_first(peer);
+        self.tell_complete(peer);
     }
 
     /// D, the time that one phase of a view may take: D0 = max(beat/2, four times the q-th smallest

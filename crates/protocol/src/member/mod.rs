@@ -137,6 +137,8 @@ pub struct Member {
     ahead: VecDeque<Message>,
     faults: BTreeSet<(MemberIndex, u64, u64)>,
     complete: bool,
+    /// Who said that the last round is applied at its place.
+    completed: BTreeSet<MemberIndex>,
     out: Vec<Effect>,
 }
 
@@ -177,6 +179,7 @@ impl Member {
             ahead: VecDeque::new(),
             faults: BTreeSet::new(),
             complete: false,
+            completed: BTreeSet::new(),
             out: Vec::new(),
             config,
             now,
@@ -273,7 +276,9 @@ impl Member {
 
     /// Enters the first view, or the one it was in when it stopped.
     fn begin(&mut self, applied: u64) {
-        self.complete = applied >= self.config.epoch.charter.rounds;
+        if applied >= self.config.epoch.charter.rounds {
+            self.completed();
+        }
         let view = (self.chain.tip.view + 1)
             .max(self.chain.highest() + 1)
             .max(self.ballots.highest());
@@ -352,6 +357,7 @@ impl Member {
             Body::Progress { .. } => self.view.heard = self.now,
             Body::SyncRequest { after } => self.answer(sender, after),
             Body::SyncResponse(response) => self.answered(sender, *response),
+            Body::Complete => self.heard_complete(sender, round),
         }
     }
 

@@ -203,9 +203,7 @@ impl Member {
         }
         let last = self.config.epoch.charter.rounds;
         if self.round.applied >= last && !self.complete {
-            self.complete = true;
-            self.lead = None;
-            self.out.push(Effect::Report(Report::Complete));
+            self.completed();
         }
     }
 

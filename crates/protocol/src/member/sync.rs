@@ -2,7 +2,7 @@
 
 use super::{ByMember, Member};
 use crate::certificate::Verdict;
-use crate::effects::Effect;
+use crate::effects::{Effect, Report};
 use crate::message::{Body, SyncResponse};
 use crate::roster::MemberIndex;
 
@@ -162,6 +162,42 @@ impl Member {
         let after = self.chain.tip.view;
         let (_, frame) = self.seal(0, 0, Body::SyncRequest { after });
         self.out.push(Effect::Send { to: peer, frame });
+    }
+
+    /// The last round is final and applied here. Everybody is told: who waits for others before it
+    /// leaves need not wait for this member.
+    pub(super) fn completed(&mut self) {
+        self.complete = true;
+        self.lead = None;
+        self.out.push(Effect::Report(Report::Complete));
+        let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
+        // To each, not to all: nobody passes it on, so whoever is reached must hear it from here.
+        for to in self.others() {
+            let frame = frame.clone();
+            self.out.push(Effect::Send { to, frame });
+        }
+    }
+
+    /// A member that was not there when everybody was told is told when it comes.
+    pub(super) fn tell_complete(&mut self, peer: MemberIndex) {
+        if self.complete && peer != self.me() {
+            let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
+            self.out.push(Effect::Send { to: peer, frame });
+        }
+    }
+
+    /// A member has all rounds; whoever has not may ask it for what is missing.
+    pub(super) fn heard_complete(&mut self, member: MemberIndex, round: u64) {
+        let last = self.config.epoch.charter.rounds;
+        if round != last || member == self.me() || !self.completed.insert(member) {
+            return;
+        }
+        self.out
+            .push(Effect::Report(Report::MemberComplete { member }));
+        if self.chain.learned.round < last {
+            self.sync.behind = true;
+            self.ask_first(member);
+        }
     }
 
     /// Once per beat: asks the next member while something is missing.

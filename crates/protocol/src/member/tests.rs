@@ -356,6 +356,55 @@ fn a_member_that_was_away_catches_up_and_goes_on() {
     table.chains_agree();
 }
 
+/// Whom a member heard say that they have all rounds.
+fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
+    let heard = |(at, report): &(usize, Report)| match report {
+        Report::MemberComplete { member } if *at == i => Some(member.0),
+        _ => None,
+    };
+    let mut heard: Vec<_> = table.reports.iter().filter_map(heard).collect();
+    heard.sort_unstable();
+    heard
+}
+
+#[test]
+fn everybody_hears_once_that_everybody_has_all_rounds() {
+    let mut table = Table::new(4, 2, true);
+    table.run();
+    for i in 0..4 {
+        let others: Vec<_> = (0..4).filter(|&other| usize::from(other) != i).collect();
+        assert_eq!(heard_complete(&table, i), others);
+    }
+    // Nobody says anything any more; whoever comes back is told, and tells.
+    table.reports.clear();
+    let records = table.journal[2].clone();
+    table.start(2, Start::Kept(records));
+    table.run();
+    assert_eq!(heard_complete(&table, 2), [0, 1, 3]);
+    let done = |(at, report): &(usize, Report)| *at == 2 && *report == Report::Complete;
+    assert_eq!(
+        table.reports.iter().filter(|report| done(report)).count(),
+        1
+    );
+}
+
+#[test]
+fn a_member_that_comes_when_all_is_done_catches_up_at_once() {
+    let mut table = Table::new(4, 3, true);
+    table.members[3] = None;
+    table.pass(200);
+    let then = table.now;
+    table.journal[3].clear();
+    table.start(3, Start::New);
+    table.run();
+    assert!(table.members[3].as_ref().is_some_and(Member::complete));
+    assert_eq!(table.now, then, "nobody had to wait for a timer");
+    for i in 0..3 {
+        assert!(heard_complete(&table, i).contains(&3), "{i}");
+    }
+    table.chains_agree();
+}
+
 #[test]
 fn a_restart_forgets_no_vote() {
     let mut table = Table::new(4, 1, false);

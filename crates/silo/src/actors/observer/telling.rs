@@ -103,5 +103,8 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             error!(round = at_round, view = at_view, %member, charge, "a member broke the rules");
         }
         Report::Complete => info!(view = at_view, "all rounds are done"),
+        Report::MemberComplete { member } => {
+            info!(view = at_view, %member, "a member has all rounds");
+        }
     }
 }

@@ -1,0 +1,293 @@
+//! A whole federation for one machine, as files: to try out what several would do.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+
+use learn::data::{DataSet, Target};
+use learn::{DataError, TaskConfig};
+use mesh::Transport;
+use protocol::Hash;
+use simulations::{Federation, RunError, Scenario};
+
+use super::{Agreement, ConfigError};
+use crate::identity::{self, IdentityError};
+use crate::institution::Data;
+use crate::institution::config::to_toml;
+
+/// Where ports are looked for: below those that systems give to outgoing connections.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// The file of the agreement.
+const FEDERATION: &str = "federation.toml";
+
+/// What to write, and where.
+#[derive(Debug, Clone)]
+pub struct Demo {
+    /// An empty folder, or one that does not exist.
+    pub folder: PathBuf,
+    /// How the silos reach each other.
+    pub transport: Transport,
+    /// The first silo's port, the others have the next ones; `None`: free ports.
+    pub base_port: Option<u16>,
+    /// Where data lie that are in files.
+    pub data: Option<PathBuf>,
+}
+
+/// A member of a federation that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its configuration.
+    pub config: PathBuf,
+    /// Its port.
+    pub port: u16,
+}
+
+/// Why it could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The folder holds something.
+    #[error("{} is not empty: choose another folder, or remove it", .0.display())]
+    NotEmpty(PathBuf),
+    /// A file or folder cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// No free ports, or not so many.
+    #[error("there are no {0} free ports in a row: say where with --base-port")]
+    Ports(usize),
+    /// A port that is needed is taken, or none.
+    #[error("port {0} is not free: choose another --base-port, or leave it out")]
+    Port(u32),
+    /// The scenario's data.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The scenario makes no federation.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A key.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// What was made cannot be read back.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Something that TOML cannot say.
+    #[error("this federation cannot be written: {0}")]
+    Toml(String),
+}
+
+/// Writes keys, agreement and configurations of all silos of a scenario. Everything but the ports
+/// follows from the scenario and its seed, the keys too: they are no secrets.
+///
+/// # Errors
+/// [`DemoError`]: a folder with something in it, missing data, taken ports, files that cannot be
+/// written.
+pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), DemoError> {
+    let folder = empty(&demo.folder)?;
+    let data = demo.data.as_deref();
+    let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
+    let federation = Federation::of(scenario, &study)?;
+    let agreement = Agreement {
+        epoch: federation.epoch.clone(),
+        task: scenario.task.clone(),
+        strategy_config: scenario.strategy.clone(),
+        strategy: federation.members[0].strategy.clone(),
+        seed: scenario.seed,
+        norm: scenario.charter.norm,
+    };
+    let silos = federation.epoch.roster.silos();
+    let ports = ports(demo.base_port, silos.len())?;
+    // Whose rows can stand in a file has them there, and reads nobody else's.
+    let tables = match &scenario.task {
+        TaskConfig::Table(task) => Some(task.tables(scenario.silos, data)?),
+        _ => None,
+    };
+    let text = agreement.to_toml().map_err(DemoError::Toml)?;
+    write(&folder.join(FEDERATION), &text)?;
+    let addresses = |port| demo.transport.addresses("127.0.0.1", port);
+    let mut members = Vec::new();
+    for (at, (silo, config)) in silos.iter().zip(&federation.members).enumerate() {
+        let own = folder.join(names(silos.iter().map(|silo| silo.name.as_str()), at));
+        make(&own)?;
+        identity::write(&own.join("identity.key"), &config.member.key)?;
+        let data = match &tables {
+            Some(set) => {
+                write(&own.join("rows.csv"), &csv(set, at))?;
+                Data::rows(&set.target, &silo.name)
+            }
+            None => Data::Share {
+                silo: at + 1,
+                of: silos.len(),
+                folder: absolute(data),
+            },
+        };
+        let peers = silos.iter().zip(&ports).enumerate();
+        let peers = peers
+            .filter(|(other, _)| *other != at)
+            .map(|(_, (peer, &port))| (peer.name.clone(), addresses(port)));
+        let file = own.join("silo.toml");
+        let text = to_toml(
+            &silo.name,
+            scenario.seed,
+            scenario.charter.radius,
+            addresses(ports[at]),
+            &data,
+            peers.collect(),
+        );
+        write(&file, &text.map_err(DemoError::Toml)?)?;
+        members.push(Member {
+            name: silo.name.clone(),
+            config: file,
+            port: ports[at],
+        });
+    }
+    // What every silo will read is what was meant.
+    let read = Agreement::load(&folder.join(FEDERATION))?;
+    match read.epoch.federation == agreement.epoch.federation {
+        true => Ok((agreement.epoch.federation, members)),
+        false => Err(DemoError::Toml("it would not be read as the same".into())),
+    }
+}
+
+fn empty(folder: &Path) -> Result<&Path, DemoError> {
+    make(folder)?;
+    let unreadable = |reason| DemoError::Write {
+        path: folder.into(),
+        reason,
+    };
+    match fs::read_dir(folder).map_err(unreadable)?.next() {
+        None => Ok(folder),
+        Some(_) => Err(DemoError::NotEmpty(folder.into())),
+    }
+}
+
+fn make(folder: &Path) -> Result<(), DemoError> {
+    fs::create_dir_all(folder).map_err(|reason| DemoError::Write {
+        path: folder.into(),
+        reason,
+    })
+}
+
+fn write(file: &Path, text: &str) -> Result<(), DemoError> {
+    fs::write(file, text).map_err(|reason| DemoError::Write {
+        path: file.into(),
+        reason,
+    })
+}
+
+fn absolute(folder: Option<&Path>) -> Option<PathBuf> {
+    folder.map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.into()))
+}
+
+/// The folder of the silo at that place: its name as harmless characters, different from the others.
+fn names<'a>(all: impl Iterator<Item = &'a str>, at: usize) -> String {
+    let mut slugs = Vec::new();
+    for name in all.take(at + 1) {
+        let words = name.split(|c: char| !c.is_alphanumeric());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        let slug: String = words.join("-").to_lowercase().chars().take(48).collect();
+        slugs.push(slug);
+    }
+    let slug = slugs.pop().unwrap_or_default();
+    match slug.is_empty() || slugs.contains(&slug) || slug == FEDERATION {
+        true => format!("silo-{}-{slug}", at + 1),
+        false => slug,
+    }
+}
+
+/// The rows of one silo, written so that the same numbers are read back.
+fn csv(set: &DataSet, silo: usize) -> String {
+    let (_, table) = &set.silos[silo];
+    let cell = |text: &str| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    };
+    let mut text: String = table.columns.iter().map(|name| cell(name) + ",").collect();
+    text.push_str("target\n");
+    for row in 0..table.len() {
+        for value in table.row(row) {
+            match value.is_nan() {
+                true => text.push(','),
+                false => write!(text, "{value},").expect("a String takes everything"),
+            }
+        }
+        let target = table.target[row];
+        let target = match &set.target {
+            Target::Number { .. } => target.to_string(),
+            Target::Classes(classes) => cell(&classes[target as usize]),
+        };
+        text.push_str(&target);
+        text.push('\n');
+    }
+    text
+}
+
+/// Ports that nobody uses now, one for each silo.
+fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
+    if let Some(base) = base {
+        let wanted = (0..count as u32).map(|at| u32::from(base) + at);
+        let usable = |port: u32| {
+            u16::try_from(port)
+                .ok()
+                .filter(|&port| port > 0 && free(port))
+        };
+        return wanted
+            .map(|port| usable(port).ok_or(DemoError::Port(port)))
+            .collect();
+    }
+    // Beginning somewhere else each time, so that two of them do not meet.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let moment = now.map_or(0, |now| now.subsec_nanos());
+    let draw = Hash::labelled(
+        "ports",
+        &[&moment.to_le_bytes(), &std::process::id().to_le_bytes()],
+    );
+    let first = PORTS.start + u16::from_le_bytes([draw.0[0], draw.0[1]]) % (PORTS.len() as u16 / 2);
+    let found: Vec<_> = (first..PORTS.end)
+        .filter(|&port| free(port))
+        .take(count)
+        .collect();
+    match found.len() == count {
+        true => Ok(found),
+        false => Err(DemoError::Ports(count)),
+    }
+}
+
+/// Whether a port is free for QUIC and for TCP.
+fn free(port: u16) -> bool {
+    let at = (Ipv4Addr::LOCALHOST, port);
+    UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn folders_are_harmless_and_differ() {
+        let all = ["age Q1 · sex A", "Köln/../x", "", "Age q1 sex a"];
+        let name = |at| names(all.into_iter(), at);
+        assert_eq!(name(0), "age-q1-sex-a");
+        assert_eq!(name(1), "köln-x");
+        assert_eq!(name(2), "silo-3-");
+        assert_eq!(name(3), "silo-4-age-q1-sex-a");
+    }
+
+    #[test]
+    fn free_ports_differ_and_a_taken_one_is_named() {
+        let found = ports(None, 20).unwrap();
+        assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
+        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let error = ports(Some(port), 1).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("port {port} is not free")));
+    }
+}

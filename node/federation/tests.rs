@@ -1,0 +1,90 @@
+#![allow(clippy::unwrap_used)]
+
+use simulations::{Federation, Scenario};
+
+use super::*;
+
+fn agreement(name: &str) -> Agreement {
+    let scenario = Scenario::load(name).unwrap();
+    let study = scenario
+        .task
+        .study(scenario.silos, None, scenario.seed)
+        .unwrap();
+    let federation = Federation::of(&scenario, &study).unwrap();
+    Agreement {
+        epoch: federation.epoch.clone(),
+        task: scenario.task.clone(),
+        strategy_config: scenario.strategy.clone(),
+        strategy: federation.members[0].strategy.clone(),
+        seed: scenario.seed,
+        norm: scenario.charter.norm,
+    }
+}
+
+fn error(text: &str) -> String {
+    let error = Agreement::parse("f.toml", text).err().unwrap();
+    error.to_string()
+}
+
+#[test]
+fn what_is_written_is_read_as_the_same_federation() {
+    for name in ["diabetes", "null"] {
+        let ours = agreement(name);
+        let text = ours.to_toml().unwrap();
+        let read = Agreement::parse("f.toml", &text).unwrap();
+        assert_eq!(read.epoch.federation, ours.epoch.federation, "{name}");
+        assert_eq!(read.epoch.id, ours.epoch.id);
+        assert_eq!(read.seed, ours.seed);
+        assert!(text.contains(&format!("{:#}", ours.epoch.federation)));
+        // Its meaning counts, not how it is written.
+        let spaced = text.replace("patience =", "# how long?\npatience   =");
+        let spaced = Agreement::parse("f.toml", &spaced).unwrap();
+        assert_eq!(spaced.epoch.federation, ours.epoch.federation);
+        let other = Agreement::parse("f.toml", &text.replace("keep = 3", "keep = 4")).unwrap();
+        assert_ne!(other.epoch.federation, ours.epoch.federation);
+    }
+}
+
+#[test]
+fn errors_name_file_line_key_and_what_is_allowed() {
+    let text = agreement("diabetes").to_toml().unwrap();
+    let line =
+        |text: &str, of: &str| text.lines().position(|line| line.starts_with(of)).unwrap() + 1;
+    let few = text.replace("minimum = 5", "minimum = 2");
+    assert_eq!(
+        error(&few),
+        format!(
+            "f.toml, line {}: charter: minimum is 2, it must be between 5 and 8 with 8 members",
+            line(&few, "minimum")
+        )
+    );
+    let start = text.replacen("start = \"", "start = \"x", 1);
+    assert_eq!(
+        error(&start),
+        format!(
+            "f.toml, line {}: `start` must be 64 hexadecimal digits",
+            line(&start, "start")
+        )
+    );
+    let typo = error(&text.replace("keep = 3", "kepe = 3"));
+    assert!(typo.contains("unknown field `kepe`"), "{typo}");
+    let key = text
+        .lines()
+        .find(|line| line.starts_with("key = "))
+        .unwrap();
+    let last = text
+        .lines()
+        .rfind(|line| line.starts_with("key = "))
+        .unwrap();
+    let twice = error(&text.replace(last, key));
+    assert!(
+        twice.contains("has the same key as another member"),
+        "{twice}"
+    );
+    assert!(twice.starts_with("f.toml, line "), "{twice}");
+    let scale = error(&text.replace("standardise = true", "standardise = false"));
+    assert!(
+        scale.contains("`standardise` must be true exactly where"),
+        "{scale}"
+    );
+}

@@ -1,0 +1,172 @@
+//! A member's secret key as a file that nobody else may read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use protocol::{PublicKey, SecretKey};
+
+/// What a key file begins with.
+const MARK: &str = "rota-secret-key:";
+
+/// Why an identity could not be made or read.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// There is a file of that name.
+    #[error(
+        "{} exists already: a lost key cannot be had again, so it is not overwritten; choose another file", .0.display()
+    )]
+    Exists(PathBuf),
+    /// The file system says no.
+    #[error("cannot {what} the key file {}: {reason}", file.display())]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// Others on this machine may read it.
+    #[error(
+        "{} can be read by others on this machine, who could then speak for this institution: \
+         run `chmod 600` on it, and consider a new identity", .0.display()
+    )]
+    Open(PathBuf),
+    /// Something else than a key.
+    #[error(
+        "{} is not a key file of `rota identity new`: its one line is {MARK} and 64 hexadecimal digits", .0.display()
+    )]
+    Form(PathBuf),
+    /// The operating system has no random numbers.
+    #[error("cannot draw a key: {0}")]
+    Random(String),
+}
+
+/// Draws a new identity and writes it to `file`, which must not exist.
+///
+/// # Errors
+/// [`IdentityError`]: the file exists, or cannot be written.
+pub fn create(file: &Path) -> Result<PublicKey, IdentityError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|error| IdentityError::Random(error.to_string()))?;
+    let key = SecretKey::from_bytes(&secret);
+    write(file, &key)?;
+    Ok(key.public())
+}
+
+/// Writes a key to `file`, which must not exist; nobody but its owner may read it.
+///
+/// # Errors
+/// [`IdentityError`]: the file exists, or cannot be written.
+pub fn write(file: &Path, key: &SecretKey) -> Result<(), IdentityError> {
+    let failed = |reason: io::Error| match reason.kind() {
+        io::ErrorKind::AlreadyExists => IdentityError::Exists(file.into()),
+        _ => IdentityError::File {
+            what: "write",
+            file: file.into(),
+            reason,
+        },
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut out = options.open(file).map_err(failed)?;
+    writeln!(out, "{MARK}{}", hex(&key.to_bytes())).map_err(failed)?;
+    out.sync_all().map_err(failed)
+}
+
+/// Reads a key.
+///
+/// # Errors
+/// [`IdentityError`]: a file that cannot be read, that others can read, or that holds no key.
+pub fn read(file: &Path) -> Result<SecretKey, IdentityError> {
+    let failed = |reason| IdentityError::File {
+        what: "read",
+        file: file.into(),
+        reason,
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(file).map_err(failed)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(IdentityError::Open(file.into()));
+        }
+    }
+    let text = fs::read_to_string(file).map_err(failed)?;
+    text.trim()
+        .strip_prefix(MARK)
+        .and_then(unhex)
+        .map(|secret| SecretKey::from_bytes(&secret))
+        .ok_or_else(|| IdentityError::Form(file.into()))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Exactly 32 bytes from hexadecimal digits.
+pub(crate) fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|c| c.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    let bytes: Vec<u8> = digits?
+        .chunks(2)
+        .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit))
+        .collect();
+    (text.len() == 64).then(|| bytes.try_into().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("rota-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_key_is_written_once_for_its_owner_alone_and_read_back() {
+        let folder = folder("identity");
+        let file = folder.join("a.key");
+        let public = create(&file).unwrap();
+        assert_eq!(read(&file).unwrap().public(), public);
+        assert!(matches!(create(&file), Err(IdentityError::Exists(_))));
+        assert_ne!(create(&folder.join("b.key")).unwrap(), public);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            let now = fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(now & 0o777, 0o600);
+            mode(0o644);
+            assert!(matches!(read(&file), Err(IdentityError::Open(_))));
+            mode(0o600);
+        }
+        for wrong in ["", "hello", "rota-secret-key:12", &"0".repeat(80)] {
+            fs::write(&file, wrong).unwrap();
+            assert!(
+                matches!(read(&file), Err(IdentityError::Form(_))),
+                "{wrong}"
+            );
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn digits_are_read_back_and_nothing_else_is() {
+        let bytes = std::array::from_fn(|at| at as u8 * 7);
+        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+        assert_eq!(unhex(&"g".repeat(64)), None);
+        assert_eq!(unhex(&"0".repeat(63)), None);
+        assert_eq!(unhex(&"é".repeat(32)), None);
+    }
+}

@@ -1,0 +1,348 @@
+//! `silo.toml`: read raw, made once into an [`Institution`] that cannot be wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use learn::data::{CsvConfig, CsvFile, Incomplete, Target};
+use learn::{DataError, Source as Rows, TaskConfig};
+use mesh::Contact;
+use methods::Learner;
+use protocol::{MemberIndex, SecretKey};
+use serde::{Deserialize, Serialize};
+use simulations::scenario::Source;
+
+use crate::federation::{Agreement, ConfigError, read};
+use crate::identity::{self, IdentityError};
+
+/// Everything that one institution's node is told.
+#[derive(Clone)]
+pub struct Institution {
+    /// What the members agreed on.
+    pub agreement: Agreement,
+    /// This institution's place in the roster.
+    pub me: MemberIndex,
+    /// Its key.
+    pub key: SecretKey,
+    /// Where its journal and blobs are.
+    pub state: PathBuf,
+    /// Where it listens.
+    pub listen: Vec<String>,
+    /// All members, and where they may be found.
+    pub roster: Vec<Contact>,
+    /// Its own seed, for how rows are divided and in which order they are trained on.
+    pub seed: u64,
+    /// Its own robustness radius.
+    pub radius: f64,
+    /// Its data.
+    pub data: Data,
+    /// The folder that paths of data are relative to.
+    pub folder: PathBuf,
+}
+
+/// Where a silo's own data are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// Its own rows in CSV files.
+    Rows(Box<CsvConfig>),
+    /// Its share of the data that the task names.
+    Share {
+        /// Which, from 1.
+        silo: usize,
+        /// Of how many.
+        of: usize,
+        /// Where the data lie, if they are in files.
+        folder: Option<PathBuf>,
+    },
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Raw {
+    federation: PathBuf,
+    identity: PathBuf,
+    state: PathBuf,
+    listen: Vec<String>,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    radius: f64,
+    data: RawData,
+    #[serde(default)]
+    peer: Vec<RawPeer>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawData {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    share: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    csv: Option<Box<CsvConfig>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawPeer {
+    name: String,
+    addresses: Vec<String>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// This file, or that of the federation.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The key file.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The key belongs to nobody.
+    #[error(
+        "the key {key} in {} is not in the roster of {}: use the identity that was admitted there, \
+         or ask to be admitted", identity.display(), federation.display()
+    )]
+    NotAMember {
+        /// The public key.
+        key: protocol::PublicKey,
+        /// The key file.
+        identity: PathBuf,
+        /// The federation's file.
+        federation: PathBuf,
+    },
+}
+
+impl Institution {
+    /// Reads a file and those that it names; paths are relative to it.
+    ///
+    /// # Errors
+    /// [`SetupError`]: unreadable, the first thing that is wrong in it, or a key of no member.
+    pub fn load(file: &Path) -> Result<Self, SetupError> {
+        let text = read(file)?;
+        let name = file.display().to_string();
+        let source = Source {
+            file: &name,
+            text: &text,
+        };
+        let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
+        let raw: Raw =
+            toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+        let beside = file.parent().unwrap_or(Path::new(""));
+        let data = raw.data.validate(beside, &wrong)?;
+        if !(raw.radius.is_finite() && raw.radius >= 0.0) {
+            return Err(wrong("radius", "must be a number of at least 0").into());
+        }
+        let listen = raw
+            .listen
+            .iter()
+            .map(|address| ("listen".to_owned(), address));
+        let peers = raw.peer.iter().enumerate().flat_map(|(nth, peer)| {
+            let path = format!("peer.{nth}.addresses");
+            peer.addresses
+                .iter()
+                .map(move |address| (path.clone(), address))
+        });
+        for (path, address) in listen.chain(peers) {
+            mesh::check(address).map_err(|error| wrong(&path, &format!("holds {error}")))?;
+        }
+        let federation = beside.join(&raw.federation);
+        let agreement = Agreement::load(&federation)?;
+        let roster = &agreement.epoch.roster;
+        let identity = beside.join(&raw.identity);
+        let key = identity::read(&identity)?;
+        let me = roster.position(&key.public());
+        let me = me.ok_or_else(|| SetupError::NotAMember {
+            key: key.public(),
+            identity,
+            federation: federation.clone(),
+        })?;
+        let mut contacts: Vec<_> = roster
+            .members()
+            .zip(roster.silos())
+            .map(|(member, silo)| Contact {
+                member,
+                key: silo.key,
+                addresses: Vec::new(),
+            })
+            .collect();
+        for (nth, peer) in raw.peer.into_iter().enumerate() {
+            let at = roster
+                .silos()
+                .iter()
+                .position(|silo| silo.name == peer.name);
+            let Some(at) = at else {
+                let names: Vec<_> = roster.silos().iter().map(|silo| &*silo.name).collect();
+                let what = format!(
+                    "is {:?}, which is not in the roster of {}; there are {}",
+                    peer.name,
+                    federation.display(),
+                    names.join(", ")
+                );
+                return Err(wrong(&format!("peer.{nth}.name"), &what).into());
+            };
+            contacts[at].addresses.extend(peer.addresses);
+        }
+        Ok(Self {
+            me,
+            key,
+            state: beside.join(raw.state),
+            listen: raw.listen,
+            roster: contacts,
+            seed: raw.seed,
+            radius: raw.radius,
+            data,
+            folder: beside.into(),
+            agreement,
+        })
+    }
+
+    /// Reads the silo's own data.
+    ///
+    /// # Errors
+    /// [`DataError`]: data that are not there or not what the task needs.
+    pub fn learner(&self) -> Result<Arc<dyn Learner>, DataError> {
+        let task = &self.agreement.task;
+        let (study, silo) = match (&self.data, task) {
+            (Data::Share { silo, of, folder }, task) => {
+                let study = task.study(Some(*of), folder.as_deref(), self.seed)?;
+                (study, *silo)
+            }
+            (Data::Rows(csv), TaskConfig::Table(table)) => {
+                let mut csv = csv.clone();
+                // The name decides how rows are divided.
+                for file in &mut csv.files {
+                    file.silo = Some(self.agreement.epoch.roster.name(self.me).into());
+                }
+                let mut table = table.clone();
+                table.data = Rows::Csv(csv);
+                let study = TaskConfig::Table(table).study(None, Some(&self.folder), self.seed)?;
+                (study, 1)
+            }
+            (Data::Rows(_), _) => {
+                return Err(DataError::Config(
+                    "the federation's task has no table of rows: write `share = \"1 of 8\"` in [data]"
+                        .into(),
+                ));
+            }
+        };
+        let found = silo.checked_sub(1).and_then(|at| study.silos.get(at));
+        let found = found.ok_or_else(|| {
+            let has = study.silos.len();
+            DataError::Config(format!(
+                "there is no silo {silo} in these data, they have {has}"
+            ))
+        })?;
+        Ok(found.learner.clone())
+    }
+}
+
+impl RawData {
+    fn validate(
+        self,
+        beside: &Path,
+        wrong: &dyn Fn(&str, &str) -> ConfigError,
+    ) -> Result<Data, ConfigError> {
+        match (self.share, self.csv) {
+            (None, Some(csv)) if csv.silo_column.is_none() && self.folder.is_none() => {
+                Ok(Data::Rows(csv))
+            }
+            (None, Some(_)) if self.folder.is_some() => {
+                let what = "goes with `share`: paths of files are relative to this file";
+                Err(wrong("data.folder", what))
+            }
+            (None, Some(_)) => Err(wrong(
+                "data.csv.silo-column",
+                "is for files that silos share: here are this silo's own rows",
+            )),
+            (Some(share), None) => {
+                let parts = share.split_once(" of ").and_then(|(silo, of)| {
+                    Some((silo.trim().parse().ok()?, of.trim().parse().ok()?))
+                });
+                let (silo, of) = parts
+                    .filter(|&(silo, of): &(usize, usize)| 1 <= silo && silo <= of)
+                    .ok_or_else(|| {
+                        let what = format!("is {share:?}, it must be like \"3 of 8\"");
+                        wrong("data.share", &what)
+                    })?;
+                Ok(Data::Share {
+                    silo,
+                    of,
+                    folder: self.folder.map(|folder| beside.join(folder)),
+                })
+            }
+            _ => Err(wrong(
+                "data",
+                "needs either `csv`, this silo's own rows, or `share`, such as \"3 of 8\"",
+            )),
+        }
+    }
+}
+
+impl Data {
+    /// Rows in a file `rows.csv` beside the configuration, all columns features but `target`.
+    pub(crate) fn rows(target: &Target, silo: &str) -> Self {
+        let file = CsvFile {
+            path: "rows.csv".into(),
+            silo: Some(silo.into()),
+        };
+        let (classes, unit) = match target {
+            Target::Classes(classes) => (Some(classes.clone()), None),
+            Target::Number { unit } => (None, Some(unit.clone())),
+        };
+        Self::Rows(Box::new(CsvConfig {
+            files: vec![file],
+            silo_column: None,
+            columns: None,
+            delimiter: ',',
+            target: "target".into(),
+            positive: None,
+            classes,
+            unit,
+            features: None,
+            drop: Vec::new(),
+            one_hot: Vec::new(),
+            levels: Default::default(),
+            missing: vec![String::new()],
+            incomplete: Incomplete::Impute,
+        }))
+    }
+}
+
+/// A configuration as a file, for a silo beside the federation's folder.
+pub(crate) fn to_toml(
+    name: &str,
+    seed: u64,
+    radius: f64,
+    listen: Vec<String>,
+    data: &Data,
+    peers: Vec<(String, Vec<String>)>,
+) -> Result<String, String> {
+    let data = match data.clone() {
+        Data::Rows(csv) => RawData {
+            csv: Some(csv),
+            ..RawData::default()
+        },
+        Data::Share { silo, of, folder } => RawData {
+            share: Some(format!("{silo} of {of}")),
+            folder,
+            csv: None,
+        },
+    };
+    let peer = |(name, addresses)| RawPeer { name, addresses };
+    let raw = Raw {
+        federation: "../federation.toml".into(),
+        identity: "identity.key".into(),
+        state: "state".into(),
+        listen,
+        seed,
+        radius,
+        data,
+        peer: peers.into_iter().map(peer).collect(),
+    };
+    let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
+    Ok(format!(
+        "# The node of {name}. Paths are relative to this file.\n\n{text}"
+    ))
+}

@@ -1,0 +1,330 @@
+//! One silo's life: brought up over the real network and the real disk, watched, and ended in
+//! order.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use learn::DataError;
+use mesh::MeshError;
+use protocol::net::Event;
+use protocol::{Time, member};
+use serde_json::json;
+use silo::{Checks, Network, Notice, SiloConfig, SpawnError, Stopped, Surroundings};
+use simulations::silo_seed;
+use tokio::runtime::{self, Runtime};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::config::Institution;
+use super::leaving::Leaving;
+use super::news::{News, Teller};
+use crate::pool::Workers;
+use crate::store::{self, OpenError, Owner};
+
+/// Bytes of blobs that stay in memory besides the disk.
+const CACHE: usize = 64 << 20;
+/// Threads that move bytes.
+const MOVERS: usize = 2;
+/// How long the end of each part is waited for.
+const GOODBYE: Duration = Duration::from_secs(10);
+/// Events between the network and the silo.
+const EVENTS: usize = 64;
+
+/// How to run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Whether to end when nobody needs this node any more, in place of a signal only.
+    pub until_done: bool,
+    /// How long a member that cannot be reached is waited for then; `None`: the longer of 30
+    /// seconds and 20 beats.
+    pub grace: Option<Duration>,
+    /// The state folder was lost, and begins anew: the silo may have voted, and listens until it is
+    /// safe to vote again.
+    pub journal_lost: bool,
+}
+
+/// Why a node did not come to life, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The silo's data.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Its journal or blobs.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// Its network.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The silo itself.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It stopped by itself.
+    #[error(transparent)]
+    Stopped(Stopped),
+    /// The operating system has no threads or signals for it.
+    #[error("the node cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+impl NodeError {
+    /// Whether other words in the files or on the command line would help.
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Data(error) => {
+                matches!(error, DataError::Config(_) | DataError::TooManySilos { .. })
+            }
+            Self::Store(error) => matches!(
+                error,
+                OpenError::Federation { .. } | OpenError::Member { .. } | OpenError::Key { .. }
+            ),
+            Self::Mesh(error) => !matches!(error, MeshError::Listen { .. } | MeshError::Start(_)),
+            Self::Spawn(error) => matches!(
+                error,
+                SpawnError::Identity(_) | SpawnError::Names(_) | SpawnError::Start { .. }
+            ),
+            Self::Stopped(_) | Self::System(_) => false,
+        }
+    }
+}
+
+/// Runs a node until a signal, or until it is done. Everything that was begun is durable then, and
+/// the others were told goodbye.
+///
+/// # Errors
+/// [`NodeError`]: why it did not start, or what stopped it.
+pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Result<(), NodeError> {
+    let epoch = institution.agreement.epoch.clone();
+    let learner = institution.learner()?;
+    let owner = Owner {
+        federation: epoch.federation,
+        me: institution.me,
+        key: institution.key.clone(),
+    };
+    let (journal, blobs) = store::open(&institution.state, &owner, CACHE)?;
+    let outer = runtime::Builder::new_multi_thread()
+        .worker_threads(MOVERS)
+        // For looking names up.
+        .max_blocking_threads(4)
+        .enable_all()
+        .build()?;
+    let config = mesh::Config::new(epoch.federation, institution.listen.clone());
+    let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
+    let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
+    let name = epoch.roster.name(institution.me);
+    let document = json!({
+        "event": "start", "at": 0.0, "silo": name, "member": institution.me.0,
+        "members": epoch.roster.len(), "rounds": epoch.charter.rounds,
+        "federation": format!("{:#}", epoch.federation), "addresses": mesh.addresses,
+    });
+    let line = format!(
+        "{name}, one of {} in the federation {} ({}), listens at {}",
+        epoch.roster.len(),
+        epoch.charter.name,
+        epoch.federation,
+        mesh.addresses.join(", "),
+    );
+    teller.tell(document, line);
+
+    let config = SiloConfig {
+        member: member::Config::new(epoch.clone(), institution.me, institution.key.clone()),
+        learner,
+        strategy: institution.agreement.strategy.clone(),
+        initial_seed: institution.agreement.seed,
+        norm: institution.agreement.norm.unwrap_or(f64::INFINITY),
+        radius: institution.radius,
+        seed: silo_seed(institution.seed, institution.me),
+        journal_lost: options.journal_lost,
+    };
+    let leaving = Leaving::new(&epoch, options.grace, Instant::now());
+    let leaving = Arc::new(Mutex::new(leaving));
+    let (events, to_silo) = mpsc::channel(EVENTS);
+    let links = Links {
+        leaving: leaving.clone(),
+        teller: teller.clone(),
+        names: epoch
+            .roster
+            .silos()
+            .iter()
+            .map(|silo| silo.name.clone())
+            .collect(),
+        began: Instant::now(),
+    };
+    outer.spawn(links.pass(mesh.events, events));
+    let network = Network {
+        commands: mesh.commands,
+        events: to_silo,
+    };
+    let mut news = News::new(teller.clone(), epoch.clone());
+    let heard = leaving.clone();
+    let feed = Box::new(move |at: Time, notice: &Notice| {
+        locked(&heard).hear(notice, Instant::now());
+        news.hear(at, notice);
+    });
+    let pool = Workers::all_cores();
+    let inner = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let until_done = options.until_done.then(|| leaving.clone());
+    let beat = epoch.beat();
+    let ended = silo::block_on(inner, async move {
+        let surroundings = Surroundings {
+            network,
+            journal: Box::new(journal),
+            blobs: Arc::new(blobs),
+            pool,
+            checks: Checks::new(false),
+            feed,
+            origin: tokio::time::Instant::now(),
+        };
+        live(config, surroundings, until_done, beat, teller).await
+    });
+    goodbye(outer, mesh.ended);
+    ended
+}
+
+/// From the first step to the last.
+async fn live(
+    config: SiloConfig,
+    surroundings: Surroundings,
+    until_done: Option<Arc<Mutex<Leaving>>>,
+    beat: Duration,
+    teller: &Teller,
+) -> Result<(), NodeError> {
+    let mut signals = Signals::new()?;
+    let mut handle = silo::spawn(config, surroundings)?;
+    let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let why = loop {
+        tokio::select! {
+            stopped = handle.stopped() => return Err(NodeError::Stopped(stopped)),
+            signal = signals.next() => break signal,
+            _ = tick.tick() => {
+                let leaving = until_done.as_ref();
+                let why = leaving.and_then(|leaving| locked(leaving).why(Instant::now()));
+                if let Some(why) = why {
+                    break why;
+                }
+            }
+        }
+    };
+    teller.tell(
+        json!({ "event": "leaving", "why": why }),
+        format!("ending: {why}"),
+    );
+    handle.stop();
+    match timeout(GOODBYE, handle.stopped()).await {
+        Ok(Stopped::Asked) | Err(_) => Ok(()),
+        Ok(other) => Err(NodeError::Stopped(other)),
+    }
+}
+
+/// Waits for the network to say goodbye. Work that still runs is of no use any more.
+fn goodbye(outer: Runtime, mesh: tokio::task::JoinHandle<()>) {
+    outer.block_on(async {
+        if timeout(GOODBYE, mesh).await.is_err() {
+            tracing::warn!("the network did not end in time");
+        }
+    });
+    outer.shutdown_background();
+}
+
+fn locked(leaving: &Mutex<Leaving>) -> std::sync::MutexGuard<'_, Leaving> {
+    // Nothing panics while it holds this lock.
+    leaving.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Watches who can be reached, on the way from the network to the silo.
+struct Links {
+    leaving: Arc<Mutex<Leaving>>,
+    teller: Teller,
+    names: Vec<String>,
+    began: Instant,
+}
+
+impl Links {
+    async fn pass(self, mut from: mpsc::Receiver<Event>, to: mpsc::Sender<Event>) {
+        let mut up = vec![false; self.names.len()];
+        loop {
+            // The network ends when the silo is gone, also while nothing comes.
+            let event = tokio::select! {
+                event = from.recv() => event,
+                () = to.closed() => None,
+            };
+            let Some(event) = event else { return };
+            let link = match &event {
+                Event::Up { peer, round_trip } => Some((*peer, Some(*round_trip))),
+                Event::Down { peer } => Some((*peer, None)),
+                _ => None,
+            };
+            if let Some((peer, round_trip)) = link {
+                locked(&self.leaving).reach(peer, round_trip.is_some(), Instant::now());
+                if std::mem::replace(&mut up[peer.at()], round_trip.is_some())
+                    != round_trip.is_some()
+                {
+                    self.tell(&self.names[peer.at()], round_trip);
+                }
+            }
+            if to.send(event).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn tell(&self, name: &str, round_trip: Option<Duration>) {
+        let at = self.began.elapsed().as_secs_f64();
+        match round_trip {
+            Some(trip) => self.teller.tell(
+                json!({
+                    "event": "peer-up", "at": at, "member": name,
+                    "round-trip-ms": trip.as_secs_f64() * 1e3,
+                }),
+                format!("{name} can be reached"),
+            ),
+            None => self.teller.tell(
+                json!({ "event": "peer-down", "at": at, "member": name }),
+                format!("{name} cannot be reached"),
+            ),
+        }
+    }
+}
+
+/// What the operating system wants.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) -> &'static str {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => "Ctrl-C",
+            Err(_) => std::future::pending().await,
+        }
+    }
+}

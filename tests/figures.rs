@@ -1,0 +1,164 @@
+//! The figures of `docs/performance.md` that need processes:
+//!
+//! ```sh
+//! cargo test --release --test figures -- --ignored --nocapture --test-threads 1
+//! ```
+
+#![allow(clippy::unwrap_used)]
+
+mod nodes;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nodes::{Demo, Nodes, scenario};
+use rota::institution::Institution;
+
+/// A span of the clock in seconds, from `moment`.
+fn since(moment: Instant) -> f64 {
+    moment.elapsed().as_secs_f64()
+}
+
+/// Most memory that a living process has had, in MiB.
+fn peak(nodes: &Nodes, node: usize) -> f64 {
+    let id = nodes.children[node].as_ref().unwrap().id();
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: f64 = line
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    kib / 1024.0
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn four_processes_and_a_million_parameters() {
+    for transport in ["quic", "tcp"] {
+        let options = ["--scenario", "null", "--silos", "4", "--rounds", "10"];
+        let demo = Demo::new(
+            "figures-null",
+            &[&options[..], &["--transport", transport]].concat(),
+        );
+        let mut nodes = Nodes::new(&demo.configs, &[]);
+        let began = Instant::now();
+        (0..4).for_each(|node| nodes.start(node));
+        let end = began + Duration::from_secs(300);
+        let (mut first, mut finished) = (None, 0);
+        while finished < 4 {
+            let said = nodes
+                .next(end)
+                .unwrap_or_else(|| panic!("{}", nodes.tails()));
+            if said.line["event"] == "final" {
+                first.get_or_insert_with(|| since(began));
+            }
+            finished += usize::from(said.line["event"] == "finished");
+        }
+        let all = since(began);
+        let peaks: Vec<_> = (0..4)
+            .map(|node| format!("{:.0}", peak(&nodes, node)))
+            .collect();
+        println!(
+            "{transport}: 4 processes, 1,000,000 parameters, 10 rounds: {all:.2} s from the first \
+             process on, {:.2} s of it after the first final round; peak memory {} MiB",
+            all - first.unwrap(),
+            peaks.join(", "),
+        );
+    }
+}
+
+const LEARNING: &str = "name = 'led'
+rounds = 100000
+silos = 5
+[task.table]
+data = 'diabetes'
+standardise = 'federation'
+split = { validation = 0.0, test = 0.3 }
+model = { mlp = { hidden = [32] } }
+[strategy]
+name = 'cs-rcfl'
+coalitions = 2
+training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.001 } }
+[charter]
+patience = 10
+";
+
+#[test]
+#[ignore = "a measurement"]
+fn from_the_death_of_the_lead_to_the_next_final_round() {
+    // Whether the lead comes back at once, as under a service manager, or not before the round is
+    // final without it.
+    let cases = [
+        ("100ms", true, 9),
+        ("1s", true, 7),
+        ("100ms", false, 9),
+        ("1s", false, 7),
+    ];
+    for (beat, at_once, samples) in cases {
+        let file = scenario("led", &format!("{LEARNING}beat = '{beat}'\n"));
+        let demo = Demo::new("figures-lead", &["--scenario", file.to_str().unwrap()]);
+        let names: Vec<_> = demo
+            .configs
+            .iter()
+            .map(|config| {
+                let institution = Institution::load(config).unwrap();
+                institution
+                    .agreement
+                    .epoch
+                    .roster
+                    .name(institution.me)
+                    .to_owned()
+            })
+            .collect();
+        let mut nodes = Nodes::new(&demo.configs, &[]);
+        (0..5).for_each(|node| nodes.start(node));
+        let end = Instant::now() + Duration::from_secs(500);
+        // The view whose lead was killed, when, and who that was.
+        let mut killed: Option<(u64, Instant, usize)> = None;
+        let (mut seconds, mut newest, mut back) = (Vec::new(), 0, 0);
+        while seconds.len() < samples {
+            let said = nodes
+                .next(end)
+                .unwrap_or_else(|| panic!("{}", nodes.tails()));
+            let view = said.line["view"].as_u64().unwrap_or(0);
+            match (said.line["event"].as_str(), killed) {
+                // Once the last victim takes part again.
+                (Some("view"), None)
+                    if view > newest.max(back + 10) && said.life == nodes.lives[said.node] =>
+                {
+                    newest = view;
+                    let lead = names
+                        .iter()
+                        .position(|name| said.line["lead"] == **name)
+                        .unwrap();
+                    nodes.kill(lead);
+                    if at_once {
+                        nodes.start(lead);
+                    }
+                    killed = Some((view, Instant::now(), lead));
+                }
+                (Some("final"), Some((of, at, lead))) if view >= of && said.node != lead => {
+                    if view > of {
+                        seconds.push(since(at));
+                    }
+                    if !at_once {
+                        nodes.start(lead);
+                    }
+                    (killed, back) = (None, view);
+                }
+                _ => {}
+            }
+        }
+        seconds.sort_by(f64::total_cmp);
+        println!(
+            "beat {beat}, the lead {}: from its SIGKILL to the next final round {:.2} s (median of {}; {:.2}–{:.2})",
+            if at_once { "restarted at once" } else { "away" },
+            seconds[samples / 2],
+            samples,
+            seconds[0],
+            seconds[samples - 1],
+        );
+    }
+}

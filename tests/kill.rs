@@ -1,0 +1,364 @@
+//! Real processes, killed by SIGKILL again and again: nothing may be lost, said twice or done twice.
+//!
+//! Five `rota run` processes learn over loopback. Every second or two one of them, leads included,
+//! is killed and comes back a little later. In the end every member holds all rounds of one chain.
+//! `ROTA_SOAK_MINUTES` runs one federation after another for that long, each with another seed;
+//! `ROTA_SEED` chooses the first seed.
+
+#![allow(clippy::unwrap_used)]
+
+mod nodes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nodes::{Demo, Nodes, scenario};
+use rota::institution::Institution;
+use rota::protocol::message::Body;
+use rota::protocol::{Hash, Record};
+use rota::silo::{Entry, Journal};
+use rota::store::{DiskJournal, Owner};
+
+const SILOS: usize = 5;
+const ROUNDS: u64 = 20;
+/// Within which all rounds must be final on all members.
+const BOUND: Duration = Duration::from_secs(58);
+
+/// A few hundred milliseconds of training a round, and a short beat.
+const SCENARIO: &str = "name = 'killed'
+rounds = 20
+silos = 5
+
+[task.table]
+data = 'diabetes'
+standardise = 'federation'
+split = { validation = 0.0, test = 0.3 }
+model = { mlp = { hidden = [32] } }
+
+[strategy]
+name = 'cs-rcfl'
+coalitions = 2
+training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
+
+[charter]
+beat = '100ms'
+patience = 10
+";
+
+/// Draws that follow from a seed.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    fn millis(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(least + self.below(most - least))
+    }
+}
+
+/// What a silo signed and did, as read from its journal after each of its lives.
+#[derive(Default)]
+struct Witness {
+    /// The statements of a view or round that may not contradict each other.
+    notarize: BTreeMap<u64, BTreeSet<Hash>>,
+    finalize: BTreeMap<u64, BTreeSet<Hash>>,
+    nullify: BTreeSet<u64>,
+    proposed: BTreeMap<u64, BTreeSet<Hash>>,
+    contributed: BTreeMap<u64, BTreeSet<Hash>>,
+    /// Final blocks by view.
+    blocks: BTreeMap<u64, Hash>,
+    /// Learning rounds: block and outcome.
+    rounds: BTreeMap<u64, (Hash, Hash)>,
+    /// Adopted rounds with their outcomes.
+    adopted: BTreeMap<u64, Hash>,
+}
+
+impl Witness {
+    /// Reads a journal that no process has open.
+    fn read(&mut self, config: &Path, told: &str) {
+        let institution = Institution::load(config).unwrap();
+        let owner = Owner {
+            federation: institution.agreement.epoch.federation,
+            me: institution.me,
+            key: institution.key.clone(),
+        };
+        let mut journal = DiskJournal::open(&institution.state, &owner)
+            .unwrap_or_else(|error| panic!("{told}: {error}"));
+        let mut last_adopted = 0;
+        for entry in journal.load().unwrap() {
+            match entry {
+                Entry::Adopted(adopted) => {
+                    assert!(
+                        adopted.round > last_adopted,
+                        "{told}: {} adopted twice",
+                        adopted.round
+                    );
+                    last_adopted = adopted.round;
+                    self.adopted.insert(adopted.round, Hash(adopted.outcome));
+                }
+                Entry::Protocol(record) => self.record(record),
+                Entry::Lost | Entry::Trained { .. } => {}
+            }
+        }
+    }
+
+    fn record(&mut self, record: Record) {
+        match record {
+            Record::Vote(message) => match message.body {
+                Body::Notarize { block, .. } => {
+                    self.notarize.entry(message.view).or_default().insert(block);
+                }
+                Body::Finalize { block } => {
+                    self.finalize.entry(message.view).or_default().insert(block);
+                }
+                Body::Nullify => {
+                    self.nullify.insert(message.view);
+                }
+                _ => {}
+            },
+            Record::Proposed(message) => {
+                if let Body::Proposal(proposal) = message.body {
+                    let block = proposal.block.hash();
+                    self.proposed.entry(message.view).or_default().insert(block);
+                }
+            }
+            Record::Contributed(message) => {
+                if let Body::Contribution(contribution) = message.body {
+                    let blob = contribution.fields.blob;
+                    self.contributed
+                        .entry(message.round)
+                        .or_default()
+                        .insert(blob);
+                }
+            }
+            Record::Final { blocks, .. } => {
+                for block in blocks {
+                    let before = self.blocks.insert(block.view, block.hash());
+                    assert!(
+                        before.is_none_or(|before| before == block.hash()),
+                        "view {}",
+                        block.view
+                    );
+                    if let Some(learning) = block.learning() {
+                        let now = (block.hash(), learning.outcome);
+                        let before = self.rounds.insert(learning.round, now);
+                        assert!(
+                            before.is_none_or(|before| before == now),
+                            "round {}",
+                            learning.round
+                        );
+                    }
+                }
+            }
+            Record::Block(_) | Record::Certified(_) | Record::Applied { .. } => {}
+        }
+    }
+
+    /// Nobody honest signs two different things in one place.
+    fn check(&self, told: &str) {
+        for (what, said) in [
+            ("Notarize", &self.notarize),
+            ("Finalize", &self.finalize),
+            ("proposals", &self.proposed),
+            ("contributions", &self.contributed),
+        ] {
+            for (at, said) in said {
+                assert!(
+                    said.len() == 1,
+                    "{told}: two different {what} at {at}: {said:?}"
+                );
+            }
+        }
+        for view in &self.nullify {
+            let finalize = self.finalize.contains_key(view);
+            assert!(!finalize, "{told}: Nullify and Finalize in view {view}");
+        }
+        for (round, outcome) in &self.adopted {
+            assert_eq!(self.rounds[round].1, *outcome, "{told}: round {round}");
+        }
+        let all: Vec<_> = self.rounds.keys().copied().collect();
+        assert_eq!(all, (1..=ROUNDS).collect::<Vec<_>>(), "{told}");
+        assert_eq!(self.adopted.keys().next_back(), Some(&ROUNDS), "{told}");
+    }
+}
+
+/// What came of one federation.
+struct Survived {
+    kills: usize,
+    /// Of these, of whoever led.
+    leads: usize,
+    seconds: f64,
+}
+
+fn survive(seed: u64) -> Survived {
+    let file = scenario("killed", SCENARIO);
+    let (file, number) = (file.to_str().unwrap(), seed.to_string());
+    let demo = Demo::new("kill", &["--scenario", file, "--seed", &number]);
+    let names: Vec<_> = demo
+        .configs
+        .iter()
+        .map(|config| {
+            let institution = Institution::load(config).unwrap();
+            institution
+                .agreement
+                .epoch
+                .roster
+                .name(institution.me)
+                .to_owned()
+        })
+        .collect();
+    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut draws = Draws(seed);
+    let mut witnesses: Vec<_> = names.iter().map(|_| Witness::default()).collect();
+    let began = Instant::now();
+    let end = began + BOUND;
+    (0..SILOS).for_each(|node| nodes.start(node));
+
+    let mut survived = Survived {
+        kills: 0,
+        leads: 0,
+        seconds: 0.0,
+    };
+    // The newest view that anybody entered, and its lead.
+    let mut newest = (0, 0);
+    let mut adopted: Vec<BTreeMap<u64, String>> = vec![BTreeMap::new(); SILOS];
+    let mut blocks = BTreeMap::<u64, String>::new();
+    let mut done = BTreeSet::new();
+    let mut next_kill = began + draws.millis(1000, 2000);
+    let mut down: Option<(usize, Instant)> = None;
+    let mut finished = false;
+    while done.len() < SILOS {
+        let due = match down {
+            Some((_, back)) => back,
+            None if finished => end,
+            None => next_kill,
+        };
+        let Some(said) = nodes.next(due.min(end)) else {
+            let now = Instant::now();
+            assert!(
+                now < end,
+                "seed {seed}: not done after {BOUND:?}\n{}",
+                nodes.tails()
+            );
+            match down.take() {
+                Some((node, _)) => {
+                    nodes.start(node);
+                    next_kill = now + draws.millis(500, 1500);
+                }
+                None => {
+                    let lead = draws.below(2) == 0;
+                    let node = if lead {
+                        newest.1
+                    } else {
+                        draws.below(SILOS as u64) as usize
+                    };
+                    nodes.kill(node);
+                    survived.kills += 1;
+                    survived.leads += usize::from(node == newest.1);
+                    let told = format!("seed {seed}, {}", names[node]);
+                    witnesses[node].read(&demo.configs[node], &told);
+                    down = Some((node, now + draws.millis(50, 1000)));
+                }
+            }
+            continue;
+        };
+        let (node, line) = (said.node, &said.line);
+        let number = |key: &str| line[key].as_u64().unwrap();
+        let word = |key: &str| line[key].as_str().unwrap().to_owned();
+        match line["event"].as_str() {
+            Some("view") => {
+                let lead = names.iter().position(|name| *name == word("lead")).unwrap();
+                newest = newest.max((number("view"), lead));
+            }
+            Some("final") => {
+                let block = blocks
+                    .entry(number("round"))
+                    .or_insert_with(|| word("block"));
+                assert_eq!(
+                    *block,
+                    word("block"),
+                    "seed {seed}: two blocks of round {}",
+                    number("round")
+                );
+            }
+            Some("adopted") => {
+                let again = adopted[node].insert(number("round"), word("outcome"));
+                assert_eq!(
+                    again, None,
+                    "seed {seed}: {} adopted a round twice",
+                    names[node]
+                );
+            }
+            // From now on nobody is killed: those that are done leave.
+            Some("finished") => finished = true,
+            Some("fault") => panic!("seed {seed}: {line}\n{}", nodes.tails()),
+            // Its output ended, and it was not killed.
+            _ if line.is_null()
+                && said.life == nodes.lives[node]
+                && nodes.children[node].is_some() =>
+            {
+                let code = nodes.code(node);
+                assert_eq!(code, 0, "seed {seed}: {}\n{}", names[node], nodes.tails());
+                done.insert(node);
+            }
+            _ => {}
+        }
+    }
+    survived.seconds = began.elapsed().as_secs_f64();
+    for (node, witness) in witnesses.iter_mut().enumerate() {
+        let told = format!("seed {seed}, {}", names[node]);
+        witness.read(&demo.configs[node], &told);
+        witness.check(&told);
+        for (round, outcome) in &adopted[node] {
+            let block = Hash::to_string(&witness.rounds[round].1);
+            assert!(
+                outcome.starts_with(&block),
+                "{told}: outcome of round {round}"
+            );
+        }
+    }
+    for pair in witnesses.windows(2) {
+        assert_eq!(pair[0].blocks, pair[1].blocks, "seed {seed}: one chain");
+        assert_eq!(
+            pair[0].rounds, pair[1].rounds,
+            "seed {seed}: the same outcomes"
+        );
+    }
+    survived
+}
+
+#[test]
+fn killed_processes_come_back_to_one_chain() {
+    let number = |name: &str| {
+        env::var(name)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok())
+    };
+    let first = number("ROTA_SEED").unwrap_or(1);
+    let minutes = number("ROTA_SOAK_MINUTES").unwrap_or(0);
+    let end = Instant::now() + Duration::from_secs(60 * minutes);
+    for seed in first.. {
+        let Survived {
+            kills,
+            leads,
+            seconds,
+        } = survive(seed);
+        println!("seed {seed}: {kills} kills, {leads} of leads, {ROUNDS} rounds in {seconds:.1} s");
+        assert!(
+            kills > 0,
+            "nobody was killed: the rounds are too fast for this test"
+        );
+        if Instant::now() >= end {
+            break;
+        }
+    }
+}

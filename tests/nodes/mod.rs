@@ -1,0 +1,252 @@
+//! Processes of `rota run`, as tests bring them up, listen to them, and end them.
+
+#![allow(clippy::unwrap_used, dead_code)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Where the program is: `ROTA_BIN`, or the one that was built with these tests.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("ROTA_BIN").map_or_else(|| env!("CARGO_BIN_EXE_rota").into(), PathBuf::from)
+}
+
+/// `rota` with these arguments, without data unless they say where.
+pub(crate) fn rota(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command
+        .args(arguments)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+        .env_remove("ROTA_DATA")
+        .env_remove("RUST_LOG");
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn output(arguments: &[&str]) -> Output {
+    rota(arguments).output().unwrap()
+}
+
+/// What it printed, if it came to a good end.
+pub(crate) fn good(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    text(&output.stdout)
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder of that name that does not exist.
+pub(crate) fn nowhere(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+/// A scenario in a file.
+pub(crate) fn scenario(name: &str, text: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.toml"));
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// A federation made by `rota federation demo`: its id, and its silos' configurations.
+pub(crate) struct Demo {
+    pub(crate) folder: PathBuf,
+    pub(crate) id: String,
+    pub(crate) configs: Vec<PathBuf>,
+}
+
+impl Demo {
+    /// In a folder of that name, with these options.
+    pub(crate) fn new(name: &str, options: &[&str]) -> Self {
+        let folder = nowhere(name);
+        let place = folder.to_str().unwrap();
+        let said = good(&[&["federation", "demo", place], options].concat());
+        let mut lines = said.lines();
+        let id = lines.next().unwrap().strip_prefix("federation ").unwrap();
+        let configs = lines
+            .filter_map(|line| line.trim().strip_prefix("rota run --config "))
+            .map(PathBuf::from)
+            .collect();
+        Self {
+            folder,
+            id: id.into(),
+            configs,
+        }
+    }
+}
+
+/// Something that a node said.
+pub(crate) struct Said {
+    /// Which node, by its place in the demo.
+    pub(crate) node: usize,
+    /// In which of its lives, from 1.
+    pub(crate) life: usize,
+    /// What; null when its output ended.
+    pub(crate) line: Value,
+}
+
+/// The nodes of a test; ended, whatever happens, when the test ends.
+pub(crate) struct Nodes {
+    pub(crate) configs: Vec<PathBuf>,
+    pub(crate) children: Vec<Option<Child>>,
+    /// How often each was started.
+    pub(crate) lives: Vec<usize>,
+    pub(crate) said: Receiver<Said>,
+    teller: Sender<Said>,
+    options: Vec<String>,
+}
+
+impl Nodes {
+    /// Nodes of these configurations, none alive yet; each gets `--json` and these options.
+    pub(crate) fn new(configs: &[PathBuf], options: &[&str]) -> Self {
+        let (teller, said) = channel();
+        Self {
+            configs: configs.to_vec(),
+            children: configs.iter().map(|_| None).collect(),
+            lives: vec![0; configs.len()],
+            said,
+            teller,
+            options: options.iter().map(|&option| option.into()).collect(),
+        }
+    }
+
+    /// Brings a node to life. What it logs is added to `log` beside its configuration.
+    pub(crate) fn start(&mut self, node: usize) {
+        let config = &self.configs[node];
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log(config))
+            .unwrap();
+        let mut child = rota(&["run", "--json", "--config", config.to_str().unwrap()])
+            .args(&self.options)
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        self.lives[node] += 1;
+        let life = self.lives[node];
+        let (teller, copy) = (self.teller.clone(), config.with_file_name("lines"));
+        let mut copy = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(copy)
+            .unwrap();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                use std::io::Write;
+                writeln!(copy, "{line}").unwrap();
+                let line = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                let _ = teller.send(Said { node, life, line });
+            }
+            let line = Value::Null;
+            let _ = teller.send(Said { node, life, line });
+        });
+        self.children[node] = Some(child);
+    }
+
+    /// SIGKILL: it has no time for anything.
+    pub(crate) fn kill(&mut self, node: usize) {
+        if let Some(mut child) = self.children[node].take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Asks it to end, as an operator's service manager does.
+    pub(crate) fn terminate(&self, node: usize) {
+        let id = self.children[node].as_ref().unwrap().id().to_string();
+        let done = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(done.success());
+    }
+
+    /// Its exit code; waits for its end.
+    pub(crate) fn code(&mut self, node: usize) -> i32 {
+        let mut child = self.children[node].take().unwrap();
+        child.wait().unwrap().code().unwrap()
+    }
+
+    /// The next thing that anybody says before `end`.
+    pub(crate) fn next(&self, end: Instant) -> Option<Said> {
+        match self
+            .said
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
+            Ok(said) => Some(said),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the teller is ours"),
+        }
+    }
+
+    /// Waits for a node to say an event; fails with all logs after `seconds`.
+    pub(crate) fn until(&self, node: usize, event: &str, seconds: u64) -> Value {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        loop {
+            let Some(said) = self.next(end) else {
+                panic!("no {event:?} within {seconds} s\n{}", self.tails());
+            };
+            if said.node == node && said.line["event"] == event {
+                return said.line;
+            }
+            assert!(
+                said.node != node || !said.line.is_null(),
+                "it ended before {event:?}\n{}",
+                self.tails()
+            );
+        }
+    }
+
+    /// The last lines of what every node said and logged.
+    pub(crate) fn tails(&self) -> String {
+        let tail = |file: &Path| {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            let lines: Vec<_> = text.lines().collect();
+            lines[lines.len().saturating_sub(25)..].join("\n")
+        };
+        let of = |config: &PathBuf| {
+            let (log, lines) = (log(config), config.with_file_name("lines"));
+            format!(
+                "== {}\n{}\n-- log\n{}\n",
+                config.display(),
+                tail(&lines),
+                tail(&log)
+            )
+        };
+        self.configs.iter().map(of).collect()
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for child in self.children.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Where a node logs to.
+pub(crate) fn log(config: &Path) -> PathBuf {
+    config.with_file_name("log")
+}
+
+/// Takes a file away for good.
+pub(crate) fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).unwrap();
+    change(&mut bytes);
+    File::create(file)
+        .and_then(|mut out| std::io::Write::write_all(&mut out, &bytes))
+        .unwrap();
+}
