@@ -17,6 +17,12 @@ pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
     let filter = EnvFilter::builder()
         .with_default_directive(level.into())
         .from_env_lossy();
+    // It warns of every certificate that two members publish, as they should.
+    let quiet = std::env::var_os("RUST_LOG").is_none() && verbose == 0;
+    let filter = match "libp2p_gossipsub=error".parse() {
+        Ok(directive) if quiet => filter.add_directive(directive),
+        _ => filter,
+    };
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer({

@@ -140,9 +140,7 @@ fn from_the_death_of_the_lead_to_the_next_final_round() {
                     killed = Some((view, Instant::now(), lead));
                 }
                 (Some("final"), Some((of, at, lead))) if view >= of && said.node != lead => {
-                    if view > of {
-                        seconds.push(since(at));
-                    }
+                    seconds.push(since(at));
                     if !at_once {
                         nodes.start(lead);
                     }
