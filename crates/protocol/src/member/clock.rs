@@ -22,9 +22,14 @@ impl Member {
         due.into_iter().filter(|&time| time > self.now).min()
     }
 
-    /// Nothing to do until somebody says something: all rounds are done.
-    fn idle(&self) -> bool {
+    /// All rounds are done, and nothing is missing.
+    fn done(&self) -> bool {
         self.complete && self.chain.unresolved.is_none()
+    }
+
+    /// Nothing to do until somebody says something.
+    fn idle(&self) -> bool {
+        self.done() && !self.sync.telling
     }
 
     /// A member can be reached.
@@ -91,6 +96,9 @@ impl Member {
             return;
         }
         self.next_beat = self.now + self.config.epoch.beat();
+        if self.done() {
+            return self.tell_all_complete();
+        }
         self.round.retry();
         self.repeat_judging();
         self.repeat_as_lead();

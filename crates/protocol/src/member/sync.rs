@@ -17,6 +17,8 @@ pub(super) struct Sync {
     /// Who was asked last: the next one is asked next.
     last: Option<MemberIndex>,
     lost: Option<Recovery>,
+    /// This member has all rounds, and has not told everybody yet.
+    pub(super) telling: bool,
 }
 
 /// A member without its journal, on the way back.
@@ -35,6 +37,7 @@ impl Sync {
             asking: false,
             last: None,
             lost,
+            telling: false,
         }
     }
 
@@ -164,17 +167,24 @@ impl Member {
         self.out.push(Effect::Send { to: peer, frame });
     }
 
-    /// The last round is final and applied here. Everybody is told: who waits for others before it
-    /// leaves need not wait for this member.
+    /// The last round is final and applied here.
     pub(super) fn completed(&mut self) {
         self.complete = true;
         self.lead = None;
+        self.sync.telling = true;
         self.out.push(Effect::Report(Report::Complete));
-        let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
-        // To each, not to all: nobody passes it on, so whoever is reached must hear it from here.
-        for to in self.others() {
-            let frame = frame.clone();
-            self.out.push(Effect::Send { to, frame });
+    }
+
+    /// With the beat after that everybody is told: who waits for others before it leaves need not
+    /// wait for this member. Not at once, because everybody is busy finishing then.
+    pub(super) fn tell_all_complete(&mut self) {
+        if std::mem::take(&mut self.sync.telling) {
+            let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
+            // To each, not to all: nobody passes it on, so whoever is reached must hear it from here.
+            for to in self.others() {
+                let frame = frame.clone();
+                self.out.push(Effect::Send { to, frame });
+            }
         }
     }
 
