@@ -66,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         names_shown: false,
         blob_limit: 1 << 20,
         keep: 1,
+        discovery: false,
     };
     let state = charter.start;
     let epoch = Arc::new(Epoch::first(&Genesis { silos, charter })?);

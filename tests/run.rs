@@ -268,6 +268,16 @@ fn wrong_configurations_are_refused_with_the_place() {
         let open = refused("identity.key", "other.key");
         assert!(open.contains("can be read by others"), "{open}");
     }
+
+    fs::write(config, &original).unwrap();
+    let agreed = demo.folder.join("federation.toml");
+    edit(&agreed, "blob-limit = ", "blob-limit = 9 # was ");
+    let (code, said) = run(config);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("the charter allows 9: raise blob-limit"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -77,6 +77,8 @@ struct RawCharter {
     minimum: u16,
     keep: u32,
     blob_limit: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    discovery: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     norm: Option<f64>,
     rotation: Rotation,
@@ -154,6 +156,7 @@ impl Agreement {
             names_shown: raw.charter.names == RawNames::Shown,
             blob_limit: raw.charter.blob_limit,
             keep: raw.charter.keep,
+            discovery: raw.charter.discovery,
         };
         if strategy.names() == Names::Shown && !charter.names_shown {
             let what = "must be \"shown\": the strategy keeps something for every member";
@@ -190,6 +193,7 @@ impl Agreement {
                 minimum: charter.minimum,
                 keep: charter.keep,
                 blob_limit: charter.blob_limit,
+                discovery: charter.discovery,
                 norm: self.norm,
                 rotation: charter.rotation,
                 verification: charter.verification,

@@ -81,7 +81,10 @@ impl NodeError {
             Self::Mesh(error) => !matches!(error, MeshError::Listen { .. } | MeshError::Start(_)),
             Self::Spawn(error) => matches!(
                 error,
-                SpawnError::Identity(_) | SpawnError::Names(_) | SpawnError::Start { .. }
+                SpawnError::Identity(_)
+                    | SpawnError::Names(_)
+                    | SpawnError::Limit { .. }
+                    | SpawnError::Start { .. }
             ),
             Self::Stopped(_) | Self::System(_) => false,
         }
@@ -108,7 +111,8 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         .max_blocking_threads(4)
         .enable_all()
         .build()?;
-    let config = mesh::Config::new(epoch.federation, institution.listen.clone());
+    let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
+    config.discovery = epoch.charter.discovery;
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
     let name = epoch.roster.name(institution.me);

@@ -98,6 +98,7 @@ impl Federation {
             names_shown: built.names() == Names::Shown,
             blob_limit: first.learner.layout().document_len().max(summary) as u64,
             keep: numbers.keep,
+            discovery: false,
         };
         let epoch = Epoch::first(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
         let epoch = Arc::new(epoch);

@@ -57,6 +57,9 @@ pub struct Charter {
     pub blob_limit: u64,
     /// Final rounds whose blobs a member keeps for others.
     pub keep: u32,
+    /// Whether members on one local network may find each other by multicast DNS, which tells
+    /// everybody on it that they are there.
+    pub discovery: bool,
 }
 
 /// Why a charter cannot be worked under.

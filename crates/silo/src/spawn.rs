@@ -33,6 +33,17 @@ pub enum SpawnError {
          set names = \"shown\" in the charter, or choose another strategy"
     )]
     Names(&'static str),
+    /// The agreed model is larger than the agreed limit.
+    #[error(
+        "a contribution of this model has {size} bytes, the charter allows {limit}: raise \
+         blob-limit in the charter, or agree on a smaller model"
+    )]
+    Limit {
+        /// Bytes of a contribution.
+        size: u64,
+        /// The charter's `blob_limit`.
+        limit: u64,
+    },
     /// The initial model is not the agreed one.
     #[error(
         "the federation starts from {agreed}, this silo's model family and seed give {ours}: \
@@ -89,6 +100,13 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     }
     if config.strategy.names() == Names::Shown && !epoch.charter.names_shown {
         return Err(SpawnError::Names(config.strategy.name()));
+    }
+    let (model, summary) = (config.learner.layout(), config.learner.summary_layout());
+    let layouts = std::iter::once(&model).chain(&summary);
+    let size = layouts.map(|layout| layout.document_len() as u64).max();
+    let (size, limit) = (size.unwrap_or(0), epoch.charter.blob_limit);
+    if size > limit {
+        return Err(SpawnError::Limit { size, limit });
     }
     let Surroundings {
         network,

@@ -44,6 +44,7 @@ impl Four {
             names_shown: false,
             blob_limit: 9,
             keep: 1,
+            discovery: false,
         };
         let silos = keys.iter().enumerate().map(silo).collect();
         let epoch = Arc::new(Epoch::first(&Genesis { silos, charter }).unwrap());

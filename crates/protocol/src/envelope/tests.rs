@@ -35,6 +35,7 @@ fn epoch(name: &str) -> Arc<Epoch> {
         names_shown: false,
         blob_limit: 100,
         keep: 2,
+        discovery: false,
     };
     Arc::new(
         Epoch::first(&Genesis {

@@ -263,6 +263,13 @@ impl Member {
                 contribution.plan, plan.plan
             ));
         }
+        let limit = self.config.epoch.charter.blob_limit;
+        if fields.size > limit {
+            return Some(format!(
+                "its model has {} bytes, the charter allows {limit}",
+                fields.size
+            ));
+        }
         if fields.size != plan.blob_size {
             return Some(format!(
                 "its model has {} bytes, one of the agreed shape has {}: wrong names or shapes",

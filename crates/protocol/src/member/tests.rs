@@ -35,6 +35,7 @@ fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         names_shown: false,
         blob_limit: BLOB,
         keep: 2,
+        discovery: false,
     };
     Arc::new(
         Epoch::first(&Genesis {

@@ -54,6 +54,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         names_shown: false,
         blob_limit: 1 << 20,
         keep: 1,
+        discovery: false,
     };
     let genesis = Genesis {
         silos: (0..n).map(silo).collect(),

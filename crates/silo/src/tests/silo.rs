@@ -157,6 +157,18 @@ fn a_silo_of_another_start_strategy_or_key_does_not_come_to_life() {
 }
 
 #[test]
+fn a_model_larger_than_the_charter_allows_is_named_at_once() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(1, 1));
+        let mut small = (*epoch).clone();
+        small.charter.blob_limit = 8;
+        let error = spawn(config(&small.into(), 0), rig.surroundings().0).err();
+        let size = Towards::model(0.0).document().len() as u64;
+        assert_eq!(error, Some(SpawnError::Limit { size, limit: 8 }));
+    });
+}
+
+#[test]
 fn outside_an_actix_system_a_silo_says_what_is_missing() {
     let rig = Rig::new(Checks::new(false));
     let error = spawn(config(&epoch(1, 1), 0), rig.surroundings().0).err();

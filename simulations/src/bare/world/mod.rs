@@ -336,6 +336,7 @@ fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
         names_shown: false,
         blob_limit: 1 << 20,
         keep: 3,
+        discovery: false,
     };
     Epoch::first(&Genesis { silos, charter })
         .expect("drawn keys differ, and the numbers are in range")
