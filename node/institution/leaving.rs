@@ -130,6 +130,7 @@ mod tests {
             names_shown: false,
             blob_limit: 1,
             keep: 1,
+            discovery: false,
         };
         let silos = (0..n).map(silo).collect();
         Epoch::first(&Genesis { silos, charter }).unwrap()
