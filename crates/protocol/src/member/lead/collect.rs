@@ -1,0 +1,214 @@
+//! Contributions taken, receipts given, the set closed.
+
+use crate::effects::{Effect, WorkError};
+use crate::hash::Hash;
+use crate::member::Member;
+use crate::member::round::Admission;
+use crate::message::{Body, Bundle, Contribution, Entry, Message, Sheet};
+use crate::roster::MemberIndex;
+
+use super::Stage;
+
+impl Member {
+    /// Admits contributions, gives receipts, and closes the set when it is time.
+    pub(super) fn collect_contributions(&mut self) {
+        let Some(plan) = self.round.plan.clone() else {
+            return;
+        };
+        if self.adopt_sheet() {
+            return;
+        }
+        let Some(lead) = &self.lead else { return };
+        let admission = |message: &Message| match &message.body {
+            Body::Contribution(contribution) => {
+                self.round.admissions.get(&contribution.fields.blob)
+            }
+            _ => None,
+        };
+        let due: Vec<_> = self
+            .round
+            .inbox
+            .values()
+            .filter(|message| !lead.receipts.contains_key(&message.sender))
+            .filter(|message| matches!(admission(message), None | Some(Admission::Usable)))
+            .cloned()
+            .collect();
+        for message in due {
+            let Body::Contribution(contribution) = &message.body else {
+                continue;
+            };
+            let blob = contribution.fields.blob;
+            match self.round.admissions.get(&blob) {
+                Some(_) => self.accept(message.sender, contribution),
+                None => match self.objection(&message, contribution) {
+                    Some(reason) => {
+                        self.round.admissions.insert(blob, Admission::Refused);
+                        self.refuse(message.sender, plan.round, reason);
+                    }
+                    None => {
+                        self.round.admissions.insert(blob, Admission::Pending);
+                        self.out.push(Effect::Admit {
+                            round: plan.round,
+                            fields: contribution.fields.clone(),
+                            from: message.sender,
+                        });
+                    }
+                },
+            }
+        }
+        if self.closing() {
+            let Some(lead) = &self.lead else { return };
+            let mut entries: Vec<_> = lead.receipts.values().cloned().collect();
+            entries.sort_by_key(|entry| entry.id);
+            self.issue_bundle(entries, plan.cross_evaluate);
+        }
+    }
+
+    /// What is wrong with a contribution, before its blob is looked at.
+    fn objection(&self, message: &Message, contribution: &Contribution) -> Option<String> {
+        let plan = self.round.plan.as_ref()?;
+        let fields = &contribution.fields;
+        if !self.round.participates(message.sender) {
+            return Some("it contributes though the plan does not name it".into());
+        }
+        if contribution.plan != plan.plan {
+            return Some(format!(
+                "it carried out plan {}, not {}",
+                contribution.plan, plan.plan
+            ));
+        }
+        let limit = self.config.epoch.charter.blob_limit;
+        if fields.size > limit {
+            return Some(format!(
+                "its model has {} bytes, the charter allows {limit}",
+                fields.size
+            ));
+        }
+        if fields.size != plan.blob_size {
+            return Some(format!(
+                "its model has {} bytes, one of the agreed shape has {}: wrong names or shapes",
+                fields.size, plan.blob_size
+            ));
+        }
+        (fields.weight.is_some() != plan.weights)
+            .then(|| "it does not carry exactly the fields that the plan asks for".into())
+    }
+
+    pub(in crate::member) fn admitted(
+        &mut self,
+        round: u64,
+        blob: Hash,
+        result: Result<(), WorkError>,
+    ) {
+        if round != self.round.number {
+            return;
+        }
+        let admission = match result {
+            Ok(()) => Admission::Usable,
+            Err(WorkError::Unavailable) => Admission::Retry,
+            Err(WorkError::Refused(reason)) => {
+                let author = self.round.inbox.iter().find(|(_, message)| {
+                    matches!(&message.body, Body::Contribution(c) if c.fields.blob == blob)
+                });
+                if let Some((&member, _)) = author {
+                    self.refuse(member, round, reason);
+                }
+                Admission::Refused
+            }
+        };
+        self.round.admissions.insert(blob, admission);
+    }
+
+    /// The entry is in, and its author gets a receipt of this view.
+    fn accept(&mut self, member: MemberIndex, contribution: &Contribution) {
+        let entry = contribution.entry(&self.config.epoch.federation, self.round.number);
+        let Some(lead) = &mut self.lead else { return };
+        lead.receipts.insert(member, entry);
+        self.give_receipt(member);
+    }
+
+    pub(super) fn give_receipt(&mut self, member: MemberIndex) {
+        let Some(entry) = self
+            .lead
+            .as_ref()
+            .and_then(|lead| lead.receipts.get(&member))
+        else {
+            return;
+        };
+        let body = Body::Receipt { entry: entry.id };
+        let (message, frame) = self.seal(0, self.view.number, body);
+        self.send(member, &message, &frame);
+    }
+
+    /// A contribution came again: its author did not get the receipt.
+    pub(in crate::member) fn repeat_receipt(&mut self, member: MemberIndex) {
+        if member != self.me() {
+            self.give_receipt(member);
+        }
+    }
+
+    /// Fewest entries that a round may have.
+    pub(super) fn minimum(&self) -> usize {
+        let participants = self.participants();
+        usize::from(self.config.epoch.charter.minimum).min(participants)
+    }
+
+    pub(in crate::member) fn participants(&self) -> usize {
+        let all = self.config.epoch.roster.len();
+        let plan = self.round.plan.as_ref();
+        plan.and_then(|plan| plan.participants.as_ref())
+            .map_or(all, Vec::len)
+    }
+
+    /// Whether to go on without whoever is missing.
+    fn closing(&self) -> bool {
+        let Some(lead) = &self.lead else { return false };
+        let blob = |member: &MemberIndex| match &self.round.inbox.get(member)?.body {
+            Body::Contribution(contribution) => Some(contribution.fields.blob),
+            _ => None,
+        };
+        let refused = |member: &MemberIndex| {
+            let admission = blob(member).and_then(|blob| self.round.admissions.get(&blob));
+            admission == Some(&Admission::Refused)
+        };
+        let mut missing = self.config.epoch.roster.members().filter(|member| {
+            self.round.participates(*member)
+                && !lead.receipts.contains_key(member)
+                && !refused(member)
+        });
+        if lead.receipts.len() < self.minimum() {
+            return false;
+        }
+        let Some(first) = missing.next() else {
+            return true;
+        };
+        if self.now < self.view.entered + self.phase_time() {
+            return false;
+        }
+        // Who was not in the last final sheet need not be waited for beyond D.
+        let last = &self.chain.learned.authors;
+        let mut missing = std::iter::once(first).chain(missing);
+        let absent = !last.is_empty() && missing.all(|member| !last.contains(&member));
+        absent || self.patience_over()
+    }
+
+    pub(super) fn issue_bundle(&mut self, entries: Vec<Entry>, cross_evaluate: bool) {
+        let (round, view) = (self.round.number, self.view.number);
+        let body = Body::Bundle(Bundle {
+            entries: entries.clone(),
+        });
+        let (message, frame) = self.seal(round, view, body);
+        if cross_evaluate {
+            self.stage(Stage::Scoring {
+                entries,
+                since: self.now,
+            });
+        } else {
+            self.include_from(Sheet {
+                entries,
+                scores: None,
+            });
+        }
+        self.publish(message, frame);
+    }
+}

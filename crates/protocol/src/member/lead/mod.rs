@@ -1,0 +1,280 @@
+//! The lead's part of a round.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `collect` | contributions taken, receipts given, the set closed: the bundle |
+//! | `sheet` | scores and inclusions: the sheet |
+//! | `propose` | the decision, its outcome, the block |
+
+mod collect;
+mod propose;
+mod sheet;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{ByMember, Inclusions, Member, Mutation};
+use crate::effects::{Case, Effect, Report, WorkError};
+use crate::hash::Hash;
+use crate::identity::Signature;
+use crate::message::{Body, Bundle, Content, Entry, Message, Phase, Sheet};
+use crate::roster::MemberIndex;
+use crate::time::Time;
+
+pub(super) struct Lead {
+    stage: Stage,
+    /// Whose contribution is in, with its entry.
+    receipts: ByMember<Entry>,
+    /// Sets closed again without somebody.
+    reissues: usize,
+    beats: u64,
+    announced: Option<Phase>,
+}
+
+enum Stage {
+    /// A notarised block has to become final first.
+    Waiting,
+    Collecting,
+    Scoring {
+        entries: Vec<Entry>,
+        since: Time,
+    },
+    Including {
+        sheet: Arc<Sheet>,
+        root: Hash,
+        since: Time,
+        signed: ByMember<Signature>,
+    },
+    Deciding {
+        sheet: Arc<Sheet>,
+        root: Hash,
+        inclusions: Inclusions,
+    },
+    Settling {
+        case: Case,
+        id: Hash,
+        root: Hash,
+        inclusions: Inclusions,
+    },
+    Voting {
+        message: Message,
+        frame: Bytes,
+    },
+    /// Gave up; somebody else will lead.
+    Over,
+}
+
+impl Lead {
+    pub(super) fn new() -> Self {
+        Self {
+            stage: Stage::Collecting,
+            receipts: BTreeMap::new(),
+            reissues: 0,
+            beats: 0,
+            announced: None,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Waiting => Phase::Waiting,
+            Stage::Collecting => Phase::Collecting,
+            Stage::Scoring { .. } => Phase::Scoring,
+            Stage::Including { .. } => Phase::Including,
+            Stage::Deciding { .. } | Stage::Settling { .. } => Phase::Deciding,
+            // A lead that gave up still says that it is alive; its own Nullify says the rest.
+            Stage::Voting { .. } | Stage::Over => Phase::Voting,
+        }
+    }
+
+    /// The members whose entries these are.
+    fn authors(&self, entries: &[Entry]) -> Vec<MemberIndex> {
+        let listed = |entry: &Entry| entries.iter().any(|other| other.id == entry.id);
+        self.receipts
+            .iter()
+            .filter(|(_, entry)| listed(entry))
+            .map(|(&member, _)| member)
+            .collect()
+    }
+}
+
+impl Member {
+    /// A view that this member leads begins, or a round within it.
+    pub(super) fn take_the_lead(&mut self) {
+        let durable = self.ballots.proposal(self.view.number).cloned();
+        let waiting =
+            self.chain.newest_notarised().is_some() && !self.broken(Mutation::RoundFromNotarised);
+        let Some(lead) = &mut self.lead else { return };
+        lead.stage = match durable {
+            Some((message, frame)) => Stage::Voting { message, frame },
+            None if waiting => Stage::Waiting,
+            None => Stage::Collecting,
+        };
+        lead.receipts.clear();
+        if lead.beats == 0 {
+            self.progress();
+        }
+        if let Some(Lead {
+            stage: Stage::Voting { message, frame },
+            ..
+        }) = &self.lead
+        {
+            let (message, frame) = (message.clone(), frame.clone());
+            self.publish(message, frame);
+        }
+    }
+
+    /// Tells everybody that the lead is alive.
+    fn progress(&mut self) {
+        let Some(lead) = &mut self.lead else { return };
+        let body = Body::Progress {
+            phase: lead.phase(),
+            counter: lead.beats,
+        };
+        lead.beats += 1;
+        let (message, frame) = self.seal(0, self.view.number, body);
+        self.publish(message, frame);
+    }
+
+    /// Does whatever the lead can do now.
+    pub(super) fn lead(&mut self) {
+        loop {
+            let before = self.lead.as_ref().map(Lead::phase);
+            match self.lead.as_ref().map(|lead| &lead.stage) {
+                None | Some(Stage::Over | Stage::Voting { .. }) => {}
+                Some(Stage::Waiting) => self.wait(),
+                Some(Stage::Collecting) => self.collect_contributions(),
+                Some(Stage::Scoring { .. }) => self.collect_scores(),
+                Some(Stage::Including { .. }) => self.collect_inclusions(),
+                Some(Stage::Deciding { .. }) => {}
+                Some(Stage::Settling { .. }) => self.propose_settled(),
+            }
+            let Some(lead) = &mut self.lead else { return };
+            let phase = lead.phase();
+            if lead.announced != Some(phase) && !matches!(lead.stage, Stage::Over) {
+                lead.announced = Some(phase);
+                let (view, round) = (self.view.number, self.round.number);
+                self.out
+                    .push(Effect::Report(Report::Leading { view, round, phase }));
+            }
+            if before == Some(phase) {
+                return;
+            }
+        }
+    }
+
+    /// When the lead has to look again.
+    pub(super) fn lead_deadline(&self) -> Vec<Time> {
+        let entered = self.view.entered + self.phase_time();
+        match self.lead.as_ref().map(|lead| &lead.stage) {
+            Some(Stage::Waiting) => vec![entered],
+            Some(Stage::Collecting) => {
+                vec![entered, self.round.started + self.config.epoch.patience()]
+            }
+            Some(Stage::Scoring { since, .. }) => vec![*since + self.config.epoch.patience()],
+            Some(Stage::Including { since, .. }) => vec![*since + self.phase_time()],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A notarised block that does not become final in time gets an empty block on top, whose
+    /// finality is its own.
+    fn wait(&mut self) {
+        let Some(notarised) = self.chain.newest_notarised().cloned() else {
+            return self.stage(Stage::Collecting);
+        };
+        if self.now < self.view.entered + self.phase_time() {
+            return;
+        }
+        let Some(parent) = notarised.verdict.block() else {
+            return;
+        };
+        self.propose(Content::Empty, parent, Some(notarised));
+    }
+
+    fn stage(&mut self, stage: Stage) {
+        if let Some(lead) = &mut self.lead {
+            lead.stage = stage;
+        }
+    }
+
+    /// Says again what members have not answered.
+    pub(super) fn repeat_as_lead(&mut self) {
+        if self.lead.is_none() {
+            return;
+        }
+        self.progress();
+        let Some(lead) = &self.lead else { return };
+        let (round, view) = (self.round.number, self.view.number);
+        let (body, to): (Body, Vec<_>) = match &lead.stage {
+            Stage::Scoring { entries, .. } => {
+                let silent = |member: &MemberIndex| {
+                    let scores = self.round.rows.get(member);
+                    scores.is_none_or(|scores| scores.row(entries).is_none())
+                };
+                let body = Body::Bundle(Bundle {
+                    entries: entries.clone(),
+                });
+                (
+                    body,
+                    lead.authors(entries).into_iter().filter(silent).collect(),
+                )
+            }
+            Stage::Including { sheet, signed, .. } => {
+                let silent = |member: &MemberIndex| !signed.contains_key(member);
+                (
+                    sheet_body(sheet),
+                    self.others().into_iter().filter(silent).collect(),
+                )
+            }
+            Stage::Voting { message, frame } => {
+                let (message, frame) = (message.clone(), frame.clone());
+                let silent: Vec<_> = self
+                    .others()
+                    .into_iter()
+                    .filter(|&member| !self.ballots.voted(view, member))
+                    .collect();
+                let sheet = match &message.body {
+                    Body::Proposal(proposal) => proposal.block.learning(),
+                    _ => None,
+                }
+                .and_then(|learning| self.round.sheets.get(&learning.sheet).cloned());
+                if let Some(sheet) = sheet {
+                    let (sheet, bytes) = self.seal(round, view, sheet_body(&sheet));
+                    for &to in &silent {
+                        self.send(to, &sheet, &bytes);
+                    }
+                }
+                for to in silent {
+                    self.send(to, &message, &frame);
+                }
+                return;
+            }
+            _ => return,
+        };
+        let (message, frame) = self.seal(round, view, body);
+        for member in to {
+            self.send(member, &message, &frame);
+        }
+    }
+}
+
+/// How a sheet travels: without scores it is the bundle.
+fn sheet_body(sheet: &Sheet) -> Body {
+    if sheet.scores.is_some() {
+        Body::Sheet(sheet.clone())
+    } else {
+        Body::Bundle(Bundle {
+            entries: sheet.entries.clone(),
+        })
+    }
+}
+
+fn failure(what: &str, error: &WorkError) -> String {
+    match error {
+        WorkError::Unavailable => format!("a model needed to {what} could not be had"),
+        WorkError::Refused(reason) => format!("could not {what}: {reason}"),
+    }
+}

@@ -1,0 +1,179 @@
+//! The decision, its outcome, and the block to vote on.
+
+use std::sync::Arc;
+
+use crate::certificate::Certificate;
+use crate::effects::{Case, Effect, Record, WorkError};
+use crate::hash::Hash;
+use crate::member::{Inclusions, Member, Mutation};
+use crate::message::{Block, Body, Content, Learning, Proposal, Sheet};
+
+use super::{Lead, Stage, failure, sheet_body};
+
+impl Member {
+    /// Takes over a sheet that was proposed in an earlier view, with its inclusions: nobody has
+    /// to contribute, score or sign again. Allowed if it covers every receipt given in this view
+    /// and holds enough.
+    pub(super) fn adopt_sheet(&mut self) -> bool {
+        let Some((sheet, inclusions)) = self.round.proposed.clone() else {
+            return false;
+        };
+        let Some(lead) = &self.lead else { return false };
+        let covered = lead
+            .receipts
+            .values()
+            .all(|entry| sheet.position(&entry.id).is_some());
+        let faulty = self.config.epoch.roster.faulty();
+        if !covered || sheet.entries.len() + faulty < self.participants() {
+            return false;
+        }
+        let root = sheet.root();
+        let (round, view) = (self.round.number, self.view.number);
+        let (message, frame) = self.seal(round, view, sheet_body(&sheet));
+        self.publish(message, frame);
+        self.decide(sheet, root, inclusions);
+        true
+    }
+
+    pub(super) fn decide(&mut self, sheet: Arc<Sheet>, root: Hash, inclusions: Inclusions) {
+        let holders = self.holders();
+        let round = self.round.number;
+        self.out.push(Effect::Decide {
+            round,
+            sheet: sheet.clone(),
+            holders,
+        });
+        self.stage(Stage::Deciding {
+            sheet,
+            root,
+            inclusions,
+        });
+    }
+
+    pub(in crate::member) fn decided(&mut self, root: Hash, result: Result<Vec<u8>, WorkError>) {
+        let Some(lead) = &mut self.lead else { return };
+        let stage = std::mem::replace(&mut lead.stage, Stage::Over);
+        let Stage::Deciding {
+            sheet,
+            root: own,
+            inclusions,
+        } = stage
+        else {
+            lead.stage = stage;
+            return;
+        };
+        if own != root {
+            lead.stage = Stage::Deciding {
+                sheet,
+                root: own,
+                inclusions,
+            };
+            return;
+        }
+        let round = self.round.number;
+        match result {
+            Ok(decision) => {
+                let case = Case::new(round, root, sheet, decision.into());
+                let id = case.id();
+                lead.stage = Stage::Settling {
+                    case: case.clone(),
+                    id,
+                    root,
+                    inclusions,
+                };
+                if !self.round.settled.contains_key(&id) {
+                    let holders = self.holders();
+                    self.out.push(Effect::Settle { case, holders });
+                }
+            }
+            Err(error) => self.nullify(failure("decide", &error)),
+        }
+    }
+
+    pub(super) fn propose_settled(&mut self) {
+        let Some(Lead {
+            stage:
+                Stage::Settling {
+                    case,
+                    id,
+                    root,
+                    inclusions,
+                },
+            ..
+        }) = &self.lead
+        else {
+            return;
+        };
+        let Some(result) = self.round.settled.get(id).cloned() else {
+            return;
+        };
+        let (case, id, sheet, inclusions) = (case.clone(), *id, *root, inclusions.clone());
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.stage(Stage::Over);
+                return self.nullify(failure("settle", &error));
+            }
+        };
+        let Some(plan) = self.round.plan.as_ref().map(|plan| plan.plan) else {
+            return;
+        };
+        // What the lead decided and settled itself it need not check again.
+        self.round.checked.insert(id);
+        let learning = Learning {
+            round: case.round,
+            plan,
+            sheet,
+            inclusions,
+            decision: case.decision.to_vec(),
+            outcome,
+        };
+        let mut parent = (self.chain.tip.hash, self.chain.tip.proof.clone());
+        if self.broken(Mutation::RoundFromNotarised)
+            && let Some(notarised) = self.chain.newest_notarised().cloned()
+        {
+            parent = (
+                notarised.verdict.block().unwrap_or(parent.0),
+                Some(notarised),
+            );
+        }
+        self.propose(Content::Learning(learning), parent.0, parent.1);
+    }
+
+    /// A block for this view, durable before anybody sees it (R5).
+    pub(super) fn propose(&mut self, content: Content, parent: Hash, proof: Option<Certificate>) {
+        let view = self.view.number;
+        let from = proof.as_ref().map_or(0, |proof| proof.view);
+        let unproven = self.broken(Mutation::SkippedWithoutProof);
+        let skipped = match self.chain.skipped(from, view) {
+            Some(skipped) => skipped,
+            None if unproven => Vec::new(),
+            None => {
+                self.stage(Stage::Over);
+                return self.nullify(
+                    "this member does not know how every view since the last block ended".into(),
+                );
+            }
+        };
+        let block = Block {
+            epoch: self.config.epoch.id,
+            view,
+            parent,
+            content,
+        };
+        let proposal = Proposal {
+            block,
+            parent: proof,
+            skipped,
+        };
+        let (message, frame) = self.seal(0, view, Body::Proposal(Box::new(proposal)));
+        self.out
+            .push(Effect::Persist(Record::Proposed(message.clone())));
+        self.ballots.remember(&self.config.epoch, message.clone());
+        self.stage(Stage::Voting {
+            message: message.clone(),
+            frame: frame.clone(),
+        });
+        self.publish(message, frame);
+    }
+}

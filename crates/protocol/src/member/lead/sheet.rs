@@ -1,0 +1,199 @@
+//! Scores and inclusions: the sheet that a decision rests on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::effects::{Effect, Report};
+use crate::hash::Hash;
+use crate::member::{Member, Mutation};
+use crate::message::{Body, Entry, Message, Scores, Sheet};
+use crate::roster::MemberIndex;
+
+use super::{Lead, Stage};
+
+impl Member {
+    pub(super) fn include_from(&mut self, sheet: Sheet) {
+        let root = sheet.root();
+        let sheet = Arc::new(sheet);
+        self.round.sheets.insert(root, sheet.clone());
+        let (since, signed) = (self.now, BTreeMap::new());
+        self.stage(Stage::Including {
+            sheet,
+            root,
+            since,
+            signed,
+        });
+    }
+
+    /// A member's losses, kept for whoever leads this round.
+    pub(in crate::member) fn scores(&mut self, sender: MemberIndex, round: u64, scores: Scores) {
+        if round != self.round.number {
+            return;
+        }
+        let ascending = scores.losses.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        if !ascending || scores.losses.iter().any(|(_, loss)| !loss.is_finite()) {
+            let reason = "its scores are not finite numbers in order".to_owned();
+            return self.refuse(sender, round, reason);
+        }
+        self.round.rows.insert(sender, scores);
+    }
+
+    pub(super) fn collect_scores(&mut self) {
+        let Some(Lead {
+            stage: Stage::Scoring { entries, since },
+            ..
+        }) = &self.lead
+        else {
+            return;
+        };
+        let (entries, since) = (entries.clone(), *since);
+        let Some(lead) = &self.lead else { return };
+        let patient = self.now < since + self.config.epoch.patience();
+        if self.round.rows.len() < entries.len() && patient {
+            return;
+        }
+        let scored = |entry: &Entry| {
+            let author = lead.receipts.iter().find(|(_, own)| own.id == entry.id)?.0;
+            let scores = self
+                .round
+                .rows
+                .get(author)
+                .filter(|scores| scores.entry == entry.id)?;
+            scores
+                .row(&entries)
+                .map(|_| (entry.clone(), scores.clone()))
+        };
+        let rows: Vec<_> = entries.iter().filter_map(scored).collect();
+        if rows.len() < entries.len() && patient {
+            return;
+        }
+        let kept: Vec<_> = rows.iter().map(|(entry, _)| entry.clone()).collect();
+        if kept.len() < entries.len() && !self.leave_out(&entries, &kept, "sent no scores") {
+            return;
+        }
+        let mut scores: Vec<Vec<f64>> = rows
+            .iter()
+            .filter_map(|(_, scores)| scores.row(&kept))
+            .collect();
+        if self.broken(Mutation::ForgedScore)
+            && let Some(score) = scores.first_mut().and_then(|row| row.first_mut())
+        {
+            *score += 1.0;
+        }
+        self.issue_sheet(Sheet {
+            entries: kept,
+            scores: Some(scores),
+        });
+    }
+
+    pub(super) fn issue_sheet(&mut self, sheet: Sheet) {
+        let (round, view) = (self.round.number, self.view.number);
+        let (message, frame) = self.seal(round, view, Body::Sheet(sheet.clone()));
+        self.include_from(sheet);
+        self.publish(message, frame);
+    }
+
+    /// Goes on without some authors; false if that is not allowed any more.
+    pub(super) fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], failing: &str) -> bool {
+        let minimum = self.minimum();
+        let most = self.config.epoch.roster.faulty() + 1;
+        let Some(lead) = &mut self.lead else {
+            return false;
+        };
+        let staying = lead.authors(kept);
+        let members: Vec<_> = lead
+            .authors(entries)
+            .into_iter()
+            .filter(|member| !staying.contains(member))
+            .collect();
+        lead.reissues += 1;
+        if kept.len() < minimum || lead.reissues > most {
+            lead.stage = Stage::Over;
+            let reason = format!("too few members are left: {} {failing}", members.len());
+            self.nullify(reason);
+            return false;
+        }
+        let (view, round, reason) = (self.view.number, self.round.number, failing.to_owned());
+        self.out.push(Effect::Report(Report::LeftOut {
+            view,
+            round,
+            members,
+            reason,
+        }));
+        true
+    }
+
+    /// An author's signature over the sheet.
+    pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
+        let Some(lead) = &mut self.lead else { return };
+        if message.round != self.round.number {
+            return;
+        }
+        if let Stage::Including {
+            root,
+            signed,
+            sheet: full,
+            ..
+        } = &mut lead.stage
+            && *root == sheet
+            && lead
+                .receipts
+                .get(&message.sender)
+                .is_some_and(|own| full.position(&own.id).is_some())
+        {
+            signed.insert(message.sender, message.signature);
+        }
+    }
+
+    pub(super) fn collect_inclusions(&mut self) {
+        let Some(Lead {
+            stage:
+                Stage::Including {
+                    sheet,
+                    root,
+                    since,
+                    signed,
+                },
+            ..
+        }) = &self.lead
+        else {
+            return;
+        };
+        let short = usize::from(self.broken(Mutation::InclusionMissing));
+        let waiting = self.now < *since + self.phase_time();
+        if signed.len() + short < sheet.entries.len() && waiting {
+            return;
+        }
+        let (sheet, root, signed) = (sheet.clone(), *root, signed.clone());
+        if signed.len() + short >= sheet.entries.len() {
+            let inclusions = signed.into_iter().collect();
+            return self.decide(sheet, root, inclusions);
+        }
+        let Some(lead) = &self.lead else { return };
+        let kept: Vec<_> = sheet
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| {
+                lead.receipts
+                    .iter()
+                    .any(|(m, own)| own.id == entry.id && signed.contains_key(m))
+            })
+            .map(|(at, _)| at)
+            .collect();
+        let entries: Vec<_> = kept.iter().map(|&at| sheet.entries[at].clone()).collect();
+        if !self.leave_out(&sheet.entries, &entries, "did not sign for the sheet") {
+            return;
+        }
+        match &sheet.scores {
+            None => self.issue_bundle(entries, false),
+            Some(rows) => {
+                let scores = kept
+                    .iter()
+                    .map(|&i| kept.iter().map(|&j| rows[i][j]).collect());
+                let scores = Some(scores.collect());
+                self.issue_sheet(Sheet { entries, scores });
+            }
+        }
+    }
+}
