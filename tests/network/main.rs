@@ -28,6 +28,7 @@ macro_rules! all_promises {
             $name, $kind:
             members_come_up_with_a_round_trip,
             sent_frames_arrive_unchanged,
+            a_frame_over_the_limit_is_lost,
             frames_of_one_member_stay_in_order,
             nothing_comes_that_was_not_said,
             published_frames_arrive_at_most_once,

@@ -220,6 +220,22 @@ pub(crate) async fn sent_frames_arrive_unchanged<L: Lab>() {
     assert_eq!(all[1].frame().await, (2, numbered(7, 4)));
 }
 
+/// A frame larger than anything that the protocol encodes is lost; those after it arrive.
+pub(crate) async fn a_frame_over_the_limit_is_lost<L: Lab>() {
+    let (_lab, mut all) = whole::<L>(2, ROOM).await;
+    let large = Bytes::from(vec![0; protocol::codec::LIMIT + 1]);
+    let to = MemberIndex(1);
+    for frame in [large.clone(), numbered(1, 4)] {
+        all[0].say(Command::Send { to, frame }).await;
+    }
+    for frame in [large, numbered(2, 4)] {
+        all[0].say(Command::Publish { frame }).await;
+    }
+    let mut came = [all[1].frame().await, all[1].frame().await];
+    came.sort_by(|(_, a), (_, b)| a.cmp(b));
+    assert_eq!(came, [(0, numbered(1, 4)), (0, numbered(2, 4))]);
+}
+
 /// Many frames of several members keep the order of each.
 pub(crate) async fn frames_of_one_member_stay_in_order<L: Lab>() {
     if !L::ORDERED {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::net::{Command, Event};
-use protocol::{Hash, MemberIndex};
+use protocol::{Hash, MemberIndex, codec};
 use silo::Checks;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -182,6 +182,11 @@ impl Core {
     }
 
     fn obey(&mut self, from: usize, command: Command) {
+        if let Command::Send { frame, .. } | Command::Publish { frame } = &command
+            && frame.len() > codec::LIMIT
+        {
+            return;
+        }
         match command {
             Command::Send { to, frame } => self.send(from, to.at(), frame),
             Command::Publish { frame } => self.publish(from, &frame),
