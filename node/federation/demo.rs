@@ -94,14 +94,7 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let data = demo.data.as_deref();
     let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
     let federation = Federation::of(scenario, &study)?;
-    let agreement = Agreement {
-        epoch: federation.epoch.clone(),
-        task: scenario.task.clone(),
-        strategy_config: scenario.strategy.clone(),
-        strategy: federation.members[0].strategy.clone(),
-        seed: scenario.seed,
-        norm: scenario.charter.norm,
-    };
+    let agreement = Agreement::of(scenario, &federation);
     let silos = federation.epoch.roster.silos();
     let ports = ports(demo.base_port, silos.len())?;
     // Whose rows can stand in a file has them there, and reads nobody else's.

@@ -16,7 +16,7 @@ use protocol::roster::{RosterError, Silo};
 use protocol::{Hash, PublicKey};
 use serde::{Deserialize, Serialize};
 use simulations::scenario::{Source, Span};
-use simulations::{ScenarioError, work};
+use simulations::{Federation, Scenario, ScenarioError, work};
 
 use crate::identity::{hex, unhex};
 
@@ -101,6 +101,18 @@ struct RawSilo {
 }
 
 impl Agreement {
+    /// What the silos of a simulation would agree on.
+    fn of(scenario: &Scenario, federation: &Federation) -> Self {
+        Self {
+            epoch: federation.epoch.clone(),
+            task: scenario.task.clone(),
+            strategy_config: scenario.strategy.clone(),
+            strategy: federation.members[0].strategy.clone(),
+            seed: scenario.seed,
+            norm: scenario.charter.norm,
+        }
+    }
+
     /// Reads a file.
     ///
     /// # Errors

@@ -11,14 +11,7 @@ fn agreement(name: &str) -> Agreement {
         .study(scenario.silos, None, scenario.seed)
         .unwrap();
     let federation = Federation::of(&scenario, &study).unwrap();
-    Agreement {
-        epoch: federation.epoch.clone(),
-        task: scenario.task.clone(),
-        strategy_config: scenario.strategy.clone(),
-        strategy: federation.members[0].strategy.clone(),
-        seed: scenario.seed,
-        norm: scenario.charter.norm,
-    }
+    Agreement::of(&scenario, &federation)
 }
 
 fn error(text: &str) -> String {

@@ -259,10 +259,7 @@ impl World for Loopback {
         // Without its taps the mesh has nobody to work for, and ends.
         let taps = place.life.iter().flat_map(|life| &life.taps);
         taps.for_each(JoinHandle::abort);
-        place.disk.close();
-        if emptied {
-            place.disk.wipe();
-        }
+        place.disk.close(emptied);
     }
 
     fn cut(&mut self, _: &[(usize, usize)]) {

@@ -77,17 +77,16 @@ impl Disk {
         Arc::new(self.clone())
     }
 
-    /// Nothing is written any more until the journal is opened again.
-    pub fn close(&self) {
-        self.content().life += 1;
-    }
-
-    /// Everything is gone.
-    pub fn wipe(&self) {
+    /// Nothing is written any more until the journal is opened again; what was written is gone if
+    /// `emptied`.
+    pub fn close(&self, emptied: bool) {
         let mut content = self.content();
-        content.entries.clear();
-        content.adoptions = Adoptions::default();
-        content.blobs.clear();
+        content.life += 1;
+        if emptied {
+            content.entries.clear();
+            content.adoptions = Adoptions::default();
+            content.blobs.clear();
+        }
     }
 
     /// The `nth` commit from now (1 is the next) fails, like a crash at that point.

@@ -155,11 +155,7 @@ impl World for Virtual {
 
     fn leave(&mut self, member: MemberIndex, emptied: bool) {
         self.network.disconnect(member);
-        let disk = &self.disks[member.at()];
-        disk.close();
-        if emptied {
-            disk.wipe();
-        }
+        self.disks[member.at()].close(emptied);
     }
 
     fn cut(&mut self, links: &[(usize, usize)]) {

@@ -209,19 +209,29 @@ impl Core {
         }
         let id = Hash::of(&frame);
         for after in self.links.copies(from, to, frame.len()) {
-            let (life, frame) = (self.ports[to].life, frame.clone());
-            self.schedule(
-                after,
-                Due::Message {
-                    from,
-                    to,
-                    life,
-                    id,
-                    frame,
-                    gossip: None,
-                },
-            );
+            self.carry(from, to, after, id, &frame, None);
         }
+    }
+
+    /// A copy of a message arrives after that time.
+    fn carry(
+        &mut self,
+        from: usize,
+        to: usize,
+        after: Duration,
+        id: Hash,
+        frame: &Bytes,
+        gossip: Option<Instant>,
+    ) {
+        let due = Due::Message {
+            from,
+            to,
+            life: self.ports[to].life,
+            id,
+            frame: frame.clone(),
+            gossip,
+        };
+        self.schedule(after, due);
     }
 
     fn publish(&mut self, from: usize, frame: &Bytes) {
@@ -241,19 +251,7 @@ impl Core {
                 let after = after + detour;
                 if seen.first(to, now + after) {
                     self.ports[from].traffic.messages += frame.len() as u64;
-                    let (life, frame) = (self.ports[to].life, frame.clone());
-                    let gossip = Some(now + after);
-                    self.schedule(
-                        after,
-                        Due::Message {
-                            from,
-                            to,
-                            life,
-                            id,
-                            frame,
-                            gossip,
-                        },
-                    );
+                    self.carry(from, to, after, id, frame, Some(now + after));
                 }
             }
         }

@@ -40,8 +40,13 @@ struct Tally {
 
 impl Ballots {
     /// Takes back a vote or a proposal of one's own.
-    pub(super) fn remember(&mut self, epoch: &Epoch, message: Message) {
+    pub(super) fn restore(&mut self, epoch: &Epoch, message: Message) {
         let frame = envelope::reseal(epoch, &message);
+        self.remember(message, frame);
+    }
+
+    /// Keeps a vote or a proposal of one's own, with its bytes for the wire.
+    pub(super) fn remember(&mut self, message: Message, frame: Bytes) {
         let own = self.own.entry(message.view).or_default();
         let place = match &message.body {
             Body::Notarize { .. } => &mut own.notarize,
@@ -131,7 +136,7 @@ impl Member {
         let (message, frame) = self.seal(0, view, Body::Nullify);
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
-        self.ballots.remember(&self.config.epoch, message.clone());
+        self.ballots.remember(message.clone(), frame.clone());
         self.publish(message, frame);
     }
 
@@ -139,7 +144,7 @@ impl Member {
         let (message, frame) = self.seal(0, view, body);
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
-        self.ballots.remember(&self.config.epoch, message.clone());
+        self.ballots.remember(message.clone(), frame.clone());
         for to in self.collectors(view) {
             self.send(to, &message, &frame);
         }

@@ -259,10 +259,10 @@ impl Member {
                 Record::Block(block) => self.chain.keep(block.hash(), block),
                 Record::Vote(message) => {
                     if !self.broken(Mutation::VotesForgotten) {
-                        self.ballots.remember(&self.config.epoch, message);
+                        self.ballots.restore(&self.config.epoch, message);
                     }
                 }
-                Record::Proposed(message) => self.ballots.remember(&self.config.epoch, message),
+                Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
                 Record::Contributed(message) => own = Some(message),
                 Record::Applied { round } => applied = round,
             }

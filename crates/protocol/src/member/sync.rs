@@ -179,21 +179,25 @@ impl Member {
     /// wait for this member. Not at once, because everybody is busy finishing then.
     pub(super) fn tell_all_complete(&mut self) {
         if std::mem::take(&mut self.sync.telling) {
-            let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
             // To each, not to all: nobody passes it on, so whoever is reached must hear it from here.
-            for to in self.others() {
-                let frame = frame.clone();
-                self.out.push(Effect::Send { to, frame });
-            }
+            self.say_complete(self.others());
         }
     }
 
     /// A member that was not there when everybody was told is told when it comes.
     pub(super) fn tell_complete(&mut self, peer: MemberIndex) {
         if self.complete && peer != self.me() {
-            let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
-            self.out.push(Effect::Send { to: peer, frame });
+            self.say_complete(vec![peer]);
         }
+    }
+
+    fn say_complete(&mut self, members: Vec<MemberIndex>) {
+        let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
+        let send = |to| Effect::Send {
+            to,
+            frame: frame.clone(),
+        };
+        self.out.extend(members.into_iter().map(send));
     }
 
     /// A member has all rounds; whoever has not may ask it for what is missing.

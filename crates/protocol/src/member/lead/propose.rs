@@ -169,7 +169,7 @@ impl Member {
         let (message, frame) = self.seal(0, view, Body::Proposal(Box::new(proposal)));
         self.out
             .push(Effect::Persist(Record::Proposed(message.clone())));
-        self.ballots.remember(&self.config.epoch, message.clone());
+        self.ballots.remember(message.clone(), frame.clone());
         self.stage(Stage::Voting {
             message: message.clone(),
             frame: frame.clone(),
