@@ -52,13 +52,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod aggregation;
+pub mod clustering;
 pub mod coalitions;
+pub mod domains;
 pub mod learner;
+pub mod matrix;
+pub mod merging;
 pub mod params;
 pub mod robust;
+pub mod similarity;
 pub mod strategy;
+pub mod topology;
 
 pub use learner::{LearnError, Learner, Metrics, Progress, Split, Task, Training, Update};
+pub use matrix::Matrix;
 pub use params::{Layout, Params, Role, TensorSpec};
 pub use strategy::{Decision, Entry, Outcome, Plan, Scores, Sheet, State, Strategy};
 

@@ -1,0 +1,1 @@
+//! Who belongs together, by the baselines: k-means, CFL, FeSEM, IFCA, FLSC, FedCollab.

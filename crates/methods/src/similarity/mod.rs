@@ -1,0 +1,1 @@
+//! How alike models are: embeddings, Gram matrices and similarities.
