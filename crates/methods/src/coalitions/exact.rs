@@ -1,34 +1,61 @@
 //! The coalition program by dynamic programming over subsets.
 
+use rayon::prelude::*;
+
 use super::Program;
 
 /// Entries up to which this is a matter of milliseconds. Its work grows as `3ⁿ·K`.
 pub const LARGEST: usize = 15;
 
-/// An optimal assignment.
+/// Entries up to which it is a matter of seconds, and of `2ⁿ·K` numbers in memory.
+pub(super) const LARGEST_WITH_PATIENCE: usize = 20;
+
+/// Sets for which a thread computes the costs between two looks at whether to stop.
+const STRETCH: usize = 1 << 10;
+
+/// An optimal assignment; `None` if it was stopped.
+pub(super) fn solve(program: &Program, stop: &(dyn Fn() -> bool + Sync)) -> Option<Vec<u32>> {
+    divide(program.n, program.coalitions, subset_costs(program), stop)
+}
+
+/// The cheapest division of `n` entries into `coalitions`, given what every set of entries costs
+/// as a coalition (by its bits; the empty one infinitely much). `None` if it was stopped.
 ///
 /// `f_k(S)`, the least cost of dividing `S` into `k` coalitions, is the best over the coalition
 /// `T ⊆ S` of `S`'s first entry: `cost(T) + f_{k−1}(S ∖ T)`. Coalitions are split off in the order
 /// of their first entries, so for `k < K` only sets without entry 0 occur. Among equal optima the
 /// choice is a fixed one.
-pub(super) fn solve(program: &Program) -> Vec<u32> {
-    let coalitions = program.coalitions;
-    let all = (1usize << program.n) - 1;
-    let cost = subset_costs(program);
+pub(super) fn divide(
+    n: usize,
+    coalitions: usize,
+    cost: Vec<f64>,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Option<Vec<u32>> {
+    let all = (1usize << n) - 1;
     let mut layers = vec![cost.clone()];
     for k in 2..coalitions {
         let below = &layers[k - 2];
         let mut layer = vec![f64::INFINITY; all + 1];
-        for (set, value) in layer.iter_mut().enumerate() {
-            let size = set.count_ones() as usize;
-            // Even, so without entry 0; and with entries left for the coalitions split off before.
-            if set & 1 == 0 && size >= k && size + (coalitions - k) <= program.n {
-                *value = best_split(set, &cost, below).0;
+        let fill = |(stretch, values): (usize, &mut [f64])| {
+            if stop() {
+                return None;
             }
-        }
+            for (set, value) in (stretch * STRETCH..).zip(values) {
+                let size = set.count_ones() as usize;
+                // Even, so without entry 0; and with entries left for those split off before.
+                if set & 1 == 0 && size >= k && size + (coalitions - k) <= n {
+                    *value = best_split(set, &cost, below).0;
+                }
+            }
+            Some(())
+        };
+        layer
+            .par_chunks_mut(STRETCH)
+            .enumerate()
+            .try_for_each(fill)?;
         layers.push(layer);
     }
-    let mut assignment = vec![0u32; program.n];
+    let mut assignment = vec![0u32; n];
     let mut rest = all;
     for (number, k) in (1..=coalitions).rev().enumerate() {
         let taken = if k == 1 {
@@ -43,7 +70,7 @@ pub(super) fn solve(program: &Program) -> Vec<u32> {
         }
         rest &= !taken;
     }
-    assignment
+    Some(assignment)
 }
 
 /// The best coalition of the first entry of `set`, the rest being divided at the costs `below`.

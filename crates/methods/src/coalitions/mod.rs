@@ -5,19 +5,35 @@
 //! that the coalitions' mean models will have (Theorem 1 there). With in-sample losses merging
 //! never pays, so `K` has to be given.
 //!
-//! Roads to a solution, one file each: `exact` for up to [`EXACT_UP_TO`] entries, `search` beyond,
-//! with the lower bound of `bound` to say how far from the optimum it can be at most.
+//! Two efforts: [`Program::solve`] is what a round can afford, exact for up to [`EXACT_UP_TO`]
+//! entries, by local search beyond. [`Program::prove`] goes on until the answer is proven, or it is
+//! told to stop. Both say how far from the optimum their answer can be at most.
+//!
+//! Roads, one file each: `exact`, dynamic programming over subsets; `search`, local search; `bound`
+//! and `certificate`, lower bounds for little; `relaxation`, lower bounds for more; `branch`, which
+//! makes a proof of them. [`choice`] finds the number of coalitions, [`enumeration`] solves the
+//! program that this one stands for.
 
 mod bound;
+mod branch;
+mod certificate;
+pub mod choice;
+pub mod enumeration;
 mod exact;
+mod relaxation;
 mod search;
 
 pub use exact::LARGEST as EXACT_UP_TO;
 
+use crate::Matrix;
 use crate::strategy::Scores;
 
 /// Divisions are compared up to this part of their objective: members sum in different orders.
 pub const TOLERANCE: f64 = 1e-9;
+
+/// Branches after which enumeration is the quicker road, where it is one. Most programs of that
+/// size need a handful.
+const BRANCHES: u64 = 1000;
 
 /// Why there is no program to solve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +61,8 @@ pub struct Solution {
     pub lower_bound: f64,
     /// Whether it is proven that no division is better (up to [`TOLERANCE`]).
     pub optimal: bool,
+    /// Whether it was stopped before it was done: only then does the answer depend on the machine.
+    pub stopped: bool,
 }
 
 /// One instance of the coalition program.
@@ -56,8 +74,8 @@ pub struct Solution {
 pub struct Program {
     n: usize,
     coalitions: usize,
-    /// Symmetric, at least 0, `n × n`, row-major.
-    costs: Vec<f64>,
+    /// Symmetric, at least 0, `n × n`.
+    costs: Matrix,
     /// What was taken off: `Σ_i min_j L_ij`.
     shift: f64,
     /// `Σ_i |min_j L_ij|`: how large the numbers are that rounding acts on.
@@ -85,10 +103,9 @@ impl Program {
             })
             .collect();
         let above = |row: usize, column: usize| scores.at(row, column) - least[row];
-        let costs = (0..n * n)
-            .map(|at| (at / n, at % n))
-            .map(|(row, column)| (above(row, column) + above(column, row)) / 2.0)
-            .collect();
+        let costs = Matrix::from_fn(n, n, |row, column| {
+            (above(row, column) + above(column, row)) / 2.0
+        });
         Ok(Self {
             n,
             coalitions,
@@ -98,14 +115,51 @@ impl Program {
         })
     }
 
-    /// Solves it: exactly for up to [`EXACT_UP_TO`] entries; beyond, by a local search from
-    /// several starts drawn from `seed`, whose result is optimal only where its bound shows it.
+    /// Solves it as well as a round can afford: exactly for up to [`EXACT_UP_TO`] entries; beyond,
+    /// by a local search from several starts drawn from `seed`, whose result is optimal only where
+    /// its bound shows it, as it does for coalitions that stand clearly apart.
     pub fn solve(&self, seed: u64) -> Solution {
+        match self.solve_exactly() {
+            Some(found) => {
+                let cost = self.cost(&found);
+                self.solution(&found, cost)
+            }
+            None => {
+                let found = search::solve(self, seed, &never);
+                self.solution(&found, self.quick_bound(&found))
+            }
+        }
+    }
+
+    /// Solves it to the end: until it is proven that nothing is better, or `stop` says so. What is
+    /// known by then is given back, and is proven too. Unless stopped, a function of the program
+    /// and `seed` (up to last bits of the bound between processors).
+    ///
+    /// Takes milliseconds where the coalitions stand apart, at any size, and up to
+    /// [`EXACT_UP_TO`] entries; seconds for 20 entries; beyond, in the worst case, exponential
+    /// time.
+    pub fn prove(&self, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Solution {
         if self.n <= exact::LARGEST {
-            let found = exact::solve(self);
-            self.solution(&found, self.cost(&found))
-        } else {
-            self.solution(&search::solve(self, seed), bound::lower_bound(self))
+            return self.solve(seed);
+        }
+        let found = search::solve(self, seed, stop);
+        let bound = self.quick_bound(&found);
+        if self.closes(self.cost(&found), bound) {
+            return self.solution(&found, bound);
+        }
+        let enumerable = self.n <= exact::LARGEST_WITH_PATIENCE;
+        let nodes = if enumerable { BRANCHES } else { u64::MAX };
+        let progress = branch::search(self, found, bound, nodes, stop);
+        let mut solution = self.solution(&progress.best, progress.bound);
+        if !solution.optimal
+            && enumerable
+            && let Some(found) = exact::solve(self, stop)
+        {
+            solution = self.solution(&found, self.cost(&found));
+        }
+        Solution {
+            stopped: !solution.optimal,
+            ..solution
         }
     }
 
@@ -116,17 +170,39 @@ impl Program {
     /// # Panics
     /// If `assignment` is not a division into the program's number of coalitions.
     pub fn audit(&self, assignment: &[u32]) -> Solution {
-        let (found, bound) = if self.n <= exact::LARGEST {
-            let found = exact::solve(self);
-            let bound = self.cost(&found);
-            (found, bound)
-        } else {
-            let mut found = assignment.to_vec();
-            search::descend(self, &mut found);
-            (found, bound::lower_bound(self))
+        let (found, bound) = match self.solve_exactly() {
+            Some(found) => {
+                let cost = self.cost(&found);
+                (found, cost)
+            }
+            None => {
+                let mut found = assignment.to_vec();
+                search::descend(self, &mut found);
+                let bound = self.quick_bound(&found);
+                (found, bound)
+            }
         };
         let better = self.cost(&found) < self.cost(assignment) * (1.0 - TOLERANCE);
         self.solution(if better { &found } else { assignment }, bound)
+    }
+
+    fn solve_exactly(&self) -> Option<Vec<u32>> {
+        (self.n <= exact::LARGEST).then(|| exact::solve(self, &never).expect("nothing stops it"))
+    }
+
+    /// A lower bound of every cost for little, good if `assignment` is.
+    fn quick_bound(&self, assignment: &[u32]) -> f64 {
+        bound::lower_bound(self).max(certificate::bound(self, assignment))
+    }
+
+    /// Whether a lower bound proves that nothing costs less than `cost`, up to rounding.
+    fn closes(&self, cost: f64, bound: f64) -> bool {
+        bound >= self.closing_bound(cost)
+    }
+
+    /// The least bound that does.
+    fn closing_bound(&self, cost: f64) -> f64 {
+        cost * (1.0 - TOLERANCE)
     }
 
     /// Value of the program at `assignment`: `Σ_C (1/|C|) Σ_{i,j ∈ C} L_ij`.
@@ -155,11 +231,11 @@ impl Program {
     }
 
     fn at(&self, i: usize, j: usize) -> f64 {
-        self.costs[i * self.n + j]
+        self.costs[(i, j)]
     }
 
     fn row(&self, i: usize) -> &[f64] {
-        &self.costs[i * self.n..(i + 1) * self.n]
+        self.costs.row(i)
     }
 
     /// The objective without the shift.
@@ -182,7 +258,7 @@ impl Program {
     fn solution(&self, assignment: &[u32], bound: f64) -> Solution {
         let assignment = canonical(assignment);
         let cost = self.cost(&assignment);
-        let optimal = cost - bound <= TOLERANCE * cost;
+        let optimal = self.closes(cost, bound);
         let objective = self.shift + cost;
         let lower_bound = if optimal {
             objective
@@ -194,8 +270,13 @@ impl Program {
             objective,
             lower_bound,
             optimal,
+            stopped: false,
         }
     }
+}
+
+fn never() -> bool {
+    false
 }
 
 /// Numbers coalitions in the order of their first entry.

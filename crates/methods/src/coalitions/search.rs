@@ -4,6 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::Program;
+use crate::Matrix;
 
 /// Starts of one search: one grown by merging, the others random.
 const STARTS: usize = 24;
@@ -15,13 +16,16 @@ const PASSES: usize = 1000;
 /// Improvements below this part of the objective are rounding, and could go in circles.
 const STEP: f64 = 1e-12;
 
-/// The best assignment over all starts; a function of the program and `seed`.
-pub(super) fn solve(program: &Program, seed: u64) -> Vec<u32> {
+/// The best assignment over all starts; unless stopped early, a function of the program and `seed`.
+pub(super) fn solve(program: &Program, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Vec<u32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut best = merged(program);
+    let mut best = merged(&program.costs, program.coalitions);
     descend(program, &mut best);
     let mut least = program.cost(&best);
     for _ in 1..STARTS {
+        if stop() {
+            break;
+        }
         let mut assignment = scattered(program, &mut random);
         descend(program, &mut assignment);
         let cost = program.cost(&assignment);
@@ -52,14 +56,14 @@ pub(super) fn descend(program: &Program, assignment: &mut [u32]) {
     }
 }
 
-/// Everybody alone, then the merge that costs least, until `K` are left (Ward's way).
-fn merged(program: &Program) -> Vec<u32> {
-    let n = program.n;
+/// Everybody alone, then the merge that costs least, until `coalitions` are left (Ward's way).
+pub(super) fn merged(costs: &Matrix, coalitions: usize) -> Vec<u32> {
+    let n = costs.rows();
     let mut assignment: Vec<u32> = (0..n as u32).collect();
     let mut sizes = vec![1f64; n];
     // Costs between whole coalitions; a row whose size is 0 is gone.
-    let mut between = program.costs.clone();
-    for _ in program.coalitions..n {
+    let mut between = costs.values().to_vec();
+    for _ in coalitions..n {
         let mut best = (f64::INFINITY, 0, 0);
         for a in (0..n).filter(|&a| sizes[a] > 0.0) {
             for b in (a + 1..n).filter(|&b| sizes[b] > 0.0) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::robust::{self, Norm};
 
-fn scores(rows: &[Vec<f64>]) -> Scores {
+pub(super) fn scores(rows: &[Vec<f64>]) -> Scores {
     Scores::from_rows(rows).unwrap()
 }
 
@@ -130,7 +130,7 @@ fn trivial_programs_are_proven_at_any_size() {
 }
 
 /// Every division of `n` entries, in canonical numbers.
-fn divisions(n: usize) -> Vec<Vec<u32>> {
+pub(super) fn divisions(n: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         all = all
@@ -188,8 +188,8 @@ proptest! {
     fn search_and_bound_enclose_the_optimum(rows in matrix(2..=9), seed: u64) {
         for coalitions in 1..=rows.len() {
             let program = Program::new(&scores(&rows), coalitions).unwrap();
-            let optimum = program.cost(&exact::solve(&program));
-            let found = search::solve(&program, seed);
+            let optimum = program.cost(&exact::solve(&program, &never).unwrap());
+            let found = search::solve(&program, seed, &never);
             prop_assert!(program.is_canonical(&canonical(&found)));
             prop_assert!(program.cost(&found) >= optimum - 1e-10);
             prop_assert!(bound::lower_bound(&program) <= optimum + 1e-10);
@@ -290,6 +290,121 @@ proptest! {
                     .sum();
                 prop_assert!(lost <= by_definition(&rows, &division) + 1e-10);
             }
+        }
+    }
+}
+
+/// Losses of silos on one true model each out of `kinds`, models estimated with errors: within a
+/// kind they fit each other, and nothing tells where one kind ends.
+fn estimates(n: usize, kinds: usize, error: f64, seed: u64) -> Vec<Vec<f64>> {
+    let mut state = seed;
+    let mut uniform = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    let truths: Vec<[f64; 3]> = (0..kinds)
+        .map(|_| [uniform(), uniform(), uniform()])
+        .collect();
+    let models: Vec<[f64; 3]> = (0..n)
+        .map(|i| truths[i % kinds].map(|truth| truth + error * uniform()))
+        .collect();
+    let distance = |a: &[f64; 3], b: &[f64; 3]| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+    };
+    models
+        .iter()
+        .map(|data| {
+            models
+                .iter()
+                .map(|model| 0.1 + distance(data, model))
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn planted_groups_are_proven_optimal_at_any_size() {
+    for (n, groups) in [(20, 3), (60, 8), (186, 6)] {
+        let program = Program::new(&scores(&planted(n, groups)), groups).unwrap();
+        let solution = program.prove(1, &never);
+        let planted: Vec<u32> = (0..n).map(|i| (i % groups) as u32).collect();
+        assert_eq!(solution.assignment, planted);
+        assert!(solution.optimal && !solution.stopped, "{solution:?}");
+        // A round can afford this much: everybody sees that nothing is better.
+        assert!(program.audit(&planted).optimal);
+    }
+}
+
+#[test]
+fn groups_that_overlap_are_proven_optimal_by_branching() {
+    for (n, kinds, error) in [(24, 3, 0.6), (40, 4, 0.4)] {
+        let program = Program::new(&scores(&estimates(n, kinds, error, 5)), kinds).unwrap();
+        assert!(!program.solve(1).optimal, "this needs no relaxation");
+        let solution = program.prove(1, &never);
+        assert!(solution.optimal && !solution.stopped, "{solution:?}");
+        assert!(solution.objective <= program.solve(1).objective + 1e-12);
+    }
+}
+
+#[test]
+fn when_stopped_what_is_known_is_given_back() {
+    let program = Program::new(&scores(&estimates(60, 5, 0.9, 3)), 5).unwrap();
+    let solution = program.prove(1, &|| true);
+    assert!(solution.stopped && !solution.optimal);
+    assert!(program.is_canonical(&solution.assignment));
+    assert!(solution.lower_bound > 0.0 && solution.lower_bound < solution.objective);
+    let later = program.prove(1, &never);
+    assert!(later.optimal && solution.lower_bound <= later.objective + 1e-9);
+    assert!(later.objective <= solution.objective);
+}
+
+#[test]
+fn threads_do_not_change_a_bit() {
+    let rows = estimates(26, 4, 0.9, 11);
+    let program = Program::new(&scores(&rows), 4).unwrap();
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| program.prove(1, &never))
+    };
+    let (one, three) = (with(1), with(3));
+    assert_eq!(one, three);
+    assert_eq!(one.lower_bound.to_bits(), three.lower_bound.to_bits());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn branching_finds_what_enumeration_finds(rows in matrix(2..=9)) {
+        for coalitions in 1..=rows.len() {
+            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let optimum = program.cost(&exact::solve(&program, &never).unwrap());
+            // From a bad start and without a bound.
+            let start: Vec<u32> = (0..rows.len()).map(|i| i.min(coalitions - 1) as u32).collect();
+            let found = branch::search(&program, start, 0.0, u64::MAX, &never);
+            prop_assert!((program.cost(&found.best) - optimum).abs() <= 1e-8 * optimum.max(1.0));
+            prop_assert!(found.bound <= optimum + 1e-9);
+            prop_assert!(program.closes(program.cost(&found.best), found.bound));
+        }
+    }
+
+    #[test]
+    fn no_bound_is_above_the_optimum(rows in matrix(2..=9), seed: u64, iterations in 1..120usize) {
+        use super::relaxation::{Fixed, Iterate, Until, relax};
+        for coalitions in 1..=rows.len() {
+            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let optimum = program.cost(&exact::solve(&program, &never).unwrap());
+            let until = Until { bound: f64::INFINITY, iterations, stop: &never };
+            let fixed = Fixed::nothing(rows.len());
+            let (bound, _) = relax(&program, &fixed, Iterate::start(&program), &until);
+            prop_assert!(bound <= optimum + 1e-10, "{bound} {optimum}");
+            let division = search::solve(&program, seed, &never);
+            prop_assert!(certificate::bound(&program, &division) <= optimum + 1e-10);
         }
     }
 }

@@ -1,0 +1,277 @@
+//! The coalition program to proven optimality: branch and bound over who is with whom.
+//!
+//! A node of the search tree fixes some pairs as together and some as apart; its
+//! [`relaxation`](super::relaxation) says what any division in it costs at least, and points to a
+//! good one. Nodes are opened in the order of their bounds, a fixed number at a time, so that the
+//! result does not depend on the number of threads.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::relaxation::{Fixed, Iterate, Until, relax};
+use super::{Program, search};
+use crate::Matrix;
+
+/// Nodes that are opened side by side.
+const BATCH: usize = 4;
+
+/// Iterations of the first relaxation, and of every other. A node that needs more is divided.
+const ROOT_ITERATIONS: usize = 2000;
+const NODE_ITERATIONS: usize = 200;
+
+/// How far the search has come.
+pub(super) struct Progress {
+    /// The best assignment.
+    pub(super) best: Vec<u32>,
+    /// No division costs less.
+    pub(super) bound: f64,
+}
+
+/// Searches until the bound meets the cost of the best assignment, `nodes` are made, or it is
+/// stopped.
+///
+/// `best` is a good assignment and `bound` a lower bound, from elsewhere.
+pub(super) fn search(
+    program: &Program,
+    best: Vec<u32>,
+    bound: f64,
+    nodes: u64,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Progress {
+    let mut search = Search {
+        program,
+        cost: program.cost(&best),
+        best,
+        stop,
+    };
+    let root = Node {
+        bound,
+        number: 0,
+        fixed: Fixed::nothing(program.n),
+        from: Iterate::start(program),
+    };
+    let mut open = BinaryHeap::from([root]);
+    let mut numbers = 1;
+    // The least bound of the nodes that could not be divided any further.
+    let mut closed = f64::INFINITY;
+    while let Some(bound) = open.peek().map(|node| node.bound) {
+        if program.closes(search.cost, bound) || numbers > nodes || stop() {
+            break;
+        }
+        let batch: Vec<Node> = (0..BATCH).map_while(|_| open.pop()).collect();
+        let known = search.cost;
+        let results: Vec<Opened> = batch
+            .into_par_iter()
+            .map(|node| search.open(node, known))
+            .collect();
+        for opened in results {
+            search.keep_better(opened.found);
+            if opened.children.is_empty() {
+                closed = closed.min(opened.bound);
+            }
+            for child in opened.children {
+                open.push(Node {
+                    number: numbers,
+                    ..child
+                });
+                numbers += 1;
+            }
+        }
+    }
+    let left = open.peek().map_or(f64::INFINITY, |node| node.bound);
+    let bound = left.min(closed).min(search.cost).max(bound);
+    Progress {
+        best: search.best,
+        bound,
+    }
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    best: Vec<u32>,
+    cost: f64,
+    stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// A part of the space of divisions.
+struct Node {
+    bound: f64,
+    /// Order of creation.
+    number: u64,
+    fixed: Fixed,
+    from: Iterate,
+}
+
+/// What opening a node gave.
+struct Opened {
+    bound: f64,
+    found: Vec<u32>,
+    /// Both halves of the node; none if nothing better can be in it, or only one division is.
+    children: Vec<Node>,
+}
+
+impl Search<'_> {
+    fn keep_better(&mut self, found: Vec<u32>) {
+        let cost = self.program.cost(&found);
+        if cost < self.cost {
+            (self.best, self.cost) = (found, cost);
+        }
+    }
+
+    fn open(&self, node: Node, known: f64) -> Opened {
+        let Node {
+            bound,
+            fixed,
+            from,
+            number,
+        } = node;
+        if let Some(only) = self.leaf(&fixed) {
+            let bound = only
+                .as_ref()
+                .map_or(f64::INFINITY, |only| self.program.cost(only));
+            return Opened {
+                bound,
+                found: only.unwrap_or_else(|| self.best.clone()),
+                children: Vec::new(),
+            };
+        }
+        let until = Until {
+            bound: self.program.closing_bound(known),
+            iterations: if number == 0 {
+                ROOT_ITERATIONS
+            } else {
+                NODE_ITERATIONS
+            },
+            stop: self.stop,
+        };
+        let (relaxed, iterate) = relax(self.program, &fixed, from, &until);
+        let bound = bound.max(relaxed);
+        let found = self.round(&iterate.point);
+        let cost = self.program.cost(&found).min(known);
+        let children = if self.program.closes(cost, bound) {
+            Vec::new()
+        } else {
+            halves(&fixed, &iterate, bound)
+        };
+        Opened {
+            bound,
+            found,
+            children,
+        }
+    }
+
+    /// If everything is fixed: the one division that is left, or nothing.
+    #[expect(
+        clippy::option_option,
+        reason = "not a leaf; a leaf without a division; with one"
+    )]
+    fn leaf(&self, fixed: &Fixed) -> Option<Option<Vec<u32>>> {
+        let blocks = fixed.blocks.len();
+        let decided = fixed.apart.len() == blocks * (blocks - 1) / 2;
+        if blocks > self.program.coalitions && !decided {
+            return None;
+        }
+        Some((blocks == self.program.coalitions).then(|| {
+            let mut assignment = vec![0; self.program.n];
+            for (number, block) in (0..).zip(&fixed.blocks) {
+                for &entry in block {
+                    assignment[entry] = number;
+                }
+            }
+            assignment
+        }))
+    }
+
+    /// A division near a point of the relaxation, and no worse than any one step from it.
+    fn round(&self, point: &Matrix) -> Vec<u32> {
+        let mut far = point.clone();
+        for value in far.values_mut() {
+            *value = -*value;
+        }
+        let mut assignment = search::merged(&far, self.program.coalitions);
+        search::descend(self.program, &mut assignment);
+        assignment
+    }
+}
+
+/// A node in two: the pair of blocks that the point is least decided about, together and apart.
+fn halves(fixed: &Fixed, iterate: &Iterate, bound: f64) -> Vec<Node> {
+    let (a, b) = undecided(fixed, &iterate.point);
+    let child = |fixed| Node {
+        bound,
+        number: 0,
+        fixed,
+        from: iterate.clone(),
+    };
+    let mut apart = fixed.clone();
+    apart.apart.push((a, b));
+    vec![child(together(fixed, a, b)), child(apart)]
+}
+
+/// `fixed` with blocks `a < b` joined into `a`.
+fn together(fixed: &Fixed, a: usize, b: usize) -> Fixed {
+    let mut blocks = fixed.blocks.clone();
+    let joined = blocks.remove(b);
+    blocks[a].extend(joined);
+    let place = |block: usize| match block.cmp(&b) {
+        Ordering::Less => block,
+        Ordering::Equal => a,
+        Ordering::Greater => block - 1,
+    };
+    let mut apart: Vec<_> = fixed
+        .apart
+        .iter()
+        .map(|&(x, y)| (place(x), place(y)))
+        .map(|(x, y)| (x.min(y), x.max(y)))
+        .collect();
+    apart.sort_unstable();
+    apart.dedup();
+    Fixed { blocks, apart }
+}
+
+/// The pair of blocks, not yet apart, that shares most while its rows differ most: in a division
+/// one of the two is 0. The first of equals.
+fn undecided(fixed: &Fixed, point: &Matrix) -> (usize, usize) {
+    let mut best = (f64::NEG_INFINITY, (0, 1));
+    for (b, second) in fixed.blocks.iter().enumerate() {
+        for (a, first) in fixed.blocks[..b].iter().enumerate() {
+            if fixed.apart.contains(&(a, b)) {
+                continue;
+            }
+            let (i, j) = (first[0], second[0]);
+            let rows = point.row(i).iter().zip(point.row(j));
+            let differ: f64 = rows.map(|(x, y)| (x - y) * (x - y)).sum();
+            let score = point[(i, j)].min(differ);
+            if score > best.0 {
+                best = (score, (a, b));
+            }
+        }
+    }
+    best.1
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Node {}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Node {
+    /// The heap gives the greatest first: that with the least bound, of equals the newest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other
+            .bound
+            .total_cmp(&self.bound)
+            .then(self.number.cmp(&other.number))
+    }
+}

@@ -1,0 +1,181 @@
+//! How many coalitions: the program cannot say, held-out losses can.
+//!
+//! With in-sample losses merging never pays (every silo's own model is the best on its own data),
+//! so the program at the best number is always "everybody alone". What tells is how the coalitions
+//! do on data that did not form them. Everybody alone and everybody together are always among the
+//! candidates.
+
+use rayon::prelude::*;
+
+use super::{Program, ProgramError, Solution};
+use crate::strategy::Scores;
+
+/// The best division into one number of coalitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Number of coalitions.
+    pub coalitions: usize,
+    /// The division, as good as a round can afford ([`Program::solve`]).
+    pub solution: Solution,
+    /// What it loses on held-out data, as the caller measures it.
+    pub held_out: f64,
+}
+
+/// The best division into every number of coalitions, 1 to the number of entries, with its
+/// held-out loss. Take [`best`] of them.
+///
+/// * `scores`: losses that form the coalitions; cross-fitted, that is, with the out-of-fold loss
+///   of a silo's own models on the diagonal, or in-sample ones merge too little.
+/// * `held_out`: the loss of a division on data that formed neither models nor coalitions: of the
+///   coalitions' mean models in a second cross-evaluation where there is one, else
+///   [`transfer`] from a second table of losses.
+///
+/// # Errors
+/// [`ProgramError::Coalitions`] if there are no entries.
+pub fn candidates(
+    scores: &Scores,
+    seed: u64,
+    held_out: impl Fn(&[u32]) -> f64 + Sync,
+) -> Result<Vec<Candidate>, ProgramError> {
+    let all = 1..=scores.len().max(1);
+    all.into_par_iter()
+        .map(|coalitions| {
+            let solution = Program::new(scores, coalitions)?.solve(seed);
+            let held_out = held_out(&solution.assignment);
+            Ok(Candidate {
+                coalitions,
+                solution,
+                held_out,
+            })
+        })
+        .collect()
+}
+
+/// The candidate with the least held-out loss; of equals (up to rounding) the one with the fewest
+/// coalitions, since it has the most data in each.
+pub fn best(candidates: &[Candidate]) -> Option<&Candidate> {
+    let least = candidates
+        .iter()
+        .map(|candidate| candidate.held_out)
+        .min_by(f64::total_cmp)?;
+    let limit = least + super::TOLERANCE * least.abs();
+    candidates
+        .iter()
+        .find(|candidate| candidate.held_out <= limit)
+}
+
+/// `Σ_i mean_{j ∈ C(i)} L_ij`: what a division loses by another table of losses of the same
+/// entries, each entry's model standing for itself. An upper bound for the coalitions' mean models
+/// (Konti et al. 2024, Lemma 4).
+///
+/// # Panics
+/// If `assignment` has another length than `losses`, or a number beyond its entries.
+pub fn transfer(losses: &Scores, assignment: &[u32]) -> f64 {
+    Program::new(losses, 1)
+        .expect("an assignment of at least one entry")
+        .objective(assignment)
+}
+
+/// Whether every silo's own model is the best on its own data, as it is for in-sample losses.
+/// Then more coalitions never cost more, and the best division into at most `K` has `K`.
+pub fn own_is_best(scores: &Scores) -> bool {
+    let n = scores.len();
+    (0..n).all(|i| (0..n).all(|j| scores.at(i, i) <= scores.at(i, j)))
+}
+
+/// The best division into at most `most` coalitions, as [`Program::prove`] gives it for exactly so
+/// many; the lower bound holds for all of them.
+///
+/// # Errors
+/// [`ProgramError::Coalitions`] unless `1 ≤ most ≤ scores.len()`.
+pub fn prove_at_most(
+    scores: &Scores,
+    most: usize,
+    seed: u64,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Solution, ProgramError> {
+    let program = Program::new(scores, most)?;
+    if own_is_best(scores) {
+        return Ok(program.prove(seed, stop));
+    }
+    let mut best = program.prove(seed, stop);
+    for fewer in (1..most).rev() {
+        let other = Program::new(scores, fewer)?.prove(seed, stop);
+        let lower_bound = best.lower_bound.min(other.lower_bound);
+        let stopped = best.stopped || other.stopped;
+        if other.objective < best.objective {
+            best = other;
+        }
+        let optimal = program.same(best.objective, lower_bound);
+        best = Solution {
+            lower_bound,
+            optimal,
+            stopped,
+            ..best
+        };
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn scores(rows: &[Vec<f64>]) -> Scores {
+        Scores::from_rows(rows).unwrap()
+    }
+
+    /// Two kinds of three silos; own models overfit by `gain`.
+    fn two_kinds(gain: f64) -> Vec<Vec<f64>> {
+        let loss = |i: usize, j: usize| {
+            let apart = if i % 2 == j % 2 { 0.5 } else { 1.0 };
+            if i == j { apart - gain } else { apart }
+        };
+        (0..6)
+            .map(|i| (0..6).map(|j| loss(i, j)).collect())
+            .collect()
+    }
+
+    #[test]
+    fn held_out_losses_find_the_kinds_that_in_sample_losses_hide() {
+        let in_sample = scores(&two_kinds(0.3));
+        let own = |division: &[u32]| transfer(&in_sample, division);
+        let alone = candidates(&in_sample, 1, own).unwrap();
+        assert_eq!(best(&alone).unwrap().coalitions, 6);
+        // Out of sample a silo's own model is worse than its kind's.
+        let held_out = scores(&two_kinds(-0.1));
+        let fresh = candidates(&in_sample, 1, |division| transfer(&held_out, division)).unwrap();
+        let chosen = best(&fresh).unwrap();
+        assert_eq!(chosen.coalitions, 2);
+        assert_eq!(chosen.solution.assignment, [0, 1, 0, 1, 0, 1]);
+        let counts: Vec<usize> = fresh.iter().map(|candidate| candidate.coalitions).collect();
+        assert_eq!(counts, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn equals_go_to_the_fewest_coalitions() {
+        let flat = scores(&vec![vec![0.5; 4]; 4]);
+        let all = candidates(&flat, 1, |division| transfer(&flat, division)).unwrap();
+        assert_eq!(best(&all).unwrap().coalitions, 1);
+        assert!(best(&[]).is_none());
+        assert!(candidates(&scores(&[]), 1, |_| 0.0).is_err());
+    }
+
+    #[test]
+    fn at_most_is_the_least_over_all_numbers() {
+        // Held-out losses: own models are not the best.
+        let rows = two_kinds(-0.1);
+        assert!(!own_is_best(&scores(&rows)) && own_is_best(&scores(&two_kinds(0.1))));
+        let solution = prove_at_most(&scores(&rows), 5, 1, &|| false).unwrap();
+        let least = (1..=5)
+            .map(|k| Program::new(&scores(&rows), k).unwrap().solve(1).objective)
+            .fold(f64::INFINITY, f64::min);
+        assert!((solution.objective - least).abs() < 1e-12 && solution.optimal);
+        assert_eq!(solution.assignment, [0, 1, 0, 1, 0, 1]);
+        let in_sample = scores(&two_kinds(0.1));
+        let exactly = Program::new(&in_sample, 4).unwrap().solve(1);
+        assert_eq!(prove_at_most(&in_sample, 4, 1, &|| false).unwrap(), exactly);
+    }
+}

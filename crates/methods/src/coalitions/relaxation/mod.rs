@@ -1,0 +1,388 @@
+//! A semidefinite relaxation of the coalition program, as the source of proven lower bounds.
+//!
+//! A division is the matrix `Z` with `Z_ij = 1/|C|` where `i` and `j` share coalition `C`, else 0;
+//! its cost is `⟨c, Z⟩`. Such a `Z` has row sums 1, trace `K`, no negative entry, and eigenvalues
+//! between 0 and 1 (Peng & Wei 2007). Keeping only these leaves a convex program, and the triangle
+//! inequalities of [`cuts`] tighten it.
+//!
+//! **The bound.** For any matrix `B ≥ 0` and any multipliers of the cuts, with `M` the costs plus
+//! the weighted cuts minus `B`: no division costs less than `vᵀMv` plus the sum of the `K − 1`
+//! least eigenvalues of `M` on the vectors orthogonal to `v = 1/√n`. This holds however far the
+//! iteration has come, so every iterate proves something.
+//!
+//! **The iteration** is the alternating direction method of multipliers: a point with the right
+//! spectrum (an eigendecomposition), a point without negative entries, and prices that pull them
+//! together; the prices are `B`.
+
+mod cuts;
+mod spectrum;
+
+use crate::Matrix;
+use cuts::Cuts;
+use spectrum::Spectrum;
+
+use super::Program;
+
+/// Iterations between two looks at the bound.
+const LOOK: usize = 10;
+
+/// Iterations before the first cuts, and between two searches for cuts.
+const RENEW: usize = 30;
+
+/// What a part of the search space fixes: which entries share a coalition and which do not.
+#[derive(Debug, Clone)]
+pub(super) struct Fixed {
+    /// Entries that are together, as blocks that cover all entries.
+    pub(super) blocks: Vec<Vec<usize>>,
+    /// Pairs of blocks (positions, the lower first) that are apart.
+    pub(super) apart: Vec<(usize, usize)>,
+}
+
+impl Fixed {
+    /// Nothing is fixed.
+    pub(super) fn nothing(n: usize) -> Self {
+        Self {
+            blocks: (0..n).map(|entry| vec![entry]).collect(),
+            apart: Vec::new(),
+        }
+    }
+
+    /// The nearest matrix that has no negative entry and obeys what is fixed.
+    fn project(&self, point: &mut Matrix) {
+        if self.blocks.len() < point.rows() {
+            for a in &self.blocks {
+                for b in &self.blocks {
+                    let pairs = || a.iter().flat_map(|&i| b.iter().map(move |&j| (i, j)));
+                    let sum: f64 = pairs().map(|at| point[at]).sum();
+                    let mean = sum / (a.len() * b.len()) as f64;
+                    pairs().for_each(|at| point[at] = mean);
+                }
+            }
+        }
+        for value in point.values_mut() {
+            *value = value.max(0.0);
+        }
+        for &(a, b) in &self.apart {
+            for &i in &self.blocks[a] {
+                for &j in &self.blocks[b] {
+                    point[(i, j)] = 0.0;
+                    point[(j, i)] = 0.0;
+                }
+            }
+        }
+    }
+}
+
+/// Where an iteration stands: enough to go on from, for this part of the space or a smaller one.
+#[derive(Debug, Clone)]
+pub(super) struct Iterate {
+    /// The point without negative entries: the best guess at `Z`.
+    pub(super) point: Matrix,
+    /// Prices per unit of `penalty`.
+    prices: Matrix,
+    penalty: f64,
+    /// What the penalty was at first.
+    scale: f64,
+    cuts: Cuts,
+}
+
+impl Iterate {
+    /// Everybody with everybody alike.
+    pub(super) fn start(program: &Program) -> Self {
+        let (n, k) = (program.n, program.coalitions as f64);
+        let own = k / n as f64;
+        let other = (1.0 - own) / (n as f64 - 1.0).max(1.0);
+        let costs = program.costs.values();
+        let mean = costs.iter().sum::<f64>() / costs.len() as f64;
+        let spread = costs.iter().map(|cost| (cost - mean).abs()).sum::<f64>() / costs.len() as f64;
+        // Found by trial: costs over this are of the order of Z.
+        let scale = (spread * n as f64 / k / 2.0).max(f64::MIN_POSITIVE);
+        Self {
+            point: Matrix::from_fn(n, n, |i, j| if i == j { own } else { other }),
+            prices: Matrix::zeros(n, n),
+            penalty: scale,
+            scale,
+            cuts: Cuts::default(),
+        }
+    }
+}
+
+/// When an iteration has done enough.
+pub(super) struct Until<'a> {
+    /// Nothing above this is asked for.
+    pub(super) bound: f64,
+    /// Iterations at most.
+    pub(super) iterations: usize,
+    /// Ends it at once.
+    pub(super) stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Iterates within a part of the space; gives back the greatest bound proven for it, and where the
+/// iteration stands.
+pub(super) fn relax(
+    program: &Program,
+    fixed: &Fixed,
+    from: Iterate,
+    until: &Until<'_>,
+) -> (f64, Iterate) {
+    let mut run = Run::new(program, fixed, from);
+    let mut best = f64::NEG_INFINITY;
+    let mut before = f64::NEG_INFINITY;
+    for iteration in 1..=until.iterations {
+        if (until.stop)() {
+            break;
+        }
+        let Some((apart, moved)) = run.step() else {
+            break;
+        };
+        if iteration % LOOK == 0 {
+            best = best.max(run.bound());
+            if best >= until.bound {
+                break;
+            }
+            run.balance(apart, moved);
+        }
+        if iteration % RENEW == 0 {
+            let new = run.iterate.cuts.renew(&run.between);
+            // Another hundred such stretches would not do.
+            let rate = best - before;
+            if new == 0 && iteration > 2 * RENEW && rate * 20.0 < until.bound - best {
+                break;
+            }
+            before = best;
+        }
+    }
+    (best, run.iterate)
+}
+
+struct Run<'a> {
+    program: &'a Program,
+    fixed: &'a Fixed,
+    iterate: Iterate,
+    /// The point with the right spectrum.
+    spectral: Matrix,
+    /// The mean of both points, by which cuts are judged.
+    between: Matrix,
+    /// Costs with the weighted cuts.
+    costs: Matrix,
+    scratch: Matrix,
+    spectrum: Spectrum,
+}
+
+impl<'a> Run<'a> {
+    fn new(program: &'a Program, fixed: &'a Fixed, iterate: Iterate) -> Self {
+        let n = program.n;
+        let mut costs = program.costs.clone();
+        iterate.cuts.add_to(&mut costs);
+        Self {
+            program,
+            fixed,
+            spectral: iterate.point.clone(),
+            between: iterate.point.clone(),
+            iterate,
+            costs,
+            scratch: Matrix::zeros(n, n),
+            spectrum: Spectrum::new(n),
+        }
+    }
+
+    /// One iteration; how far the two points are apart, and how far the second one moved. `None`
+    /// if the numbers have left the range in which they can be decomposed.
+    fn step(&mut self) -> Option<(f64, f64)> {
+        let penalty = self.iterate.penalty;
+        if !self.iterate.cuts.is_empty() {
+            let cuts = &mut self.iterate.cuts;
+            cuts.ascend(&self.between, penalty, &mut self.scratch);
+            self.costs.clone_from(&self.program.costs);
+            cuts.add_to(&mut self.costs);
+        }
+        self.project_spectrum()?;
+        let (mut apart, mut moved) = (0.0, 0.0);
+        let Iterate { point, prices, .. } = &mut self.iterate;
+        let new = &mut self.scratch;
+        for ((new, z), price) in new
+            .values_mut()
+            .iter_mut()
+            .zip(self.spectral.values())
+            .zip(prices.values())
+        {
+            *new = z + price;
+        }
+        self.fixed.project(new);
+        let rows = self.spectral.values().iter().zip(new.values());
+        let state = point.values_mut().iter_mut().zip(prices.values_mut());
+        for (((z, new), (point, price)), between) in rows.zip(state).zip(self.between.values_mut())
+        {
+            let difference = z - new;
+            *price += difference;
+            apart += difference * difference;
+            moved += (new - *point) * (new - *point);
+            *point = *new;
+            *between = (z + new) / 2.0;
+        }
+        Some((apart.sqrt(), moved.sqrt()))
+    }
+
+    /// `spectral` becomes the matrix with row sums 1, trace `K` and eigenvalues from 0 to 1 that is
+    /// nearest to `point − prices − costs/penalty`.
+    fn project_spectrum(&mut self) -> Option<()> {
+        let n = self.program.n;
+        let Iterate {
+            point,
+            prices,
+            penalty,
+            ..
+        } = &self.iterate;
+        let target = &mut self.scratch;
+        let parts = point.values().iter().zip(prices.values());
+        for ((target, (point, price)), cost) in target
+            .values_mut()
+            .iter_mut()
+            .zip(parts)
+            .zip(self.costs.values())
+        {
+            *target = point - price - cost / penalty;
+        }
+        centre(target);
+        push_ones(target, -1.0);
+        let (values, vectors) = self.spectrum.decompose(target)?;
+        // The first belongs to the vector of ones, which was pushed down there.
+        let shares = shares(&values[1..], (self.program.coalitions - 1) as f64);
+        let spectral = self.spectral.values_mut();
+        spectral.fill(1.0 / n as f64);
+        for (column, &share) in (1..).zip(&shares) {
+            if share > 0.0 {
+                let vector: Vec<f64> = vectors.col(column).iter().copied().collect();
+                for (row, own) in spectral.chunks_exact_mut(n).zip(&vector) {
+                    let factor = share * own;
+                    for (z, other) in row.iter_mut().zip(&vector) {
+                        *z += factor * other;
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A lower bound of the cost of every division in this part of the space, rounding allowed for.
+    fn bound(&mut self) -> f64 {
+        let Iterate {
+            prices, penalty, ..
+        } = &self.iterate;
+        for ((value, cost), price) in self
+            .scratch
+            .values_mut()
+            .iter_mut()
+            .zip(self.costs.values())
+            .zip(prices.values())
+        {
+            *value = cost + price * penalty;
+        }
+        spectral_bound(
+            &mut self.scratch,
+            self.program.coalitions,
+            &mut self.spectrum,
+        )
+    }
+
+    /// Keeps both residuals within a factor of each other, as far as that goes: where the point is
+    /// not unique it never comes to rest, whatever the penalty.
+    fn balance(&mut self, apart: f64, moved: f64) {
+        const STEP: f64 = 1.3;
+        const REACH: f64 = 20.0;
+        let Iterate {
+            prices,
+            penalty,
+            scale,
+            ..
+        } = &mut self.iterate;
+        let factor = if apart > 5.0 * moved {
+            STEP
+        } else if moved > 5.0 * apart {
+            1.0 / STEP
+        } else {
+            return;
+        };
+        let within = *scale / REACH..=*scale * REACH;
+        if !within.contains(&(*penalty * factor)) {
+            return;
+        }
+        *penalty *= factor;
+        for price in prices.values_mut() {
+            *price /= factor;
+        }
+    }
+}
+
+/// The bound that a symmetric `matrix` of reduced costs proves for divisions into `coalitions`,
+/// less what rounding may have added. Overwrites the matrix.
+fn spectral_bound(matrix: &mut Matrix, coalitions: usize, spectrum: &mut Spectrum) -> f64 {
+    let n = matrix.rows() as f64;
+    let size = norm(matrix);
+    let along = matrix.values().iter().sum::<f64>() / n;
+    centre(matrix);
+    push_ones(matrix, 1.0);
+    let Some(values) = spectrum.eigenvalues(matrix) else {
+        return f64::NEG_INFINITY;
+    };
+    let least: f64 = values[..coalitions - 1].iter().sum();
+    along + least - 4.0 * f64::EPSILON * n.sqrt() * coalitions as f64 * size
+}
+
+/// The bound for given prices `B ≥ 0` without cuts, from reduced costs `c − B`.
+pub(super) fn bound_of(mut reduced: Matrix, coalitions: usize) -> f64 {
+    let mut spectrum = Spectrum::new(reduced.rows());
+    spectral_bound(&mut reduced, coalitions, &mut spectrum)
+}
+
+/// Takes the mean off all rows and columns: what is left is orthogonal to the vector of ones.
+fn centre(matrix: &mut Matrix) {
+    let n = matrix.rows();
+    let means: Vec<f64> = (0..n)
+        .map(|row| matrix.row(row).iter().sum::<f64>() / n as f64)
+        .collect();
+    let mean = means.iter().sum::<f64>() / n as f64;
+    for (row, own) in means.iter().enumerate() {
+        for (value, other) in matrix.row_mut(row).iter_mut().zip(&means) {
+            *value += mean - own - other;
+        }
+    }
+}
+
+/// Gives a centred matrix the vector of ones as an eigenvector beyond all others, above for
+/// `sign` 1, below for −1.
+fn push_ones(matrix: &mut Matrix, sign: f64) {
+    let beyond = sign * (2.0 * norm(matrix)).max(f64::MIN_POSITIVE) / matrix.rows() as f64;
+    for value in matrix.values_mut() {
+        *value += beyond;
+    }
+}
+
+fn norm(matrix: &Matrix) -> f64 {
+    let squares: f64 = matrix.values().iter().map(|value| value * value).sum();
+    squares.sqrt()
+}
+
+/// The point of `{0 ≤ x ≤ 1, Σx = total}` nearest to `values`: `clamp(value − level)`, the level by
+/// bisection.
+fn shares(values: &[f64], total: f64) -> Vec<f64> {
+    let clamped = |level: f64| {
+        values
+            .iter()
+            .map(move |value| (value - level).clamp(0.0, 1.0))
+    };
+    let (least, most) = values.iter().fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), value| (least.min(*value), most.max(*value)),
+    );
+    let (mut low, mut high) = (least - 1.0, most);
+    for _ in 0..100 {
+        let middle = low + (high - low) / 2.0;
+        if clamped(middle).sum::<f64>() > total {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    clamped(high).collect()
+}
