@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::neighbours::{Levels, Neighbours, members, sum};
+use super::neighbours::{Levels, Neighbours, members};
 
 /// Sources whose contributions are added up together. Fixed, whatever the number of threads, so
 /// that the order of every sum is.
@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
         for (before, level) in self.levels.sets().zip(self.levels.sets().skip(1)) {
             let mut most: f64 = 0.0;
             for node in members(level) {
-                let paths = sum(self.neighbours.of(node), before, &self.paths);
+                let paths = self.neighbours.of(node).sum(before, &self.paths);
                 self.paths[node] = paths;
                 self.shares[node] = 1.0 / paths;
                 most = most.max(paths);
@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
         for (level, after) in inner.zip(outer).rev() {
             for node in members(level) {
                 let dependency =
-                    self.paths[node] * sum(self.neighbours.of(node), after, &self.shares);
+                    self.paths[node] * self.neighbours.of(node).sum(after, &self.shares);
                 self.shares[node] *= 1.0 + dependency;
                 total[node] += dependency;
             }

@@ -1,6 +1,6 @@
 //! Eigenvector centrality: who is the neighbour of central nodes.
 
-use super::neighbours::{Neighbours, sum};
+use super::neighbours::Neighbours;
 
 /// Steps after which the iteration is cut off. Two components, or two halves of one, that are
 /// nearly equally well connected take the longest.
@@ -18,12 +18,10 @@ const STILL: f64 = 1e-15;
 pub(super) fn eigenvector(neighbours: &Neighbours) -> Vec<f64> {
     let nodes = neighbours.nodes();
     let mut centrality = neighbours.values(1.0 / (nodes as f64).sqrt());
+    let everybody = neighbours.everybody();
     for _ in 0..STEPS {
         let mut next: Vec<f64> = (0..nodes)
-            .map(|node| {
-                let row = neighbours.of(node);
-                centrality[node] + sum(row, row, &centrality)
-            })
+            .map(|node| centrality[node] + neighbours.of(node).sum(&everybody, &centrality))
             .collect();
         let norm = next.iter().map(|value| value * value).sum::<f64>().sqrt();
         let mut moved: f64 = 0.0;
