@@ -37,10 +37,24 @@ pub fn candidates(
     seed: u64,
     held_out: impl Fn(&[u32]) -> f64 + Sync,
 ) -> Result<Vec<Candidate>, ProgramError> {
+    candidates_until(scores, seed, held_out, &|| false)
+}
+
+/// As [`candidates`], each by [`Program::solve_until`]: for large tables, whose divisions take
+/// minutes together. Every number is among them all the same.
+///
+/// # Errors
+/// As [`candidates`].
+pub fn candidates_until(
+    scores: &Scores,
+    seed: u64,
+    held_out: impl Fn(&[u32]) -> f64 + Sync,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Candidate>, ProgramError> {
     let all = 1..=scores.len().max(1);
     all.into_par_iter()
         .map(|coalitions| {
-            let solution = Program::new(scores, coalitions)?.solve(seed);
+            let solution = Program::new(scores, coalitions)?.solve_until(seed, stop);
             let held_out = held_out(&solution.assignment);
             Ok(Candidate {
                 coalitions,
@@ -152,6 +166,24 @@ mod tests {
         assert_eq!(chosen.solution.assignment, [0, 1, 0, 1, 0, 1]);
         let counts: Vec<usize> = fresh.iter().map(|candidate| candidate.coalitions).collect();
         assert_eq!(counts, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn also_a_search_that_is_stopped_at_once_has_every_number() {
+        let loss = |i: usize, j: usize| ((7 * i + 11 * j) % 13) as f64;
+        let rows: Vec<Vec<f64>> = (0..30)
+            .map(|i| (0..30).map(|j| loss(i, j)).collect())
+            .collect();
+        let table = scores(&rows);
+        let judge = |division: &[u32]| transfer(&table, division);
+        let hasty = candidates_until(&table, 1, judge, &|| true).unwrap();
+        let patient = candidates(&table, 1, judge).unwrap();
+        assert_eq!(hasty.len(), 30);
+        for (hasty, patient) in hasty.iter().zip(&patient) {
+            assert_eq!(hasty.coalitions, patient.coalitions);
+            assert!(hasty.solution.objective >= patient.solution.objective);
+        }
+        assert_ne!(hasty, patient);
     }
 
     #[test]
