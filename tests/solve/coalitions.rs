@@ -156,7 +156,11 @@ fn the_time_limit_is_kept_and_told() {
 
     let start = Instant::now();
     let hasty = solved(&["coalitions", &losses, "-k", "auto", "--time-limit", "1"]);
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        start.elapsed()
+    );
     assert_eq!(hasty["time_limit_hit"], true);
     assert_eq!(hasty["candidates"].as_array().unwrap().len(), 100);
 

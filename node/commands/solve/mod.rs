@@ -106,7 +106,7 @@ pub(crate) enum SolveError {
     },
     /// A model that does not fit the data.
     #[error(
-        "{file} has {got}, but {data} has {features} ({names}): a model is one number for each, in \
+        "{file} has {got}, but {data} has {features}: a model is one number for each, in \
          their order{hint}"
     )]
     ModelSize {
@@ -116,10 +116,8 @@ pub(crate) enum SolveError {
         got: String,
         /// The data.
         data: String,
-        /// How many features they have.
+        /// How many features they have, and which.
         features: String,
-        /// Which.
-        names: String,
         /// What may be the reason.
         hint: &'static str,
     },

@@ -102,8 +102,11 @@ fn theta(model: &Path, data: &Table, features: &[String]) -> Result<Vec<f64>, So
         file: model.file().to_owned(),
         got: numbers::plural(theta.len(), "number"),
         data: data.file().to_owned(),
-        features: numbers::plural(features.len(), "feature column"),
-        names: numbers::names(features, COLUMNS),
+        features: format!(
+            "{} ({})",
+            numbers::plural(features.len(), "feature column"),
+            numbers::names(features, COLUMNS)
+        ),
         hint,
     })
 }
