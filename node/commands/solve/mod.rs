@@ -201,7 +201,7 @@ fn members(assignment: &[u32]) -> Vec<Vec<usize>> {
     members
 }
 
-/// One line per part of a division; `more` comes before the members.
+/// One line per part of a division: its letter, its size, its members.
 fn write_parts(out: &mut dyn Write, parts: &[Vec<usize>]) -> io::Result<()> {
     for (index, members) in parts.iter().enumerate() {
         let size = numbers::plural(members.len(), "silo");
