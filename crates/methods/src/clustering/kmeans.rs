@@ -1,0 +1,363 @@
+//! k-means (Lloyd 1982, seeded as k-means++ by Arthur & Vassilvitskii 2007) from inner products
+//! alone.
+//!
+//! Used where there are too many clients to learn a topology of: clients are clustered by their
+//! weights and the topology is that of the centroids (Ma et al. 2024, Table 6). The points are
+//! long and few, so they are gone through once, for their Gram matrix `G`; the squared distance of
+//! point `i` to the mean of a cluster `C` is
+//! `G_ii − (2/|C|)·Σ_{j∈C} G_ij + (1/|C|²)·Σ_{j,l∈C} G_jl`, and an iteration costs `n²`.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+
+use crate::Matrix;
+use crate::coalitions::canonical;
+use crate::similarity::{CompareError, Rows, squared_distances};
+
+/// How to divide points into clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KMeans {
+    /// Number of clusters, at least 1.
+    pub clusters: usize,
+    /// Starts from other seedings, of which the best result is taken; 0 counts as 1.
+    pub starts: usize,
+    /// Most iterations of one start.
+    pub iterations: usize,
+    /// What the seedings are drawn from.
+    pub seed: u64,
+}
+
+/// Points divided into clusters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clusters {
+    /// Cluster of every point; clusters are numbered in the order of their first point, and none
+    /// is empty.
+    pub labels: Vec<u32>,
+    /// Sum of the squared distances of all points to the means of their clusters.
+    pub inertia: f64,
+    /// Iterations of the start that led to it: reassignments of all points that lowered the
+    /// inertia.
+    pub iterations: usize,
+}
+
+/// Why points cannot be clustered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KMeansError {
+    /// No clusters, or more than there are points.
+    #[error("{points} points cannot be divided into {clusters} clusters: ask for 1 to {points}")]
+    Clusters {
+        /// Clusters asked for.
+        clusters: usize,
+        /// Points at hand.
+        points: usize,
+    },
+    /// A Gram matrix has as many columns as rows.
+    #[error("a Gram matrix must be square, this one is {rows} × {columns}")]
+    NotSquare {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// An entry that is NaN, infinite, or so large that sums of entries would be.
+    #[error(
+        "the entry in row {row}, column {column} of the Gram matrix is not finite, or beyond 1e100"
+    )]
+    NotFinite {
+        /// Which row, from 0.
+        row: usize,
+        /// Which column, from 0.
+        column: usize,
+    },
+    /// The points themselves cannot be compared.
+    #[error(transparent)]
+    Points(#[from] CompareError),
+}
+
+/// Labels that do not go with a Gram matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CentroidError {
+    /// Another number of labels than points.
+    #[error("{labels} labels do not go with a Gram matrix of {rows} × {columns}")]
+    Labels {
+        /// Number of labels.
+        labels: usize,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// A cluster without points has no centroid.
+    #[error("cluster {0} has no points: number the clusters 0, 1, 2 … without gaps")]
+    Empty(u32),
+}
+
+impl KMeans {
+    /// Largest absolute entry of a Gram matrix: leaves room to add up as many as there can be.
+    pub const LARGEST: f64 = 1e100;
+
+    /// With 10 starts of at most 300 iterations: after the Gram matrix they cost next to nothing.
+    pub fn new(clusters: usize, seed: u64) -> Self {
+        Self {
+            clusters,
+            starts: 10,
+            iterations: 300,
+            seed,
+        }
+    }
+
+    /// Clusters of the points whose Gram matrix (`n × n`, symmetric) this is.
+    ///
+    /// Distances lose the digits that a mean far from the origin takes: for points at hand
+    /// [`Self::fit_rows`] is more accurate. A function of the matrix and the seed.
+    ///
+    /// # Errors
+    /// [`KMeansError`] on a matrix that is no Gram matrix, or clusters that cannot be.
+    pub fn fit(&self, gram: &Matrix) -> Result<Clusters, KMeansError> {
+        let (points, columns) = (gram.rows(), gram.columns());
+        if !gram.is_square() {
+            let rows = points;
+            return Err(KMeansError::NotSquare { rows, columns });
+        }
+        let clusters = self.clusters;
+        if clusters == 0 || clusters > points {
+            return Err(KMeansError::Clusters { clusters, points });
+        }
+        let beyond = |value: &f64| value.is_nan() || value.abs() > Self::LARGEST;
+        if let Some(place) = gram.values().iter().position(beyond) {
+            let (row, column) = (place / columns, place % columns);
+            return Err(KMeansError::NotFinite { row, column });
+        }
+        let found: Vec<_> = (0..self.starts.max(1) as u64)
+            .into_par_iter()
+            .map(|start| {
+                let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+                random.set_stream(start);
+                let seeding = seeding(gram, clusters, &mut random);
+                descend(gram, clusters, seeding, self.iterations)
+            })
+            .collect();
+        let better = |best: Clusters, next: Clusters| {
+            if next.inertia < best.inertia {
+                next
+            } else {
+                best
+            }
+        };
+        let best = found
+            .into_iter()
+            .reduce(better)
+            .expect("there is at least one start");
+        let labels = canonical(&best.labels);
+        Ok(Clusters { labels, ..best })
+    }
+
+    /// Clusters of `rows`, from their [`squared_distances`]: near-equal points far from the
+    /// origin are told apart as well.
+    ///
+    /// # Errors
+    /// [`KMeansError`] on values that are not finite, or clusters that cannot be.
+    pub fn fit_rows(&self, rows: &Rows<'_>) -> Result<Clusters, KMeansError> {
+        let squares = squared_distances(rows)?;
+        // The Gram matrix with the first point as the origin.
+        let gram = Matrix::from_fn(rows.len(), rows.len(), |i, j| {
+            (squares[(i, 0)] + squares[(j, 0)] - squares[(i, j)]) / 2.0
+        });
+        self.fit(&gram)
+    }
+}
+
+/// Inner products of the centroids, `c × c`: the mean of `gram` over all pairs of members.
+/// `labels` are numbers `0..c` of which none is missing.
+///
+/// # Errors
+/// [`CentroidError`] if the labels do not go with the matrix.
+pub fn centroid_gram(gram: &Matrix, labels: &[u32]) -> Result<Matrix, CentroidError> {
+    let (rows, columns) = (gram.rows(), gram.columns());
+    if rows != labels.len() || columns != labels.len() {
+        let labels = labels.len();
+        return Err(CentroidError::Labels {
+            labels,
+            rows,
+            columns,
+        });
+    }
+    let clusters = labels
+        .iter()
+        .map(|&label| label as usize + 1)
+        .max()
+        .unwrap_or(0);
+    // More numbers than points: the first gap is among the first of them.
+    let sizes = sizes(
+        labels.iter().filter(|&&label| (label as usize) < rows),
+        clusters.min(rows),
+    );
+    if let Some(empty) = sizes.iter().position(|&size| size == 0.0) {
+        return Err(CentroidError::Empty(empty as u32));
+    }
+    let mut sums = Matrix::zeros(clusters, clusters);
+    for (i, &own) in labels.iter().enumerate() {
+        for (value, &other) in gram.row(i).iter().zip(labels) {
+            sums[(own as usize, other as usize)] += value;
+        }
+    }
+    Ok(Matrix::from_fn(clusters, clusters, |a, b| {
+        sums[(a, b)] / sizes[a] / sizes[b]
+    }))
+}
+
+fn sizes<'a>(labels: impl IntoIterator<Item = &'a u32>, clusters: usize) -> Vec<f64> {
+    let mut sizes = vec![0f64; clusters];
+    for &label in labels {
+        sizes[label as usize] += 1.0;
+    }
+    sizes
+}
+
+/// Every point with the nearest of `clusters` points, drawn one after the other, each with a
+/// probability that grows as the squared distance from those drawn before. No cluster is empty.
+fn seeding(gram: &Matrix, clusters: usize, random: &mut ChaCha8Rng) -> Vec<u32> {
+    let n = gram.rows();
+    let mut nearest = vec![f64::INFINITY; n];
+    let mut labels = vec![0; n];
+    let mut next = (random.next_u64() % n as u64) as usize;
+    for cluster in 0..clusters as u32 {
+        for i in 0..n {
+            let square = (gram[(i, i)] - 2.0 * gram[(i, next)] + gram[(next, next)]).max(0.0);
+            if square < nearest[i] {
+                (nearest[i], labels[i]) = (square, cluster);
+            }
+        }
+        next = draw(&nearest, random);
+    }
+    fill(&mut labels, clusters, &mut nearest);
+    labels
+}
+
+/// A position, with a probability proportional to its weight; the first if all weights are 0.
+fn draw(weights: &[f64], random: &mut ChaCha8Rng) -> usize {
+    let total: f64 = weights.iter().sum();
+    let mut left = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * total;
+    let mut drawn = 0;
+    for (position, &weight) in weights.iter().enumerate() {
+        // Rounding may leave something at the end: then it is the last one that has a weight.
+        if weight > 0.0 {
+            drawn = position;
+            if left < weight {
+                break;
+            }
+            left -= weight;
+        }
+    }
+    drawn
+}
+
+/// Gives every empty cluster the point farthest from the mean of its own, unless it is alone
+/// there. `squares`: the squared distances to those means.
+fn fill(labels: &mut [u32], clusters: usize, squares: &mut [f64]) {
+    let mut sizes = sizes(&*labels, clusters);
+    for empty in 0..clusters {
+        if sizes[empty] > 0.0 {
+            continue;
+        }
+        let mut farthest: Option<usize> = None;
+        for (i, label) in labels.iter().enumerate() {
+            let beyond = farthest.is_none_or(|farthest| squares[i] > squares[farthest]);
+            if sizes[*label as usize] > 1.0 && beyond {
+                farthest = Some(i);
+            }
+        }
+        let farthest = farthest.expect("fewer clusters than points leave one that has two");
+        sizes[labels[farthest] as usize] -= 1.0;
+        sizes[empty] = 1.0;
+        squares[farthest] = 0.0;
+        labels[farthest] = empty as u32;
+    }
+}
+
+/// Lloyd's iterations from `labels`, as long as they lower the inertia.
+fn descend(gram: &Matrix, clusters: usize, labels: Vec<u32>, iterations: usize) -> Clusters {
+    let mut squares = Squares::new(gram, &labels, clusters);
+    let mut best = Clusters {
+        inertia: squares.inertia(&labels),
+        labels,
+        iterations: 0,
+    };
+    while best.iterations < iterations {
+        let labels = squares.nearest(&best.labels);
+        squares = Squares::new(gram, &labels, clusters);
+        let inertia = squares.inertia(&labels);
+        if inertia >= best.inertia {
+            break;
+        }
+        best = Clusters {
+            labels,
+            inertia,
+            iterations: best.iterations + 1,
+        };
+    }
+    best
+}
+
+/// Squared distances of all points to the means of all clusters: `c × n`.
+struct Squares(Matrix);
+
+impl Squares {
+    /// For clusters of which none is empty.
+    fn new(gram: &Matrix, labels: &[u32], clusters: usize) -> Self {
+        let mut links = Matrix::zeros(clusters, labels.len());
+        for (i, &label) in labels.iter().enumerate() {
+            for (link, value) in links.row_mut(label as usize).iter_mut().zip(gram.row(i)) {
+                *link += value;
+            }
+        }
+        let sizes = sizes(labels, clusters);
+        let mut within = vec![0f64; clusters];
+        for (i, &label) in labels.iter().enumerate() {
+            within[label as usize] += links[(label as usize, i)];
+        }
+        for (cluster, size) in sizes.iter().enumerate() {
+            let offset = within[cluster] / (size * size);
+            for (i, link) in links.row_mut(cluster).iter_mut().enumerate() {
+                *link = (gram[(i, i)] - 2.0 * *link / size + offset).max(0.0);
+            }
+        }
+        Self(links)
+    }
+
+    fn at(&self, cluster: u32, i: usize) -> f64 {
+        self.0[(cluster as usize, i)]
+    }
+
+    fn inertia(&self, labels: &[u32]) -> f64 {
+        labels
+            .iter()
+            .enumerate()
+            .map(|(i, &label)| self.at(label, i))
+            .sum()
+    }
+
+    /// Every point with the nearest mean, its own among equals; no cluster is empty.
+    fn nearest(&self, labels: &[u32]) -> Vec<u32> {
+        let clusters = self.0.rows();
+        let mut nearest = labels.to_vec();
+        let mut squares: Vec<_> = labels
+            .iter()
+            .enumerate()
+            .map(|(i, &label)| self.at(label, i))
+            .collect();
+        for cluster in 0..clusters as u32 {
+            for (i, square) in squares.iter_mut().enumerate() {
+                if self.at(cluster, i) < *square {
+                    (*square, nearest[i]) = (self.at(cluster, i), cluster);
+                }
+            }
+        }
+        fill(&mut nearest, clusters, &mut squares);
+        nearest
+    }
+}
+
+#[cfg(test)]
+mod tests;

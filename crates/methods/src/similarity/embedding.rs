@@ -1,0 +1,242 @@
+//! What of a model is compared.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Rows, RowsError, Sketch};
+use crate::params::{Layout, Params, Role};
+
+/// What of a model is compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
+/// layers only). The default: all weights as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Embedding {
+    /// Which values.
+    pub part: Part,
+    /// Whether they are measured from the model that a silo started from: its update instead of
+    /// its weights, which the common start dominates.
+    pub update: bool,
+    /// Compared by random projections instead, of fixed size.
+    pub sketch: Option<Sketch>,
+}
+
+/// A part of a model. Buffers, such as the statistics of a normalisation, never belong to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// All weights and biases.
+    #[default]
+    All,
+    /// Those of the last so many [`layers`].
+    Last(usize),
+    /// The tensors or [`layers`] of these names.
+    Named(Vec<String>),
+}
+
+/// Why an embedding does not suit the models.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmbeddingError {
+    /// There is no model.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+    /// A model of another layout than the first.
+    #[error("model {model} has {got}, the first has {expected}: only models of one shape compare")]
+    Layout {
+        /// Position of the model, or of the one whose start it is.
+        model: usize,
+        /// What it consists of.
+        got: String,
+        /// What the first consists of.
+        expected: String,
+    },
+    /// Updates are compared and the starts are not those of the models.
+    #[error("{models} models have {starts} starts: an update is measured from its model's start")]
+    Starts {
+        /// Number of models.
+        models: usize,
+        /// Number of starts.
+        starts: usize,
+    },
+    /// No tensor or layer of that name that is trained.
+    #[error("the model has no layer or trained tensor {name:?}; its layers are {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The layers there are.
+        known: String,
+    },
+    /// More layers asked for than there are, or none.
+    #[error("the last {asked} layers cannot be compared: ask for 1 to {}; they are {known}", .layers)]
+    Last {
+        /// Layers asked for.
+        asked: usize,
+        /// Number of layers.
+        layers: usize,
+        /// The layers there are.
+        known: String,
+    },
+    /// The part has no values.
+    #[error("there is nothing to compare: the chosen part of the model holds no trained values")]
+    Nothing,
+}
+
+/// A weight with its bias, and whatever else is trained under the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// The part of its tensors' names before the last dot: `fc1` of `fc1.weight` and `fc1.bias`;
+    /// empty if they have no dot.
+    pub name: String,
+    /// Positions of its tensors in the layout, ascending.
+    pub tensors: Vec<usize>,
+}
+
+/// The layers of a model without buffers, in the order of their names with numbers taken as
+/// numbers: `layer2` is before `layer10`.
+///
+/// A layout keeps tensors by name and knows no other order: where a model's names do not follow
+/// its depth, name the layers instead of asking for the last.
+pub fn layers(layout: &Layout) -> Vec<Layer> {
+    let mut layers: Vec<Layer> = Vec::new();
+    for (index, tensor) in layout.tensors().iter().enumerate() {
+        if tensor.role == Role::Buffer {
+            continue;
+        }
+        let name = tensor.name.rsplit_once('.').map_or("", |(layer, _)| layer);
+        match layers.iter_mut().find(|layer| layer.name == name) {
+            Some(layer) => layer.tensors.push(index),
+            None => layers.push(Layer {
+                name: name.into(),
+                tensors: vec![index],
+            }),
+        }
+    }
+    layers.sort_by_cached_key(|layer| (padded(&layer.name), layer.name.clone()));
+    layers
+}
+
+/// A name whose numbers are of one width, so that they compare as numbers.
+fn padded(name: &str) -> String {
+    const WIDTH: usize = 20;
+    let mut padded = String::new();
+    let mut rest = name;
+    while let Some(digit) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (text, number) = rest.split_at(digit);
+        let end = number
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(number.len());
+        padded.push_str(text);
+        padded.push_str(&"0".repeat(WIDTH.saturating_sub(end)));
+        padded.push_str(&number[..end]);
+        rest = &number[end..];
+    }
+    padded + rest
+}
+
+impl Embedding {
+    /// The rows to compare, one for every model, in order. They are views of the models, except
+    /// for sketches.
+    ///
+    /// `starts`: the model that each of `models` started from; only read for updates.
+    ///
+    /// # Errors
+    /// [`EmbeddingError`] if the models do not fit each other or the embedding.
+    pub fn rows<'a>(
+        &self,
+        models: &[&'a Params],
+        starts: &[&'a Params],
+    ) -> Result<Rows<'a>, EmbeddingError> {
+        let first = models.first().ok_or(RowsError::Empty)?;
+        let starts = if self.update { starts } else { &[] };
+        if self.update && starts.len() != models.len() {
+            let (models, starts) = (models.len(), starts.len());
+            return Err(EmbeddingError::Starts { models, starts });
+        }
+        let numbered = models.iter().enumerate().chain(starts.iter().enumerate());
+        for (model, params) in numbered {
+            if params.layout() != first.layout() {
+                return Err(EmbeddingError::Layout {
+                    model,
+                    got: params.layout().describe(),
+                    expected: first.layout().describe(),
+                });
+            }
+        }
+        let ranges = self.part.ranges(first.layout())?;
+        let values = models
+            .iter()
+            .map(|model| Cow::Borrowed(model.values()))
+            .collect();
+        let starts = starts.iter().map(|start| start.values()).collect();
+        let rows = Rows::select(values, starts, ranges);
+        Ok(match &self.sketch {
+            None => rows,
+            Some(sketch) => sketch.of(&rows),
+        })
+    }
+}
+
+impl Part {
+    /// Where the part's values lie among a model's, ascending.
+    fn ranges(&self, layout: &Layout) -> Result<Vec<Range<usize>>, EmbeddingError> {
+        let layers = layers(layout);
+        let known = || {
+            let names: Vec<_> = layers
+                .iter()
+                .map(|layer| format!("{:?}", layer.name))
+                .collect();
+            names.join(", ")
+        };
+        let mut tensors: Vec<usize> = match self {
+            Self::All => layers
+                .iter()
+                .flat_map(|layer| layer.tensors.clone())
+                .collect(),
+            &Self::Last(asked) => {
+                let before = layers.len().checked_sub(asked).filter(|_| asked > 0);
+                let before = before.ok_or_else(|| EmbeddingError::Last {
+                    asked,
+                    layers: layers.len(),
+                    known: known(),
+                })?;
+                layers[before..]
+                    .iter()
+                    .flat_map(|layer| layer.tensors.clone())
+                    .collect()
+            }
+            Self::Named(names) => {
+                let mut tensors = Vec::new();
+                for name in names {
+                    let layer = layers.iter().find(|layer| layer.name == *name);
+                    let tensor = layout
+                        .position(name)
+                        .filter(|&tensor| layout.tensors()[tensor].role != Role::Buffer);
+                    if layer.is_none() && tensor.is_none() {
+                        let (name, known) = (name.clone(), known());
+                        return Err(EmbeddingError::Unknown { name, known });
+                    }
+                    tensors.extend(layer.into_iter().flat_map(|layer| layer.tensors.clone()));
+                    tensors.extend(tensor);
+                }
+                tensors
+            }
+        };
+        tensors.sort_unstable();
+        tensors.dedup();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for range in tensors.into_iter().map(|tensor| layout.range(tensor)) {
+            match ranges.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => ranges.push(range),
+            }
+        }
+        if ranges.iter().all(Range::is_empty) {
+            return Err(EmbeddingError::Nothing);
+        }
+        Ok(ranges)
+    }
+}
+
+#[cfg(test)]
+mod tests;
