@@ -1,6 +1,7 @@
 //! The command line.
 
 mod institution;
+mod solve;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 pub(crate) use institution::{Demo, Federation, Identity, Run};
+pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
 /// A federation of institutions that train models together without a server.
 #[derive(Debug, Parser)]
@@ -31,6 +33,9 @@ pub(crate) enum Command {
     Simulate(Simulate),
     /// List the built-in scenarios
     Scenarios,
+    /// Solve the lead's mathematics on CSV files
+    #[command(subcommand)]
+    Solve(Solve),
     /// Run one institution's node
     Run(Run),
     /// Make an institution's key, or show what it is known by

@@ -68,6 +68,26 @@ impl Progress {
     }
 }
 
+/// Shows on a terminal that the program is at work, until what is given back is dropped.
+pub(crate) fn working(bar: &ProgressBar, what: &'static str) -> impl Drop {
+    struct Shown(ProgressBar);
+    impl Drop for Shown {
+        fn drop(&mut self) {
+            self.0.finish_and_clear();
+        }
+    }
+    if io::stderr().is_terminal() {
+        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
+            .expect("the template is a constant and well-formed");
+        bar.set_style(style);
+        bar.set_message(what);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.reset();
+        bar.enable_steady_tick(Duration::from_millis(100));
+    }
+    Shown(bar.clone())
+}
+
 /// A line on standard error; unlike `eprintln!`, it does not panic where that is closed.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{line}")

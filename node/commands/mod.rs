@@ -5,6 +5,7 @@ pub(crate) mod identity;
 pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod simulate;
+pub(crate) mod solve;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
 use rota::loopback;
 use rota::simulations::{RunError, ScenarioError};
+
+use solve::SolveError;
 
 /// Why a command did not do what it was asked: one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +54,9 @@ pub(crate) enum CommandError {
     /// A node did not start, or stopped by itself.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// A file of numbers, or what is asked about it.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
     /// Standard output does not take what is written.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
@@ -75,6 +81,7 @@ impl CommandError {
                 _ => 1,
             },
             CommandError::Node(error) => 1 + u8::from(error.is_configuration()),
+            CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_) | CommandError::Report { .. } | CommandError::Output(_) => 1,
         }
     }

@@ -6,6 +6,7 @@ use std::f64::consts::TAU;
 use super::story::Story;
 use maud::{Markup, html};
 
+use super::layout::{Pair, shelves};
 use super::svg::{colour, drawing, px};
 use super::table::chip;
 use super::{letter, numbers};
@@ -140,28 +141,16 @@ fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Clus
 
 /// Puts the clusters in rows from left to right; returns the height.
 fn place(clusters: &mut [Cluster<'_>], margin: f64) -> f64 {
-    let wide = |cluster: &Cluster<'_>| 2.0 * (cluster.radius + margin + 22.0);
-    let high = |cluster: &Cluster<'_>| 2.0 * (cluster.radius + 44.0);
-    let (mut start, mut top) = (0, 0.0);
-    while start < clusters.len() {
-        let mut end = start + 1;
-        let mut width = wide(&clusters[start]);
-        while end < clusters.len() && width + wide(&clusters[end]) <= WIDTH {
-            width += wide(&clusters[end]);
-            end += 1;
-        }
-        let row = &mut clusters[start..end];
-        let tallest = row.iter().map(high).fold(0.0, f64::max);
-        let gap = (WIDTH - width) / (row.len() + 1) as f64;
-        let mut left = gap;
-        for cluster in row {
-            let own = wide(cluster);
-            (cluster.x, cluster.y) = (left + own / 2.0, top + tallest / 2.0);
-            left += own + gap;
-        }
-        (start, top) = (end, top + tallest);
+    let size = |cluster: &Cluster<'_>| {
+        let (wide, high) = (cluster.radius + margin + 22.0, cluster.radius + 44.0);
+        (2.0 * wide, 2.0 * high)
+    };
+    let boxes: Vec<Pair> = clusters.iter().map(size).collect();
+    let (middles, height) = shelves(&boxes, WIDTH);
+    for (cluster, middle) in clusters.iter_mut().zip(middles) {
+        (cluster.x, cluster.y) = middle;
     }
-    top
+    height
 }
 
 fn spot(cluster: &Cluster<'_>, node: &Node<'_>) -> (f64, f64) {

@@ -2,9 +2,11 @@
 //!
 //! Both tell the same [`Story`]: [`terminal::write`] as text of at most a hundred columns, [`page`]
 //! as one HTML file that needs nothing else, no network and no script. Each drawing of the page is a
-//! file of its own here and takes nothing but the story.
+//! file of its own here and takes nothing but the story. [`diagram`] draws a topology of silos, as
+//! a file of its own.
 
 pub mod comparison;
+pub mod diagram;
 pub mod numbers;
 pub mod story;
 pub mod terminal;
@@ -13,7 +15,9 @@ mod agreement;
 mod curves;
 mod facts;
 mod graph;
+mod layout;
 mod page;
+mod palette;
 mod svg;
 mod table;
 mod timeline;

@@ -4,7 +4,7 @@ use super::story::Story;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::comparison::Comparison;
-use super::{agreement, curves, graph, numbers, table, timeline, traffic};
+use super::{agreement, curves, graph, numbers, palette, table, timeline, traffic};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -21,7 +21,7 @@ pub fn page(story: &Story, command: &str) -> String {
                 // Whatever a name in the data may try: nothing is fetched, no script runs.
                 meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
             }
             body { main {
                 header {

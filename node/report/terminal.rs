@@ -262,7 +262,11 @@ fn facts(out: &mut impl Write, story: &Story) -> io::Result<()> {
 }
 
 /// Writes a text in lines of at most a hundred columns; further lines hang by so many.
-fn wrapped(out: &mut impl Write, hang: usize, text: &str) -> io::Result<()> {
+///
+/// # Errors
+///
+/// What the writer says.
+pub fn wrapped(out: &mut dyn Write, hang: usize, text: &str) -> io::Result<()> {
     let mut line = String::new();
     let mut empty = true;
     for word in text.split(' ') {

@@ -43,7 +43,7 @@ pub fn candidates(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Candidate>, ProgramError> {
     let candidate = |coalitions: usize| {
-        let solution = Program::new(scores, coalitions)?.solve(seed);
+        let solution = Program::new(scores, coalitions)?.solve_until(seed, stop);
         let held_out = held_out(&solution.assignment);
         Ok(Candidate {
             coalitions,

@@ -119,13 +119,18 @@ impl Program {
     /// by a local search from several starts drawn from `seed`, whose result is optimal only where
     /// its bound shows it, as it does for coalitions that stand clearly apart.
     pub fn solve(&self, seed: u64) -> Solution {
+        self.solve_until(seed, &never)
+    }
+
+    /// As [`Self::solve`], with fewer starts once `stop` says so; one there always is.
+    pub fn solve_until(&self, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Solution {
         match self.solve_exactly() {
             Some(found) => {
                 let cost = self.cost(&found);
                 self.solution(&found, cost)
             }
             None => {
-                let found = search::solve(self, seed, &never);
+                let found = search::solve(self, seed, stop);
                 self.solution(&found, self.quick_bound(&found))
             }
         }

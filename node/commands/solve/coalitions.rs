@@ -1,0 +1,274 @@
+//! `rota solve coalitions`: who learns with whom.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use rota::methods::Scores;
+use rota::methods::coalitions::choice::{
+    Candidate, best, candidates, own_is_best, prove_at_most, transfer,
+};
+use rota::methods::coalitions::{Program, Solution};
+use rota::report::{numbers, terminal::wrapped};
+use serde::Serialize;
+
+use super::table::Table;
+use super::{Answer, NUMBERED, SolveError, divisible, members, write_parts};
+use crate::cli::{Coalitions, Number};
+use crate::progress::working;
+
+/// So many numbers of coalitions are compared line by line.
+const COMPARED: usize = 12;
+
+/// Why there is a program to solve.
+const POSSIBLE: &str = "between 1 coalition and as many as there are silos, of which there is one";
+
+/// A division and what is known about it.
+#[derive(Debug, Serialize)]
+pub(super) struct Division {
+    objective: f64,
+    lower_bound: f64,
+    gap: f64,
+    optimal: bool,
+    time_limit_hit: bool,
+    number: usize,
+    coalitions: Vec<Vec<usize>>,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_out: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<Compared>,
+    #[serde(skip)]
+    notes: Notes,
+}
+
+/// The best division into one number of coalitions, as found quickly.
+#[derive(Debug, Serialize)]
+struct Compared {
+    coalitions: usize,
+    objective: f64,
+    held_out: f64,
+}
+
+/// What only the text says.
+#[derive(Debug)]
+struct Notes {
+    silos: usize,
+    limit: Duration,
+    at_most: bool,
+    /// Whether every silo's own model is the best on its own data.
+    in_sample: bool,
+    /// Whether held-out losses were given.
+    judged: bool,
+}
+
+/// Reads the losses, chooses the number where asked to, and divides.
+pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<Division, SolveError> {
+    let auto = asked.coalitions == Number::Auto;
+    if asked.at_most && auto {
+        return Err(SolveError::AtMostAuto);
+    }
+    let table = Table::read(&asked.losses)?.square()?;
+    if let Number::Of(number) = asked.coalitions {
+        divisible("--coalitions", number, &table)?;
+    }
+    let held_out = asked.held_out.as_deref();
+    let held_out = held_out.map(|path| held_out_of(path, &table)).transpose()?;
+    let losses = scores(&table);
+    let judge = held_out.as_ref().unwrap_or(&losses);
+
+    let _shown = working(bar, "dividing the silos");
+    let start = Instant::now();
+    let late = AtomicBool::new(false);
+    let stop = || {
+        let over = start.elapsed() >= asked.time_limit;
+        late.fetch_or(over, Ordering::Relaxed);
+        over
+    };
+    let (found, candidates) = match asked.coalitions {
+        Number::Auto => choose(&losses, judge, asked.seed, &stop),
+        Number::Of(number) => {
+            let found = match asked.at_most {
+                true => prove_at_most(&losses, number, asked.seed, &stop),
+                false => Program::new(&losses, number).map(|it| it.prove(asked.seed, &stop)),
+            };
+            (found.expect(POSSIBLE), Vec::new())
+        }
+    };
+    let coalitions = members(&found.assignment);
+    Ok(Division {
+        gap: gap(&found),
+        number: coalitions.len(),
+        coalitions,
+        // A number may have been chosen in haste, however good its division is.
+        time_limit_hit: late.into_inner() && (auto || !found.optimal),
+        seconds: start.elapsed().as_secs_f64(),
+        held_out: (auto || held_out.is_some()).then(|| transfer(judge, &found.assignment)),
+        candidates: candidates.iter().map(Compared::from).collect(),
+        objective: found.objective,
+        lower_bound: found.lower_bound,
+        optimal: found.optimal,
+        notes: Notes {
+            silos: losses.len(),
+            limit: asked.time_limit,
+            at_most: asked.at_most,
+            in_sample: own_is_best(&losses),
+            judged: held_out.is_some(),
+        },
+    })
+}
+
+/// The number of coalitions that loses least by `judge`, and its division.
+fn choose(
+    losses: &Scores,
+    judge: &Scores,
+    seed: u64,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> (Solution, Vec<Candidate>) {
+    let held_out = |division: &[u32]| transfer(judge, division);
+    let candidates = candidates(losses, seed, held_out, stop).expect(POSSIBLE);
+    let chosen = best(&candidates).expect(POSSIBLE);
+    let program = Program::new(losses, chosen.coalitions).expect(POSSIBLE);
+    let mut found = program.prove(seed, stop);
+    let known = &chosen.solution;
+    // Where the time was over before the proof began.
+    if !found.optimal && known.objective < found.objective {
+        let lower_bound = known.lower_bound.max(found.lower_bound);
+        found = Solution {
+            lower_bound,
+            ..known.clone()
+        };
+    }
+    (found, candidates)
+}
+
+/// Losses of the same silos on other data.
+fn held_out_of(path: &Path, losses: &Table) -> Result<Scores, SolveError> {
+    let table = Table::read(path)?.square()?;
+    match table.rows().len() == losses.rows().len() {
+        true => Ok(scores(&table)),
+        false => Err(SolveError::HeldOut {
+            file: table.file().to_owned(),
+            got: table.height(),
+            other: losses.file().to_owned(),
+            expected: losses.height(),
+        }),
+    }
+}
+
+fn scores(table: &Table) -> Scores {
+    Scores::from_rows(table.rows()).expect("a square table of numbers that are not absurdly large")
+}
+
+/// How far the objective may be above the optimum, as a part of the larger of the two numbers.
+fn gap(found: &Solution) -> f64 {
+    let above = found.objective - found.lower_bound;
+    let size = found.objective.abs().max(found.lower_bound.abs());
+    if above > 0.0 { above / size } else { 0.0 }
+}
+
+impl From<&Candidate> for Compared {
+    fn from(candidate: &Candidate) -> Self {
+        Self {
+            coalitions: candidate.coalitions,
+            objective: candidate.solution.objective,
+            held_out: candidate.held_out,
+        }
+    }
+}
+
+impl Answer for Division {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Notes {
+            silos,
+            limit,
+            at_most,
+            ..
+        } = self.notes;
+        let seconds = numbers::seconds(self.seconds);
+        let coalitions = numbers::plural(self.number, "coalition");
+        let silos = numbers::plural(silos, "silo");
+        let chosen = if at_most {
+            ", the best number allowed"
+        } else {
+            ""
+        };
+        let told = match self.optimal {
+            true => format!("{coalitions} of {silos}{chosen}, proven optimal in {seconds}."),
+            false => format!(
+                "{coalitions} of {silos}{chosen}, not proven optimal in {seconds}: another \
+                 division may be better by {:.2} % at most.",
+                100.0 * self.gap
+            ),
+        };
+        wrapped(out, 0, &told)?;
+        if self.time_limit_hit {
+            let limit = limit.as_secs_f64();
+            writeln!(
+                out,
+                "The time limit of {limit} s was hit: --time-limit gives it longer."
+            )?;
+        }
+        writeln!(out, "{NUMBERED}\n")?;
+        write_parts(out, &self.coalitions)?;
+        writeln!(out, "\nobjective      {}", self.objective)?;
+        if !self.optimal {
+            writeln!(out, "lower bound    {}", self.lower_bound)?;
+        }
+        if let Some(held_out) = self.held_out {
+            writeln!(out, "held-out loss  {held_out}")?;
+        }
+        self.compared(out)
+    }
+}
+
+impl Division {
+    /// How the numbers of coalitions compare; of many, the best.
+    fn compared(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.candidates.is_empty() {
+            return Ok(());
+        }
+        let chosen = |candidate: &&Compared| candidate.coalitions == self.number;
+        let mut candidates: Vec<&Compared> = self.candidates.iter().collect();
+        candidates.sort_by(|a, b| {
+            let first = chosen(b).cmp(&chosen(a));
+            first.then(a.held_out.total_cmp(&b.held_out))
+        });
+        candidates.truncate(COMPARED);
+        candidates.sort_by_key(|candidate| candidate.coalitions);
+        let which = match candidates.len() == self.candidates.len() {
+            true => "",
+            false => ", the best of all",
+        };
+        writeln!(out, "\nNumbers of coalitions compared{which}:")?;
+        writeln!(out, "  coalitions     objective  held-out loss")?;
+        for candidate in candidates {
+            let mark = if chosen(&candidate) { "  chosen" } else { "" };
+            let Compared {
+                coalitions,
+                objective,
+                held_out,
+            } = candidate;
+            let line = format!("  {coalitions:>10}  {objective:>12.6}  {held_out:>13.6}{mark}");
+            writeln!(out, "{line}")?;
+        }
+        let advice = match self.notes {
+            Notes { judged: true, .. } => return Ok(()),
+            Notes {
+                in_sample: true, ..
+            } => {
+                "Every silo's own model is the best on its own data, as it is where losses were \
+                 measured on the rows that trained it; then everybody is best alone. Give \
+                 --held-out, or losses that are cross-fitted."
+            }
+            _ => {
+                "The numbers were compared by the losses that formed the divisions, which flatters \
+                 many small coalitions: --held-out is fairer."
+            }
+        };
+        writeln!(out)?;
+        wrapped(out, 0, advice)
+    }
+}

@@ -1,0 +1,195 @@
+//! Where things of a drawing go, the same at every run.
+
+use std::f64::consts::TAU;
+
+/// A point, or a width and a height.
+pub(crate) type Pair = (f64, f64);
+
+/// Rounds of [`spread`]; most drawings hardly move after some thirty.
+const ROUNDS: usize = 120;
+
+/// Puts boxes in rows from left to right, each row centred; gives the middle of every box and the
+/// height of it all.
+pub(crate) fn shelves(boxes: &[Pair], width: f64) -> (Vec<Pair>, f64) {
+    let mut middles = Vec::with_capacity(boxes.len());
+    let mut top = 0.0;
+    while let Some(&(first, _)) = boxes.get(middles.len()) {
+        let rest = &boxes[middles.len()..];
+        let (mut end, mut wide) = (1, first);
+        while let Some((next, _)) = rest.get(end).filter(|(next, _)| wide + next <= width) {
+            wide += next;
+            end += 1;
+        }
+        let row = &rest[..end];
+        let tallest = row.iter().map(|(_, high)| *high).fold(0.0, f64::max);
+        let gap = (width - wide) / (row.len() + 1) as f64;
+        let mut left = gap;
+        for (own, _) in row {
+            middles.push((left + own / 2.0, top + tallest / 2.0));
+            left += own + gap;
+        }
+        top += tallest;
+    }
+    (middles, top)
+}
+
+/// Places the nodes of a connected graph so that distances on the plane are, as far as they can be,
+/// their distances in hops: stress majorisation (Gansner, Koren & North 2004) from a circle. Wider
+/// than high.
+pub(crate) fn spread(neighbours: &[Vec<usize>]) -> Vec<Pair> {
+    let n = neighbours.len();
+    let hops: Vec<Vec<f64>> = (0..n).map(|from| hops(neighbours, from)).collect();
+    let round = n as f64 / TAU;
+    let mut places: Vec<Pair> = (0..n)
+        .map(|node| (TAU * node as f64 / n as f64).sin_cos())
+        .map(|(sin, cos)| (round * sin, -round * cos))
+        .collect();
+    for _ in 0..if n > 1 { ROUNDS } else { 0 } {
+        places = (0..n)
+            .map(|node| balanced(node, &places, &hops[node]))
+            .collect();
+    }
+    turned(&places)
+}
+
+/// Where the others want a node to be, each at its distance, near ones above all.
+fn balanced(node: usize, places: &[Pair], hops: &[f64]) -> Pair {
+    let (x, y) = places[node];
+    let (mut to, mut weights) = ((0.0, 0.0), 0.0);
+    for (other, &(ox, oy)) in places
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != node)
+    {
+        let (dx, dy) = (x - ox, y - oy);
+        let apart = dx.hypot(dy).max(1e-9);
+        let weight = 1.0 / (hops[other] * hops[other]);
+        to.0 += weight * (ox + hops[other] * dx / apart);
+        to.1 += weight * (oy + hops[other] * dy / apart);
+        weights += weight;
+    }
+    (to.0 / weights, to.1 / weights)
+}
+
+/// Turned about the middle so that the longest side lies flat.
+fn turned(places: &[Pair]) -> Vec<Pair> {
+    let count = places.len() as f64;
+    let sum = places
+        .iter()
+        .fold((0.0, 0.0), |sum, place| (sum.0 + place.0, sum.1 + place.1));
+    let (mx, my) = (sum.0 / count, sum.1 / count);
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in places {
+        xx += (x - mx) * (x - mx);
+        xy += (x - mx) * (y - my);
+        yy += (y - my) * (y - my);
+    }
+    let (sin, cos) = (f64::atan2(2.0 * xy, xx - yy) / 2.0).sin_cos();
+    let turn = |&(x, y): &Pair| {
+        let (x, y) = (x - mx, y - my);
+        (x * cos + y * sin, y * cos - x * sin)
+    };
+    places.iter().map(turn).collect()
+}
+
+/// Distances in hops from one node; infinite where no path leads.
+fn hops(neighbours: &[Vec<usize>], from: usize) -> Vec<f64> {
+    let mut hops = vec![f64::INFINITY; neighbours.len()];
+    hops[from] = 0.0;
+    let mut reached = vec![from];
+    let mut next = 0;
+    while let Some(&node) = reached.get(next) {
+        for &other in &neighbours[node] {
+            if hops[other].is_infinite() {
+                hops[other] = hops[node] + 1.0;
+                reached.push(other);
+            }
+        }
+        next += 1;
+    }
+    hops
+}
+
+/// Moves discs apart that overlap or nearly so; `gap` is left between them, as far as a limited
+/// effort allows.
+pub(crate) fn separate(places: &mut [Pair], radii: &[f64], gap: f64) {
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for a in 1..places.len() {
+            for b in 0..a {
+                let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
+                let apart = dx.hypot(dy);
+                let missing = radii[a] + radii[b] + gap - apart;
+                if missing > 0.1 {
+                    // Two on one spot part sideways.
+                    let (ux, uy) = if apart > 1e-6 {
+                        (dx / apart, dy / apart)
+                    } else {
+                        (1.0, 0.0)
+                    };
+                    let half = missing / 2.0;
+                    places[a] = (places[a].0 + half * ux, places[a].1 + half * uy);
+                    places[b] = (places[b].0 - half * ux, places[b].1 - half * uy);
+                    moved = true;
+                }
+            }
+        }
+        if !moved {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apart(a: Pair, b: Pair) -> f64 {
+        (a.0 - b.0).hypot(a.1 - b.1)
+    }
+
+    #[test]
+    fn shelves_fill_their_rows_and_stand_below_each_other() {
+        let (middles, height) = shelves(&[(40.0, 10.0), (40.0, 30.0), (40.0, 20.0)], 100.0);
+        assert_eq!(height, 50.0);
+        assert_eq!(middles[0].1, 15.0);
+        assert_eq!(middles[1].1, 15.0);
+        assert_eq!(middles[2], (50.0, 40.0));
+        assert!(middles[1].0 - middles[0].0 >= 40.0);
+        // One that is too wide for any row has a row of its own.
+        assert_eq!(shelves(&[(300.0, 10.0), (10.0, 10.0)], 100.0).1, 20.0);
+        assert_eq!(shelves(&[], 100.0), (Vec::new(), 0.0));
+    }
+
+    #[test]
+    fn a_path_becomes_a_line_and_lies_flat() {
+        let path: Vec<Vec<usize>> = (0..6usize)
+            .map(|k| (0..6).filter(|l| k.abs_diff(*l) == 1).collect())
+            .collect();
+        let places = spread(&path);
+        for pair in places.windows(2) {
+            assert!((apart(pair[0], pair[1]) - 1.0).abs() < 0.05, "{places:?}");
+        }
+        assert!(apart(places[0], places[5]) > 4.8, "{places:?}");
+        assert!(places.iter().all(|(_, y)| y.abs() < 0.7), "{places:?}");
+        assert_eq!(places, spread(&path));
+    }
+
+    #[test]
+    fn alone_and_in_pairs() {
+        assert_eq!(spread(&[vec![]]), [(0.0, 0.0)]);
+        let pair = spread(&[vec![1], vec![0]]);
+        assert!((apart(pair[0], pair[1]) - 1.0).abs() < 1e-9, "{pair:?}");
+    }
+
+    #[test]
+    fn discs_on_one_spot_part() {
+        let mut places = vec![(0.0, 0.0); 5];
+        separate(&mut places, &[10.0; 5], 4.0);
+        for a in 0..5 {
+            for b in 0..a {
+                assert!(apart(places[a], places[b]) > 23.5, "{places:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `rota solve` as people and scripts run it: known answers, and every kind of file that is wrong.
+
+#![allow(clippy::unwrap_used)]
+
+mod coalitions;
+mod files;
+mod merge;
+#[path = "../nodes/mod.rs"]
+mod nodes;
+mod robust_loss;
+mod topology;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use nodes::{good, output, text};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder for the files of one test.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Writes a file and gives its path.
+    fn put(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+}
+
+/// The answer in JSON.
+fn solved(arguments: &[&str]) -> Value {
+    serde_json::from_str(&good(&[&["solve"], arguments, &["--json"]].concat())).unwrap()
+}
+
+/// The answer in words.
+fn told(arguments: &[&str]) -> String {
+    good(&[&["solve"], arguments].concat())
+}
+
+/// The one sentence against these arguments, after which it exits with 2 and has printed nothing.
+fn refused(arguments: &[&str]) -> String {
+    let output = output(&[&["solve"], arguments].concat());
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+    error
+}
+
+/// What it says of an option that does not parse, or is missing; exit code 2.
+fn misused(arguments: &[&str]) -> String {
+    let output = output(&[&["solve"], arguments].concat());
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    text(&output.stderr)
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| value.as_f64().unwrap())
+        .collect()
+}
+
+fn close(value: &Value, expected: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
+}
+
+fn all_close(value: &Value, expected: &[f64]) {
+    let values = numbers(value);
+    assert_eq!(values.len(), expected.len());
+    for (value, expected) in values.iter().zip(expected) {
+        assert!(
+            (value - expected).abs() < 1e-9,
+            "{values:?}, not {expected}"
+        );
+    }
+}
+
+/// Three kinds of two silos.
+const LOSSES: &str = "\
+0.2,0.3,0.9,0.95,0.8,0.7
+0.35,0.25,0.85,0.9,0.75,0.65
+0.9,0.95,0.15,0.3,0.6,0.8
+0.85,0.9,0.25,0.1,0.55,0.75
+0.7,0.8,0.65,0.6,0.3,0.45
+0.75,0.7,0.8,0.85,0.4,0.35
+";
