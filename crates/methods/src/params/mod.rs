@@ -7,5 +7,6 @@ mod values;
 
 pub use gate::{Gate, GateError};
 pub use layout::{Layout, LayoutError, Role, TensorSpec};
+pub(crate) use math::mean_block;
 pub use math::{MeanError, squared_distance, weighted_mean};
 pub use values::Params;
