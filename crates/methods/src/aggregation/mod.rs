@@ -338,7 +338,7 @@ impl Aggregation {
                 trust::trust_weighted(models, start, trusted)
             }
             Self::NearestNeighbourMixing { byzantine, then } => {
-                let mixed = mixing::mixed(models, *byzantine)?;
+                let mixed = mixing::mixed(models, *byzantine);
                 then.applied(&models.with_weights_of(&mixed), references)
             }
         }
