@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{WeightsError, check, shares};
 use crate::matrix::Matrix;
+use crate::topology::project;
 
 /// pFedGraph's collaboration graph (Ye et al. 2023).
 ///
@@ -63,25 +64,9 @@ impl PFedGraph {
                     prior + cosine / (2.0 * self.alpha)
                 })
                 .collect();
-            weights
-                .row_mut(client)
-                .copy_from_slice(&on_simplex(&wanted));
+            let nearest = project(&wanted).expect("cosines and priors are finite");
+            weights.row_mut(client).copy_from_slice(&nearest);
         }
         Ok(weights)
     }
-}
-
-/// The nearest point of the simplex (Duchi et al. 2008): everything less one number, cut off at 0.
-fn on_simplex(point: &[f64]) -> Vec<f64> {
-    let mut sorted = point.to_vec();
-    sorted.sort_by(|a, b| b.total_cmp(a));
-    let (mut sum, mut less) = (-1.0, f64::NEG_INFINITY);
-    for (value, count) in sorted.iter().zip(1u32..) {
-        if *value <= less {
-            break;
-        }
-        sum += value;
-        less = sum / f64::from(count);
-    }
-    point.iter().map(|value| (value - less).max(0.0)).collect()
 }
