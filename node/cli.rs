@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Simulate(Simulate),
     /// List the built-in scenarios
     Scenarios,
-    /// Solve the lead's mathematics on CSV files
+    /// The lead's mathematics on CSV files: coalitions, groups, topologies, robust losses
     #[command(subcommand)]
     Solve(Solve),
     /// Run one institution's node

@@ -14,28 +14,30 @@ use rota::methods::topology;
 #[derive(Debug, Subcommand)]
 #[command(after_help = FILES)]
 pub(crate) enum Solve {
-    /// Divide silos into coalitions that share a model (CS-RCFL), and prove that none is better
+    /// Divide silos into coalitions that share a model, provenly the best (CS-RCFL)
     Coalitions(Coalitions),
     /// Merge silos into groups while the utility rises (HCCT)
     Merge(Merge),
-    /// Who is alike to whom, and who stands for many others (TFL)
+    /// Find who is like whom, and who stands for many others (TFL)
     Topology(Topology),
-    /// The loss of a linear model in the worst case near the data (CS-RCFL)
+    /// Compute the loss of a linear model in the worst case near the data (CS-RCFL)
     RobustLoss(RobustLoss),
 }
 
 const FILES: &str = "\
-Files: numbers separated by commas, one row a line, no header line unless said otherwise; `-` is \
-standard input. Silos are numbered from 0, in the order of the rows.
-Exit codes: 0 success, 1 failure, 2 wrong usage or a file that says something else.";
+Files hold numbers separated by commas, one row a line, without a header line unless said
+otherwise; `-` is standard input. Silos are numbered from 0, in the order of the rows.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage or a file that does not hold what it should.";
 
 /// Options of `rota solve coalitions`.
 #[derive(Debug, Args)]
 #[command(after_help = COALITIONS)]
 pub(crate) struct Coalitions {
-    /// The loss of every silo's model (column) on every silo's data (row): a square file
+    /// Losses: one row per silo whose data, one column per silo whose model
+    #[arg(value_name = "LOSSES.csv")]
     pub(crate) losses: PathBuf,
-    /// How many coalitions, or `auto`: the number that loses least on held-out data
+    /// How many coalitions, or `auto`
     #[arg(
         short = 'k',
         long,
@@ -43,13 +45,13 @@ pub(crate) struct Coalitions {
         allow_negative_numbers = true
     )]
     pub(crate) coalitions: Number,
-    /// The same losses on data that formed neither models nor coalitions: what `auto` compares
+    /// Losses of the same models on rows that formed nothing
     #[arg(long, value_name = "FILE")]
     pub(crate) held_out: Option<PathBuf>,
-    /// Form K coalitions or fewer, whatever is best
+    /// K coalitions or fewer, whatever is best
     #[arg(long)]
     pub(crate) at_most: bool,
-    /// Stop proving after so many seconds, and say how good the best division is at least
+    /// Stop after so many seconds, with what is known
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time_limit: Duration,
     /// Draw the starts of the search from this number
@@ -61,20 +63,29 @@ pub(crate) struct Coalitions {
 }
 
 const COALITIONS: &str = "\
-Minimises the sum over silos of the mean loss, on their data, of the models of their coalition \
-(Konti et al. 2024, eq. (11)): an upper bound of what the coalitions' mean models will lose.
+What is made least is the sum over silos of the mean loss, on their data, of the models of their
+coalition (Konti et al. 2024, eq. (11)): an upper bound of what the coalitions' mean models lose.
 
-Losses that were measured on the very rows the models were trained on say that everybody is best \
-alone, so K has to be given, or `auto` needs --held-out or losses that are cross-fitted (on the \
-diagonal the out-of-fold loss of a silo's own models). `auto` forms the best division for every \
-number quickly, compares their losses by --held-out (without it, by LOSSES itself), and proves \
-the division of the best number, of equals the fewest.
+Losses measured on the very rows that trained the models say that everybody is best alone, so the
+number K has to be given; or `auto`, and --held-out or losses that are cross-fitted (on the
+diagonal the out-of-fold loss of a silo's own models). `auto` forms a good division for every
+number, compares them by --held-out (without it by LOSSES itself), takes the best number, of
+equals the smallest, and proves its division. Where the time limit was not hit, the same files and
+seed give the same division on every machine.
 
-The time limit is for the proof. An answer within it does not depend on the machine.
+JSON:
+  objective       what was minimised
+  lower_bound     no division into so many is below it
+  gap             between the two, as a part of the larger
+  optimal         whether it is proven that none is better
+  time_limit_hit  whether more time might have found or proven more
+  number          how many coalitions
+  coalitions      lists of silos
+  seconds         that it took
+  held_out        with --held-out or `auto`: what the division loses there
+  candidates      with `auto`: coalitions, objective and held_out of every number
 
-JSON: objective, lower_bound (no division is below it), gap (relative), optimal, time_limit_hit, \
-number, coalitions (lists of silos), seconds; with --held-out or `auto` held_out; with `auto` \
-candidates (coalitions, objective, held_out).";
+Example: rota solve coalitions losses.csv --coalitions auto --held-out fresh.csv";
 
 /// How many coalitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,18 +114,19 @@ impl FromStr for Number {
 #[derive(Debug, Args)]
 #[command(after_help = MERGE)]
 pub(crate) struct Merge {
-    /// The update (or gradient) of every silo, one row each
+    /// Updates (or gradients), one row per silo
+    #[arg(value_name = "UPDATES.csv")]
     pub(crate) updates: PathBuf,
-    /// How many samples every silo trained on, one number a line
+    /// How many samples each silo trained on, one number a line
     #[arg(long, value_name = "FILE")]
     pub(crate) samples: PathBuf,
-    /// How much the volume of data counts, in samples: one number for all, or every silo's own
+    /// How much the volume of data counts, in samples
     #[arg(long, value_name = "own|NUMBER", default_value = "own", value_parser = alpha, allow_negative_numbers = true)]
     pub(crate) alpha: Alpha,
-    /// Merge until so many groups are left, even where that loses
+    /// Merge until so many groups are left, also at a loss
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub(crate) groups: Option<usize>,
-    /// The updates of newcomers, one row each: find each of them the group that it would join
+    /// Updates of newcomers: find each its group
     #[arg(long, value_name = "FILE")]
     pub(crate) admit: Option<PathBuf>,
     /// Print one JSON document in place of the text
@@ -123,32 +135,39 @@ pub(crate) struct Merge {
 }
 
 const MERGE: &str = "\
-Everybody starts alone; the two groups that gain most merge, until no merge gains (Sun et al. \
-2024, Algorithm 2). A silo's utility in a group is -alpha/N + cos(g, G), with the group's samples \
-N, the silo's update g and the group's mean update G. A small alpha beside the samples leaves \
-everybody alone; `own` takes every silo's own number of samples. The result need not be the best \
-there is.
+Everybody starts alone; the two groups that gain most merge, until no merge gains (Sun et al.
+2024, Algorithm 2). The utility of a silo with update g in a group with N samples and mean update
+G is -alpha/N + cos(g, G). With an alpha that is small beside the samples everybody stays alone;
+`own` takes for every silo the number of its samples. The result need not be the best there is.
 
-Newcomers are judged one by one against the groups that were found, as if the others had not come. \
-Their samples stand in the samples file after those of the silos; where they do not, each counts \
-with the mean, and the answer says so.
+Newcomers are judged one by one against the groups that were found, as if the others had not
+come. Their samples stand in the file of samples after those of the silos; where they do not,
+each newcomer counts with the silos' mean, and the answer says so.
 
-JSON: groups (lists of silos), utility (per silo), total_utility, merges (merge: the two groups, \
-each by its first silo; benefit); with --admit admitted (silo: numbered on after the silos; \
-group: its place in groups, null for nobody; benefit: of the best group, whatever it is) and \
-newcomer_samples (assumed for each, null where the file has them). Groups and utilities are those \
-before anybody is admitted.";
+JSON:
+  groups            lists of silos
+  utility           of every silo
+  total_utility     their sum
+  merges            merge: two groups by their first silos; benefit: what was gained
+  admitted          with --admit, for every newcomer: silo, its number after those of the silos;
+                    group, its place in groups, null for none; benefit, that of the best group
+  newcomer_samples  with --admit: what each newcomer counts with, null where the file says it
+Groups and utilities are those before anybody is admitted.
+
+Example: rota solve merge updates.csv --samples n.csv --admit new.csv";
 
 /// Options of `rota solve topology`.
 #[derive(Debug, Args)]
 #[command(after_help = TOPOLOGY)]
 pub(crate) struct Topology {
-    /// The model parameters of every silo, one row each
-    #[arg(required_unless_present = "similarity", conflicts_with = "similarity")]
+    /// Model parameters, one row per silo
+    #[arg(
+        value_name = "PARAMS.csv",
+        required_unless_present = "similarity",
+        conflicts_with = "similarity"
+    )]
     pub(crate) params: Option<PathBuf>,
-    /// In place of parameters: how alike silos are, a square and symmetric file. Taken as it is
-    /// where everything off the diagonal lies in [0, 1], else brought there by its least and
-    /// largest value
+    /// In place of parameters: how alike silos are, square and symmetric
     #[arg(long, value_name = "FILE")]
     pub(crate) similarity: Option<PathBuf>,
     /// What makes two silos alike
@@ -165,10 +184,10 @@ pub(crate) struct Topology {
     /// How central a silo is
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
     pub(crate) centrality: Centrality,
-    /// Take centralities as they are counted, not normalised by the size of the graph
+    /// Centralities as they are counted, not normalised by the size of the graph
     #[arg(long)]
     pub(crate) raw: bool,
-    /// First cluster the silos (k-means), and learn the topology of the clusters' means
+    /// First cluster the silos by k-means; the topology is that of the clusters' means
     #[arg(
         long,
         value_name = "C",
@@ -191,13 +210,21 @@ pub(crate) struct Topology {
 }
 
 const TOPOLOGY: &str = "\
-Similarities of all pairs are brought to [0, 1] by the least and the largest of them; those of at \
-least epsilon are edges; the prior of a silo is the softmax of its centrality (Ma et al. 2024). \
-With --clusters every silo gets an equal part of its cluster's prior.
+The similarities of all pairs are brought to [0, 1] by the least and the largest of them; those of
+a file that all lie there, off the diagonal, are taken as they are. Pairs of at least epsilon are
+neighbours. The prior of a silo is the softmax of how central it is (Ma et al. 2024). With
+--clusters every silo gets an equal part of its cluster's prior.
 
-JSON: similarity (normalised, the diagonal 0), adjacency (0 and 1), centrality, prior (per silo), \
-components (lists of silos), isolated (silos without a neighbour); with --clusters clusters (the \
-cluster of every silo), and all but prior is about the clusters.";
+JSON:
+  similarity  normalised, 0 on the diagonal
+  adjacency   1 for neighbours, else 0
+  centrality  of every silo
+  prior       of every silo
+  components  lists of silos that are connected
+  isolated    silos without a neighbour
+  clusters    with --clusters: that of every silo; all others but prior are about clusters then
+
+Example: rota solve topology params.csv --metric cosine --svg topology.svg";
 
 /// What makes two silos alike.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -259,22 +286,22 @@ impl From<Centrality> for topology::Centrality {
 #[derive(Debug, Args)]
 #[command(after_help = ROBUST)]
 pub(crate) struct RobustLoss {
-    /// The data, with a line of column names first
+    /// Data, with a header line of column names
+    #[arg(value_name = "DATA.csv")]
     pub(crate) data: PathBuf,
     /// The column to be predicted; all others are features
     #[arg(long, value_name = "COLUMN")]
     pub(crate) target: String,
-    /// The model: one row, one number for every feature, in the order of the columns
+    /// The model: one row, one number per feature, in the order of the columns
     #[arg(long, value_name = "FILE")]
     pub(crate) model: PathBuf,
     /// How a prediction is judged
     #[arg(long, value_enum)]
     pub(crate) loss: Loss,
-    /// How far the data may be from what the model will meet (a Wasserstein distance)
+    /// How far from the data the worst case may be (a Wasserstein distance)
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub(crate) radius: f64,
-    /// With logistic loss: what changing a label costs of the radius, `inf` for labels that are
-    /// certain [default: 1]
+    /// With logistic loss: the distance of a changed label, `inf` for never [default: 1]
     #[arg(long, value_name = "K|inf", allow_negative_numbers = true)]
     pub(crate) label_cost: Option<f64>,
     /// The norm that measures how far rows move
@@ -286,12 +313,17 @@ pub(crate) struct RobustLoss {
 }
 
 const ROBUST: &str = "\
-The largest expected loss over all distributions within that distance of the data (Konti et al. \
-2024, eqs. (10) to (15)), exactly. With absolute loss features and target may move, with logistic \
-loss features may move and labels change. The model has no intercept. Standardise the features, \
-or a radius has no scale. Labels are -1 and 1, or 0 and 1.
+The largest expected loss over all distributions within that distance of the data, exactly (Konti
+et al. 2024, eqs. (10) to (15)). With absolute loss features and target may move; with logistic
+loss features may move and labels may change. The model has no intercept. Standardise the
+features, or a radius has no scale. Labels are -1 and 1, or 0 and 1.
 
-JSON: loss, empirical_loss (at radius 0), lambda (what the next bit of radius costs).";
+JSON:
+  loss            in the worst case
+  empirical_loss  on the data as they are
+  lambda          what the next bit of radius costs
+
+Example: rota solve robust-loss data.csv --target y --model theta.csv --loss logistic --radius 0.1";
 
 /// How a prediction is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

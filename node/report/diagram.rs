@@ -10,11 +10,15 @@ use super::palette::inlined;
 use super::svg::{colour, px};
 
 const WIDTH: f64 = 900.0;
-/// Radii of the heaviest node, and of the lightest: a number has to fit.
+/// Radii of the heaviest node, where there are few, and of the lightest: a number has to fit.
 const LARGEST: f64 = 26.0;
 const SMALLEST: f64 = 11.0;
+/// So many nodes are few; of more, each is smaller.
+const FEW: f64 = 20.0;
+/// Above so many edges, lines are thin.
+const DENSE: usize = 100;
 /// An edge's length, where there is room.
-const HOP: f64 = 90.0;
+const HOP: f64 = 120.0;
 /// Between nodes, and around a component.
 const GAP: f64 = 10.0;
 /// Above the drawing, for two lines of text.
@@ -58,7 +62,7 @@ impl Diagram {
                 rect.paper width="100%" height="100%" {}
                 text x="20" y="28" { (self.title) }
                 text.note x="20" y="48" { (self.note) }
-                path.edge d=(self.paths(&places)) {}
+                path class=(if self.edges.len() > DENSE { "edge thin" } else { "edge" }) d=(self.paths(&places)) {}
                 @for (index, members) in self.components().iter().enumerate() {
                     g class=(if members.len() == 1 { "alone".to_owned() } else { colour(Some(index)) }) {
                         @for &node in members { (self.disc(node, places[node], radii[node])) }
@@ -90,21 +94,18 @@ impl Diagram {
     }
 
     fn radii(&self) -> Vec<f64> {
-        let most = self
-            .nodes
-            .iter()
-            .map(|node| node.weight)
-            .fold(0.0, f64::max);
-        let part = |node: &Node| {
+        let weights = self.nodes.iter().map(|node| node.weight);
+        let most = weights.clone().fold(0.0, f64::max);
+        let largest = LARGEST * (FEW / self.nodes.len() as f64).cbrt().min(1.0);
+        let part = |weight: f64| {
             if most > 0.0 {
-                (node.weight / most).sqrt()
+                (weight / most).sqrt()
             } else {
                 1.0
             }
         };
-        self.nodes
-            .iter()
-            .map(|node| (LARGEST * part(node)).max(SMALLEST))
+        weights
+            .map(|weight| (largest * part(weight)).max(SMALLEST))
             .collect()
     }
 

@@ -44,10 +44,12 @@ pub(crate) fn spread(neighbours: &[Vec<usize>]) -> Vec<Pair> {
         .map(|node| (TAU * node as f64 / n as f64).sin_cos())
         .map(|(sin, cos)| (round * sin, -round * cos))
         .collect();
-    for _ in 0..if n > 1 { ROUNDS } else { 0 } {
-        places = (0..n)
-            .map(|node| balanced(node, &places, &hops[node]))
-            .collect();
+    let rounds = if n > 1 { ROUNDS } else { 0 };
+    for _ in 0..rounds {
+        // One after the other: all at once would go back and forth.
+        for node in 0..n {
+            places[node] = balanced(node, &places, &hops[node]);
+        }
     }
     turned(&places)
 }

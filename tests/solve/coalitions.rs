@@ -8,14 +8,7 @@ use serde_json::{Value, json};
 use crate::{Files, LOSSES, close, keys, misused, refused, solved, told};
 
 /// As [`LOSSES`], on data where own models are worse than those of alike silos.
-const FRESH: &str = "\
-0.5,0.3,0.9,0.95,0.8,0.7
-0.35,0.55,0.85,0.9,0.75,0.65
-0.9,0.95,0.45,0.3,0.6,0.8
-0.85,0.9,0.25,0.4,0.55,0.75
-0.7,0.8,0.65,0.6,0.6,0.45
-0.75,0.7,0.8,0.85,0.4,0.65
-";
+const FRESH: &str = include_str!("../../examples/solve/fresh.csv");
 
 /// A loss that nothing is to be found in.
 fn noise(silos: usize) -> String {
@@ -72,7 +65,7 @@ fn coalitions_are_those_known() {
         "numbered from 0",
         "A    2 silos  0, 1\n",
         "C    2 silos  4, 5\n",
-        "objective      1.7",
+        "objective      1.7\n",
     ] {
         assert!(told.contains(said), "{said} is missing in\n{told}");
     }
@@ -109,7 +102,7 @@ fn auto_takes_the_number_that_held_out_losses_want() {
     let informed = told(&[&auto[..], &["--held-out", &fresh]].concat());
     assert!(!informed.contains("cross-fitted"), "{informed}");
     assert!(
-        informed.contains("         3      1.700000       2.600000  chosen\n"),
+        informed.contains("           3             1.7             2.6  chosen\n"),
         "{informed}"
     );
 
@@ -160,6 +153,12 @@ fn the_time_limit_is_kept_and_told() {
     let [objective, bound, gap] =
         ["objective", "lower_bound", "gap"].map(|key| answer[key].as_f64().unwrap());
     assert!(bound < objective && (gap - (objective - bound) / objective).abs() < 1e-12);
+
+    let start = Instant::now();
+    let hasty = solved(&["coalitions", &losses, "-k", "auto", "--time-limit", "1"]);
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert_eq!(hasty["time_limit_hit"], true);
+    assert_eq!(hasty["candidates"].as_array().unwrap().len(), 100);
 
     let told = told(&["coalitions", &losses, "-k", "10", "--time-limit", "0"]);
     assert!(

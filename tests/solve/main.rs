@@ -100,11 +100,4 @@ fn all_close(value: &Value, expected: &[f64]) {
 }
 
 /// Three kinds of two silos.
-const LOSSES: &str = "\
-0.2,0.3,0.9,0.95,0.8,0.7
-0.35,0.25,0.85,0.9,0.75,0.65
-0.9,0.95,0.15,0.3,0.6,0.8
-0.85,0.9,0.25,0.1,0.55,0.75
-0.7,0.8,0.65,0.6,0.3,0.45
-0.75,0.7,0.8,0.85,0.4,0.35
-";
+const LOSSES: &str = include_str!("../../examples/solve/losses.csv");

@@ -231,7 +231,10 @@ fn what_merging_does_not_take_is_refused() {
     }
     for alpha in ["-1", "inf", "nan"] {
         let error = merge(&samples, &["--alpha", alpha]);
-        assert!(error.contains("α must be between 0 and"), "{error}");
+        assert!(
+            error.contains("--alpha: α must be between 0 and"),
+            "{error}"
+        );
     }
     let error = misused(&["merge", &updates, "--samples", &samples, "--alpha", "much"]);
     assert!(error.contains("a number is expected, or own"), "{error}");

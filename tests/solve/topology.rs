@@ -1,4 +1,4 @@
-//! Who is alike to whom.
+//! Who is like whom.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -97,7 +97,7 @@ fn the_topology_of_a_path_is_known() {
         "Topology of 5 silos: 1 edge, 4 components.",
         "numbered from 0",
         "of at least 0.85",
-        "Alike to nobody: 2, 3, 4\n",
+        "Like nobody else: 2, 3, 4\n",
         "        0           1      0.000000  0.200000\n",
     ] {
         assert!(told.contains(said), "{said} is missing in\n{told}");
@@ -227,6 +227,8 @@ fn topologies_are_drawn() {
     let options = ["topology", "--similarity", &similarity, "--epsilon", "0.65"];
     let drawn = solved(&[&options[..], &["--dot", &dot, "--svg", &svg]].concat());
     assert_eq!(drawn, solved(&options));
+    let told = told(&[&options[..], &["--svg", &svg]].concat());
+    assert!(told.ends_with(&format!("\ndrawn in {svg}\n")), "{told}");
     let dot = fs::read_to_string(dot).unwrap();
     assert!(dot.contains("  0 -- 1\n  1 -- 2\n  2 -- 3\n}"), "{dot}");
     assert!(

@@ -15,7 +15,7 @@ use rota::report::{numbers, terminal::wrapped};
 use serde::Serialize;
 
 use super::table::Table;
-use super::{Answer, NUMBERED, SolveError, divisible, members, write_parts};
+use super::{Answer, NUMBERED, SolveError, divisible, members, rounded, write_parts};
 use crate::cli::{Coalitions, Number};
 use crate::progress::working;
 
@@ -213,12 +213,12 @@ impl Answer for Division {
         }
         writeln!(out, "{NUMBERED}\n")?;
         write_parts(out, &self.coalitions)?;
-        writeln!(out, "\nobjective      {}", self.objective)?;
+        writeln!(out, "\nobjective      {}", rounded(self.objective))?;
         if !self.optimal {
-            writeln!(out, "lower bound    {}", self.lower_bound)?;
+            writeln!(out, "lower bound    {}", rounded(self.lower_bound))?;
         }
-        if let Some(held_out) = self.held_out {
-            writeln!(out, "held-out loss  {held_out}")?;
+        if let Some(held_out) = self.held_out.filter(|_| self.notes.judged) {
+            writeln!(out, "held-out loss  {}", rounded(held_out))?;
         }
         self.compared(out)
     }
@@ -243,16 +243,19 @@ impl Division {
             false => ", the best of all",
         };
         writeln!(out, "\nNumbers of coalitions compared{which}:")?;
-        writeln!(out, "  coalitions     objective  held-out loss")?;
+        let head = if self.notes.judged {
+            "   held-out loss"
+        } else {
+            ""
+        };
+        writeln!(out, "  coalitions       objective{head}")?;
         for candidate in candidates {
-            let mark = if chosen(&candidate) { "  chosen" } else { "" };
-            let Compared {
-                coalitions,
-                objective,
-                held_out,
-            } = candidate;
-            let line = format!("  {coalitions:>10}  {objective:>12.6}  {held_out:>13.6}{mark}");
-            writeln!(out, "{line}")?;
+            let (number, objective) = (candidate.coalitions, rounded(candidate.objective));
+            write!(out, "  {number:>10}  {objective:>14}")?;
+            if self.notes.judged {
+                write!(out, "  {:>14}", rounded(candidate.held_out))?;
+            }
+            writeln!(out, "{}", if chosen(&candidate) { "  chosen" } else { "" })?;
         }
         let advice = match self.notes {
             Notes { judged: true, .. } => return Ok(()),

@@ -10,23 +10,27 @@ use super::topology::Learned;
 use super::{SolveError, listed};
 use crate::cli::Topology;
 
-/// Writes the drawings that were asked for.
-pub(super) fn write(asked: &Topology, learned: &Learned) -> Result<(), SolveError> {
+/// Writes the drawings that were asked for, and says where.
+pub(super) fn write<'a>(
+    asked: &'a Topology,
+    learned: &Learned,
+) -> Result<Vec<&'a Path>, SolveError> {
     let diagram = diagram(learned);
-    if let Some(path) = &asked.dot {
-        file(path, &diagram.dot())?;
+    let wanted = [
+        (&asked.dot, Diagram::dot as fn(&Diagram) -> String),
+        (&asked.svg, Diagram::svg),
+    ];
+    let mut written = Vec::new();
+    for (path, draw) in wanted {
+        if let Some(path) = path.as_deref() {
+            fs::write(path, draw(&diagram)).map_err(|reason| SolveError::Unwritable {
+                path: path.to_owned(),
+                reason,
+            })?;
+            written.push(path);
+        }
     }
-    if let Some(path) = &asked.svg {
-        file(path, &diagram.svg())?;
-    }
-    Ok(())
-}
-
-fn file(path: &Path, text: &str) -> Result<(), SolveError> {
-    fs::write(path, text).map_err(|reason| SolveError::Unwritable {
-        path: path.to_owned(),
-        reason,
-    })
+    Ok(written)
 }
 
 fn diagram(learned: &Learned) -> Diagram {
@@ -43,7 +47,7 @@ fn diagram(learned: &Learned) -> Diagram {
             label: index.to_string(),
             about: format!(
                 "{kind} {index}{of}: prior {weight:.4}, {} {:.4}, {}",
-                learned.measured,
+                learned.measure,
                 learned.centrality[index],
                 numbers::plural(neighbours, "neighbour"),
             ),
@@ -53,7 +57,7 @@ fn diagram(learned: &Learned) -> Diagram {
     Diagram {
         title: learned.title(),
         note: format!(
-            "An edge: similarity of at least {}. A {kind}'s area grows with its prior. Dashed: alike to nobody.",
+            "An edge: similarity of at least {}. A {kind}'s area grows with its prior. Dashed: like nobody else.",
             learned.epsilon
         ),
         nodes: learned.weights.iter().enumerate().map(node).collect(),

@@ -216,7 +216,7 @@ impl Answer for Groups {
             )?;
         }
         if !self.merges.is_empty() {
-            writeln!(out, "\nMerges in order, a group by its first silo:")?;
+            writeln!(out, "\nMerges in order, a group goes by its first silo:")?;
         }
         for Step {
             merge: [into, from],

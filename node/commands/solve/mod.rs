@@ -83,8 +83,8 @@ pub(crate) enum SolveError {
         expected: String,
     },
     /// What merging does not take: α.
-    #[error(transparent)]
-    Utility(#[from] UtilityError),
+    #[error("--alpha: {0}")]
+    Alpha(#[from] UtilityError),
     /// What a topology does not take: the threshold.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -158,7 +158,10 @@ pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> 
             // what was learned is printed also where they cannot be written.
             let drawn = drawing::write(asked, &learned);
             print(asked.json, &learned)?;
-            Ok(drawn?)
+            for path in drawn?.iter().filter(|_| !asked.json) {
+                writeln!(io::stdout().lock(), "\ndrawn in {}", path.display())?;
+            }
+            Ok(())
         }
         Solve::RobustLoss(asked) => print(asked.json, &robust_loss::solve(asked)?),
     }
@@ -167,7 +170,7 @@ pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> 
 fn print(json: bool, answer: &impl Answer) -> Result<(), CommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        serde_json::to_writer_pretty(&mut out, answer).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut out, answer).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
         answer.text(&mut out)?;
@@ -214,6 +217,11 @@ fn write_parts(out: &mut dyn Write, parts: &[Vec<usize>]) -> io::Result<()> {
 fn listed(silos: &[usize]) -> String {
     let all: Vec<String> = silos.iter().map(usize::to_string).collect();
     all.join(", ")
+}
+
+/// Nine digits of a number, for people.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.8e}").parse().unwrap_or(value)
 }
 
 /// What every text about silos says once.

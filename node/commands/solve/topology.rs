@@ -1,4 +1,4 @@
-//! `rota solve topology`: who is alike to whom, and who stands for many.
+//! `rota solve topology`: who is like whom, and who stands for many.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use rota::methods::Matrix;
 use rota::methods::clustering::kmeans::KMeans;
 use rota::methods::similarity::{self, Rows, min_max, squared_distances_f64};
 use rota::methods::topology::{self, Options, Scale, adjacency, client_prior};
-use rota::report::numbers;
+use rota::report::{numbers, terminal::wrapped};
 use serde::Serialize;
 
 use super::table::Table;
@@ -33,9 +33,9 @@ pub(super) struct Learned {
     /// Per node of the graph.
     #[serde(skip)]
     pub(super) weights: Vec<f64>,
-    /// Of what the name is.
+    /// The name of the centrality.
     #[serde(skip)]
-    pub(super) measured: String,
+    pub(super) measure: String,
     #[serde(skip)]
     pub(super) epsilon: f64,
 }
@@ -76,7 +76,7 @@ pub(super) fn solve(asked: &Topology) -> Result<Learned, SolveError> {
         components: members(&learned.components),
         isolated: learned.isolated,
         weights: learned.prior,
-        measured: name.get_name().to_owned(),
+        measure: name.get_name().to_owned() + if asked.raw { " (raw)" } else { "" },
         epsilon: asked.epsilon,
         prior,
         clusters,
@@ -214,13 +214,13 @@ impl Answer for Learned {
             out,
             "Neighbours have a similarity, normalised to [0, 1], of at least {epsilon}.\n"
         )?;
-        let measured = &self.measured;
-        let wide = measured.len().max(12);
+        let measure = &self.measure;
+        let wide = measure.len().max(12);
         let silos = self.silos();
         let of = if silos.is_some() { "  silos" } else { "" };
         writeln!(
             out,
-            "  {kind:>7}  neighbours  {measured:>wide$}     prior{of}"
+            "  {kind:>7}  neighbours  {measure:>wide$}     prior{of}"
         )?;
         for (node, centrality) in self.centrality.iter().enumerate() {
             let neighbours = self.adjacency[node].iter().filter(|one| **one == 1).count();
@@ -228,13 +228,12 @@ impl Answer for Learned {
             let of = silos
                 .as_ref()
                 .map_or(String::new(), |silos| format!("  {}", listed(&silos[node])));
-            writeln!(
-                out,
-                "  {node:>7}  {neighbours:>10}  {centrality:>wide$.6}  {prior:.6}{of}"
-            )?;
+            let line =
+                format!("  {node:>7}  {neighbours:>10}  {centrality:>wide$.6}  {prior:.6}{of}");
+            wrapped(out, 35 + wide, &line)?;
         }
         if !self.isolated.is_empty() {
-            writeln!(out, "\nAlike to nobody: {}", listed(&self.isolated))?;
+            writeln!(out, "\nLike nobody else: {}", listed(&self.isolated))?;
         }
         if silos.is_some() {
             writeln!(
