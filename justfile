@@ -47,3 +47,7 @@ soak MINUTES="10":
 # The figures of docs/performance.md that need processes.
 figures:
     cargo test --release --test figures -- --ignored --nocapture --test-threads 1
+
+# The lead's mathematics, by criterion: `just mathematics coalitions`; all of it without a name.
+mathematics NAME="":
+    cargo bench -p methods {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}

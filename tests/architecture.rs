@@ -27,13 +27,16 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 7] = [
+const ONLY_IN: [(&str, &[&str]); 10] = [
     ("libp2p", &["mesh"]),
     ("burn", &["learn"]),
     ("bincode", &["protocol"]),
     ("ed25519-dalek", &["protocol"]),
     ("actix", &["silo"]),
     ("redb", &["rota"]),
+    ("faer", &["methods"]),
+    ("clarabel", &["methods"]),
+    ("petgraph", &["methods"]),
     ("tokio", &["silo", "mesh", "simulations", "rota"]),
 ];
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use rota::methods::Scores;
 use rota::methods::coalitions::choice::{
-    Candidate, best, candidates_until, own_is_best, prove_at_most, transfer,
+    Candidate, best, candidates, own_is_best, prove_at_most, transfer,
 };
 use rota::methods::coalitions::{Program, Solution};
 use rota::report::{numbers, terminal::wrapped};
@@ -128,7 +128,7 @@ fn choose(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> (Solution, Vec<Candidate>) {
     let held_out = |division: &[u32]| transfer(judge, division);
-    let candidates = candidates_until(losses, seed, held_out, stop).expect(POSSIBLE);
+    let candidates = candidates(losses, seed, held_out, stop).expect(POSSIBLE);
     let chosen = best(&candidates).expect(POSSIBLE);
     let program = Program::new(losses, chosen.coalitions).expect(POSSIBLE);
     let mut found = program.prove(seed, stop);

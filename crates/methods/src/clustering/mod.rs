@@ -1,3 +1,20 @@
 //! Who belongs together, by the baselines: k-means, CFL, FeSEM, IFCA, FLSC, FedCollab.
+//!
+//! Functions of small matrices (losses, distances, cosines; clients are rows) and, where cluster
+//! models are averaged, of models. A clustering is a list with the cluster of every client. Ties
+//! go to the first.
 
+pub mod cfl;
+mod error;
+pub mod fedcollab;
+pub mod fesem;
+pub mod groups;
+pub mod ifca;
 pub mod kmeans;
+
+pub use cfl::Cfl;
+pub use error::ClusteringError;
+pub use fedcollab::FedCollab;
+
+#[cfg(test)]
+mod tests;

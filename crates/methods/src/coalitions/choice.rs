@@ -10,6 +10,9 @@ use rayon::prelude::*;
 use super::{Program, ProgramError, Solution};
 use crate::strategy::Scores;
 
+/// Numbers that are tried side by side.
+const ABREAST: usize = 8;
+
 /// The best division into one number of coalitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
@@ -22,7 +25,8 @@ pub struct Candidate {
 }
 
 /// The best division into every number of coalitions, 1 to the number of entries, with its
-/// held-out loss. Take [`best`] of them.
+/// held-out loss. Take [`best`] of them. If `stop` says so the numbers that are left are left out,
+/// the larger ones first, but never everybody together or everybody alone.
 ///
 /// * `scores`: losses that form the coalitions; cross-fitted, that is, with the out-of-fold loss
 ///   of a silo's own models on the diagonal, or in-sample ones merge too little.
@@ -36,33 +40,31 @@ pub fn candidates(
     scores: &Scores,
     seed: u64,
     held_out: impl Fn(&[u32]) -> f64 + Sync,
-) -> Result<Vec<Candidate>, ProgramError> {
-    candidates_until(scores, seed, held_out, &|| false)
-}
-
-/// As [`candidates`], each by [`Program::solve_until`]: for large tables, whose divisions take
-/// minutes together. Every number is among them all the same.
-///
-/// # Errors
-/// As [`candidates`].
-pub fn candidates_until(
-    scores: &Scores,
-    seed: u64,
-    held_out: impl Fn(&[u32]) -> f64 + Sync,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Candidate>, ProgramError> {
-    let all = 1..=scores.len().max(1);
-    all.into_par_iter()
-        .map(|coalitions| {
-            let solution = Program::new(scores, coalitions)?.solve_until(seed, stop);
-            let held_out = held_out(&solution.assignment);
-            Ok(Candidate {
-                coalitions,
-                solution,
-                held_out,
-            })
+    let candidate = |coalitions: usize| {
+        let solution = Program::new(scores, coalitions)?.solve_until(seed, stop);
+        let held_out = held_out(&solution.assignment);
+        Ok(Candidate {
+            coalitions,
+            solution,
+            held_out,
         })
-        .collect()
+    };
+    let most = scores.len();
+    let mut found = vec![candidate(1)?];
+    let between: Vec<usize> = (2..most).collect();
+    for numbers in between.chunks(ABREAST) {
+        if stop() {
+            break;
+        }
+        let next: Result<Vec<_>, _> = numbers.par_iter().map(|&n| candidate(n)).collect();
+        found.extend(next?);
+    }
+    if most > 1 {
+        found.push(candidate(most)?);
+    }
+    Ok(found)
 }
 
 /// The candidate with the least held-out loss; of equals (up to rounding) the one with the fewest
@@ -156,11 +158,17 @@ mod tests {
     fn held_out_losses_find_the_kinds_that_in_sample_losses_hide() {
         let in_sample = scores(&two_kinds(0.3));
         let own = |division: &[u32]| transfer(&in_sample, division);
-        let alone = candidates(&in_sample, 1, own).unwrap();
+        let alone = candidates(&in_sample, 1, own, &|| false).unwrap();
         assert_eq!(best(&alone).unwrap().coalitions, 6);
         // Out of sample a silo's own model is worse than its kind's.
         let held_out = scores(&two_kinds(-0.1));
-        let fresh = candidates(&in_sample, 1, |division| transfer(&held_out, division)).unwrap();
+        let fresh = candidates(
+            &in_sample,
+            1,
+            |division| transfer(&held_out, division),
+            &|| false,
+        )
+        .unwrap();
         let chosen = best(&fresh).unwrap();
         assert_eq!(chosen.coalitions, 2);
         assert_eq!(chosen.solution.assignment, [0, 1, 0, 1, 0, 1]);
@@ -169,30 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn also_a_search_that_is_stopped_at_once_has_every_number() {
-        let loss = |i: usize, j: usize| ((7 * i + 11 * j) % 13) as f64;
-        let rows: Vec<Vec<f64>> = (0..30)
-            .map(|i| (0..30).map(|j| loss(i, j)).collect())
-            .collect();
-        let table = scores(&rows);
-        let judge = |division: &[u32]| transfer(&table, division);
-        let hasty = candidates_until(&table, 1, judge, &|| true).unwrap();
-        let patient = candidates(&table, 1, judge).unwrap();
-        assert_eq!(hasty.len(), 30);
-        for (hasty, patient) in hasty.iter().zip(&patient) {
-            assert_eq!(hasty.coalitions, patient.coalitions);
-            assert!(hasty.solution.objective >= patient.solution.objective);
-        }
-        assert_ne!(hasty, patient);
+    fn equals_go_to_the_fewest_coalitions() {
+        let flat = scores(&vec![vec![0.5; 4]; 4]);
+        let all = candidates(&flat, 1, |division| transfer(&flat, division), &|| false).unwrap();
+        assert_eq!(best(&all).unwrap().coalitions, 1);
+        assert!(best(&[]).is_none());
+        assert!(candidates(&scores(&[]), 1, |_| 0.0, &|| false).is_err());
     }
 
     #[test]
-    fn equals_go_to_the_fewest_coalitions() {
-        let flat = scores(&vec![vec![0.5; 4]; 4]);
-        let all = candidates(&flat, 1, |division| transfer(&flat, division)).unwrap();
-        assert_eq!(best(&all).unwrap().coalitions, 1);
-        assert!(best(&[]).is_none());
-        assert!(candidates(&scores(&[]), 1, |_| 0.0).is_err());
+    fn when_stopped_everybody_together_and_alone_are_left() {
+        let rows = scores(&two_kinds(0.1));
+        let found = candidates(&rows, 1, |division| transfer(&rows, division), &|| true).unwrap();
+        let counts: Vec<usize> = found.iter().map(|candidate| candidate.coalitions).collect();
+        assert_eq!(counts, [1, 6]);
     }
 
     #[test]

@@ -75,8 +75,9 @@ pub fn weighted_mean(models: &[(&Params, f64)]) -> Result<Params, MeanError> {
     }))
 }
 
-/// One block of a weighted mean: `into` gets the values from `start` on.
-fn mean_block(
+/// One block of a weighted mean: `into` gets the values from `start` on. `sums` has at least its
+/// length; `total` is the sum of the weights.
+pub(crate) fn mean_block(
     into: &mut [f32],
     sums: &mut [f64],
     rows: &[(&[f32], f64)],

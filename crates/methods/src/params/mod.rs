@@ -9,5 +9,6 @@ mod values;
 pub use gate::{Gate, GateError};
 pub use layers::{Layer, layers};
 pub use layout::{Layout, LayoutError, Role, TensorSpec};
+pub(crate) use math::mean_block;
 pub use math::{MeanError, squared_distance, weighted_mean};
 pub use values::Params;

@@ -18,12 +18,17 @@ pub fn linear(
     norm: Norm,
 ) -> Result<RobustLoss, RobustError> {
     validate(residuals, theta, radius)?;
+    let slope = norm.dual(theta.iter().copied().chain([1.0]));
+    Ok(of_residuals(residuals, slope, radius))
+}
+
+/// [`linear()`] of valid input, with `slope = ‖(−θ, 1)‖*`.
+pub(super) fn of_residuals(residuals: &[f64], slope: f64, radius: f64) -> RobustLoss {
     let sum: f64 = residuals.iter().map(|residual| residual.abs()).sum();
     let empirical = sum / residuals.len() as f64;
-    let lambda = norm.dual(theta.iter().copied().chain([1.0]));
-    Ok(RobustLoss {
-        loss: empirical + radius * lambda,
+    RobustLoss {
+        loss: empirical + radius * slope,
         empirical,
-        lambda,
-    })
+        lambda: slope,
+    }
 }

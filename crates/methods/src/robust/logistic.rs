@@ -26,28 +26,40 @@ pub fn logistic(
     norm: Norm,
 ) -> Result<RobustLoss, RobustError> {
     validate(margins, theta, radius)?;
-    if label_cost.is_nan() || label_cost <= 0.0 {
-        return Err(RobustError::LabelCost(label_cost));
-    }
+    validate_label_cost(label_cost)?;
+    let slope = norm.dual(theta.iter().copied());
+    Ok(of_margins(&mut margins.to_vec(), slope, radius, label_cost))
+}
+
+/// [`logistic()`] of valid input, with `slope = ‖θ‖*`. Leaves the margins in another order, so that
+/// nothing is allocated.
+pub(super) fn of_margins(
+    margins: &mut [f64],
+    slope: f64,
+    radius: f64,
+    label_cost: f64,
+) -> RobustLoss {
     let rows = margins.len() as f64;
     let empirical = margins.iter().map(|&margin| log_loss(margin)).sum::<f64>() / rows;
-    let slope = norm.dual(theta.iter().copied());
     let moved = empirical + slope * radius;
     if label_cost.is_infinite() {
-        return Ok(RobustLoss {
+        return RobustLoss {
             loss: moved,
             empirical,
             lambda: slope,
-        });
+        };
     }
 
     // What a flip gains over spending its cost on moving features.
     let threshold = label_cost * slope;
-    let mut flippable: Vec<f64> = margins
-        .iter()
-        .copied()
-        .filter(|&margin| margin > threshold)
-        .collect();
+    let mut flippable = 0;
+    for at in 0..margins.len() {
+        if margins[at] > threshold {
+            margins.swap(at, flippable);
+            flippable += 1;
+        }
+    }
+    let flippable = &mut margins[..flippable];
     flippable.sort_unstable_by(|a, b| b.total_cmp(a));
     let budget = rows * radius / label_cost;
     // The cast saturates: a budget beyond all rows flips all that is worth flipping.
@@ -59,14 +71,22 @@ pub fn logistic(
         gain += (budget - whole as f64) * (next - threshold);
         lambda = next / label_cost;
     }
-    Ok(RobustLoss {
+    RobustLoss {
         loss: moved + gain / rows,
         empirical,
         lambda,
-    })
+    }
+}
+
+/// Refuses a label cost of 0 or less, or NaN.
+pub(super) fn validate_label_cost(label_cost: f64) -> Result<(), RobustError> {
+    if label_cost.is_nan() || label_cost <= 0.0 {
+        return Err(RobustError::LabelCost(label_cost));
+    }
+    Ok(())
 }
 
 /// `log(1 + exp(−margin))`, for any finite margin.
-fn log_loss(margin: f64) -> f64 {
+pub(super) fn log_loss(margin: f64) -> f64 {
     (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs()))
 }

@@ -3,8 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::matrix::Matrix;
 
-fn close(a: f64, b: f64, tolerance: f64) -> bool {
+mod theorems;
+mod worst_case;
+
+pub(super) fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
 }
 
@@ -93,8 +97,124 @@ fn huge_margins_stay_finite() {
     assert!(robust.loss.is_finite() && robust.empirical == 5e299);
 }
 
-fn norm() -> impl Strategy<Value = Norm> {
-    prop::sample::select(vec![Norm::L1, Norm::L2, Norm::Linf])
+pub(super) const NORMS: [Norm; 3] = [Norm::L1, Norm::L2, Norm::Linf];
+
+pub(super) fn norm() -> impl Strategy<Value = Norm> {
+    prop::sample::select(NORMS.to_vec())
+}
+
+/// From literal features and targets.
+pub(super) fn rows<R: AsRef<[f64]>>(features: &[R], targets: &[f64]) -> Rows {
+    Rows::new(Matrix::from_rows(features).unwrap(), targets.to_vec()).unwrap()
+}
+
+/// 1 to 12 rows of `features`, with targets up to 3 in size.
+pub(super) fn any_rows(features: usize) -> impl Strategy<Value = Rows> {
+    let row = (prop::collection::vec(-2.0..2.0f64, features), -3.0..3.0f64);
+    prop::collection::vec(row, 1..=12).prop_map(|each| {
+        let (features, targets): (Vec<_>, Vec<_>) = each.into_iter().unzip();
+        rows(&features, &targets)
+    })
+}
+
+/// The same rows with the signs of their targets for labels.
+pub(super) fn labels_of(rows: &Rows) -> Rows {
+    let features: Vec<_> = rows.iter().map(|(x, _)| x.to_vec()).collect();
+    let labels: Vec<f64> = rows.targets().iter().map(|y| y.signum()).collect();
+    self::rows(&features, &labels)
+}
+
+pub(super) fn any_model(features: usize) -> impl Strategy<Value = LinearModel> {
+    let weights = prop::collection::vec(-2.0..2.0f64, features);
+    (weights, -1.0..1.0f64).prop_map(|(weights, intercept)| LinearModel { weights, intercept })
+}
+
+#[test]
+fn rows_are_checked_at_the_door() {
+    let features = |values: &[[f64; 2]]| Matrix::from_rows(values).unwrap();
+    let error = Rows::new(features(&[]), vec![]).unwrap_err();
+    assert_eq!(
+        error,
+        RowsError::Empty {
+            rows: 0,
+            features: 0
+        }
+    );
+    let error = Rows::new(Matrix::zeros(2, 0), vec![1.0; 2]).unwrap_err();
+    assert_eq!(
+        error,
+        RowsError::Empty {
+            rows: 2,
+            features: 0
+        }
+    );
+    let error = Rows::new(features(&[[1.0, 2.0]]), vec![]).unwrap_err();
+    assert_eq!(
+        error,
+        RowsError::Targets {
+            rows: 1,
+            targets: 0
+        }
+    );
+    for (feature, target) in [(f64::NAN, 0.0), (1.0, f64::INFINITY)] {
+        let error = Rows::new(features(&[[1.0, 2.0], [feature, 0.0]]), vec![0.0, target]);
+        assert_eq!(error, Err(RowsError::NotFinite { row: 1 }));
+    }
+}
+
+#[test]
+fn labels_of_both_manners_become_signs() {
+    let three = Matrix::from_rows(&[[1.0], [2.0], [3.0]]).unwrap();
+    for labels in [[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]] {
+        let rows = Rows::labelled(three.clone(), &labels).unwrap();
+        assert_eq!(rows.targets(), [-1.0, 1.0, -1.0]);
+    }
+    for labels in [[0.0, 1.0, -1.0], [-1.0, 1.0, 2.0]] {
+        let error = Rows::labelled(three.clone(), &labels).unwrap_err();
+        assert!(matches!(error, RowsError::Label { .. }), "{error}");
+    }
+}
+
+#[test]
+fn one_model_on_rows_gives_the_known_answers() {
+    let theta = |weights: [f64; 2]| LinearModel {
+        weights: weights.to_vec(),
+        intercept: 0.0,
+    };
+    let data = rows(
+        &[[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [2.0, -1.0]],
+        &[1.0, 1.0, 0.0, 4.0],
+    );
+    let robust = robust_loss(&data, &theta([1.5, -0.5]), 0.3, Loss::Absolute, Norm::L2).unwrap();
+    assert!(close(robust.loss, 1.5612486080160912, 1e-12));
+
+    let data = rows(&[[1.0, 2.0], [2.0, -1.0], [3.0, 1.0]], &[1.0, -1.0, 1.0]);
+    let loss = Loss::Logistic { label_cost: 1.0 };
+    let robust = robust_loss(&data, &theta(THETA), 0.5, loss, Norm::L2).unwrap();
+    assert!(close(robust.loss, 2.1193639024327817, 1e-12));
+    assert_eq!(
+        robust,
+        logistic(&MARGINS, &THETA, 0.5, 1.0, Norm::L2).unwrap()
+    );
+
+    let numbers = rows(&[[1.0, 2.0]], &[0.5]);
+    let error = robust_loss(&numbers, &theta(THETA), 0.5, loss, Norm::L2).unwrap_err();
+    assert_eq!(error, RobustError::Label { row: 0, label: 0.5 });
+    let short = LinearModel {
+        weights: vec![1.0],
+        intercept: 0.0,
+    };
+    let error = robust_loss(&data, &short, 0.5, loss, Norm::L2).unwrap_err();
+    assert_eq!(
+        error,
+        RobustError::Weights {
+            weights: 1,
+            features: 2
+        }
+    );
+    let huge = theta([1e308, 1e308]);
+    let error = robust_loss(&data, &huge, 0.5, loss, Norm::L2).unwrap_err();
+    assert_eq!(error, RobustError::NotFinite);
 }
 
 prop_compose! {

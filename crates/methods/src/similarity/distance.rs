@@ -10,7 +10,7 @@ const NEAR: f64 = 1.0 / 16.0;
 
 /// `‖v_i − v_j‖²` for all pairs, `n × n`, symmetric, zero on the diagonal.
 ///
-/// From the Gram matrix of the rows less their mean ([`gram`](super::gram), at its cost), as far
+/// From the Gram matrix of the rows less their mean ([`gram()`](super::gram()), at its cost), as far
 /// as that keeps enough digits: pairs nearer to each other than about a third of their distance
 /// from the mean are computed from the rows in `f64`, so that near-equal models have exact
 /// distances. The relative error of the others is mostly `1e-7`, and up to `1e-5` where all

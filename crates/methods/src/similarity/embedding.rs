@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{Rows, RowsError, Sketch};
-use crate::params::{Layout, Params, Role};
+use crate::params::{Layout, Params, Role, layers};
 
 /// What of a model is compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
 /// layers only). The default: all weights as they are.
@@ -80,58 +80,6 @@ pub enum EmbeddingError {
     /// The part has no values.
     #[error("there is nothing to compare: the chosen part of the model holds no trained values")]
     Nothing,
-}
-
-/// A weight with its bias, and whatever else is trained under the same name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
-    /// The part of its tensors' names before the last dot: `fc1` of `fc1.weight` and `fc1.bias`;
-    /// empty if they have no dot.
-    pub name: String,
-    /// Positions of its tensors in the layout, ascending.
-    pub tensors: Vec<usize>,
-}
-
-/// The layers of a model without buffers, in the order of their names with numbers taken as
-/// numbers: `layer2` is before `layer10`.
-///
-/// A layout keeps tensors by name and knows no other order: where a model's names do not follow
-/// its depth, name the layers instead of asking for the last.
-pub fn layers(layout: &Layout) -> Vec<Layer> {
-    let mut layers: Vec<Layer> = Vec::new();
-    for (index, tensor) in layout.tensors().iter().enumerate() {
-        if tensor.role == Role::Buffer {
-            continue;
-        }
-        let name = tensor.name.rsplit_once('.').map_or("", |(layer, _)| layer);
-        match layers.iter_mut().find(|layer| layer.name == name) {
-            Some(layer) => layer.tensors.push(index),
-            None => layers.push(Layer {
-                name: name.into(),
-                tensors: vec![index],
-            }),
-        }
-    }
-    layers.sort_by_cached_key(|layer| (padded(&layer.name), layer.name.clone()));
-    layers
-}
-
-/// A name whose numbers are of one width, so that they compare as numbers.
-fn padded(name: &str) -> String {
-    const WIDTH: usize = 20;
-    let mut padded = String::new();
-    let mut rest = name;
-    while let Some(digit) = rest.find(|c: char| c.is_ascii_digit()) {
-        let (text, number) = rest.split_at(digit);
-        let end = number
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(number.len());
-        padded.push_str(text);
-        padded.push_str(&"0".repeat(WIDTH.saturating_sub(end)));
-        padded.push_str(&number[..end]);
-        rest = &number[end..];
-    }
-    padded + rest
 }
 
 impl Embedding {

@@ -26,9 +26,10 @@ const BLOCK_VALUES: usize = 1 << 21;
 /// The Gram matrix `G_ij = ⟨v_i, v_j⟩`, `n × n`, symmetric.
 ///
 /// Up to 16 million products it is [`gram_f64`]. Beyond, products and the sums of 512 to 4096
-/// columns are in `f32`, and the sums of those in `f64`: the error of `G_ij` is some
-/// `1e-7·‖v_i‖·‖v_j‖`, less the more columns there are. Rows so large or small that their squares
-/// leave the range of `f32` are computed in `f64`.
+/// columns are in `f32`, and the sums of those in `f64`: the error of `G_ij` is mostly below
+/// `1e-7·‖v_i‖·‖v_j‖` (less the more columns there are), and ten times that where all rounding
+/// errors go one way. Rows so large or small that their squares leave the range of `f32` are
+/// computed in `f64`.
 ///
 /// The bits do not depend on the number of threads, but on the processor.
 ///
@@ -137,15 +138,14 @@ fn multiply(into: &mut [f32], lhs: MatRef<'_, f32>, rhs: MatRef<'_, f32>, same: 
     let into = MatMut::from_column_major_slice_mut(&mut into[..rows * columns], rows, columns);
     let (lhs, rhs, replace) = (lhs.as_dyn_stride(), rhs.transpose(), Accum::Replace);
     if same {
-        let parts = (TriangularLower, Rectangular, Rectangular);
         triangular::matmul(
             into,
-            parts.0,
+            TriangularLower,
             replace,
             lhs,
-            parts.1,
+            Rectangular,
             rhs,
-            parts.2,
+            Rectangular,
             1.0,
             Par::Seq,
         );

@@ -31,7 +31,7 @@ mod rows;
 mod sketch;
 
 pub use distance::{squared_distances, squared_distances_f64};
-pub use embedding::{Embedding, EmbeddingError, Layer, Part, layers};
+pub use embedding::{Embedding, EmbeddingError, Part};
 pub use gram::{gram, gram_f64};
 pub use metric::{FromGramError, Metric};
 pub use normalise::{NormaliseError, min_max};

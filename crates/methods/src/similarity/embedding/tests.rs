@@ -62,41 +62,6 @@ fn named(names: &[&str]) -> Part {
 }
 
 #[test]
-fn layers_are_in_the_order_of_their_numbers() {
-    let layout = layout();
-    let names: Vec<_> = layers(&layout)
-        .into_iter()
-        .map(|layer| layer.name)
-        .collect();
-    let expected: Vec<_> = (0..11).map(|layer| format!("layer{layer}")).collect();
-    assert_eq!(names, expected);
-    for layer in layers(&layout) {
-        let tensors = layer
-            .tensors
-            .iter()
-            .map(|&tensor| &layout.tensors()[tensor].name);
-        let expected = ["bias", "weight"].map(|part| format!("{}.{part}", layer.name));
-        assert!(tensors.eq(&expected));
-    }
-    let plain = ["weight", "bias"].map(|name| TensorSpec::new(name, [1], Role::Weight));
-    let plain = Layout::new(plain.to_vec()).unwrap();
-    assert_eq!(
-        layers(&plain),
-        [Layer {
-            name: String::new(),
-            tensors: vec![0, 1]
-        }]
-    );
-}
-
-#[test]
-fn numbers_in_names_compare_as_numbers() {
-    let mut names = ["b10.c", "b9.c10", "a", "b9.c9", "b", "b010"];
-    names.sort_by_key(|name| padded(name));
-    assert_eq!(names, ["a", "b", "b9.c9", "b9.c10", "b010", "b10.c"]);
-}
-
-#[test]
 fn buffers_are_never_part() {
     let all = selected(Part::All).unwrap();
     assert_eq!(all.len(), 33);

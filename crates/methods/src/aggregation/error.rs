@@ -1,0 +1,77 @@
+//! Why models cannot be combined.
+
+use crate::params::MeanError;
+
+/// Why models could not be combined.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AggregationError {
+    /// Nothing to combine.
+    #[error("there is no model to combine")]
+    Empty,
+    /// Models, or a reference, of another layout.
+    #[error("models of different shapes cannot be combined")]
+    Layout,
+    /// Weights that are negative or not finite, all zero, or absurdly small or large.
+    #[error("the weights of models must be at least 0, and from 1e-100 to 1e100 together")]
+    Weights,
+    /// A value that is NaN or infinite.
+    #[error("model {model} of those to be combined holds a value that is not finite")]
+    NotFinite {
+        /// Which model, from 0.
+        model: usize,
+    },
+    /// The start or the trusted model has a value that is NaN or infinite.
+    #[error("the {which} model holds a value that is not finite")]
+    BadReference {
+        /// `start` or `trusted`.
+        which: &'static str,
+    },
+    /// A rule that needs a start or a trusted model has none.
+    #[error("{rule} needs the {which} model to measure the others against")]
+    NoReference {
+        /// The rule.
+        rule: &'static str,
+        /// `start` or `trusted`.
+        which: &'static str,
+    },
+    /// Not enough models to withstand so many arbitrary ones.
+    #[error(
+        "{rule} with {byzantine} arbitrary models needs at least {needed} models, not {got}: \
+         lower `byzantine`, or form larger coalitions"
+    )]
+    TooFew {
+        /// The rule.
+        rule: &'static str,
+        /// How many may be arbitrary.
+        byzantine: usize,
+        /// Models needed.
+        needed: usize,
+        /// Models with a weight above 0 at hand.
+        got: usize,
+    },
+    /// An option out of its range.
+    #[error("option {option} of {rule} must be {allowed}, not {got}")]
+    Option {
+        /// The rule.
+        rule: &'static str,
+        /// The option, as written in a file.
+        option: &'static str,
+        /// What it may be.
+        allowed: &'static str,
+        /// What it is.
+        got: String,
+    },
+    /// The result is not finite.
+    #[error("the combined model leaves the finite numbers: a step is too large")]
+    Diverged,
+}
+
+impl From<MeanError> for AggregationError {
+    fn from(error: MeanError) -> Self {
+        match error {
+            MeanError::Empty => Self::Empty,
+            MeanError::Layout => Self::Layout,
+            MeanError::Weights => Self::Weights,
+        }
+    }
+}

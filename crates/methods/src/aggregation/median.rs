@@ -1,0 +1,72 @@
+//! The coordinate median, which also looks after buffers where a rule goes by distance.
+
+use super::buffers::with_buffers;
+use super::columns::by_value;
+use super::models::Models;
+use super::network::{Row, value, value_and_model};
+use crate::params::Params;
+
+/// Every value is the weighted median of that value over the models.
+pub(super) fn coordinate_median(models: &Models) -> Params {
+    Params::build(models.layout(), |into| median_into(into, models, 0))
+}
+
+/// `model` with the coordinate medians of `models` for buffers.
+pub(super) fn with_median_buffers(model: Params, models: &Models) -> Params {
+    with_buffers(model, |range, into| median_into(into, models, range.start))
+}
+
+/// The medians of the values from `start` on.
+fn median_into(into: &mut [f32], models: &Models, start: usize) {
+    let rows = models.rows(start, into.len());
+    let count = rows.len();
+    if models.are_equally_weighted() {
+        let (low, high) = ((count - 1) / 2, count / 2);
+        by_value(into, &rows, low..high + 1, |columns: &[Row<i32>]| {
+            std::array::from_fn(|lane| {
+                middle(value(columns[low][lane]), value(columns[high][lane]))
+            })
+        });
+    } else {
+        let (weights, total) = (models.weights(), models.total());
+        by_value(into, &rows, 0..count, |columns: &[Row<i64>]| {
+            std::array::from_fn(|lane| {
+                let column = columns.iter().map(|column| value_and_model(column[lane]));
+                let column = column.map(|(value, model)| (value, weights[model]));
+                let (low, high) = weighted_median(column, total);
+                middle(low, high)
+            })
+        });
+    }
+}
+
+/// Shares of the weight that differ by less are the same: they are sums of rounded numbers.
+const ROUNDING: f64 = 1e-12;
+
+/// Of values in ascending order with their weights, all above 0 and `total` in all: the least
+/// value with at least half of the weight up to it, and the least with more than half.
+///
+/// # Panics
+/// If there is no value, or the weights are not `total` in all.
+pub(super) fn weighted_median<T: Copy>(
+    sorted: impl IntoIterator<Item = (T, f64)>,
+    total: f64,
+) -> (T, T) {
+    let half = total / 2.0;
+    let (mut below, mut reached) = (0.0, None);
+    for (value, weight) in sorted {
+        below += weight;
+        if below > half * (1.0 + ROUNDING) {
+            return (reached.unwrap_or(value), value);
+        }
+        if reached.is_none() && below >= half * (1.0 - ROUNDING) {
+            reached = Some(value);
+        }
+    }
+    unreachable!("all weights together are more than half of them")
+}
+
+/// Rounded once; equal values give themselves, −0 included.
+fn middle(low: f32, high: f32) -> f32 {
+    ((f64::from(low) + f64::from(high)) / 2.0) as f32
+}

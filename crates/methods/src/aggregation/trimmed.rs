@@ -1,0 +1,61 @@
+//! The trimmed mean.
+
+use multiversion::multiversion;
+
+use super::columns::by_value;
+use super::models::Models;
+use super::network::{Row, value, value_and_model};
+use crate::params::Params;
+
+/// Every value is the weighted mean of what is left of that value when the `⌊share·n⌋` smallest
+/// and as many of the largest are left out; `share` is in `[0, ½)`.
+pub(super) fn trimmed_mean(models: &Models, share: f64) -> Params {
+    let count = models.len();
+    let cut = left_out_at_each_end(share, count);
+    let kept = cut..count - cut;
+    let rows = models.rows(0, models.layout().len());
+    let weights = models.weights();
+    Params::build(models.layout(), |into| {
+        if models.are_equally_weighted() {
+            by_value(into, &rows, kept.clone(), |columns: &[Row<i32>]| {
+                mean(&columns[kept.clone()])
+            });
+        } else {
+            by_value(into, &rows, kept.clone(), |columns: &[Row<i64>]| {
+                weighted_mean(&columns[kept.clone()], weights)
+            });
+        }
+    })
+}
+
+/// `⌊share·count⌋`. A share like 0.29 is stored as a little less than it says.
+pub(super) fn left_out_at_each_end(share: f64, count: usize) -> usize {
+    (share * count as f64 + 1e-9) as usize
+}
+
+/// The mean of every column, summed from the smallest value on.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn mean(columns: &[Row<i32>]) -> Row<f32> {
+    // Starting from the first rather than from zero, so that −0 stays −0.
+    let mut sums = columns[0].map(|cell| f64::from(value(cell)));
+    for column in &columns[1..] {
+        for (sum, cell) in sums.iter_mut().zip(column) {
+            *sum += f64::from(value(*cell));
+        }
+    }
+    sums.map(|sum| (sum / columns.len() as f64) as f32)
+}
+
+/// The weighted mean of every column, summed from the smallest value on.
+fn weighted_mean(columns: &[Row<i64>], weights: &[f64]) -> Row<f32> {
+    std::array::from_fn(|lane| {
+        let terms = columns.iter().map(|column| {
+            let (value, model) = value_and_model(column[lane]);
+            (weights[model] * f64::from(value), weights[model])
+        });
+        let (sum, total) = terms
+            .reduce(|(sum, total), (term, weight)| (sum + term, total + weight))
+            .expect("less than half is left out at each end");
+        (sum / total) as f32
+    })
+}

@@ -1,0 +1,185 @@
+//! The robust fits, and whether classes can be separated, as convex programs.
+
+use std::ops::Range;
+
+use super::FitConfig;
+use super::conic::{Affine, Conic, Optimum};
+use crate::robust::{LinearModel, Loss, Norm, Rows};
+
+/// The model of least robust loss plus ridge, and what the solver says of it.
+pub(super) fn least_loss(
+    rows: &Rows,
+    radius: f64,
+    config: &FitConfig,
+) -> Result<(LinearModel, Optimum), String> {
+    // Large numbers would drown the small ones beside them. So targets are measured in a unit in
+    // which they are at most 1, and distances, features with them, in one in which the radius is.
+    let target_unit = match config.loss {
+        Loss::Absolute => rows.targets().iter().fold(1.0, |most, y| y.abs().max(most)),
+        Loss::Logistic { .. } => 1.0,
+    };
+    let length_unit = radius.max(1.0);
+    let weight_unit = target_unit / length_unit;
+    let ridge = config.ridge * weight_unit / length_unit;
+    let mut program = Program::new(rows, length_unit, config.intercept, ridge);
+    // λ, the price of radius. Without radius it is free, so nothing is left to be paid for.
+    let price = (radius > 0.0).then(|| {
+        let cost = radius / length_unit;
+        program.conic.variables(1, cost, 0.0).start
+    });
+    match config.loss {
+        Loss::Absolute => {
+            program.absolute_loss(rows, target_unit);
+            if let Some(price) = price {
+                program.price_covers_slope(price, config.norm, Some(1.0 / weight_unit));
+            }
+        }
+        Loss::Logistic { label_cost } => {
+            program.log_loss(rows);
+            if let Some(price) = price {
+                program.price_covers_slope(price, config.norm, None);
+                if label_cost.is_finite() {
+                    program.label_flips(rows, label_cost / length_unit, price);
+                }
+            }
+        }
+    }
+    let (weights, intercept) = (program.weights, program.intercept);
+    let mut optimum = program.conic.solve()?;
+    optimum.bound *= target_unit;
+    let weights = optimum.variables[weights].iter();
+    let model = LinearModel {
+        weights: weights.map(|weight| weight * weight_unit).collect(),
+        intercept: optimum.variables[intercept].iter().sum::<f64>() * target_unit,
+    };
+    Ok((model, optimum))
+}
+
+/// How many rows a model can have on the right side of its boundary while none is on the wrong
+/// one: `maximise Σ tₙ` over `0 ≤ tₙ ≤ 1` and margins of at least `tₙ`. Models may be of any
+/// size, so every `tₙ` is 0 or 1 at an optimum.
+pub(super) fn separated(rows: &Rows, intercept: bool) -> Result<f64, String> {
+    let mut program = Program::new(rows, 1.0, intercept, 0.0);
+    let right = program.conic.variables(rows.len(), -1.0, 0.0);
+    for ((x, y), right) in rows.iter().zip(right.clone()) {
+        let above = program.output(x, y).chain([(right, -1.0)]);
+        let above = Affine::of(above);
+        let conic = &mut program.conic;
+        conic.at_least_zero(above);
+        conic.at_least_zero(Affine::of([(right, 1.0)]));
+        conic.at_least_zero(Affine::of([(right, -1.0)]).plus(1.0));
+    }
+    let optimum = program.conic.solve()?;
+    Ok(optimum.variables[right].iter().sum())
+}
+
+/// A program over the models of some rows.
+struct Program {
+    conic: Conic,
+    /// What features are divided by.
+    length_unit: f64,
+    weights: Range<usize>,
+    /// One variable or none.
+    intercept: Range<usize>,
+}
+
+impl Program {
+    fn new(rows: &Rows, length_unit: f64, intercept: bool, ridge: f64) -> Self {
+        let mut conic = Conic::default();
+        let weights = conic.variables(rows.features(), 0.0, ridge);
+        let intercept = conic.variables(usize::from(intercept), 0.0, 0.0);
+        Self {
+            conic,
+            length_unit,
+            weights,
+            intercept,
+        }
+    }
+
+    /// The model's output for one row, times `factor`.
+    fn output(&self, features: &[f64], factor: f64) -> impl Iterator<Item = (usize, f64)> {
+        let weights = self.weights.clone().zip(features);
+        let unit = self.length_unit;
+        weights
+            .map(move |(weight, feature)| (weight, factor * feature / unit))
+            .chain(self.intercept.clone().map(move |at| (at, factor)))
+    }
+
+    /// `λ ≥ ‖(−θ, target)‖*`, or without a target `λ ≥ ‖θ‖*`.
+    fn price_covers_slope(&mut self, price: usize, norm: Norm, target: Option<f64>) {
+        let weights = self.weights.clone();
+        let conic = &mut self.conic;
+        match norm {
+            Norm::L2 => {
+                let price = Affine::of([(price, 1.0)]);
+                let weights = weights.map(|weight| Affine::of([(weight, 1.0)]));
+                let target = target.map(|target| Affine::of([]).plus(target));
+                conic.second_order([price].into_iter().chain(weights).chain(target));
+            }
+            Norm::L1 => {
+                for weight in weights {
+                    conic.at_least_zero(Affine::of([(price, 1.0), (weight, 1.0)]));
+                    conic.at_least_zero(Affine::of([(price, 1.0), (weight, -1.0)]));
+                }
+                let target = target.map(|target| Affine::of([(price, 1.0)]).plus(-target));
+                target
+                    .into_iter()
+                    .for_each(|above| conic.at_least_zero(above));
+            }
+            Norm::Linf => {
+                let sizes = conic.variables(weights.len(), 0.0, 0.0);
+                for (size, weight) in sizes.clone().zip(weights) {
+                    conic.at_least_zero(Affine::of([(size, 1.0), (weight, 1.0)]));
+                    conic.at_least_zero(Affine::of([(size, 1.0), (weight, -1.0)]));
+                }
+                let sum = [(price, 1.0)]
+                    .into_iter()
+                    .chain(sizes.map(|size| (size, -1.0)));
+                conic.at_least_zero(Affine::of(sum).plus(-target.unwrap_or(0.0)));
+            }
+        }
+    }
+
+    /// `mean |yₙ − output|` for targets in `unit`: each at most a variable, by either sign.
+    fn absolute_loss(&mut self, rows: &Rows, unit: f64) {
+        let sizes = self
+            .conic
+            .variables(rows.len(), 1.0 / rows.len() as f64, 0.0);
+        for ((x, y), size) in rows.iter().zip(sizes) {
+            for sign in [1.0, -1.0] {
+                let above = Affine::of(self.output(x, sign).chain([(size, 1.0)]));
+                self.conic.at_least_zero(above.plus(-sign * y / unit));
+            }
+        }
+    }
+
+    /// `mean log(1 + exp(−mₙ))`: each at most `sₙ`, which is `exp(−mₙ − sₙ) + exp(−sₙ) ≤ 1`.
+    fn log_loss(&mut self, rows: &Rows) {
+        let losses = self
+            .conic
+            .variables(rows.len(), 1.0 / rows.len() as f64, 0.0);
+        let shares = self.conic.variables(rows.len(), 0.0, 0.0);
+        for (((x, y), loss), share) in rows.iter().zip(losses).zip(shares) {
+            let wrong = Affine::of(self.output(x, -y).chain([(loss, -1.0)]));
+            let right = Affine::of([(loss, -1.0)]);
+            self.conic.exponential(wrong, Affine::of([(share, 1.0)]));
+            self.conic
+                .exponential(right, Affine::of([(share, -1.0)]).plus(1.0));
+        }
+    }
+
+    /// `mean (mₙ − κλ)₊`: what changing labels adds.
+    fn label_flips(&mut self, rows: &Rows, label_cost: f64, price: usize) {
+        // In units of a large label cost, lest it drown the margins.
+        let unit = label_cost.max(1.0);
+        let gains = self
+            .conic
+            .variables(rows.len(), 1.0 / rows.len() as f64, 0.0);
+        for ((x, y), gain) in rows.iter().zip(gains) {
+            let cost = [(gain, 1.0 / unit), (price, label_cost / unit)];
+            let above = Affine::of(self.output(x, -y / unit).chain(cost));
+            self.conic.at_least_zero(above);
+            self.conic.at_least_zero(Affine::of([(gain, 1.0)]));
+        }
+    }
+}

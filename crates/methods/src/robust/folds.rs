@@ -1,0 +1,69 @@
+//! Rows divided into folds.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::{Loss, Rows};
+
+/// A division of rows into folds of sizes that differ by at most one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folds {
+    /// The rows of every fold.
+    members: Vec<Vec<usize>>,
+}
+
+/// Not a number of folds for these rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{rows} rows cannot be divided into {folds} folds: ask for 2 to as many as there are rows")]
+pub struct FoldsError {
+    /// Folds asked for.
+    pub folds: usize,
+    /// Rows at hand.
+    pub rows: usize,
+}
+
+impl Folds {
+    /// Divides rows at random, drawn from `seed`. For logistic loss the rows of either label are
+    /// spread evenly, so that the count of a label differs by at most one between folds.
+    ///
+    /// # Errors
+    /// [`FoldsError`] unless `2 ≤ folds ≤ rows.len()`.
+    pub fn new(rows: &Rows, loss: Loss, folds: usize, seed: u64) -> Result<Self, FoldsError> {
+        if folds < 2 || folds > rows.len() {
+            let rows = rows.len();
+            return Err(FoldsError { folds, rows });
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        for last in (1..order.len()).rev() {
+            // The remainder's bias is below 2⁻³² and does not matter here.
+            order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+        }
+        if matches!(loss, Loss::Logistic { .. }) {
+            order.sort_by(|&a, &b| rows.targets()[a].total_cmp(&rows.targets()[b]));
+        }
+        let mut members = vec![Vec::new(); folds];
+        for (place, row) in order.into_iter().enumerate() {
+            members[place % folds].push(row);
+        }
+        members.iter_mut().for_each(|rows| rows.sort_unstable());
+        Ok(Self { members })
+    }
+
+    /// Every fold in turn: the rows outside it, which a model is fitted to, and its own, which
+    /// the model has not seen.
+    pub fn splits(&self, rows: &Rows) -> Vec<(Rows, Rows)> {
+        let outside = |fold: &Vec<usize>| -> Vec<usize> {
+            (0..rows.len())
+                .filter(|row| fold.binary_search(row).is_err())
+                .collect()
+        };
+        self.members
+            .iter()
+            .map(|fold| (rows.select(&outside(fold)), rows.select(fold)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::robust::tests::rows;
+
+const LOGISTIC: Loss = Loss::Logistic { label_cost: 1.0 };
+
+/// Rows that can be told apart by their feature.
+fn numbered(labels: &[bool]) -> Rows {
+    let features: Vec<[f64; 1]> = (0..labels.len()).map(|row| [row as f64]).collect();
+    let labels: Vec<f64> = labels
+        .iter()
+        .map(|up| if *up { 1.0 } else { -1.0 })
+        .collect();
+    rows(&features, &labels)
+}
+
+proptest! {
+    #[test]
+    fn folds_divide_the_rows_evenly(
+        labels in prop::collection::vec(any::<bool>(), 2..30),
+        share in 0.0..1.0f64,
+        seed in any::<u64>(),
+        stratify in any::<bool>(),
+    ) {
+        let n = labels.len();
+        let folds = 2 + (share * (n - 1) as f64) as usize;
+        let data = numbered(&labels);
+        let loss = if stratify { LOGISTIC } else { Loss::Absolute };
+        let division = Folds::new(&data, loss, folds, seed).unwrap();
+        prop_assert_eq!(&division, &Folds::new(&data, loss, folds, seed).unwrap());
+        let splits = division.splits(&data);
+        prop_assert_eq!(splits.len(), folds);
+
+        let mut left_out = vec![0; n];
+        for (outside, own) in &splits {
+            prop_assert_eq!(outside.len() + own.len(), n);
+            prop_assert!(own.len() == n / folds || own.len() == n.div_ceil(folds));
+            for (x, _) in own.iter() {
+                left_out[x[0] as usize] += 1;
+                prop_assert!(outside.iter().all(|(other, _)| other != x));
+            }
+        }
+        prop_assert!(left_out.iter().all(|&times| times == 1));
+
+        let count = |rows: &Rows| rows.targets().iter().filter(|y| **y > 0.0).count();
+        let positives = splits.iter().map(|(_, own)| count(own));
+        let spread = positives.clone().max().unwrap() - positives.min().unwrap();
+        prop_assert!(!stratify || spread <= 1);
+    }
+}
+
+#[test]
+fn another_seed_is_another_division() {
+    let data = numbered(&[true; 20]);
+    let divide = |seed| Folds::new(&data, Loss::Absolute, 4, seed).unwrap();
+    assert_ne!(divide(1), divide(2));
+}
+
+#[test]
+fn impossible_numbers_of_folds_are_refused() {
+    let data = numbered(&[true, false, true]);
+    for folds in [0, 1, 4] {
+        let error = Folds::new(&data, LOGISTIC, folds, 1).unwrap_err();
+        assert_eq!(error, FoldsError { folds, rows: 3 });
+    }
+    assert!(Folds::new(&data, LOGISTIC, 3, 1).is_ok());
+}

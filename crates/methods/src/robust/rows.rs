@@ -1,0 +1,158 @@
+//! What a silo has and what it scores: rows and linear models.
+
+use super::RobustError;
+use crate::matrix::Matrix;
+
+/// Rows of a silo: features and one target each. At least one row and one feature, all numbers
+/// finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    features: Matrix,
+    targets: Vec<f64>,
+}
+
+/// Why numbers are not rows.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum RowsError {
+    /// No rows, or no features.
+    #[error("data need at least one row and one feature, not {rows} × {features}")]
+    Empty {
+        /// Rows of the matrix of features.
+        rows: usize,
+        /// Its columns.
+        features: usize,
+    },
+    /// Another number of targets than of rows.
+    #[error("{rows} rows of features come with {targets} targets: give one target per row")]
+    Targets {
+        /// Rows of the matrix of features.
+        rows: usize,
+        /// Targets.
+        targets: usize,
+    },
+    /// NaN or an infinity.
+    #[error("row {row} holds a number that is not finite: fill or drop it first")]
+    NotFinite {
+        /// Which row, from 0.
+        row: usize,
+    },
+    /// A label that is none, or labels of both manners.
+    #[error("row {row} has the label {label}: labels are all of −1 and 1, or all of 0 and 1")]
+    Label {
+        /// Which row, from 0.
+        row: usize,
+        /// Its label.
+        label: f64,
+    },
+}
+
+impl Rows {
+    /// From features (one row of the matrix per row) and one target per row: any number for
+    /// regression, ±1 for classification.
+    ///
+    /// # Errors
+    /// [`RowsError`]: empty, not one target per row, not finite.
+    pub fn new(features: Matrix, targets: Vec<f64>) -> Result<Self, RowsError> {
+        let (rows, columns) = (features.rows(), features.columns());
+        if rows == 0 || columns == 0 {
+            let features = columns;
+            return Err(RowsError::Empty { rows, features });
+        }
+        if targets.len() != rows {
+            let targets = targets.len();
+            return Err(RowsError::Targets { rows, targets });
+        }
+        let finite = |row: usize| {
+            targets[row].is_finite() && features.row(row).iter().all(|value| value.is_finite())
+        };
+        match (0..rows).find(|&row| !finite(row)) {
+            Some(row) => Err(RowsError::NotFinite { row }),
+            None => Ok(Self { features, targets }),
+        }
+    }
+
+    /// From features and labels for classification; labels may be 0 and 1 or −1 and 1, and are
+    /// ±1 from here on.
+    ///
+    /// # Errors
+    /// [`RowsError`]: as for [`new`](Self::new), or a label that is none.
+    pub fn labelled(features: Matrix, labels: &[f64]) -> Result<Self, RowsError> {
+        Self::new(features, signs(labels)?)
+    }
+
+    /// Number of rows, at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "they are never empty")]
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Number of features, at least 1.
+    pub fn features(&self) -> usize {
+        self.features.columns()
+    }
+
+    /// Every row's features and target.
+    pub fn iter(&self) -> impl Iterator<Item = (&[f64], f64)> {
+        (0..self.len()).map(|row| (self.features.row(row), self.targets[row]))
+    }
+
+    /// Every row's target.
+    pub fn targets(&self) -> &[f64] {
+        &self.targets
+    }
+
+    /// Some of the rows, in the order asked for.
+    ///
+    /// # Panics
+    /// If none is asked for, or one that does not exist.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        assert!(!rows.is_empty(), "a selection has at least one row");
+        Self {
+            features: Matrix::from_fn(rows.len(), self.features(), |row, column| {
+                self.features[(rows[row], column)]
+            }),
+            targets: rows.iter().map(|&row| self.targets[row]).collect(),
+        }
+    }
+
+    /// Refuses targets that are not ±1.
+    pub(super) fn must_be_labels(&self) -> Result<(), RobustError> {
+        let other = self.targets.iter().position(|target| target.abs() != 1.0);
+        other.map_or(Ok(()), |row| {
+            let label = self.targets[row];
+            Err(RobustError::Label { row, label })
+        })
+    }
+}
+
+/// Labels of 0 and 1, or of −1 and 1, as −1 and 1.
+fn signs(labels: &[f64]) -> Result<Vec<f64>, RowsError> {
+    let low = if labels.contains(&-1.0) { -1.0 } else { 0.0 };
+    let sign = |(row, &label): (usize, &f64)| match label {
+        1.0 => Ok(1.0),
+        label if label == low => Ok(-1.0),
+        label => Err(RowsError::Label { row, label }),
+    };
+    labels.iter().enumerate().map(sign).collect()
+}
+
+/// A model whose output is `weights · x + intercept`: a prediction, or the logit of the label 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearModel {
+    /// One weight per feature: θ.
+    pub weights: Vec<f64>,
+    /// What is added; outside every norm. 0 for models without.
+    pub intercept: f64,
+}
+
+impl LinearModel {
+    /// The output for one row.
+    ///
+    /// * `features`: as many as weights; what is beyond the shorter of the two does not count.
+    pub fn output(&self, features: &[f64]) -> f64 {
+        let terms = self.weights.iter().zip(features);
+        terms.fold(self.intercept, |sum, (weight, feature)| {
+            sum + weight * feature
+        })
+    }
+}
