@@ -83,7 +83,7 @@ JSON:
   coalitions      lists of silos
   seconds         that it took
   held_out        with --held-out or `auto`: what the division loses there
-  candidates      with `auto`: coalitions, objective and held_out of every number
+  candidates      with `auto`: coalitions, objective and held_out of every number tried
 
 Example: rota solve coalitions losses.csv --coalitions auto --held-out fresh.csv";
 
