@@ -162,7 +162,10 @@ fn the_time_limit_is_kept_and_told() {
         start.elapsed()
     );
     assert_eq!(hasty["time_limit_hit"], true);
-    assert_eq!(hasty["candidates"].as_array().unwrap().len(), 100);
+    // Numbers may be left out, the ends never.
+    let candidates = hasty["candidates"].as_array().unwrap();
+    let ends = [&candidates[0], &candidates[candidates.len() - 1]];
+    assert_eq!(ends.map(|end| end["coalitions"].clone()), [1, 100]);
 
     let told = told(&["coalitions", &losses, "-k", "10", "--time-limit", "0"]);
     assert!(
