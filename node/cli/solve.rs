@@ -70,8 +70,9 @@ Losses measured on the very rows that trained the models say that everybody is b
 number K has to be given; or `auto`, and --held-out or losses that are cross-fitted (on the
 diagonal the out-of-fold loss of a silo's own models). `auto` forms a good division for every
 number, compares them by --held-out (without it by LOSSES itself), takes the best number, of
-equals the smallest, and proves its division. Where the time limit was not hit, the same files and
-seed give the same division on every machine.
+equals the smallest, and proves its division. Numbers for which the time is too short are left
+out, the larger ones first. Where the time limit was not hit, the same files and seed give the
+same division on every machine.
 
 JSON:
   objective       what was minimised
@@ -83,7 +84,7 @@ JSON:
   coalitions      lists of silos
   seconds         that it took
   held_out        with --held-out or `auto`: what the division loses there
-  candidates      with `auto`: coalitions, objective and held_out of every number tried
+  candidates      with `auto`: coalitions, objective and held_out of every number compared
 
 Example: rota solve coalitions losses.csv --coalitions auto --held-out fresh.csv";
 

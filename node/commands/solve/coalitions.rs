@@ -238,11 +238,16 @@ impl Division {
         });
         candidates.truncate(COMPARED);
         candidates.sort_by_key(|candidate| candidate.coalitions);
-        let which = match candidates.len() == self.candidates.len() {
+        let (shown, compared) = (candidates.len(), self.candidates.len());
+        let which = match shown == compared {
             true => "",
-            false => ", the best of all",
+            false => ", the best of them",
         };
-        writeln!(out, "\nNumbers of coalitions compared{which}:")?;
+        let most = self.notes.silos;
+        writeln!(
+            out,
+            "\n{compared} of {most} numbers of coalitions compared{which}:"
+        )?;
         let head = if self.notes.judged {
             "   held-out loss"
         } else {

@@ -131,8 +131,10 @@ fn cosines(gram: &Matrix) -> Matrix {
         } else if i == j {
             1.0
         } else {
-            // One after the other: the product of two norms may be too small to be a number.
-            (gram[(i, j)] / norms[i] / norms[j]).clamp(-1.0, 1.0)
+            // One after the other: the product of two norms may be too small to be a number. The
+            // larger one first, so that both halves get the same bits.
+            let (large, small) = (norms[i].max(norms[j]), norms[i].min(norms[j]));
+            (gram[(i, j)] / large / small).clamp(-1.0, 1.0)
         }
     })
 }
