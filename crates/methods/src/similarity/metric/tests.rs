@@ -215,6 +215,10 @@ proptest! {
         let cosine = Metric::Cosine.similarity_f64(&Rows::new(&scaled).unwrap()).unwrap();
         prop_assert!(near(&cosine, &plain, 1e-12));
         prop_assert!(cosine.values().iter().all(|value| value.abs() <= 1.0));
+        let twins = (0..3).flat_map(|i| (0..3).map(move |j| ((i, j), (j, i))));
+        for (entry, twin) in twins {
+            prop_assert_eq!(cosine[entry].to_bits(), cosine[twin].to_bits());
+        }
     }
 
     /// The triangle inequality, and ℓ2 at most ℓ1.
