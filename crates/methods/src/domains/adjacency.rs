@@ -1,0 +1,145 @@
+//! Who is near whom: rows sum to 1, a domain's own share is β.
+
+use crate::Matrix;
+
+/// The own share of the paper.
+pub const BETA: f64 = 0.5;
+
+/// Distances below this count as this: of two domains alike, each is nearly all the other's
+/// neighbourhood.
+const NEAREST: f64 = 1e-12;
+
+/// Why there is no adjacency.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AdjacencyError {
+    /// No domain.
+    #[error("there is no domain to find neighbours of")]
+    Empty,
+    /// A share that is not one.
+    #[error("a domain's own share must be between 0 and 1, not {0}")]
+    Beta(f64),
+    /// Distances that are not `domains × domains`.
+    #[error("a {rows} × {columns} table does not hold the distances between domains")]
+    NotSquare {
+        /// Rows of the table.
+        rows: usize,
+        /// Columns of the table.
+        columns: usize,
+    },
+    /// A distance that is negative, NaN or infinite.
+    #[error("the distance between domains {row} and {column} must be finite and at least 0")]
+    Distance {
+        /// Which row, from 0.
+        row: usize,
+        /// Which column, from 0.
+        column: usize,
+    },
+    /// Codes of different or no length.
+    #[error(
+        "domain {domain} has a code of {got} attributes, the first has {expected}: all need equally many, at least one"
+    )]
+    Codes {
+        /// Which domain, from 0.
+        domain: usize,
+        /// Length of its code.
+        got: usize,
+        /// Length of the first.
+        expected: usize,
+    },
+}
+
+/// Everybody alone, `A = I`: before the server has averaged anything.
+pub fn identity(domains: usize) -> Matrix {
+    Matrix::from_fn(domains, domains, |i, j| f64::from(u8::from(i == j)))
+}
+
+/// All others alike: `(1 − β)/(D − 1)` off the diagonal.
+///
+/// # Errors
+/// [`AdjacencyError`] on no domain, or a `beta` outside 0 to 1.
+pub fn uniform(domains: usize, beta: f64) -> Result<Matrix, AdjacencyError> {
+    by_distances(&Matrix::from_fn(domains, domains, |_, _| 1.0), beta)
+}
+
+/// By the parameters of the branches (eq. (6)): `A_ii = β` and
+/// `A_ij = (1 − β)·h_ij / Σ_{d≠i} h_id` with `h_ij = 1/‖V_i − V_j‖₂`. Row `d` of `parameters`
+/// (domains × values) is everything that belongs to domain `d`, over all layers that have
+/// branches. The scale of the parameters does not matter. With one domain, `A = [1]`.
+///
+/// # Errors
+/// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, or a distance that is not finite.
+pub fn by_parameters(parameters: &Matrix, beta: f64) -> Result<Matrix, AdjacencyError> {
+    let distance = |i: usize, j: usize| -> f64 {
+        let pairs = parameters.row(i).iter().zip(parameters.row(j));
+        pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+    };
+    let domains = parameters.rows();
+    by_distances(&Matrix::from_fn(domains, domains, distance), beta)
+}
+
+/// By what is known about the domains: as [`by_parameters`], with the share of attributes in which
+/// two codes differ (normalised Hamming distance) in place of the distance.
+///
+/// # Errors
+/// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, or codes of different or no length.
+pub fn by_codes<C: AsRef<[u8]>>(codes: &[C], beta: f64) -> Result<Matrix, AdjacencyError> {
+    let code = |domain: usize| codes[domain].as_ref();
+    let expected = codes.first().map_or(0, |code| code.as_ref().len());
+    for domain in 0..codes.len() {
+        let got = code(domain).len();
+        if got != expected || got == 0 {
+            return Err(AdjacencyError::Codes {
+                domain,
+                got,
+                expected,
+            });
+        }
+    }
+    let distance = |i: usize, j: usize| {
+        let differing = code(i).iter().zip(code(j)).filter(|(a, b)| a != b).count();
+        differing as f64 / expected as f64
+    };
+    by_distances(&Matrix::from_fn(codes.len(), codes.len(), distance), beta)
+}
+
+/// As [`by_parameters`], from distances (domains × domains) that are already known; the diagonal
+/// does not count.
+///
+/// # Errors
+/// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, a table that is not square, or a
+/// distance that is negative or not finite.
+pub fn by_distances(distances: &Matrix, beta: f64) -> Result<Matrix, AdjacencyError> {
+    let (rows, columns) = (distances.rows(), distances.columns());
+    if !distances.is_square() {
+        return Err(AdjacencyError::NotSquare { rows, columns });
+    }
+    if rows == 0 {
+        return Err(AdjacencyError::Empty);
+    }
+    if !(0.0..=1.0).contains(&beta) {
+        return Err(AdjacencyError::Beta(beta));
+    }
+    if rows == 1 {
+        return Ok(identity(1));
+    }
+    let mut adjacency = Matrix::zeros(rows, rows);
+    for i in 0..rows {
+        let others = || (0..rows).filter(move |&j| j != i);
+        let distance = |j: usize| distances[(i, j)].max(NEAREST);
+        let usable = |j: &usize| distances[(i, *j)].is_finite() && distances[(i, *j)] >= 0.0;
+        if let Some(column) = others().find(|j| !usable(j)) {
+            return Err(AdjacencyError::Distance { row: i, column });
+        }
+        // Nearness relative to the nearest: in (0, 1], so nothing overflows.
+        let least = others().map(distance).fold(f64::INFINITY, f64::min);
+        let all: f64 = others().map(|j| least / distance(j)).sum();
+        for j in others() {
+            adjacency[(i, j)] = (1.0 - beta) * (least / distance(j) / all);
+        }
+        adjacency[(i, i)] = beta;
+    }
+    Ok(adjacency)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! The graph convolution that makes the branches' parameters (eq. (5)), and its gradients.
+
+use serde::{Deserialize, Serialize};
+
+use super::product::{product, product_of_transposed, product_with_transposed};
+use crate::Matrix;
+
+/// What is applied to every entry of a product.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// `max(x, 0)`, as in the paper's final model: all generated parameters are at least 0, and
+    /// an entry at or below 0 has no gradient.
+    #[default]
+    Relu,
+    /// Nothing.
+    Identity,
+}
+
+/// How a bottleneck propagates. The paper only says that `W` is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Passes {
+    /// Two layers: `V̂ = σ(A·σ(A·V·W₁)·W₂)`.
+    #[default]
+    Two,
+    /// One layer whose `W` is a product: `V̂ = σ(A·V·W₁·W₂)`.
+    One,
+}
+
+/// `W`: how the values of a domain mix. Also the shape of its gradient.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Projection {
+    /// No `W`.
+    None,
+    /// `W`, values × values.
+    Full(Matrix),
+    /// `W` by way of fewer values (in the paper a sixteenth).
+    Bottleneck {
+        /// `W₁`, values × fewer.
+        down: Matrix,
+        /// `W₂`, fewer × values.
+        up: Matrix,
+        /// How often neighbours are asked.
+        passes: Passes,
+    },
+}
+
+/// The graph convolution of one layer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Propagation {
+    /// `σ`.
+    pub activation: Activation,
+    /// `W`.
+    pub projection: Projection,
+}
+
+/// Matrices that do not belong together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PropagationError {
+    /// Another shape than the others ask for.
+    #[error("{what} is {rows} × {columns}, but should be {expected_rows} × {expected_columns}")]
+    Shape {
+        /// Which matrix.
+        what: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+        /// The rows it should have.
+        expected_rows: usize,
+        /// The columns it should have.
+        expected_columns: usize,
+    },
+    /// A value that is NaN or infinite.
+    #[error("{0} holds a value that is not finite")]
+    NotFinite(&'static str),
+}
+
+/// Gradients of a loss with respect to what made `V̂`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gradients {
+    /// `∂L/∂V`, domains × values. Where `A` connects domains, each is moved by what was lost in
+    /// the others.
+    pub parameters: Matrix,
+    /// `∂L/∂W`, of the shape of `W`.
+    pub projection: Projection,
+}
+
+/// One factor of the convolution: `x → σ(A·x·W)`, each part optional.
+struct Step<'a> {
+    propagates: bool,
+    weight: Option<&'a Matrix>,
+    activation: Activation,
+}
+
+/// What the backward pass needs of a step.
+struct Trace {
+    /// The step's input after `A`.
+    gathered: Matrix,
+    /// Before the activation.
+    raw: Matrix,
+}
+
+impl Propagation {
+    /// `V̂` (domains × values) of `adjacency` (`A`, domains × domains) and `parameters` (`V`,
+    /// domains × values).
+    ///
+    /// # Errors
+    /// [`PropagationError`] if shapes do not fit or a value is not finite.
+    pub fn forward(
+        &self,
+        adjacency: &Matrix,
+        parameters: &Matrix,
+    ) -> Result<Matrix, PropagationError> {
+        self.validate(adjacency, parameters)?;
+        Ok(self.run(adjacency, parameters).0)
+    }
+
+    /// The gradients of a loss from `upstream`, its gradient with respect to `V̂` (domains ×
+    /// values). `A` is a constant: the server sends it.
+    ///
+    /// # Errors
+    /// [`PropagationError`] if shapes do not fit or a value is not finite.
+    pub fn backward(
+        &self,
+        adjacency: &Matrix,
+        parameters: &Matrix,
+        upstream: &Matrix,
+    ) -> Result<Gradients, PropagationError> {
+        self.validate(adjacency, parameters)?;
+        let (domains, values) = (parameters.rows(), parameters.columns());
+        expect("the upstream gradient", upstream, (domains, values))?;
+        let (_, traces) = self.run(adjacency, parameters);
+        let mut gradient = upstream.clone();
+        let mut weights = Vec::new();
+        for (step, trace) in self.steps().iter().zip(traces).rev() {
+            if step.activation == Activation::Relu {
+                for (value, &raw) in gradient.values_mut().iter_mut().zip(trace.raw.values()) {
+                    if raw <= 0.0 {
+                        *value = 0.0;
+                    }
+                }
+            }
+            if let Some(weight) = step.weight {
+                weights.push(product_of_transposed(&trace.gathered, &gradient));
+                gradient = product_with_transposed(&gradient, weight);
+            }
+            if step.propagates {
+                gradient = product_of_transposed(adjacency, &gradient);
+            }
+        }
+        // The last step's weight came first.
+        let projection = match (&self.projection, weights.pop(), weights.pop()) {
+            (Projection::Full(_), Some(weight), None) => Projection::Full(weight),
+            (&Projection::Bottleneck { passes, .. }, Some(down), Some(up)) => {
+                Projection::Bottleneck { down, up, passes }
+            }
+            _ => Projection::None,
+        };
+        Ok(Gradients {
+            parameters: gradient,
+            projection,
+        })
+    }
+
+    fn steps(&self) -> Vec<Step<'_>> {
+        let step = |propagates, weight, activation| Step {
+            propagates,
+            weight,
+            activation,
+        };
+        let last = self.activation;
+        match &self.projection {
+            Projection::None => vec![step(true, None, last)],
+            Projection::Full(weight) => vec![step(true, Some(weight), last)],
+            Projection::Bottleneck { down, up, passes } => match passes {
+                Passes::Two => vec![step(true, Some(down), last), step(true, Some(up), last)],
+                Passes::One => vec![
+                    step(true, Some(down), Activation::Identity),
+                    step(false, Some(up), last),
+                ],
+            },
+        }
+    }
+
+    fn run(&self, adjacency: &Matrix, parameters: &Matrix) -> (Matrix, Vec<Trace>) {
+        let mut value = parameters.clone();
+        let mut traces = Vec::new();
+        for step in self.steps() {
+            let gathered = if step.propagates {
+                product(adjacency, &value)
+            } else {
+                value
+            };
+            let raw = match step.weight {
+                Some(weight) => product(&gathered, weight),
+                None => gathered.clone(),
+            };
+            value = raw.clone();
+            if step.activation == Activation::Relu {
+                value.values_mut().iter_mut().for_each(|x| *x = x.max(0.0));
+            }
+            traces.push(Trace { gathered, raw });
+        }
+        (value, traces)
+    }
+
+    fn validate(&self, adjacency: &Matrix, parameters: &Matrix) -> Result<(), PropagationError> {
+        let (domains, values) = (parameters.rows(), parameters.columns());
+        expect("the parameters' matrix V", parameters, (domains, values))?;
+        expect("the adjacency A", adjacency, (domains, domains))?;
+        match &self.projection {
+            Projection::None => Ok(()),
+            Projection::Full(weight) => expect("the projection W", weight, (values, values)),
+            Projection::Bottleneck { down, up, .. } => {
+                expect("the projection W₁", down, (values, down.columns()))?;
+                expect("the projection W₂", up, (down.columns(), values))
+            }
+        }
+    }
+}
+
+/// Refuses another shape and what is not finite.
+fn expect(
+    what: &'static str,
+    matrix: &Matrix,
+    (expected_rows, expected_columns): (usize, usize),
+) -> Result<(), PropagationError> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    if (rows, columns) != (expected_rows, expected_columns) {
+        return Err(PropagationError::Shape {
+            what,
+            rows,
+            columns,
+            expected_rows,
+            expected_columns,
+        });
+    }
+    if matrix.values().iter().all(|value| value.is_finite()) {
+        Ok(())
+    } else {
+        Err(PropagationError::NotFinite(what))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Which layers count: what HCCT-E compares, what HCCT-P keeps at home.
+//!
+//! HCCT-E computes the similarity of clients on one layer only (eqs. (18) to (20)): after the first
+//! local training from a common start, the layer whose gradient differs most between the clients.
+//! Averaging still takes all layers. HCCT-P leaves the last layer with the clients, as FedPer does
+//! (Arivazhagan et al. 2019).
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::params::{Layer, Layout, Params, layers};
+
+/// How far the clients' gradients of a layer are apart: the relative variance of eq. (19). Both
+/// readings compare layers without regard to their size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// `(1/M)·Σ_k ‖g_kℓ − ḡ_ℓ‖² / ‖ḡ_ℓ‖²`, with `ḡ_ℓ` the mean of the clients' `g_kℓ`. Does not
+    /// depend on the scale or sign of the gradients.
+    #[default]
+    BetweenClients,
+    /// `variance / mean` over all entries of all clients, as in the authors' code. Has the scale
+    /// and sign of the gradients (`g = start − model`, not its negative) and says little where
+    /// their entries average to about 0.
+    VarianceOverMean,
+}
+
+/// A layer and how far the clients' gradients of it are apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// The layer.
+    pub layer: Layer,
+    /// The statistic, never NaN: 0 if the clients do not differ; else infinite if the mean that it
+    /// is divided by is exactly 0.
+    pub value: f64,
+}
+
+/// Why no layer could be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpreadError {
+    /// Nobody.
+    #[error("there is no gradient to compare layers by")]
+    Empty,
+    /// Gradients of different layouts.
+    #[error("gradients of different shapes cannot be compared")]
+    Layout,
+    /// Nothing is trained.
+    #[error("the model has no layer: all its tensors are buffers")]
+    NoLayer,
+    /// A value that is NaN or infinite.
+    #[error("layer {layer:?} of a gradient holds a value that is not finite")]
+    NotFinite {
+        /// Name of the layer.
+        layer: String,
+    },
+}
+
+/// The spread of every layer, in the order of [`layers`]. `gradients` are the clients' `g_k`, or
+/// `start − model` with one common factor for all; weight and bias count together, buffers do not.
+///
+/// # Errors
+/// [`SpreadError`] on no gradients, different layouts, no layer, or a value that is not finite.
+pub fn spreads(gradients: &[Params], statistic: Statistic) -> Result<Vec<Spread>, SpreadError> {
+    let first = gradients.first().ok_or(SpreadError::Empty)?;
+    if gradients.iter().any(|one| one.layout() != first.layout()) {
+        return Err(SpreadError::Layout);
+    }
+    let rows: Vec<&[f32]> = gradients.iter().map(Params::values).collect();
+    let layers = layers(first.layout());
+    if layers.is_empty() {
+        return Err(SpreadError::NoLayer);
+    }
+    let spread = |layer: Layer| {
+        let (above, below) = match statistic {
+            Statistic::BetweenClients => between_clients(&rows, &layer),
+            Statistic::VarianceOverMean => variance_and_mean(&rows, &layer),
+        };
+        if !above.is_finite() || !below.is_finite() {
+            return Err(SpreadError::NotFinite { layer: layer.name });
+        }
+        let value = match (above, below) {
+            (0.0, _) => 0.0,
+            (_, 0.0) => f64::INFINITY,
+            (above, below) => above / below,
+        };
+        Ok(Spread { layer, value })
+    };
+    layers.into_iter().map(spread).collect()
+}
+
+/// The layer that HCCT-E compares clients by: the one with the largest spread, the first of equals.
+///
+/// # Errors
+/// As [`spreads`].
+pub fn choose_layer(gradients: &[Params], statistic: Statistic) -> Result<Layer, SpreadError> {
+    let all = spreads(gradients, statistic)?.into_iter();
+    let larger = |best: Spread, next: Spread| if next.value > best.value { next } else { best };
+    let best = all.reduce(larger).expect("an error if there is no layer");
+    Ok(best.layer)
+}
+
+/// A model without a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the model has {layers} layer(s): with the last one personal there would be nothing to share; choose a model of two layers or more"
+)]
+pub struct OneLayer {
+    /// Layers of the model: 0 or 1.
+    pub layers: usize,
+}
+
+/// The layers that HCCT-P shares, and the last one (weight and bias), which stays with each client.
+/// Which is the last follows from the names, see [`layers`]. Buffers are in neither: they are
+/// shared.
+///
+/// # Errors
+/// [`OneLayer`] unless there are two layers at least.
+pub fn split_head(layout: &Layout) -> Result<(Vec<Layer>, Layer), OneLayer> {
+    let mut body = layers(layout);
+    let count = body.len();
+    match body.pop() {
+        Some(head) if count > 1 => Ok((body, head)),
+        _ => Err(OneLayer { layers: count }),
+    }
+}
+
+/// Values per block: the `f64` means stay in the nearest cache while the gradients stream past.
+const BLOCK: usize = 1 << 12;
+
+/// `(1/M)·Σ_k ‖g_kℓ − ḡ_ℓ‖²` and `‖ḡ_ℓ‖²`.
+fn between_clients(rows: &[&[f32]], layer: &Layer) -> (f64, f64) {
+    let clients = rows.len() as f64;
+    let cut = |range: &Range<usize>| {
+        let end = range.end;
+        let starts = range.clone().step_by(BLOCK);
+        starts.map(move |start| start..end.min(start + BLOCK))
+    };
+    let blocks: Vec<Range<usize>> = layer.ranges.iter().flat_map(cut).collect();
+    // Collected and then added in order: the same bits for any number of threads.
+    let parts: Vec<(f64, f64)> = blocks
+        .into_par_iter()
+        .map(|block| {
+            let mut means = vec![0.0; block.len()];
+            for row in rows {
+                for (mean, &value) in means.iter_mut().zip(&row[block.clone()]) {
+                    *mean += f64::from(value);
+                }
+            }
+            for mean in &mut means {
+                *mean /= clients;
+            }
+            let mut apart = 0.0;
+            for row in rows {
+                for (mean, &value) in means.iter().zip(&row[block.clone()]) {
+                    let difference = f64::from(value) - mean;
+                    apart += difference * difference;
+                }
+            }
+            (apart, means.iter().map(|mean| mean * mean).sum())
+        })
+        .collect();
+    let apart: f64 = parts.iter().map(|part| part.0).sum();
+    (apart / clients, parts.iter().map(|part| part.1).sum())
+}
+
+/// Variance (divided by the number of entries) and mean of all entries.
+fn variance_and_mean(rows: &[&[f32]], layer: &Layer) -> (f64, f64) {
+    let sum = |term: &(dyn Fn(f64) -> f64 + Sync)| -> f64 {
+        let of = |row: &&[f32]| -> f64 {
+            let values = layer.values(row).flatten();
+            values.map(|&value| term(f64::from(value))).sum()
+        };
+        let parts: Vec<f64> = rows.par_iter().map(of).collect();
+        parts.iter().sum()
+    };
+    let entries = (rows.len() * layer.len()).max(1) as f64;
+    let mean = sum(&|value| value) / entries;
+    let variance = sum(&|value| (value - mean) * (value - mean)) / entries;
+    (variance, mean)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Layers of a model: which tensors belong together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{Layout, Role};
+
+/// One layer: its trained tensors (weight and bias), without buffers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// What the names of its tensors have in common: all before the last dot, `layer0` of
+    /// `layer0.weight`; empty if there is no dot.
+    pub name: String,
+    /// Positions of its tensors in the layout, ascending.
+    pub tensors: Vec<usize>,
+    /// Where its values stand among all values: one range for every tensor.
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl Layer {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.ranges.iter().map(Range::len).sum()
+    }
+
+    /// Whether it holds no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its values among all values of a model, tensor after tensor.
+    ///
+    /// # Panics
+    /// If `values` are those of another layout with fewer values.
+    pub fn values<'a>(&'a self, values: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
+        self.ranges.iter().map(|range| &values[range.clone()])
+    }
+}
+
+/// The layers of a layout in the natural order of their names, in which `layer2` is before
+/// `layer10`. Buffers belong to no layer.
+///
+/// A layout does not know in which order a model applies its layers. A model whose layers are to
+/// be found by their depth has to number them, so that the first layer here is the one next to the
+/// input and the last the one next to the output.
+pub fn layers(layout: &Layout) -> Vec<Layer> {
+    let mut layers: BTreeMap<&str, Layer> = BTreeMap::new();
+    let tensors = layout.tensors().iter().enumerate();
+    for (position, tensor) in tensors.filter(|(_, tensor)| tensor.role != Role::Buffer) {
+        let name = tensor.name.rsplit_once('.').map_or("", |(layer, _)| layer);
+        let layer = layers.entry(name).or_insert_with(|| Layer {
+            name: name.into(),
+            tensors: Vec::new(),
+            ranges: Vec::new(),
+        });
+        layer.tensors.push(position);
+        layer.ranges.push(layout.range(position));
+    }
+    let mut layers: Vec<Layer> = layers.into_values().collect();
+    layers.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+    layers
+}
+
+/// A piece of text with the number behind it, the number as its length and digits so that it may
+/// be of any size.
+type Piece<'a> = (&'a str, usize, &'a str);
+
+/// A name as pieces that compare in natural order.
+fn natural(name: &str) -> Vec<Piece<'_>> {
+    let digits = |text: &str| text.find(|c: char| c.is_ascii_digit());
+    let mut pieces = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (text, from) = rest.split_at(digits(rest).unwrap_or(rest.len()));
+        let end = from
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(from.len());
+        let (number, behind) = from.split_at(end);
+        let number = number.trim_start_matches('0');
+        pieces.push((text, number.len(), number));
+        rest = behind;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TensorSpec;
+
+    fn layout(tensors: &[(&str, usize, Role)]) -> std::sync::Arc<Layout> {
+        let spec = |(name, len, role): &(&str, usize, Role)| TensorSpec::new(*name, [*len], *role);
+        Layout::new(tensors.iter().map(spec).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_weight_and_its_bias_are_one_layer_in_natural_order() {
+        let mut tensors = Vec::new();
+        let names: Vec<_> = (0..12)
+            .map(|n| [format!("layer{n}.weight"), format!("layer{n}.bias")])
+            .collect();
+        for [weight, bias] in &names {
+            tensors.push((weight.as_str(), 3, Role::Weight));
+            tensors.push((bias.as_str(), 2, Role::Bias));
+        }
+        tensors.push(("scale.mean", 4, Role::Buffer));
+        let layout = layout(&tensors);
+        let found = layers(&layout);
+        let expected: Vec<_> = (0..12).map(|n| format!("layer{n}")).collect();
+        assert_eq!(
+            found.iter().map(|layer| &layer.name).collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>()
+        );
+        for layer in &found {
+            assert_eq!(layer.len(), 5);
+            for (&tensor, range) in layer.tensors.iter().zip(&layer.ranges) {
+                assert!(
+                    layout.tensors()[tensor]
+                        .name
+                        .starts_with(&format!("{}.", layer.name))
+                );
+                assert_eq!(*range, layout.range(tensor));
+            }
+        }
+        let values: Vec<f32> = (0..layout.len()).map(|at| at as f32).collect();
+        // In the file: layer0.bias, layer0.weight, layer1.bias, …
+        let first: Vec<_> = found[0].values(&values).collect();
+        assert_eq!(first, [&[0.0, 1.0][..], &[2.0, 3.0, 4.0]]);
+    }
+
+    #[test]
+    fn names_without_a_layer_are_one() {
+        let layout = layout(&[("weight", 3, Role::Weight), ("bias", 1, Role::Bias)]);
+        let found = layers(&layout);
+        assert_eq!(
+            (found.len(), found[0].name.as_str(), found[0].len()),
+            (1, "", 4)
+        );
+        assert_eq!(layers(&Layout::new(Vec::new()).unwrap()), []);
+    }
+
+    #[test]
+    fn numbers_compare_as_numbers_wherever_they_stand() {
+        let mut names = [
+            "b2.c10",
+            "b10",
+            "b2.c9",
+            "a",
+            "b02.c1",
+            "b",
+            "",
+            "b99999999999999999999999",
+        ];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(
+            names,
+            [
+                "",
+                "a",
+                "b",
+                "b02.c1",
+                "b2.c9",
+                "b2.c10",
+                "b10",
+                "b99999999999999999999999"
+            ]
+        );
+    }
+}
