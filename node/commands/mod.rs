@@ -5,6 +5,7 @@ pub(crate) mod identity;
 pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod simulate;
+pub(crate) mod strategies;
 
 use std::io;
 use std::path::PathBuf;
