@@ -19,7 +19,7 @@ fn play(strategy: &str, more: &str, threads: usize) -> Summary {
         task = {{ constant = {{ parameters = 3 }} }}
         [charter]
         beat = \"1s\"
-        patience = 6
+        patience = 30
         [strategy]
         name = \"{strategy}\"
         training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}
