@@ -27,13 +27,13 @@ impl Learner for Station {
         Ok(Update { shared, personal: personal.clone(), samples: self.samples(), metrics })
     }
     fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let loss = self.robust_loss(model, 0.0)?;
+        let loss = self.robust_loss(model, &Params::empty(), 0.0)?;
         Ok(Metrics {
             samples: self.samples(),
             values: [("loss".into(), loss)].into(),
         })
     }
-    fn robust_loss(&self, model: &Params, _radius: f64) -> Result<f64, LearnError> {
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
         let off = |day: &f32| f64::from((day - model.values()[0]).abs());
         Ok(self.0.iter().map(off).sum::<f64>() / self.0.len() as f64)
     }

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use rota::methods::learner::{Optimiser, Training};
-use rota::methods::strategy::{StrategyConfig, build};
+use rota::methods::strategy::{Method, StrategyConfig, build};
 use rota::methods::{
     self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
 };
@@ -81,12 +81,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             weight_decay: 0.0,
         },
     };
-    let strategy = build(&StrategyConfig::CsRcfl {
-        training,
-        standardise: false,
+    let method = Method::CsRcfl {
         coalitions: 2,
         freeze: 1,
-    })?;
+    };
+    let strategy = build(&StrategyConfig::new(method, training), 4)?;
     let mut work = Work {
         layout,
         strategy,

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     /// The lead's mathematics on CSV files: coalitions, groups, topologies, robust losses
     #[command(subcommand)]
     Solve(Solve),
+    /// List the strategies: what they do, their options with defaults, where they come from
+    Strategies(Strategies),
     /// Run one institution's node
     Run(Run),
     /// Make an institution's key, or show what it is known by
@@ -96,6 +98,14 @@ pub(crate) struct Simulate {
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Options of `rota strategies`.
+#[derive(Debug, Args)]
+pub(crate) struct Strategies {
+    /// Print one JSON document in place of the text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What carries the bytes of a federation in this process.

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Scenarios => commands::scenarios::run(),
         Command::Solve(solve) => commands::solve::run(solve, &bar),
+        Command::Strategies(strategies) => commands::strategies::run(strategies),
         Command::Run(run) => commands::run::run(run),
         Command::Identity(identity) => commands::identity::run(identity),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),

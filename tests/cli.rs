@@ -174,6 +174,23 @@ fn what_is_built_in_is_listed() {
 }
 
 #[test]
+fn strategies_are_listed_with_what_can_be_set() {
+    let list = good(&["strategies"]);
+    let proximal = list.lines().find(|line| line.starts_with("fedprox "));
+    let proximal = proximal.unwrap_or_else(|| panic!("{list}"));
+    assert!(
+        proximal.contains("[mu = 0.01, weight = \"exact\"]") && proximal.contains("Li et al."),
+        "{proximal}"
+    );
+    let all: Value = serde_json::from_str(&good(&["strategies", "--json"])).unwrap();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), list.lines().count());
+    let coalitions = all.iter().find(|one| one["name"] == "cs-rcfl").unwrap();
+    assert_eq!(coalitions["options"]["coalitions"], 2);
+    assert_eq!(coalitions["names"], "removed");
+}
+
+#[test]
 fn wrong_options_exit_with_2_and_say_what_is_right() {
     for (arguments, said) in [
         (&["nowhere"][..], "built in are diabetes, heart"),

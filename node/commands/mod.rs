@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod simulate;
 pub(crate) mod solve;
+pub(crate) mod strategies;
 
 use std::io;
 use std::path::PathBuf;

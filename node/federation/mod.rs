@@ -146,13 +146,11 @@ impl Agreement {
         if norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(wrong("charter.norm", "must be above 0"));
         }
-        if raw.strategy.standardise() != raw.task.common_scale() {
+        if raw.strategy.standardise != raw.task.common_scale() {
             let what = "must be true exactly where the task says `standardise = \"federation\"`";
             return Err(wrong("strategy.standardise", what));
         }
-        let valid = raw.strategy.validate(silos.len());
-        valid.map_err(|error| wrong("strategy", &format!("is wrong: {error}")))?;
-        let strategy = build(&raw.strategy)
+        let strategy = build(&raw.strategy, silos.len())
             .map_err(|error| wrong("strategy", &format!("is wrong: {error}")))?;
         let charter = Charter {
             name: raw.name,

@@ -198,10 +198,11 @@ impl Institution {
         })
     }
 
-    /// Reads the silo's own data.
+    /// Reads the silo's own data: what it learns with, as the agreed strategy equips it.
     ///
     /// # Errors
-    /// [`DataError`]: data that are not there or not what the task needs.
+    /// [`DataError`]: data that are not there or not what the task needs, a model with which the
+    /// strategy cannot work.
     pub fn learner(&self) -> Result<Arc<dyn Learner>, DataError> {
         let task = &self.agreement.task;
         let (study, silo) = match (&self.data, task) {
@@ -234,7 +235,8 @@ impl Institution {
                 "there is no silo {silo} in these data, they have {has}"
             ))
         })?;
-        Ok(found.learner.clone())
+        let equipped = self.agreement.strategy.equip(found.learner.clone());
+        equipped.map_err(|error| DataError::Config(format!("the strategy: {error}")))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use learn::{Study, TaskConfig};
 use methods::Strategy;
-use methods::strategy::{Names, StrategyConfig, build};
+use methods::strategy::{Names, StrategyConfig, StrategyError, build};
 use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
 use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
@@ -58,16 +58,24 @@ impl Federation {
     ) -> Result<Self, RunError> {
         let refused = |error: &dyn std::fmt::Display| RunError::Setup(error.to_string());
         let n = study.silos.len();
-        strategy.validate(n).map_err(|error| {
-            RunError::Setup(format!("{}: `coalitions`: {error}", scenario.file))
+        let built = build(strategy, n).map_err(|error| match error {
+            StrategyError::TooManyCoalitions { .. } => {
+                RunError::Setup(format!("{}: `coalitions`: {error}", scenario.file))
+            }
+            error => RunError::Setup(format!("{}, strategy: {error}", scenario.file)),
         })?;
-        let built: Arc<dyn Strategy> = build(strategy).map_err(|error| refused(&error))?.into();
+        let built: Arc<dyn Strategy> = built.into();
+        let learners = study
+            .silos
+            .iter()
+            .map(|silo| built.equip(silo.learner.clone()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| RunError::Setup(format!("{}, strategy: {error}", scenario.file)))?;
         let mut random = Random::new(scenario.seed, "keys");
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let first = study
-            .silos
+        let first = learners
             .first()
             .ok_or(RunError::Setup("there are no silos".into()))?;
         let silos = study
@@ -80,14 +88,13 @@ impl Federation {
             })
             .collect();
         let summary = first
-            .learner
             .summary_layout()
             .map_or(0, |layout| layout.document_len());
         let numbers = &scenario.charter;
         let charter = Charter {
             name: scenario.name.clone(),
             work: work(&scenario.task, strategy, numbers.norm),
-            start: genesis_outcome(&*first.learner, scenario.seed).0,
+            start: genesis_outcome(&**first, scenario.seed).0,
             rounds: scenario.rounds,
             beat_ms: numbers.beat.0.as_millis() as u64,
             patience: numbers.patience,
@@ -96,20 +103,19 @@ impl Federation {
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
             names_shown: built.names() == Names::Shown,
-            blob_limit: first.learner.layout().document_len().max(summary) as u64,
+            blob_limit: first.layout().document_len().max(summary) as u64,
             keep: numbers.keep,
             discovery: false,
         };
         let epoch = Epoch::first(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
         let epoch = Arc::new(epoch);
-        let members = study
-            .silos
-            .iter()
+        let members = learners
+            .into_iter()
             .zip(keys)
             .zip(epoch.roster.members())
-            .map(|((silo, key), me)| SiloConfig {
+            .map(|((learner, key), me)| SiloConfig {
                 member: member::Config::new(epoch.clone(), me, key),
-                learner: silo.learner.clone(),
+                learner,
                 strategy: built.clone(),
                 initial_seed: scenario.seed,
                 norm: numbers.norm.unwrap_or(f64::INFINITY),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use learn::{DataError, Study};
-use methods::strategy::StrategyConfig;
+use methods::strategy::{Method, StrategyConfig, WeightRule};
 use protocol::{MemberIndex, Time};
 use silo::{Checks, Notice, Totals, block_on};
 
@@ -156,19 +156,29 @@ pub fn run_study(
     let mut reference = Reference::default();
     let began = Instant::now();
     if options.references {
-        let average = strategy
-            .switch("fedavg")
-            .map_err(|error| RunError::Setup(error.to_string()))?;
         options.progress = Box::new(|_| ());
         options.surroundings = None;
         options.memo = true;
-        if !matches!(strategy, StrategyConfig::FedAvg { .. }) {
+        // What the silos alone start from: the initial model, on the common scale if there is one,
+        // without anything that the strategy attaches to it.
+        let start = if strategy.is_plain_average() {
+            summary::common_start(scenario, &recorded)
+        } else {
+            let method = Method::FedAvg {
+                weight: WeightRule::default(),
+            };
+            let average = StrategyConfig {
+                method,
+                personal: Vec::new(),
+                ..strategy.clone()
+            };
             let federation = Federation::new(scenario, study, &average, &[])?;
             let recorded = federate(scenario, &federation, &[], &mut options, &threads)?;
+            let start = summary::common_start(scenario, &recorded);
             reference.global = Some(recorded.notices);
-        }
-        let start = summary::common_start(scenario, &recorded);
-        reference.local = summary::alone(scenario, &federation, start, &threads)?;
+            start
+        };
+        reference.local = summary::alone(scenario, study, &federation, start, &threads)?;
     }
     let mut summary = summary::build(
         scenario,

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use learn::{Metric, MetricName, RowCounts, Silo, Study};
 use methods::learner::Optimiser;
 use methods::{
-    Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, Task, TensorSpec, Update,
+    Layout, LearnError, Learner, Metrics, Params, Progress, Pull, Role, Split, Task, TensorSpec,
+    Training, Update,
 };
 
 /// One silo's data are a single point `c`; the loss of a model `w` is `‖w − c‖² / 2`, on every part
@@ -20,10 +21,27 @@ pub struct ToyLearner {
 }
 
 impl ToyLearner {
-    /// The silo whose point this is.
+    /// The silo whose point this is; the model is one tensor `w`.
     pub fn new(centre: &[f32]) -> Self {
         let tensor = TensorSpec::new("w", [centre.len()], Role::Weight);
         let layout = Layout::new(vec![tensor]).expect("one tensor has no equal names");
+        Self::of(layout, centre)
+    }
+
+    /// The same, every coordinate a tensor of that name.
+    ///
+    /// # Panics
+    /// If there are not as many different names as coordinates, ascending.
+    pub fn layered(names: &[&str], centre: &[f32]) -> Self {
+        let tensor = |name: &&str| TensorSpec::new(*name, [1], Role::Weight);
+        let layout = Layout::new(names.iter().map(tensor).collect());
+        let layout = layout.expect("different names");
+        let ascending = layout.tensors().iter().map(|tensor| &tensor.name).eq(names);
+        assert!(ascending && names.len() == centre.len(), "{names:?}");
+        Self::of(layout, centre)
+    }
+
+    fn of(layout: Arc<Layout>, centre: &[f32]) -> Self {
         Self {
             layout,
             centre: centre.to_vec(),
@@ -34,6 +52,16 @@ impl ToyLearner {
     /// How often it was trained.
     pub fn trainings(&self) -> u64 {
         self.trainings.load(Ordering::Relaxed)
+    }
+
+    /// Value by value, what the tensors of that name have in `from`.
+    fn values(&self, from: Option<&Params>) -> Vec<Option<f32>> {
+        let tensor = |tensor: &TensorSpec| {
+            let values = from.and_then(|from| from.tensor(&tensor.name));
+            let at = move |at: usize| values.map(|values| values[at]);
+            (0..tensor.len()).map(at).collect::<Vec<_>>()
+        };
+        self.layout.tensors().iter().flat_map(tensor).collect()
     }
 
     fn loss(&self, model: &Params) -> f64 {
@@ -48,6 +76,11 @@ pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
         .iter()
         .map(|centre| Arc::new(ToyLearner::new(centre)))
         .collect();
+    (study(&learners), learners)
+}
+
+/// A study of these silos.
+pub fn study(learners: &[Arc<ToyLearner>]) -> Study {
     let silo = |(at, learner): (usize, &Arc<ToyLearner>)| Silo {
         name: format!("toy {at}"),
         learner: learner.clone(),
@@ -62,7 +95,7 @@ pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
         name: MetricName::Loss,
         unit: String::new(),
     };
-    (Study { silos, metric }, learners)
+    Study { silos, metric }
 }
 
 impl Learner for ToyLearner {
@@ -79,7 +112,7 @@ impl Learner for ToyLearner {
         start: &Params,
         personal: &Params,
         task: &Task,
-        _: u64,
+        seed: u64,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
         let Task::Train(training) = task else {
@@ -87,11 +120,41 @@ impl Learner for ToyLearner {
                 "a toy has nothing to summarise".into(),
             ));
         };
+        let plain = Pull {
+            mu: 0.0,
+            anchor: start,
+            shift: None,
+            still: None,
+        };
+        self.train_pulled(start, personal, training, &plain, seed, progress)
+    }
+
+    fn train_pulled(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        pull: &Pull<'_>,
+        _: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
         let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = training.optimiser;
+        let rate = rate as f32;
+        let (anchor, shift) = (self.values(Some(pull.anchor)), self.values(pull.shift));
+        let still = pull.still.map(|still| {
+            let zeros = |tensor: &TensorSpec| still.position(&tensor.name).is_some();
+            Params::zeros(&self.layout.select(|tensor| zeros(tensor)))
+        });
+        let still = self.values(still.as_ref());
         let mut values = start.values().to_vec();
         for epoch in 1..=training.epochs {
-            for (w, c) in values.iter_mut().zip(&self.centre) {
-                *w -= rate as f32 * (*w - c);
+            for (at, w) in values.iter_mut().enumerate() {
+                let towards = anchor[at].map_or(0.0, |anchor| pull.mu as f32 * (*w - anchor));
+                let slope = *w - self.centre[at] + towards + shift[at].unwrap_or(0.0);
+                *w -= match still[at] {
+                    None => rate * slope,
+                    Some(_) => 0.0,
+                };
             }
             let now = Progress {
                 step: epoch.into(),
@@ -124,7 +187,7 @@ impl Learner for ToyLearner {
         })
     }
 
-    fn robust_loss(&self, model: &Params, _: f64) -> Result<f64, LearnError> {
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
         Ok(self.loss(model))
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::params::{Layout, Params};
-use std::sync::Arc;
 
 /// Which part of a silo's rows is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,39 @@ pub struct Training {
     pub batch: u32,
     /// How a step moves the weights.
     pub optimiser: Optimiser,
+}
+
+impl Training {
+    /// Steps that a training over this many rows takes.
+    pub fn steps(&self, rows: u64) -> u64 {
+        let batch = match self.batch {
+            0 => rows,
+            batch => batch.into(),
+        };
+        u64::from(self.epochs) * rows.div_ceil(batch.max(1))
+    }
+}
+
+/// How a training differs from the plain one: what a strategy adds to the gradient at the silo.
+/// With the loss's gradient `g` at the weights `w`, the optimiser is given
+/// `g + mu·(w − anchor) + shift`. Only trained tensors are concerned, never buffers.
+#[derive(Debug, Clone, Copy)]
+pub struct Pull<'a> {
+    /// Strength of the pull towards `anchor`, ≥ 0: the loss gains `mu/2·‖w − anchor‖²`.
+    pub mu: f64,
+    /// Tensors by name, in the model's shapes; those that it lacks are not pulled.
+    pub anchor: &'a Params,
+    /// Tensors by name, in the model's shapes, added as they are; nothing for those that it lacks.
+    pub shift: Option<&'a Params>,
+    /// Tensors, by name, that are not trained at all.
+    pub still: Option<&'a Layout>,
+}
+
+impl Pull<'_> {
+    /// Whether it changes nothing.
+    pub fn is_plain(&self) -> bool {
+        self.mu == 0.0 && self.shift.is_none() && self.still.is_none()
+    }
 }
 
 /// The rule of a local step. Learning rates are per step, in units of the standardised data.
@@ -150,8 +183,10 @@ pub trait Learner: Send + Sync {
     /// silo.
     fn initial(&self, seed: u64) -> Params;
 
-    /// Personal state before the first round. Empty layout by default.
-    fn initial_personal(&self) -> Params {
+    /// Personal state before the first round, of the same seed as the initial model. Empty layout
+    /// by default.
+    fn initial_personal(&self, seed: u64) -> Params {
+        let _ = seed;
         Params::empty()
     }
 
@@ -175,6 +210,36 @@ pub trait Learner: Send + Sync {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError>;
 
+    /// The same as [`train`](Self::train) on [`Task::Train`], with a changed gradient. One that
+    /// [is plain](Pull::is_plain) gives the same bits as `train`.
+    ///
+    /// # Errors
+    /// As `train`; [`LearnError::Unsupported`] from a learner that cannot.
+    fn train_pulled(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        pull: &Pull<'_>,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        if pull.is_plain() {
+            return self.train(
+                start,
+                personal,
+                &Task::Train(training.clone()),
+                seed,
+                progress,
+            );
+        }
+        Err(LearnError::Unsupported(
+            "this learner cannot train with a changed gradient: choose a strategy that needs none, \
+             such as fedavg"
+                .into(),
+        ))
+    }
+
     /// Measures a model on one part of the silo's rows.
     ///
     /// # Errors
@@ -191,7 +256,12 @@ pub trait Learner: Send + Sync {
     ///
     /// # Errors
     /// [`LearnError::Unsupported`] where no exact robust loss is known for the model family.
-    fn robust_loss(&self, model: &Params, radius: f64) -> Result<f64, LearnError>;
+    fn robust_loss(
+        &self,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+    ) -> Result<f64, LearnError>;
 
     /// Training rows of this silo.
     fn samples(&self) -> u64;

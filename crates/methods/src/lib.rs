@@ -10,23 +10,20 @@
 //!
 //! ```
 //! use methods::learner::{Optimiser, Training};
-//! use methods::strategy::{StrategyConfig, build};
+//! use methods::strategy::{Method, StrategyConfig, build};
 //! use methods::{Entry, Layout, Params, Role, Scores, Sheet, State, TensorSpec};
 //!
 //! let layout = Layout::new(vec![TensorSpec::new("weight", [1], Role::Weight)])?;
 //! let model = |weight: f32| Params::from_values(&layout, &[weight]);
 //!
 //! // The charter names a strategy.
-//! let strategy = build(&StrategyConfig::CsRcfl {
-//!     training: Training {
-//!         epochs: 1,
-//!         batch: 32,
-//!         optimiser: Optimiser::Sgd { rate: 0.1, momentum: 0.0, weight_decay: 0.0 },
-//!     },
-//!     standardise: false,
-//!     coalitions: 2,
-//!     freeze: 1,
-//! })?;
+//! let training = Training {
+//!     epochs: 1,
+//!     batch: 32,
+//!     optimiser: Optimiser::Sgd { rate: 0.1, momentum: 0.0, weight_decay: 0.0 },
+//! };
+//! let method = Method::CsRcfl { coalitions: 2, freeze: 1 };
+//! let strategy = build(&StrategyConfig::new(method, training), 4)?;
 //!
 //! // Everybody knows what to do from the last state.
 //! let state = State::genesis(model(0.0));
@@ -65,7 +62,7 @@ pub mod similarity;
 pub mod strategy;
 pub mod topology;
 
-pub use learner::{LearnError, Learner, Metrics, Progress, Split, Task, Training, Update};
+pub use learner::{LearnError, Learner, Metrics, Progress, Pull, Split, Task, Training, Update};
 pub use matrix::Matrix;
 pub use params::{Layout, Params, Role, TensorSpec};
 pub use strategy::{Decision, Entry, Outcome, Plan, Scores, Sheet, State, Strategy};

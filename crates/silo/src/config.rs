@@ -10,7 +10,7 @@ use protocol::member::Config;
 pub struct SiloConfig {
     /// Roster, charter, position and key.
     pub member: Config,
-    /// The silo's data and model family.
+    /// The silo's data and model family, as the strategy [equips](Strategy::equip) it.
     pub learner: Arc<dyn Learner>,
     /// The charter's strategy.
     pub strategy: Arc<dyn Strategy>,

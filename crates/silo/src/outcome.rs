@@ -95,7 +95,8 @@ impl Settled {
 }
 
 /// The state before the first round as an outcome: the hash that a charter states as its `start`,
-/// for whoever writes a charter, and the state itself. A function of the model family and `seed`.
+/// for whoever writes a charter, and the state itself. A function of the model family, as the
+/// charter's strategy equips it, and `seed`.
 pub fn genesis_outcome(learner: &dyn Learner, seed: u64) -> (Hash, State) {
     let genesis = genesis(learner, seed);
     (genesis.hash, genesis.state)

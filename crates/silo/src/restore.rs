@@ -209,7 +209,11 @@ impl Store<'_> {
     }
 
     fn initial(&self) -> Personal {
-        Personal::new(self.config.learner.initial_personal())
+        Personal::new(
+            self.config
+                .learner
+                .initial_personal(self.config.initial_seed),
+        )
     }
 
     fn personal(&self, round: u64, hash: [u8; 32]) -> Result<Personal, SpawnError> {

@@ -177,11 +177,8 @@ impl Scenario {
         let raw: Raw = toml::from_str(text).map_err(|error| source.toml(&error))?;
         check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
         let mut strategy = raw.strategy;
-        let (StrategyConfig::FedAvg { standardise, .. }
-        | StrategyConfig::Local { standardise, .. }
-        | StrategyConfig::CsRcfl { standardise, .. }) = &mut strategy;
         // One key of the task says it for both, so that they cannot contradict each other.
-        if std::mem::replace(standardise, raw.task.common_scale()) {
+        if std::mem::replace(&mut strategy.standardise, raw.task.common_scale()) {
             let what = "is no option here: write `standardise = \"federation\"` in [task.table]";
             return Err(source.key_of("strategy.standardise", what));
         }
@@ -257,7 +254,7 @@ impl Scenario {
     }
 
     fn check_rounds(&self) -> Result<(), String> {
-        let least = 1 + u64::from(self.strategy.standardise());
+        let least = 1 + u64::from(self.strategy.standardise);
         let why = if least > 1 {
             ": one to agree on a common scale, one to train"
         } else {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use learn::Study;
-use methods::Role;
 use methods::learner::Task;
 use methods::params::Params;
-use methods::strategy::{State, StrategyConfig};
+use methods::strategy::State;
+use methods::{Learner, Role};
 use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
 use silo::Notice;
@@ -105,22 +105,31 @@ fn silos(
             .map(|adopted| adopted.as_ref().map(|adopted| adopted.model.clone()))
             .collect()
     };
-    let coalition = measure_some(study, own(finals), threads)?;
+    // The references are of silos without a strategy.
+    let plain: Vec<_> = study
+        .silos
+        .iter()
+        .map(|silo| silo.learner.clone())
+        .collect();
+    let coalition = measure_some(study, &told.learners(), own(finals), threads)?;
     let global = match &reference.global {
-        Some(notices) => measure_some(study, own(&last(&adopted(notices), n)), threads)?,
-        None if matches!(scenario.strategy, StrategyConfig::FedAvg { .. }) => coalition.clone(),
+        Some(notices) => {
+            let models = own(&last(&adopted(notices), n));
+            measure_some(study, &plain, models, threads)?
+        }
+        None if scenario.strategy.is_plain_average() => coalition.clone(),
         None => vec![None; n],
     };
     let mut local = reference.local.clone();
     local.resize(n, None);
-    let local = measure_some(study, local, threads)?;
+    let local = measure_some(study, &plain, local, threads)?;
     let silos = study.silos.iter().enumerate();
     Ok(silos
         .map(|(at, silo)| SiloInfo {
             name: silo.name.clone(),
             samples: silo.rows.train,
             test_samples: silo.rows.test,
-            trainings: told.trainings(at, scenario.strategy.standardise().into()),
+            trainings: told.trainings(at, scenario.strategy.standardise.into()),
             local: local[at],
             global: global[at],
             coalition: coalition[at],
@@ -172,7 +181,10 @@ fn curves(
         .iter()
         .map(|adopted| (adopted.silo, adopted.model.clone()))
         .collect();
-    for (adopted, value) in measured.iter().zip(measure(study, models, threads)?) {
+    for (adopted, value) in measured
+        .iter()
+        .zip(measure(study, &told.learners(), models, threads)?)
+    {
         points.entry((adopted.silo, adopted.round)).or_default().1 = value;
     }
     let point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
@@ -196,6 +208,12 @@ struct Told<'a> {
 impl Told<'_> {
     fn name(&self, member: MemberIndex) -> String {
         self.federation.epoch.roster.name(member).into()
+    }
+
+    /// What the silos learn with.
+    fn learners(&self) -> Vec<Arc<dyn Learner>> {
+        let members = self.federation.members.iter();
+        members.map(|member| member.learner.clone()).collect()
     }
 
     fn names(&self, members: &[MemberIndex]) -> Vec<String> {

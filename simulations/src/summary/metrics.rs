@@ -72,31 +72,31 @@ pub(super) fn last(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<Adopted
 
 /// The model from which a silo trains alone: the initial one, on the common scale if there is one.
 pub(crate) fn common_start(scenario: &Scenario, recorded: &Recorded) -> Option<Params> {
-    let scaled = scenario.strategy.standardise();
+    let scaled = scenario.strategy.standardise;
     let first = adopted(&recorded.notices)
         .into_iter()
         .find(|adopted| adopted.round == 1)?;
     scaled.then_some(first.model.0)
 }
 
-/// Trains every silo alone, for as many rounds as the federation trained; `None` where a silo
-/// cannot train.
+/// Trains every silo alone, as it would without a strategy, for as many rounds as the federation
+/// trained; `None` where a silo cannot train.
 pub(crate) fn alone(
     scenario: &Scenario,
+    study: &Study,
     federation: &Federation,
     start: Option<Params>,
     threads: &Arc<Threads>,
 ) -> Result<Vec<Option<Owned>>, RunError> {
-    let first = 1 + u64::from(scenario.strategy.standardise());
+    let first = 1 + u64::from(scenario.strategy.standardise);
     let rounds = first..=scenario.rounds;
-    let jobs = federation.members.iter().map(|config| {
-        let (learner, seed) = (config.learner.clone(), config.seed);
-        let start = start
-            .clone()
-            .unwrap_or_else(|| learner.initial(config.initial_seed));
-        let task = Task::Train(scenario.strategy.training().clone());
+    let silos = study.silos.iter().zip(&federation.members);
+    let jobs = silos.map(|(silo, config)| {
+        let (learner, seed, initial) = (silo.learner.clone(), config.seed, config.initial_seed);
+        let start = start.clone().unwrap_or_else(|| learner.initial(initial));
+        let task = Task::Train(scenario.strategy.training.clone());
         let rounds = rounds.clone();
-        move || train(&*learner, start, &task, seed, rounds).ok()
+        move || train(&*learner, start, initial, &task, seed, rounds).ok()
     });
     threads.all(jobs).map_err(RunError::Setup)
 }
@@ -104,11 +104,12 @@ pub(crate) fn alone(
 fn train(
     learner: &dyn Learner,
     start: Params,
+    initial: u64,
     task: &Task,
     seed: u64,
     rounds: std::ops::RangeInclusive<u64>,
 ) -> Result<Owned, LearnError> {
-    let (mut model, mut personal) = (start, learner.initial_personal());
+    let (mut model, mut personal) = (start, learner.initial_personal(initial));
     for round in rounds {
         let seed = learner.seed(seed, round);
         let mut go_on = |_| ControlFlow::Continue(());
@@ -118,15 +119,20 @@ fn train(
     Ok((model, personal))
 }
 
-/// The study's metric of each of these models on its silo's held-out rows.
+/// What silos learn with, as a strategy equips them or not.
+pub(super) type Learners = [Arc<dyn Learner>];
+
+/// The study's metric of each of these models, which are of these learners, on its silo's held-out
+/// rows.
 pub(super) fn measure(
     study: &Study,
+    learners: &Learners,
     models: Vec<(usize, Owned)>,
     threads: &Arc<Threads>,
 ) -> Result<Vec<Option<f64>>, RunError> {
     let key = study.metric.name.key();
     let jobs = models.into_iter().map(|(silo, (model, personal))| {
-        let learner = study.silos[silo].learner.clone();
+        let learner = learners[silo].clone();
         move || {
             let metrics = learner.evaluate(&model, &personal, Split::Test).ok()?;
             metrics.values.get(key).copied()
@@ -138,6 +144,7 @@ pub(super) fn measure(
 /// [`measure`] where some silos have no model.
 pub(super) fn measure_some(
     study: &Study,
+    learners: &Learners,
     models: Vec<Option<Owned>>,
     threads: &Arc<Threads>,
 ) -> Result<Vec<Option<f64>>, RunError> {
@@ -148,7 +155,10 @@ pub(super) fn measure_some(
         .filter_map(|(silo, model)| Some((silo, model?)))
         .collect();
     let silos: Vec<_> = there.iter().map(|(silo, _)| *silo).collect();
-    for (silo, value) in silos.into_iter().zip(measure(study, there, threads)?) {
+    for (silo, value) in silos
+        .into_iter()
+        .zip(measure(study, learners, there, threads)?)
+    {
         values[silo] = value;
     }
     Ok(values)

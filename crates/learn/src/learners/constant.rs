@@ -99,7 +99,12 @@ impl Learner for ConstantLearner {
         Ok(Metrics { samples: 1, values })
     }
 
-    fn robust_loss(&self, model: &Params, radius: f64) -> Result<f64, LearnError> {
+    fn robust_loss(
+        &self,
+        model: &Params,
+        _personal: &Params,
+        radius: f64,
+    ) -> Result<f64, LearnError> {
         fits(&self.layout, model)?;
         if radius != 0.0 {
             return Err(LearnError::Unsupported(

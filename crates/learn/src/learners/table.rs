@@ -1,13 +1,14 @@
 //! A silo with rows of its own.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use methods::robust::{self, Norm};
 use methods::{
-    Layout, LearnError, Learner, Metrics, Params, Progress, Split, Task, TensorSpec, Training,
-    Update,
+    Layout, LearnError, Learner, Metrics, Params, Progress, Pull, Split, Task, TensorSpec,
+    Training, Update,
 };
 use serde::{Deserialize, Serialize};
 
@@ -140,9 +141,11 @@ impl TableLearner {
         &self,
         start: &Params,
         training: &Training,
+        pull: Option<&Pull<'_>>,
         seed: u64,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<(Params, f64), LearnError> {
+    ) -> Result<Update, LearnError> {
+        fits(&self.layout, start)?;
         let order = match &self.script {
             None => Order::Seeded(seed),
             Some(script) => {
@@ -158,7 +161,7 @@ impl TableLearner {
             }
         };
         let rows = self.scaled(start, &self.train);
-        let mut fit = self.model.fit(start, self.loss, &training.optimiser);
+        let mut fit = self.model.fit(start, self.loss, &training.optimiser, pull);
         let mut steps = 0;
         let loss = train(&mut *fit, &rows, training, order, &mut |at| {
             steps = at.step;
@@ -171,10 +174,18 @@ impl TableLearner {
         {
             return Err(diverged(steps, &training.optimiser));
         }
-        Ok((
-            self.params(|into| into.copy_from_slice(start.values()), trained),
-            loss,
-        ))
+        let trained = self.params(|into| into.copy_from_slice(start.values()), trained);
+        Ok(self.update(trained, [("loss".into(), loss)].into()))
+    }
+
+    fn update(&self, shared: Params, values: BTreeMap<String, f64>) -> Update {
+        let samples = self.samples();
+        Update {
+            shared,
+            personal: Params::empty(),
+            samples,
+            metrics: Metrics { samples, values },
+        }
     }
 }
 
@@ -213,32 +224,32 @@ impl Learner for TableLearner {
         seed: u64,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
-        let mut metrics = Metrics {
-            samples: self.samples(),
-            ..Metrics::default()
-        };
-        let shared = match task {
-            Task::Train(training) => {
-                fits(&self.layout, start)?;
-                let (trained, loss) = self.fit(start, training, seed, progress)?;
-                metrics.values.insert("loss".into(), loss);
-                trained
-            }
+        match task {
+            Task::Train(training) => self.fit(start, training, None, seed, progress),
             Task::Summarise => {
                 let Some(scale) = &self.scale else {
                     return Err(LearnError::Unsupported(
                         "nothing is to be summarised: only `standardise = \"federation\"` is a common step".into(),
                     ));
                 };
-                scale.summarise(self.part(Split::Train)?)
+                let summary = scale.summarise(self.part(Split::Train)?);
+                Ok(self.update(summary, BTreeMap::new()))
             }
-        };
-        Ok(Update {
-            shared,
-            personal: Params::empty(),
-            samples: self.samples(),
-            metrics,
-        })
+        }
+    }
+
+    fn train_pulled(
+        &self,
+        start: &Params,
+        _personal: &Params,
+        training: &Training,
+        pull: &Pull<'_>,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        // Not even a zero is added where nothing changes.
+        let pull = (!pull.is_plain()).then_some(pull);
+        self.fit(start, training, pull, seed, progress)
     }
 
     fn evaluate(
@@ -261,7 +272,12 @@ impl Learner for TableLearner {
         ))
     }
 
-    fn robust_loss(&self, model: &Params, radius: f64) -> Result<f64, LearnError> {
+    fn robust_loss(
+        &self,
+        model: &Params,
+        _personal: &Params,
+        radius: f64,
+    ) -> Result<f64, LearnError> {
         fits(&self.layout, model)?;
         let rows = self.scaled(model, self.part(Split::Train)?);
         let outputs = self.model.outputs(model, &rows);

@@ -44,7 +44,7 @@ pub(crate) fn train(
     } else {
         training.batch as usize
     };
-    let steps = u64::from(training.epochs) * rows.len().div_ceil(batch) as u64;
+    let steps = training.steps(rows.len() as u64);
     let (mut numbers, mut rng): (Vec<u32>, _) = match order {
         Order::Given(order) => (order.to_vec(), None),
         Order::Seeded(seed) => (

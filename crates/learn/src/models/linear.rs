@@ -1,7 +1,7 @@
 //! One output, linear in the features: for linear and for logistic regression.
 
 use methods::learner::Optimiser;
-use methods::{Params, Role, TensorSpec};
+use methods::{Params, Pull, Role, TensorSpec};
 
 use super::rule::Rule;
 use super::{Fit, Loss, Model, Named};
@@ -38,10 +38,19 @@ impl Model for Linear {
         Some(line)
     }
 
-    fn fit(&self, start: &Params, loss: Loss, optimiser: &Optimiser) -> Box<dyn Fit> {
+    fn fit(
+        &self,
+        start: &Params,
+        loss: Loss,
+        optimiser: &Optimiser,
+        pull: Option<&Pull<'_>>,
+    ) -> Box<dyn Fit> {
         let line = load(start);
         // Weights first, the bias last and not decayed.
-        let rule = Rule::new(optimiser, line.len(), self.features);
+        let mut rule = Rule::new(optimiser, line.len(), self.features);
+        if let Some(pull) = pull {
+            rule = rule.pulled(pull, &[("weight", self.features), ("bias", 1)]);
+        }
         Box::new(LinearFit {
             gradient: vec![0.0; line.len()],
             line,

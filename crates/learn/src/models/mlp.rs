@@ -5,7 +5,7 @@ use burn::optim::{decay::WeightDecayConfig, momentum::MomentumConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor, TensorData};
 use methods::learner::Optimiser;
-use methods::{Params, Role, TensorSpec};
+use methods::{Params, Pull, Role, TensorSpec};
 
 use super::rule::ADAM;
 use super::{Fit, Loss, Model, Named};
@@ -39,26 +39,52 @@ impl Mlp {
     }
 
     fn load(&self, model: &Params) -> Vec<Layer> {
-        let tensor = |name: String| {
-            model
-                .tensor(&name)
-                .expect("the learner checked the layout")
-                .to_vec()
-        };
+        let known = "the learner checked the layout";
         self.layers()
             .map(|(layer, ins, outs)| Layer {
-                weight: matrix(
-                    tensor(format!("layer{layer}.weight")),
-                    outs,
-                    ins,
-                    &self.device,
-                ),
-                bias: Tensor::from_data(
-                    TensorData::new(tensor(format!("layer{layer}.bias")), [outs]),
-                    &self.device,
-                ),
+                weight: self
+                    .tensor(model, &weight_name(layer), [outs, ins])
+                    .expect(known),
+                bias: self.tensor(model, &bias_name(layer), [outs]).expect(known),
             })
             .collect()
+    }
+
+    /// The values of that name on the device, if there are any.
+    fn tensor<const D: usize>(
+        &self,
+        from: &Params,
+        name: &str,
+        shape: [usize; D],
+    ) -> Option<Tensor<D>> {
+        let values = from.tensor(name)?.to_vec();
+        Some(Tensor::from_data(
+            TensorData::new(values, shape),
+            &self.device,
+        ))
+    }
+
+    /// What `pull` is to every layer.
+    fn tugs(&self, pull: &Pull<'_>) -> Vec<(Tug<2>, Tug<1>)> {
+        self.layers()
+            .map(|(layer, ins, outs)| {
+                (
+                    self.tug(pull, &weight_name(layer), [outs, ins]),
+                    self.tug(pull, &bias_name(layer), [outs]),
+                )
+            })
+            .collect()
+    }
+
+    fn tug<const D: usize>(&self, pull: &Pull<'_>, name: &str, shape: [usize; D]) -> Tug<D> {
+        Tug {
+            mu: pull.mu,
+            anchor: self.tensor(pull.anchor, name, shape),
+            shift: pull.shift.and_then(|shift| self.tensor(shift, name, shape)),
+            still: pull
+                .still
+                .is_some_and(|still| still.position(name).is_some()),
+        }
     }
 }
 
@@ -67,8 +93,8 @@ impl Model for Mlp {
         self.layers()
             .flat_map(|(layer, ins, outs)| {
                 [
-                    TensorSpec::new(format!("layer{layer}.weight"), [outs, ins], Role::Weight),
-                    TensorSpec::new(format!("layer{layer}.bias"), [outs], Role::Bias),
+                    TensorSpec::new(weight_name(layer), [outs, ins], Role::Weight),
+                    TensorSpec::new(bias_name(layer), [outs], Role::Bias),
                 ]
             })
             .collect()
@@ -79,9 +105,9 @@ impl Model for Mlp {
         let mut named = Named::new();
         for (layer, ins, outs) in self.layers() {
             let bound = 1.0 / (ins as f64).sqrt();
-            for (part, len) in [("weight", ins * outs), ("bias", outs)] {
+            for (name, len) in [(weight_name(layer), ins * outs), (bias_name(layer), outs)] {
                 let values = (0..len).map(|_| ((2.0 * uniform(&mut rng) - 1.0) * bound) as f32);
-                named.push((format!("layer{layer}.{part}"), values.collect()));
+                named.push((name, values.collect()));
             }
         }
         named
@@ -101,8 +127,15 @@ impl Model for Mlp {
         outputs
     }
 
-    fn fit(&self, start: &Params, loss: Loss, optimiser: &Optimiser) -> Box<dyn Fit> {
+    fn fit(
+        &self,
+        start: &Params,
+        loss: Loss,
+        optimiser: &Optimiser,
+        pull: Option<&Pull<'_>>,
+    ) -> Box<dyn Fit> {
         let layers = self.load(start);
+        let tugs = pull.map_or(Vec::new(), |pull| self.tugs(pull));
         let device = self.device.clone();
         match *optimiser {
             Optimiser::Sgd {
@@ -121,7 +154,7 @@ impl Model for Mlp {
                         .build()
                 };
                 let rules = (rule(weight_decay), rule(0.0));
-                Box::new(MlpFit::new(layers, device, loss, rate, rules))
+                Box::new(MlpFit::new(layers, tugs, device, loss, rate, rules))
             }
             Optimiser::Adam { rate, weight_decay } => {
                 let rule = |decay: f64| -> Adam {
@@ -133,10 +166,18 @@ impl Model for Mlp {
                         .build()
                 };
                 let rules = (rule(weight_decay), rule(0.0));
-                Box::new(MlpFit::new(layers, device, loss, rate, rules))
+                Box::new(MlpFit::new(layers, tugs, device, loss, rate, rules))
             }
         }
     }
+}
+
+fn weight_name(layer: usize) -> String {
+    format!("layer{layer}.weight")
+}
+
+fn bias_name(layer: usize) -> String {
+    format!("layer{layer}.bias")
 }
 
 fn penalty(decay: f64) -> Option<WeightDecayConfig> {
@@ -150,6 +191,30 @@ struct Layer {
     bias: Tensor<1>,
 }
 
+/// What a [`Pull`] is to one tensor.
+struct Tug<const D: usize> {
+    mu: f64,
+    anchor: Option<Tensor<D>>,
+    shift: Option<Tensor<D>>,
+    still: bool,
+}
+
+impl<const D: usize> Tug<D> {
+    /// The changed gradient at `value`; `None` where the tensor stays as it is.
+    fn change(&self, value: &Tensor<D>, mut gradient: Tensor<D>) -> Option<Tensor<D>> {
+        if self.still {
+            return None;
+        }
+        if let Some(anchor) = &self.anchor {
+            gradient = gradient + (value.clone() - anchor.clone()).mul_scalar(self.mu);
+        }
+        if let Some(shift) = &self.shift {
+            gradient = gradient + shift.clone();
+        }
+        Some(gradient)
+    }
+}
+
 /// What an optimiser remembers of a layer's weight and bias.
 type LayerState<O> = (
     Option<<O as Optimizer>::State<2>>,
@@ -159,6 +224,8 @@ type LayerState<O> = (
 /// A training under way: burn's optimisers, one for weights and one for biases (never decayed).
 struct MlpFit<O: Optimizer> {
     layers: Vec<Layer>,
+    /// One for every layer, or none.
+    tugs: Vec<(Tug<2>, Tug<1>)>,
     states: Vec<LayerState<O>>,
     device: Device,
     loss: Loss,
@@ -170,6 +237,7 @@ struct MlpFit<O: Optimizer> {
 impl<O: Optimizer> MlpFit<O> {
     fn new(
         layers: Vec<Layer>,
+        tugs: Vec<(Tug<2>, Tug<1>)>,
         device: Device,
         loss: Loss,
         rate: f64,
@@ -178,6 +246,7 @@ impl<O: Optimizer> MlpFit<O> {
         let states = layers.iter().map(|_| (None, None)).collect();
         Self {
             layers,
+            tugs,
             states,
             device,
             loss,
@@ -199,21 +268,20 @@ impl<O: Optimizer> Fit for MlpFit<O> {
         let input = matrix(input, batch.len(), rows.width(), &self.device);
         let (loss, gradients) = backward(&self.layers, input, &targets, self.loss);
         let each = self.layers.iter_mut().zip(&mut self.states).zip(gradients);
-        for ((layer, state), gradient) in each {
-            advance(
-                &self.weights,
-                self.rate,
-                &mut layer.weight,
-                gradient.weight,
-                &mut state.0,
-            );
-            advance(
-                &self.biases,
-                self.rate,
-                &mut layer.bias,
-                gradient.bias,
-                &mut state.1,
-            );
+        for (index, ((layer, state), gradient)) in each.enumerate() {
+            let (mut weight, mut bias) = (Some(gradient.weight), Some(gradient.bias));
+            if let Some((first, second)) = self.tugs.get(index) {
+                weight = weight.and_then(|gradient| first.change(&layer.weight, gradient));
+                bias = bias.and_then(|gradient| second.change(&layer.bias, gradient));
+            }
+            if let Some(gradient) = weight {
+                let tensor = &mut layer.weight;
+                advance(&self.weights, self.rate, tensor, gradient, &mut state.0);
+            }
+            if let Some(gradient) = bias {
+                let tensor = &mut layer.bias;
+                advance(&self.biases, self.rate, tensor, gradient, &mut state.1);
+            }
         }
         loss
     }
@@ -221,8 +289,8 @@ impl<O: Optimizer> Fit for MlpFit<O> {
     fn finish(self: Box<Self>) -> Named {
         let mut named = Named::new();
         for (index, layer) in self.layers.into_iter().enumerate() {
-            named.push((format!("layer{index}.weight"), floats(layer.weight)));
-            named.push((format!("layer{index}.bias"), floats(layer.bias)));
+            named.push((weight_name(index), floats(layer.weight)));
+            named.push((bias_name(index), floats(layer.bias)));
         }
         named
     }

@@ -17,7 +17,7 @@ mod rule;
 
 pub use loss::RegressionLoss;
 use methods::learner::Optimiser;
-use methods::{Params, TensorSpec};
+use methods::{Params, Pull, TensorSpec};
 
 pub(crate) use linear::Linear;
 pub(crate) use loss::Loss;
@@ -44,8 +44,14 @@ pub(crate) trait Model: Send + Sync {
         None
     }
 
-    /// Begins a training from the values in `start`.
-    fn fit(&self, start: &Params, loss: Loss, optimiser: &Optimiser) -> Box<dyn Fit>;
+    /// Begins a training from the values in `start`, with the gradient changed by `pull`.
+    fn fit(
+        &self,
+        start: &Params,
+        loss: Loss,
+        optimiser: &Optimiser,
+        pull: Option<&Pull<'_>>,
+    ) -> Box<dyn Fit>;
 }
 
 /// A training under way.

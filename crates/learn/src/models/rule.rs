@@ -1,9 +1,19 @@
 //! The optimisers over plain slices, for models too small for a tensor framework.
 
+use methods::Pull;
 use methods::learner::Optimiser;
 
 /// β₁ and β₂ of Adam (Kingma & Ba 2015), and its ε.
 pub(crate) const ADAM: (f64, f64, f64) = (0.9, 0.999, 1e-8);
+
+/// What a [`Pull`] is to one value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tug {
+    mu: f64,
+    anchor: f64,
+    shift: f64,
+    still: bool,
+}
 
 /// An optimiser with its state over a fixed number of values.
 pub(crate) struct Rule {
@@ -15,6 +25,8 @@ pub(crate) struct Rule {
     first: Vec<f64>,
     /// Adam's second moment.
     second: Vec<f64>,
+    /// One for every value, or none.
+    tugs: Vec<Tug>,
 }
 
 impl Rule {
@@ -26,17 +38,41 @@ impl Rule {
             steps: 0,
             first: vec![0.0; len],
             second: vec![0.0; len],
+            tugs: Vec::new(),
         }
+    }
+
+    /// With the gradient changed by `pull`, the values being those of these tensors one after the
+    /// other.
+    pub(crate) fn pulled(mut self, pull: &Pull<'_>, tensors: &[(&str, usize)]) -> Self {
+        for &(name, len) in tensors {
+            let still = pull
+                .still
+                .is_some_and(|still| still.position(name).is_some());
+            let anchor = pull.anchor.tensor(name);
+            let shift = pull.shift.and_then(|shift| shift.tensor(name));
+            self.tugs.extend((0..len).map(|at| Tug {
+                mu: anchor.map_or(0.0, |_| pull.mu),
+                anchor: anchor.map_or(0.0, |anchor| anchor[at].into()),
+                shift: shift.map_or(0.0, |shift| shift[at].into()),
+                still,
+            }));
+        }
+        self
     }
 
     /// Moves `values` against `gradient`.
     pub(crate) fn step(&mut self, values: &mut [f64], gradient: &[f64]) {
         self.steps = self.steps.saturating_add(1);
-        let decay = |index: usize, weight_decay: f64| {
-            if index < self.decayed {
-                weight_decay
-            } else {
-                0.0
+        let (decayed, tugs) = (self.decayed, &self.tugs);
+        // None for a value that stays as it is.
+        let slope = |index: usize, value: f64, weight_decay: f64| {
+            let decay = if index < decayed { weight_decay } else { 0.0 };
+            let slope = gradient[index] + decay * value;
+            match tugs.get(index) {
+                None => Some(slope),
+                Some(Tug { still: true, .. }) => None,
+                Some(tug) => Some(slope + tug.mu * (value - tug.anchor) + tug.shift),
             }
         };
         match self.optimiser {
@@ -46,7 +82,9 @@ impl Rule {
                 weight_decay,
             } => {
                 for (index, value) in values.iter_mut().enumerate() {
-                    let slope = gradient[index] + decay(index, weight_decay) * *value;
+                    let Some(slope) = slope(index, *value, weight_decay) else {
+                        continue;
+                    };
                     self.first[index] = momentum * self.first[index] + slope;
                     *value -= rate * self.first[index];
                 }
@@ -56,7 +94,9 @@ impl Rule {
                 let unbias1 = 1.0 - beta1.powi(self.steps);
                 let unbias2 = 1.0 - beta2.powi(self.steps);
                 for (index, value) in values.iter_mut().enumerate() {
-                    let slope = gradient[index] + decay(index, weight_decay) * *value;
+                    let Some(slope) = slope(index, *value, weight_decay) else {
+                        continue;
+                    };
                     self.first[index] = beta1 * self.first[index] + (1.0 - beta1) * slope;
                     self.second[index] = beta2 * self.second[index] + (1.0 - beta2) * slope * slope;
                     let spread = (self.second[index] / unbias2).sqrt();

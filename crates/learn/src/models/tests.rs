@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-use methods::Layout;
+use methods::{Layout, Pull};
 
 use super::*;
 use crate::random::{stream, uniform};
@@ -34,13 +34,19 @@ fn mean_loss(model: &dyn Model, at: &Params, data: &Rows, loss: Loss) -> f64 {
 }
 
 /// A plain step of rate 1 moves by minus the gradient.
-fn gradient(model: &dyn Model, at: &Params, data: &Rows, loss: Loss) -> Vec<f64> {
+fn gradient(
+    model: &dyn Model,
+    at: &Params,
+    data: &Rows,
+    loss: Loss,
+    pull: Option<&Pull<'_>>,
+) -> Vec<f64> {
     let plain = Optimiser::Sgd {
         rate: 1.0,
         momentum: 0.0,
         weight_decay: 0.0,
     };
-    let mut fit = model.fit(at, loss, &plain);
+    let mut fit = model.fit(at, loss, &plain, pull);
     let all: Vec<u32> = (0..data.len() as u32).collect();
     let value = fit.step(data, &all);
     assert!((value - mean_loss(model, at, data, loss)).abs() < 1e-6);
@@ -54,8 +60,8 @@ fn gradient(model: &dyn Model, at: &Params, data: &Rows, loss: Loss) -> Vec<f64>
     slopes
 }
 
-#[test]
-fn gradients_equal_finite_differences() {
+/// Families, losses, and how many classes these need.
+fn families(test: &mut dyn FnMut(&dyn Model, Loss, usize)) {
     let absolute = Loss::Regression(RegressionLoss::Absolute);
     let squared = Loss::Regression(RegressionLoss::Squared);
     let line = Linear { features: 4 };
@@ -68,8 +74,15 @@ fn gradients_equal_finite_differences() {
         (&Mlp::new(4, &[], 3), Loss::Softmax, 3),
     ];
     for (model, loss, classes) in cases {
+        test(model, loss, classes);
+    }
+}
+
+#[test]
+fn gradients_equal_finite_differences() {
+    families(&mut |model, loss, classes| {
         let (data, at) = (rows(9, 4, classes), params(model, 3));
-        let slopes = gradient(model, &at, &data, loss);
+        let slopes = gradient(model, &at, &data, loss, None);
         for (index, slope) in slopes.iter().enumerate() {
             let moved = |step: f32| {
                 let mut values = at.values().to_vec();
@@ -88,7 +101,45 @@ fn gradients_equal_finite_differences() {
                 "{loss:?} {index}: {slope} {difference}"
             );
         }
-    }
+    });
+}
+
+#[test]
+fn a_pull_is_added_to_the_gradient_of_the_tensors_that_it_names() {
+    families(&mut |model, loss, classes| {
+        let (data, at) = (rows(9, 4, classes), params(model, 3));
+        let plain = gradient(model, &at, &data, loss, None);
+        let anchor = Params::build(at.layout(), |into| into.fill(0.25));
+        // The shift is of weights only; the first tensor of the file stays.
+        let weights = at.layout().select(|tensor| tensor.name.ends_with("weight"));
+        let shift = Params::build(&weights, |into| into.fill(-0.5));
+        let first = &at.layout().tensors()[0].name;
+        let still = at.layout().select(|tensor| tensor.name == *first);
+        let pull = Pull {
+            mu: 3.0,
+            anchor: &anchor,
+            shift: Some(&shift),
+            still: Some(&still),
+        };
+        let pulled = gradient(model, &at, &data, loss, Some(&pull));
+        for (position, tensor) in at.layout().tensors().iter().enumerate() {
+            for index in at.layout().range(position) {
+                let shift = weights.position(&tensor.name).map_or(0.0, |_| -0.5);
+                let towards = 3.0 * (f64::from(at.values()[index]) - 0.25);
+                let expected = match position {
+                    0 => 0.0,
+                    _ => plain[index] + towards + shift,
+                };
+                let off = (pulled[index] - expected).abs();
+                assert!(
+                    off < 1e-5,
+                    "{loss:?} {}: {} {expected}",
+                    tensor.name,
+                    pulled[index]
+                );
+            }
+        }
+    });
 }
 
 /// `weight` after each of three steps on one row with `x = 1`, target 0, from weight 1 and bias 0:
@@ -99,7 +150,7 @@ fn weights(optimiser: &Optimiser, model: &dyn Model) -> Vec<(f64, f64)> {
     let data = Rows::new(1, vec![1.0], vec![0.0]);
     let path = (1..=3).map(|steps| {
         let squared = Loss::Regression(RegressionLoss::Squared);
-        let mut fit = model.fit(&start, squared, optimiser);
+        let mut fit = model.fit(&start, squared, optimiser, None);
         (0..steps).for_each(|_| {
             fit.step(&data, &[0]);
         });

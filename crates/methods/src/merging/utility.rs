@@ -172,6 +172,13 @@ impl Utility {
         self.samples.len()
     }
 
+    /// What no division's total utility exceeds: everybody in one group of one direction.
+    pub fn most(&self) -> f64 {
+        let total: f64 = self.samples.iter().sum();
+        let own = |alpha: &f64| 1.0 - alpha / total;
+        self.alphas.iter().map(own).sum()
+    }
+
     /// The division in canonical numbers, with `u_k` of every client and their sum.
     ///
     /// # Panics

@@ -145,6 +145,17 @@ impl Layout {
         self.header.len() + 4 * self.len()
     }
 
+    /// The tensors for which `keep` holds.
+    pub fn select(&self, keep: impl FnMut(&&TensorSpec) -> bool) -> Arc<Self> {
+        let kept = self.tensors.iter().filter(keep).cloned().collect();
+        Self::new(kept).expect("a part of a layout is one")
+    }
+
+    /// The tensors that are trained: all but buffers.
+    pub fn trained(&self) -> Arc<Self> {
+        self.select(|tensor| tensor.role != Role::Buffer)
+    }
+
     /// In words, for error messages: `bias [1], weight [1, 10]`.
     pub fn describe(&self) -> String {
         let parts: Vec<_> = self

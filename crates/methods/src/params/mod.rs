@@ -1,11 +1,13 @@
 //! Named `f32` tensors in a fixed order, as one canonical safetensors document.
 
+mod attached;
 mod gate;
 mod layers;
 mod layout;
 mod math;
 mod values;
 
+pub use attached::Attached;
 pub use gate::{Gate, GateError};
 pub use layers::{Layer, layers};
 pub use layout::{Layout, LayoutError, Role, TensorSpec};

@@ -67,6 +67,18 @@ impl Params {
         Self::build(layout, |into| into.copy_from_slice(values))
     }
 
+    /// A model of `layout`, every tensor from the first of `parts` that has one of its name and
+    /// number of values; `None` if one is in none of them.
+    pub fn gather(layout: &Arc<Layout>, parts: &[&Self]) -> Option<Self> {
+        let find = |(index, tensor): (usize, &super::TensorSpec)| {
+            let len = layout.range(index).len();
+            let mut named = parts.iter().filter_map(|part| part.tensor(&tensor.name));
+            named.find(|values| values.len() == len)
+        };
+        let found: Option<Vec<&[f32]>> = layout.tensors().iter().enumerate().map(find).collect();
+        Some(Self::from_values(layout, &found?.concat()))
+    }
+
     /// Wraps a document that is already known to be canonical for `layout` and aligned; foreign
     /// bytes come in through [`Gate`](super::Gate) only.
     pub(super) fn from_document(layout: Arc<Layout>, document: Bytes) -> Self {

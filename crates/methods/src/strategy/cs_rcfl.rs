@@ -1,6 +1,6 @@
 //! CS-RCFL (Konti et al. 2024): coalitions from a cross-evaluation under robust losses.
 
-use super::means::{coalition_means, given, must_be, nearest};
+use super::means::{coalition_means, given, kept, must_be};
 use super::{DecideError, Decision, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy};
 use crate::coalitions::Program;
 use crate::learner::{Task, Training};
@@ -46,19 +46,6 @@ impl CsRcfl {
         Ok(Program::new(scores, coalitions)
             .expect("between one coalition and one per entry can be formed"))
     }
-}
-
-/// Where every entry belongs once coalitions stay as they are. A coalition that does not exist
-/// counts as none: a member that claims one must not cost the others their round.
-fn kept(state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
-    if sheet.entries.is_empty() {
-        return Err(DecideError::NoEntries);
-    }
-    let place = |entry: &super::Entry| match entry.coalition {
-        Some(own) if (own as usize) < state.models.len() => own,
-        _ => nearest(&entry.model, &state.models),
-    };
-    Ok(sheet.entries.iter().map(place).collect())
 }
 
 impl Strategy for CsRcfl {

@@ -1,10 +1,23 @@
 //! FedAvg (McMahan et al. 2017): one model for everybody.
 
-use super::means::{coalition_means, given, must_be};
+use serde::{Deserialize, Serialize};
+
+use super::means::{coalition_means, given, must_be, require_rows};
 use super::{
     DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
 };
 use crate::learner::{Task, Training};
+
+/// How models weigh in a mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightRule {
+    /// By training rows. A number of rows may tell who a nameless contribution is from.
+    #[default]
+    Exact,
+    /// All alike.
+    Equal,
+}
 
 /// `θ ← Σ n_k θ_k / Σ n_k` over all contributions of a round, trained locally from `θ`.
 #[derive(Debug, Clone)]
@@ -17,14 +30,21 @@ pub struct FedAvg {
 }
 
 impl FedAvg {
+    /// With models that weigh by this rule.
+    pub fn new(training: Training, weight: WeightRule) -> Self {
+        Self {
+            training,
+            weighted: weight == WeightRule::Exact,
+        }
+    }
+
     fn require_weights(&self, sheet: &Sheet) -> Result<(), DecideError> {
         if sheet.entries.is_empty() {
             return Err(DecideError::NoEntries);
         }
-        let unweighted = |entry: &Entry| self.weighted && entry.weight.is_none_or(|rows| rows == 0);
-        match sheet.entries.iter().position(unweighted) {
-            Some(entry) => Err(DecideError::NoWeight { entry }),
-            None => Ok(()),
+        match self.weighted {
+            true => require_rows(sheet),
+            false => Ok(()),
         }
     }
 }

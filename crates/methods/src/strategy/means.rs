@@ -1,6 +1,6 @@
 //! What the strategies share: coalition means and checks of their shape.
 
-use super::{Entry, Objection, SettleError, Sheet};
+use super::{DecideError, Entry, Objection, SettleError, Sheet, State};
 use crate::params::{Params, squared_distance, weighted_mean};
 
 /// The mean model of every coalition 0..`coalitions`, over its entries in bundle order. A
@@ -77,8 +77,34 @@ pub(super) fn given(assignment: Vec<u32>) -> super::Decision {
     }
 }
 
+/// Where every entry belongs as long as coalitions stay as they are: the coalition that it started
+/// from, or for one that has none (a newcomer) that whose model is nearest. A coalition that does
+/// not exist counts as none: a member that claims one must not cost the others their round.
+pub(super) fn kept(state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
+    if sheet.entries.is_empty() {
+        return Err(DecideError::NoEntries);
+    }
+    let place = |entry: &Entry| match entry.coalition {
+        Some(own) if (own as usize) < state.models.len() => own,
+        _ => nearest(&entry.model, &state.models),
+    };
+    Ok(sheet.entries.iter().map(place).collect())
+}
+
+/// Whether every entry says on how many rows it was trained, and there is one.
+pub(super) fn require_rows(sheet: &Sheet) -> Result<(), DecideError> {
+    if sheet.entries.is_empty() {
+        return Err(DecideError::NoEntries);
+    }
+    let without = |entry: &Entry| entry.weight.is_none_or(|rows| rows == 0);
+    match sheet.entries.iter().position(without) {
+        Some(entry) => Err(DecideError::NoWeight { entry }),
+        None => Ok(()),
+    }
+}
+
 /// Position of the model nearest to `model` in ℓ2 (FeSEM's rule); the first of equals.
-pub(super) fn nearest(model: &Params, models: &[Params]) -> u32 {
+fn nearest(model: &Params, models: &[Params]) -> u32 {
     let mut best = (f64::INFINITY, 0);
     for (position, candidate) in (0..).zip(models) {
         let distance = squared_distance(model, candidate).unwrap_or(f64::INFINITY);

@@ -1,7 +1,17 @@
 //! A strategy: one method of the papers as four pure steps, so that any member can lead any round.
 
+mod config;
+mod decorated;
+mod ditto;
+mod fedopt;
+mod fedprox;
+mod fedrep;
+mod hcct;
 mod means;
+mod personal;
 mod registry;
+mod scaffold;
+mod variation;
 
 pub mod cs_rcfl;
 pub mod fedavg;
@@ -14,10 +24,20 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
-use crate::learner::Task;
-use crate::params::{Layout, MeanError, Params};
+use crate::learner::{Learner, Task};
+use crate::merging::OneLayer;
+use crate::params::{Layout, LayoutError, MeanError, Params};
 
-pub use registry::{STRATEGIES, StrategyConfig, StrategyError, StrategyInfo, WeightRule, build};
+pub use config::{Method, StrategyConfig, StrategyError};
+pub use ditto::Ditto;
+pub use fedavg::WeightRule;
+pub use fedopt::FedOpt;
+pub use fedprox::FedProx;
+pub use fedrep::FedRep;
+pub use hcct::{Average, Hcct, HcctE};
+pub use personal::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
+pub use registry::{STRATEGIES, StrategyInfo, StrategyOptions, build, described};
+pub use scaffold::Scaffold;
 
 /// What one round hands to the next: part of every outcome, so that the next lead carries on.
 #[derive(Debug, Clone)]
@@ -267,6 +287,31 @@ pub enum SettleError {
     Summary(String),
 }
 
+/// Why a strategy cannot work with a silo's learner.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EquipError {
+    /// A word that names no tensor.
+    #[error("personal: the model has no {word:?}; it has {has}")]
+    Nothing {
+        /// The word.
+        word: String,
+        /// The model's tensors.
+        has: String,
+    },
+    /// The model has no body.
+    #[error(transparent)]
+    OneLayer(#[from] OneLayer),
+    /// Everything would stay with the silos.
+    #[error("personal: with {0} personal there would be nothing to share: name less")]
+    NothingShared(String),
+    /// The common scale would not be common.
+    #[error("personal: the federation's common scale cannot be personal: leave it out")]
+    Scale,
+    /// The model's names are taken by what the strategy attaches.
+    #[error("the model's tensors cannot go with this strategy: {0}")]
+    Layout(#[from] LayoutError),
+}
+
 /// One method: what to train, who learns with whom, and what everybody adopts.
 pub trait Strategy: Send + Sync {
     /// The name people use on the command line.
@@ -275,6 +320,17 @@ pub trait Strategy: Send + Sync {
     /// Whether its state is keyed by member.
     fn names(&self) -> Names {
         Names::Removed
+    }
+
+    /// What a silo learns with under this strategy: its own learner, with all that the method needs
+    /// at the silo behind the same contract (a changed objective, control variates, personal
+    /// layers). Everything that meets models of the federation uses the equipped learner: the
+    /// initial model, training, evaluation. By default as it is.
+    ///
+    /// # Errors
+    /// [`EquipError`] if the strategy cannot work with a model of this layout.
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        Ok(learner)
     }
 
     /// What round `round` (from 1) asks of the members.

@@ -1,12 +1,16 @@
 //! Strategies by name: what a charter says, made into something that runs.
 
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::Strategy;
 use super::cs_rcfl::CsRcfl;
 use super::fedavg::FedAvg;
+use super::fedopt::Second;
+use super::fedrep::in_turn;
 use super::local::Local;
+use super::personal::PersonalLayers;
 use super::standardise::Standardised;
+use super::variation::Varied;
+use super::{LAST_LAYER, Method, NORM_LAYERS, Names, Strategy, StrategyConfig, StrategyError};
 use crate::learner::{Optimiser, Training};
 
 /// A strategy, for people.
@@ -37,217 +41,212 @@ pub const STRATEGIES: &[StrategyInfo] = &[
         about: "coalitions of silos whose models do well on each other's data",
         paper: "Konti et al. 2024, Distributionally Robust Clustered Federated Learning",
     },
+    StrategyInfo {
+        name: "fedprox",
+        about: "one model; a proximal term holds silos back from drifting away",
+        paper: "Li et al. 2020, Federated Optimization in Heterogeneous Networks",
+    },
+    StrategyInfo {
+        name: "fedadam",
+        about: "one model; Adam makes the step from the mean change of a round",
+        paper: "Reddi et al. 2021, Adaptive Federated Optimization",
+    },
+    StrategyInfo {
+        name: "fedyogi",
+        about: "one model; Yogi makes the step from the mean change of a round",
+        paper: "Reddi et al. 2021, Adaptive Federated Optimization",
+    },
+    StrategyInfo {
+        name: "fedadagrad",
+        about: "one model; Adagrad makes the step from the mean change of a round",
+        paper: "Reddi et al. 2021, Adaptive Federated Optimization",
+    },
+    StrategyInfo {
+        name: "scaffold",
+        about: "one model; control variates correct the drift of silos that differ",
+        paper: "Karimireddy et al. 2020, Stochastic Controlled Averaging (option II)",
+    },
+    StrategyInfo {
+        name: "fedper",
+        about: "one model but for the last layer, which is every silo's own",
+        paper: "Arivazhagan et al. 2019, Federated Learning with Personalization Layers",
+    },
+    StrategyInfo {
+        name: "fedrep",
+        about: "the same; every silo trains its last layer first, then the common ones",
+        paper: "Collins et al. 2021, Exploiting Shared Representations",
+    },
+    StrategyInfo {
+        name: "fedbn",
+        about: "one model but for the normalisation layers, which are every silo's own",
+        paper: "Li et al. 2021, Federated Learning on Non-IID Features via Local Batch Normalization",
+    },
+    StrategyInfo {
+        name: "ditto",
+        about: "one model, and at every silo one of its own that stays near it",
+        paper: "Li et al. 2021, Fair and Robust Federated Learning Through Personalization",
+    },
+    StrategyInfo {
+        name: "hcct",
+        about: "groups of silos whose training pulls in one direction, weighed against more data",
+        paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
+    },
+    StrategyInfo {
+        name: "hcct-e",
+        about: "the same, compared by the one layer in which silos differ most",
+        paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
+    },
+    StrategyInfo {
+        name: "hcct-p",
+        about: "hcct of all but the last layer, which is every silo's own",
+        paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
+    },
 ];
 
-/// A strategy and its options, as in a charter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum StrategyConfig {
-    /// [`FedAvg`].
-    #[serde(rename = "fedavg")]
-    FedAvg {
-        /// Local training of a round.
-        training: Training,
-        /// Whether a common scale is agreed on in a round of its own first.
-        #[serde(default)]
-        standardise: bool,
-        /// How models weigh.
-        #[serde(default)]
-        weight: WeightRule,
-    },
-    /// [`Local`].
-    Local {
-        /// Local training of a round.
-        training: Training,
-        /// Whether a common scale is agreed on in a round of its own first.
-        #[serde(default)]
-        standardise: bool,
-    },
-    /// [`CsRcfl`].
-    CsRcfl {
-        /// Local training of a round.
-        training: Training,
-        /// Whether a common scale is agreed on in a round of its own first.
-        #[serde(default)]
-        standardise: bool,
-        /// Number of coalitions, from 1 to the number of members. Default 2, a guess: the program
-        /// cannot choose it.
-        #[serde(default = "two")]
-        coalitions: usize,
-        /// Rounds that form coalitions anew; later ones keep them. Default 1; 0 never keeps them.
-        #[serde(default = "one")]
-        freeze: u64,
-    },
+/// A strategy with what can be set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StrategyOptions {
+    /// The strategy.
+    pub info: StrategyInfo,
+    /// Its own options by name, with their defaults as in a file.
+    pub options: Vec<(String, Value)>,
+    /// Whether a charter has to show names for it.
+    pub names: Names,
 }
 
-fn one() -> u64 {
-    1
-}
-
-fn two() -> usize {
-    2
-}
-
-/// How models weigh in a mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WeightRule {
-    /// By training rows. A number of rows may tell who a nameless contribution is from.
-    #[default]
-    Exact,
-    /// All alike.
-    Equal,
-}
-
-/// Why a configuration is not a strategy.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum StrategyError {
-    /// No strategy of that name.
-    #[error("there is no strategy {0:?}; there are {list}", list = names())]
-    Unknown(String),
-    /// A number out of its range.
-    #[error("strategy option {option} must be {allowed}, not {got}")]
-    Option {
-        /// The option, as written in a file.
-        option: &'static str,
-        /// What it may be.
-        allowed: &'static str,
-        /// What it is.
-        got: String,
-    },
-    /// More coalitions than members.
-    #[error(
-        "{coalitions} coalitions of {members} members cannot be formed: ask for at most {members}"
-    )]
-    TooManyCoalitions {
-        /// Coalitions asked for.
-        coalitions: usize,
-        /// Members at hand.
-        members: usize,
-    },
-}
-
-fn names() -> String {
-    let names: Vec<_> = STRATEGIES.iter().map(|strategy| strategy.name).collect();
-    names.join(", ")
-}
-
-impl StrategyConfig {
-    /// Its name, as in [`STRATEGIES`].
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::FedAvg { .. } => "fedavg",
-            Self::Local { .. } => "local",
-            Self::CsRcfl { .. } => "cs-rcfl",
+/// All strategies with their options.
+pub fn described() -> Vec<StrategyOptions> {
+    let training = Training {
+        epochs: 1,
+        batch: 0,
+        optimiser: Optimiser::Sgd {
+            rate: 0.1,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        },
+    };
+    let describe = |&info: &StrategyInfo| {
+        let method = Method::named(info.name).expect("every strategy of the list is a method");
+        let options = serde_json::to_value(&method).expect("options are numbers and words");
+        let options = options.as_object().into_iter().flatten();
+        let options = options.filter(|(key, _)| *key != "name");
+        let config = StrategyConfig::new(method.clone(), training.clone());
+        let strategy = build(&config, usize::MAX).expect("defaults are in their ranges");
+        StrategyOptions {
+            info,
+            options: options
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            names: strategy.names(),
         }
-    }
+    };
+    STRATEGIES.iter().map(describe).collect()
+}
 
-    /// Local training of a round.
-    pub fn training(&self) -> &Training {
-        match self {
-            Self::FedAvg { training, .. }
-            | Self::Local { training, .. }
-            | Self::CsRcfl { training, .. } => training,
-        }
-    }
-
-    /// Whether a common scale is agreed on in a round of its own first.
-    pub fn standardise(&self) -> bool {
-        match self {
-            Self::FedAvg { standardise, .. }
-            | Self::Local { standardise, .. }
-            | Self::CsRcfl { standardise, .. } => *standardise,
-        }
-    }
-
-    /// Another strategy with the same training and scale, and defaults for its own options: for
-    /// comparing strategies under one tuning. Its own name gives it back as it is.
-    ///
-    /// # Errors
-    /// [`StrategyError::Unknown`].
-    pub fn switch(&self, name: &str) -> Result<Self, StrategyError> {
-        let (training, standardise) = (self.training().clone(), self.standardise());
-        match name {
-            name if name == self.name() => Ok(self.clone()),
-            "fedavg" => Ok(Self::FedAvg {
-                training,
-                standardise,
-                weight: WeightRule::default(),
-            }),
-            "local" => Ok(Self::Local {
-                training,
-                standardise,
-            }),
-            "cs-rcfl" => Ok(Self::CsRcfl {
-                training,
-                standardise,
-                coalitions: two(),
-                freeze: one(),
-            }),
-            _ => Err(StrategyError::Unknown(name.into())),
-        }
-    }
-
-    /// Whether all options are in their ranges, and a federation of `members` can run it.
-    ///
-    /// # Errors
-    /// [`StrategyError`]: the first thing that is wrong.
-    pub fn validate(&self, members: usize) -> Result<(), StrategyError> {
-        self.validate_options()?;
-        match *self {
-            Self::CsRcfl { coalitions, .. } if coalitions > members => {
-                Err(StrategyError::TooManyCoalitions {
+/// The strategy that a configuration describes, for a federation of so many members.
+///
+/// # Errors
+/// [`StrategyError`] if an option is out of its range, or they are too few for it.
+pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy>, StrategyError> {
+    check(&config.training)?;
+    let training = config.training.clone();
+    let mut personal = config.personal.clone();
+    let mut strategy: Box<dyn Strategy> = match &config.method {
+        Method::FedAvg { weight } => Box::new(FedAvg::new(training, *weight)),
+        Method::Local {} => Box::new(Local { training }),
+        &Method::CsRcfl { coalitions, freeze } => {
+            at_least_one("coalitions", coalitions as u64)?;
+            if coalitions > members {
+                return Err(StrategyError::TooManyCoalitions {
                     coalitions,
                     members,
-                })
+                });
             }
-            _ => Ok(()),
+            Box::new(CsRcfl {
+                training,
+                coalitions,
+                freeze,
+            })
         }
+        Method::FedProx(options) => options.build(training)?,
+        Method::FedAdam(options) => options.build("fedadam", Second::Adam, training)?,
+        Method::FedYogi(options) => options.build("fedyogi", Second::Yogi, training)?,
+        Method::FedAdagrad(options) => options.build("fedadagrad", Second::Adagrad, training)?,
+        Method::Scaffold(options) => options.build(training, members)?,
+        Method::FedPer { weight } => {
+            personal.push(LAST_LAYER.into());
+            Box::new(FedAvg::new(training, *weight))
+        }
+        Method::FedRep(options) => {
+            personal.push(LAST_LAYER.into());
+            options.build(training)?
+        }
+        Method::FedBn { weight } => {
+            personal.push(NORM_LAYERS.into());
+            Box::new(FedAvg::new(training, *weight))
+        }
+        Method::Ditto(options) => options.build(training)?,
+        Method::Hcct(options) => options.build("hcct", training)?,
+        Method::HcctE(options) => options.build(training)?,
+        Method::HcctP(options) => {
+            personal.push(LAST_LAYER.into());
+            options.build("hcct-p", training)?
+        }
+    };
+    if !personal.is_empty() {
+        strategy = Box::new(Varied {
+            name: config.name(),
+            inner: strategy,
+            by: PersonalLayers(personal),
+        });
     }
+    if let Method::FedRep(options) = &config.method {
+        strategy = in_turn(strategy, options.head_epochs);
+    }
+    if config.standardise {
+        strategy = Box::new(Standardised::new(strategy));
+    }
+    Ok(strategy)
+}
 
-    fn validate_options(&self) -> Result<(), StrategyError> {
-        let Training {
-            epochs,
-            batch: _,
-            optimiser,
-        } = self.training();
-        require(*epochs >= 1, "training.epochs", "at least 1", epochs)?;
-        let (rate, momentum, decay) = match *optimiser {
-            Optimiser::Sgd {
-                rate,
-                momentum,
-                weight_decay,
-            } => (rate, momentum, weight_decay),
-            Optimiser::Adam { rate, weight_decay } => (rate, 0.0, weight_decay),
-        };
-        let allowed = "a number above 0";
-        require(
-            rate.is_finite() && rate > 0.0,
-            "training.optimiser.rate",
-            allowed,
+/// Whether a training can be carried out.
+fn check(training: &Training) -> Result<(), StrategyError> {
+    let Training {
+        epochs,
+        batch: _,
+        optimiser,
+    } = training;
+    at_least_one("training.epochs", (*epochs).into())?;
+    let (rate, momentum, decay) = match *optimiser {
+        Optimiser::Sgd {
             rate,
-        )?;
-        let allowed = "at least 0 and below 1";
-        require(
-            (0.0..1.0).contains(&momentum),
-            "training.optimiser.momentum",
-            allowed,
             momentum,
-        )?;
-        let option = "training.optimiser.weight-decay";
-        require(
-            decay.is_finite() && decay >= 0.0,
-            option,
-            "a number of at least 0",
-            decay,
-        )?;
-        match *self {
-            Self::CsRcfl { coalitions, .. } => {
-                require(coalitions >= 1, "coalitions", "at least 1", coalitions)
-            }
-            _ => Ok(()),
-        }
-    }
+            weight_decay,
+        } => (rate, momentum, weight_decay),
+        Optimiser::Adam { rate, weight_decay } => (rate, 0.0, weight_decay),
+    };
+    positive("training.optimiser.rate", rate)?;
+    fraction("training.optimiser.momentum", momentum)?;
+    not_negative("training.optimiser.weight-decay", decay)
+}
+
+pub(super) fn at_least_one(option: &'static str, value: u64) -> Result<(), StrategyError> {
+    require(value >= 1, option, "at least 1", value)
+}
+
+pub(super) fn positive(option: &'static str, value: f64) -> Result<(), StrategyError> {
+    let holds = value.is_finite() && value > 0.0;
+    require(holds, option, "a number above 0", value)
+}
+
+pub(super) fn not_negative(option: &'static str, value: f64) -> Result<(), StrategyError> {
+    let holds = value.is_finite() && value >= 0.0;
+    require(holds, option, "a number of at least 0", value)
+}
+
+pub(super) fn fraction(option: &'static str, value: f64) -> Result<(), StrategyError> {
+    let holds = (0.0..1.0).contains(&value);
+    require(holds, option, "at least 0 and below 1", value)
 }
 
 fn require(
@@ -264,43 +263,6 @@ fn require(
         allowed,
         got: got.to_string(),
     })
-}
-
-/// The strategy that a configuration describes.
-///
-/// # Errors
-/// [`StrategyError::Option`] if an option is out of its range.
-pub fn build(config: &StrategyConfig) -> Result<Box<dyn Strategy>, StrategyError> {
-    config.validate_options()?;
-    let (training, standardise) = (config.training().clone(), config.standardise());
-    Ok(match *config {
-        StrategyConfig::FedAvg { weight, .. } => scaled(
-            FedAvg {
-                training,
-                weighted: weight == WeightRule::Exact,
-            },
-            standardise,
-        ),
-        StrategyConfig::Local { .. } => scaled(Local { training }, standardise),
-        StrategyConfig::CsRcfl {
-            coalitions, freeze, ..
-        } => scaled(
-            CsRcfl {
-                training,
-                coalitions,
-                freeze,
-            },
-            standardise,
-        ),
-    })
-}
-
-fn scaled(strategy: impl Strategy + 'static, standardise: bool) -> Box<dyn Strategy> {
-    if standardise {
-        Box::new(Standardised::new(strategy))
-    } else {
-        Box::new(strategy)
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::means::{fits, given, must_be};
 use super::{
-    DecideError, Decision, Entry, Names, Objection, Outcome, Plan, SettleError, Sheet, State,
-    Strategy,
+    DecideError, Decision, Entry, EquipError, Names, Objection, Outcome, Plan, SettleError, Sheet,
+    State, Strategy,
 };
-use crate::learner::Task;
+use crate::learner::{Learner, Task};
 use crate::params::{Layout, Params, Role};
 
 /// Buffer of a model that standardises: mean of every column, over all members' training rows.
@@ -23,15 +23,14 @@ pub const DEVIATION: &str = "scale.deviation";
 /// member's own mean). They are combined pair by pair in bundle order (Chan, Golub & LeVeque
 /// 1979), which does not cancel where means are large. Deviations are over all rows
 /// (`squares / count`); a column that never varies gets deviation 1.
-#[derive(Debug, Clone)]
-pub struct Standardised<S> {
-    inner: S,
+pub struct Standardised {
+    inner: Box<dyn Strategy>,
 }
 
-impl<S: Strategy> Standardised<S> {
+impl Standardised {
     /// Puts a round of summaries before `inner`. The learner needs a
     /// [`summary_layout`](crate::Learner::summary_layout) and a model with both buffers.
-    pub fn new(inner: S) -> Self {
+    pub fn new(inner: Box<dyn Strategy>) -> Self {
         Self { inner }
     }
 }
@@ -143,13 +142,17 @@ fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params,
     }))
 }
 
-impl<S: Strategy> Strategy for Standardised<S> {
+impl Strategy for Standardised {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
 
     fn names(&self) -> Names {
         self.inner.names()
+    }
+
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        self.inner.equip(learner)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {

@@ -11,6 +11,10 @@ use super::*;
 use crate::learner::{Optimiser, Training};
 use crate::params::{Role, TensorSpec};
 
+mod equipped;
+mod hcct;
+mod quadratic;
+
 fn training() -> Training {
     let optimiser = Optimiser::Sgd {
         rate: 0.1,
@@ -427,7 +431,7 @@ fn summaries(silos: &[Vec<[f64; 2]>]) -> Sheet {
 
 #[test]
 fn standardised_rounds_are_one_late() {
-    let strategy = Standardised::new(cs_rcfl(2, 1));
+    let strategy = Standardised::new(Box::new(cs_rcfl(2, 1)));
     let state = genesis();
     assert_eq!(strategy.plan(&state, 1).task, Task::Summarise);
     assert!(!strategy.plan(&state, 1).cross_evaluate);
@@ -447,7 +451,12 @@ fn standardised_rounds_are_one_late() {
 fn a_column_that_never_varies_gets_deviation_one() {
     let silo = |rows: usize, value: f64| vec![[value, 1000.1]; rows];
     let sheet = summaries(&[silo(3, 1.0), silo(7, 3.0), silo(1, 5.0)]);
-    let outcome = round(&Standardised::new(fedavg(true)), &genesis(), &sheet, 1);
+    let outcome = round(
+        &Standardised::new(Box::new(fedavg(true))),
+        &genesis(),
+        &sheet,
+        1,
+    );
     let scaled = &outcome.state.models[0];
     assert_eq!(scaled.tensor(DEVIATION).unwrap()[1], 1.0);
     assert_eq!(weights(scaled), [0.0, 0.0]);
@@ -456,7 +465,7 @@ fn a_column_that_never_varies_gets_deviation_one() {
 
 #[test]
 fn unusable_summaries_are_refused_by_name() {
-    let strategy = Standardised::new(fedavg(true));
+    let strategy = Standardised::new(Box::new(fedavg(true)));
     let good = summary(&[[1.0, 2.0], [2.0, 5.0]]);
     let forged = |at: usize, value: f32| {
         let mut values = good.values().to_vec();
@@ -495,7 +504,8 @@ fn a_model_without_buffers_cannot_be_scaled() {
     let bare = Layout::new(vec![TensorSpec::new(MEAN, [2], Role::Weight)]).unwrap();
     let state = State::genesis(Params::zeros(&bare));
     let sheet = summaries(&[vec![[1.0, 1.0]]]);
-    let settled = Standardised::new(fedavg(true)).settle(&state, &sheet, &means::given(vec![0]), 1);
+    let settled =
+        Standardised::new(Box::new(fedavg(true))).settle(&state, &sheet, &means::given(vec![0]), 1);
     assert!(matches!(settled, Err(SettleError::Summary(error)) if error.contains(MEAN)));
 }
 
@@ -507,7 +517,7 @@ proptest! {
     #[test]
     fn summaries_combine_to_the_scale_of_all_rows(silos in prop::collection::vec(rows(), 1..6)) {
         let sheet = summaries(&silos);
-        let outcome = round(&Standardised::new(fedavg(true)), &genesis(), &sheet, 1);
+        let outcome = round(&Standardised::new(Box::new(fedavg(true))), &genesis(), &sheet, 1);
         let scaled = &outcome.state.models[0];
         let all: Vec<[f64; 2]> = silos.concat();
         let count = all.len() as f64;

@@ -38,7 +38,7 @@ impl Learner for Towards {
         Self::model(seed as f32)
     }
 
-    fn initial_personal(&self) -> Params {
+    fn initial_personal(&self, _: u64) -> Params {
         Self::model(0.0)
     }
 
@@ -77,7 +77,7 @@ impl Learner for Towards {
     }
 
     /// Panics where nobody should look, for tests of just that.
-    fn robust_loss(&self, model: &Params, _: f64) -> Result<f64, LearnError> {
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
         assert!(model.values()[0] < 1000.0, "that far out");
         Ok(self.loss(model))
     }

@@ -191,15 +191,18 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
         );
         if !classes {
             return assert!(
-                (own.robust_loss(&alone.shared, 0.0).unwrap()
-                    - common.robust_loss(&together.shared, 0.0).unwrap())
+                (own.robust_loss(&alone.shared, &Params::empty(), 0.0)
+                    .unwrap()
+                    - common
+                        .robust_loss(&together.shared, &Params::empty(), 0.0)
+                        .unwrap())
                 .abs()
                     < 1e-3
             );
         }
         let (a, b) = (
-            own.robust_loss(&alone.shared, 0.2),
-            common.robust_loss(&together.shared, 0.2),
+            own.robust_loss(&alone.shared, &Params::empty(), 0.2),
+            common.robust_loss(&together.shared, &Params::empty(), 0.2),
         );
         assert!((a.unwrap() - b.unwrap()).abs() < 1e-3);
     }
@@ -228,7 +231,7 @@ fn two_halves_sum_up_to_the_whole() {
 fn robust_losses_are_those_of_the_weights_and_outputs() {
     let absolute = learner(Kind::Absolute, &table(50, 2, false), Standardise::Silo);
     let model = run(&absolute, &absolute.initial(0), &task(20, 8, 0.01), 1).shared;
-    let plain = absolute.robust_loss(&model, 0.0).unwrap();
+    let plain = absolute.robust_loss(&model, &Params::empty(), 0.0).unwrap();
     let train = absolute
         .evaluate(&model, &Params::empty(), Split::Train)
         .unwrap();
@@ -239,13 +242,17 @@ fn robust_losses_are_those_of_the_weights_and_outputs() {
         .iter()
         .map(|&w| f64::from(w * w))
         .sum();
-    let robust = absolute.robust_loss(&model, 0.3).unwrap();
+    let robust = absolute.robust_loss(&model, &Params::empty(), 0.3).unwrap();
     assert!((robust - plain - 0.3 * (1.0 + squares).sqrt()).abs() < 1e-6);
 
     let logistic = learner(Kind::Logistic, &table(50, 2, true), Standardise::Silo);
     let model = run(&logistic, &logistic.initial(0), &task(20, 8, 0.1), 1).shared;
     let losses: Vec<f64> = [0.0, 0.1, 0.5]
-        .map(|radius| logistic.robust_loss(&model, radius).unwrap())
+        .map(|radius| {
+            logistic
+                .robust_loss(&model, &Params::empty(), radius)
+                .unwrap()
+        })
         .to_vec();
     let train = logistic
         .evaluate(&model, &Params::empty(), Split::Train)
@@ -258,14 +265,14 @@ fn robust_losses_are_those_of_the_weights_and_outputs() {
 fn what_cannot_be_done_is_said() {
     let mlp = learner(Kind::Mlp, &table(50, 2, true), Standardise::Silo);
     let start = mlp.initial(0);
-    assert!(mlp.robust_loss(&start, 0.0).unwrap() > 0.0);
+    assert!(mlp.robust_loss(&start, &Params::empty(), 0.0).unwrap() > 0.0);
     assert!(matches!(
-        mlp.robust_loss(&start, 0.1),
+        mlp.robust_loss(&start, &Params::empty(), 0.1),
         Err(LearnError::Unsupported(_))
     ));
     let squared = learner(Kind::Squared, &table(50, 2, false), Standardise::Silo);
     assert!(matches!(
-        squared.robust_loss(&squared.initial(0), 0.1),
+        squared.robust_loss(&squared.initial(0), &Params::empty(), 0.1),
         Err(LearnError::Unsupported(_))
     ));
     assert_eq!(

@@ -10,9 +10,9 @@ fn training() -> Value {
 
 /// A configuration with one option replaced.
 fn config(name: &str, pointer: &str, value: Value) -> Result<StrategyConfig, serde_json::Error> {
-    let mut config = json!({ "name": name, "training": training(), "coalitions": 3 });
-    if name != "cs-rcfl" {
-        config.as_object_mut().unwrap().remove("coalitions");
+    let mut config = json!({ "name": name, "training": training() });
+    if name == "cs-rcfl" {
+        config["coalitions"] = 3.into();
     }
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     config.pointer_mut(parent).unwrap()[key] = value;
@@ -25,9 +25,10 @@ fn every_name_is_listed_built_and_read_back() {
         for standardise in [true, false] {
             let config = config(info.name, "/standardise", standardise.into()).unwrap();
             assert_eq!(config.name(), info.name);
-            let strategy = build(&config).unwrap();
+            let strategy = build(&config, 4).unwrap();
             assert_eq!(strategy.name(), info.name);
             let state = crate::State::genesis(crate::Params::empty());
+            assert_eq!(config.validate(4), Ok(()));
             let summarises = strategy.plan(&state, 1).task == crate::Task::Summarise;
             assert_eq!(summarises, standardise);
             assert_eq!(
@@ -44,14 +45,16 @@ fn unknown_names_and_keys_say_what_is_allowed() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("fedavgg") && error.contains("`cs-rcfl`"),
+        error.contains("fedavgg") && error.contains("`cs-rcfl`") && error.contains("`ditto`"),
         "{error}"
     );
     let error = config("fedavg", "/coalitions", 3.into())
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("coalitions") && error.contains("standardise"),
+        error.contains("`coalitions`")
+            && error.contains("`weight`")
+            && error.contains("`standardise`"),
         "{error}"
     );
     let error = config("local", "/training/epoch", 3.into())
@@ -62,9 +65,10 @@ fn unknown_names_and_keys_say_what_is_allowed() {
         "{error}"
     );
     let fedavg = config("fedavg", "/weight", "exact".into()).unwrap();
-    assert_eq!(
-        fedavg.switch("ifca").unwrap_err().to_string(),
-        "there is no strategy \"ifca\"; there are fedavg, local, cs-rcfl"
+    let error = fedavg.switch("magic").unwrap_err().to_string();
+    assert!(
+        error.starts_with("there is no strategy \"magic\"; there are fedavg, local, cs-rcfl"),
+        "{error}"
     );
 }
 
@@ -104,7 +108,7 @@ fn options_out_of_range_are_refused_in_one_sentence() {
     ];
     for (pointer, value, sentence) in cases {
         let config = config("cs-rcfl", pointer, value).unwrap();
-        let error = build(&config).err().unwrap().to_string();
+        let error = build(&config, 8).err().unwrap().to_string();
         assert!(error.contains(sentence), "{error}");
         assert_eq!(config.validate(8).unwrap_err().to_string(), error);
     }
@@ -128,9 +132,119 @@ fn switching_keeps_training_and_scale() {
         let other = config.switch(info.name).unwrap();
         assert_eq!(other.name(), info.name);
         assert_eq!(
-            (other.training(), other.standardise()),
-            (config.training(), true)
+            (&other.training, other.standardise),
+            (&config.training, true)
         );
     }
     assert_eq!(config.switch("cs-rcfl").unwrap(), config);
+}
+
+#[test]
+fn own_options_have_ranges_too() {
+    let cases = [
+        (
+            "fedprox",
+            "/mu",
+            json!(-0.5),
+            "mu must be a number of at least 0, not -0.5",
+        ),
+        (
+            "fedadam",
+            "/rate",
+            json!(0),
+            "rate must be a number above 0, not 0",
+        ),
+        (
+            "fedyogi",
+            "/beta2",
+            json!(1),
+            "beta2 must be at least 0 and below 1, not 1",
+        ),
+        (
+            "fedadagrad",
+            "/tau",
+            json!(0),
+            "tau must be a number above 0",
+        ),
+        (
+            "scaffold",
+            "/rate",
+            json!(-1),
+            "rate must be a number above 0",
+        ),
+        (
+            "scaffold",
+            "/training/optimiser/momentum",
+            json!(0.9),
+            "training.optimiser must be sgd without momentum for scaffold",
+        ),
+        (
+            "fedrep",
+            "/head-epochs",
+            json!(0),
+            "head-epochs must be at least 1, not 0",
+        ),
+        (
+            "ditto",
+            "/lambda",
+            json!(-1),
+            "lambda must be a number of at least 0, not -1",
+        ),
+        (
+            "hcct",
+            "/alpha",
+            json!({ "common": -1 }),
+            "alpha.common must be a number of at least 0, not -1",
+        ),
+        (
+            "hcct-e",
+            "/alpha",
+            json!({ "each": [1.0] }),
+            "alpha must be \"own\" or one for all",
+        ),
+    ];
+    for (name, pointer, value, sentence) in cases {
+        let error = config(name, pointer, value)
+            .unwrap()
+            .validate(8)
+            .unwrap_err();
+        assert!(error.to_string().contains(sentence), "{error}");
+    }
+}
+
+#[test]
+fn everything_that_can_be_set_is_described_with_its_default() {
+    let described = described();
+    assert_eq!(described.len(), STRATEGIES.len());
+    let of = |name: &str| {
+        let found = described.iter().find(|one| one.info.name == name).unwrap();
+        found.options.clone()
+    };
+    assert_eq!(of("local"), []);
+    assert_eq!(
+        of("fedprox"),
+        [
+            ("mu".into(), json!(0.01)),
+            ("weight".into(), json!("exact"))
+        ]
+    );
+    assert_eq!(
+        of("cs-rcfl"),
+        [("coalitions".into(), json!(2)), ("freeze".into(), json!(1))]
+    );
+    assert!(described.iter().all(|one| one.names == Names::Removed));
+}
+
+#[test]
+fn what_is_personal_is_written_only_where_there_is_something() {
+    let plain = config("fedavg", "/standardise", false.into()).unwrap();
+    assert_eq!(to_value(&plain).unwrap().get("personal"), None);
+    assert!(plain.is_plain_average());
+    let personal = config("fedavg", "/personal", json!(["last-layer"])).unwrap();
+    assert_eq!(
+        to_value(&personal).unwrap()["personal"],
+        json!(["last-layer"])
+    );
+    assert!(!personal.is_plain_average());
+    assert!(personal.switch("fedprox").unwrap().personal.is_empty());
 }

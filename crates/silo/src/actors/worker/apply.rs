@@ -240,7 +240,7 @@ fn best(config: &SiloConfig, state: &State, personal: &Params) -> u32 {
         return 0;
     }
     let loss = |model: &Params| {
-        let robust = config.learner.robust_loss(model, config.radius);
+        let robust = config.learner.robust_loss(model, personal, config.radius);
         let loss = match robust {
             Err(LearnError::Unsupported(_)) => {
                 let metrics = config.learner.evaluate(model, personal, Split::Train);

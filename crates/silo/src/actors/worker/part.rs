@@ -217,6 +217,13 @@ impl WorkerActor {
         let work = Work::Evaluate {
             models: models.len() as u64,
         };
+        // What is personal goes with the models of this round as its own training left it.
+        let trained = self
+            .trained
+            .as_ref()
+            .filter(|trained| trained.round == round);
+        let personal = trained.map_or(&self.own.personal, |trained| &trained.personal);
+        let personal = personal.params.clone();
         let job = move || {
             let mut losses = Vec::with_capacity(models.len());
             for (blob, (gated, document)) in models {
@@ -228,7 +235,7 @@ impl WorkerActor {
                         .map_err(|error| error.to_string())
                 };
                 let loss = gated.do_it(admit).and_then(|model| {
-                    let loss = config.learner.robust_loss(&model, config.radius);
+                    let loss = config.learner.robust_loss(&model, &personal, config.radius);
                     loss.map_err(|error| error.to_string())
                 });
                 let loss = loss.map_err(WorkError::Refused)?;

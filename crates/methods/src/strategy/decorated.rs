@@ -1,0 +1,249 @@
+//! A learner as what it changes in another one: how a strategy equips a silo.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::learner::{LearnError, Learner, Metrics, Progress, Pull, Split, Task, Training, Update};
+use crate::params::{Layout, Params};
+
+/// Hears how far a training has come, and may stop it.
+pub(super) type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+/// One local training, as a silo is asked for it.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) start: &'a Params,
+    pub(super) personal: &'a Params,
+    pub(super) training: &'a Training,
+    /// From a decoration further out.
+    pub(super) pull: Option<&'a Pull<'a>>,
+    pub(super) seed: u64,
+}
+
+impl Job<'_> {
+    /// Carries it out.
+    pub(super) fn run(
+        self,
+        learner: &dyn Learner,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let Self {
+            start,
+            personal,
+            training,
+            pull,
+            seed,
+        } = self;
+        match pull {
+            Some(pull) => learner.train_pulled(start, personal, training, pull, seed, progress),
+            None => {
+                let task = Task::Train(training.clone());
+                learner.train(start, personal, &task, seed, progress)
+            }
+        }
+    }
+
+    /// The same, changed by `pull`; a training can be changed once only.
+    pub(super) fn pulled<'b>(self, pull: &'b Pull<'b>) -> Result<Job<'b>, LearnError>
+    where
+        Self: 'b,
+    {
+        match self.pull {
+            None => Ok(Job {
+                pull: Some(pull),
+                ..self
+            }),
+            Some(_) => Err(LearnError::Unsupported(
+                "two parts of the strategy change the gradient: use one of them".into(),
+            )),
+        }
+    }
+}
+
+/// The progress of a training that is a part of a longer one: `before` of `steps` steps are done
+/// when it begins.
+pub(super) fn later(
+    progress: &mut Watch<'_>,
+    before: u64,
+    steps: u64,
+) -> impl FnMut(Progress) -> ControlFlow<()> {
+    move |at| {
+        progress(Progress {
+            step: before + at.step,
+            steps,
+            ..at
+        })
+    }
+}
+
+/// What a strategy changes in a learner. Models and personal states given to it have the layouts
+/// that it says.
+pub(super) trait Decoration: Send + Sync {
+    /// Layout of the models that the federation sees.
+    fn layout(&self, inner: &dyn Learner) -> Arc<Layout> {
+        inner.layout()
+    }
+
+    /// See [`Learner::initial`].
+    fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
+        inner.initial(seed)
+    }
+
+    /// See [`Learner::initial_personal`].
+    fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
+        inner.initial_personal(seed)
+    }
+
+    /// What the inner learner sees of a model of the federation and the personal state.
+    fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
+        (model.clone(), personal.clone())
+    }
+
+    /// The model that a silo uses in the end, where that is another than [`inside`](Self::inside).
+    fn used(&self, model: &Params, personal: &Params) -> (Params, Params) {
+        self.inside(model, personal)
+    }
+
+    /// Trains.
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError>;
+}
+
+/// A learner with a decoration.
+pub(super) struct Decorated<D> {
+    inner: Arc<dyn Learner>,
+    by: D,
+    layout: Arc<Layout>,
+    personal: Arc<Layout>,
+}
+
+impl<D: Decoration + 'static> Decorated<D> {
+    pub(super) fn equip(inner: Arc<dyn Learner>, by: D) -> Arc<dyn Learner> {
+        let layout = by.layout(&*inner);
+        // The layout of a personal state does not depend on the seed.
+        let personal = by.initial_personal(&*inner, 0).layout().clone();
+        Arc::new(Self {
+            inner,
+            by,
+            layout,
+            personal,
+        })
+    }
+}
+
+impl<D> Decorated<D> {
+    fn fits(&self, model: &Params, personal: &Params) -> Result<(), LearnError> {
+        for (expected, got) in [(&self.layout, model), (&self.personal, personal)] {
+            if expected != got.layout() {
+                return Err(LearnError::Layout {
+                    expected: expected.describe(),
+                    got: got.layout().describe(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<D: Decoration> Learner for Decorated<D> {
+    fn layout(&self) -> Arc<Layout> {
+        self.layout.clone()
+    }
+
+    fn summary_layout(&self) -> Option<Arc<Layout>> {
+        self.inner.summary_layout()
+    }
+
+    fn initial(&self, seed: u64) -> Params {
+        self.by.initial(&*self.inner, seed)
+    }
+
+    fn initial_personal(&self, seed: u64) -> Params {
+        self.by.initial_personal(&*self.inner, seed)
+    }
+
+    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
+        self.inner.seed(silo_seed, round)
+    }
+
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        task: &Task,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        self.fits(start, personal)?;
+        match task {
+            Task::Train(training) => {
+                let job = Job {
+                    start,
+                    personal,
+                    training,
+                    pull: None,
+                    seed,
+                };
+                self.by.train(&*self.inner, job, progress)
+            }
+            Task::Summarise => {
+                let (start, own) = self.by.inside(start, personal);
+                let update = self.inner.train(&start, &own, task, seed, progress)?;
+                Ok(Update {
+                    personal: personal.clone(),
+                    ..update
+                })
+            }
+        }
+    }
+
+    fn train_pulled(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        pull: &Pull<'_>,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        self.fits(start, personal)?;
+        let job = Job {
+            start,
+            personal,
+            training,
+            pull: Some(pull),
+            seed,
+        };
+        self.by.train(&*self.inner, job, progress)
+    }
+
+    fn evaluate(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        self.fits(model, personal)?;
+        let (model, own) = self.by.used(model, personal);
+        self.inner.evaluate(&model, &own, split)
+    }
+
+    fn robust_loss(
+        &self,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+    ) -> Result<f64, LearnError> {
+        self.fits(model, personal)?;
+        let (model, own) = self.by.inside(model, personal);
+        self.inner.robust_loss(&model, &own, radius)
+    }
+
+    fn samples(&self) -> u64 {
+        self.inner.samples()
+    }
+}

@@ -1,0 +1,113 @@
+//! FedRep (Collins et al. 2021): a common body, and a head of its own at every silo; head and body
+//! are trained in turn.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::decorated::{Decorated, Decoration, Job, Watch, later};
+use super::fedavg::{FedAvg, WeightRule};
+use super::personal::{LAST_LAYER, select};
+use super::registry::at_least_one;
+use super::variation::{Variation, Varied};
+use super::{EquipError, Strategy, StrategyError};
+use crate::learner::{LearnError, Learner, Pull, Training, Update};
+use crate::params::Layout;
+
+/// Options of FedRep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedRep {
+    /// How bodies weigh.
+    pub weight: WeightRule,
+    /// Epochs for which the head is trained in a round before the body is, for
+    /// `training.epochs`; at least 1. Default 5.
+    pub head_epochs: u32,
+}
+
+impl Default for FedRep {
+    fn default() -> Self {
+        Self {
+            weight: WeightRule::default(),
+            head_epochs: 5,
+        }
+    }
+}
+
+impl FedRep {
+    /// Without the personal layers.
+    pub(super) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+        at_least_one("head-epochs", self.head_epochs.into())?;
+        Ok(Box::new(FedAvg::new(training, self.weight)))
+    }
+}
+
+/// A strategy of bodies, whose silos train head and body in turn.
+pub(super) fn in_turn(inner: Box<dyn Strategy>, head_epochs: u32) -> Box<dyn Strategy> {
+    Box::new(Varied {
+        name: inner.name(),
+        inner,
+        by: InTurn { head_epochs },
+    })
+}
+
+struct InTurn {
+    head_epochs: u32,
+}
+
+impl Variation for InTurn {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let model = inner.layout();
+        let head = select(&model, &[LAST_LAYER.into()])?;
+        let body = model.select(|tensor| head.position(&tensor.name).is_none());
+        let by = HeadThenBody {
+            head,
+            body,
+            head_epochs: self.head_epochs,
+        };
+        Ok(Decorated::equip(inner, by))
+    }
+}
+
+/// A learner that trains its head with the body fixed, then the body with the head fixed.
+struct HeadThenBody {
+    head: Arc<Layout>,
+    body: Arc<Layout>,
+    head_epochs: u32,
+}
+
+impl Decoration for HeadThenBody {
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let head_training = Training {
+            epochs: self.head_epochs,
+            ..job.training.clone()
+        };
+        let rows = inner.samples();
+        let (first, second) = (head_training.steps(rows), job.training.steps(rows));
+        let pull = |still| Pull {
+            mu: 0.0,
+            anchor: job.start,
+            shift: None,
+            still: Some(still),
+        };
+        let head = Job {
+            training: &head_training,
+            ..job
+        };
+        let mut watch = later(progress, 0, first + second);
+        let head = head.pulled(&pull(&self.body))?.run(inner, &mut watch)?;
+        drop(watch);
+        let body = Job {
+            start: &head.shared,
+            personal: &head.personal,
+            ..job
+        };
+        let mut watch = later(progress, first, first + second);
+        body.pulled(&pull(&self.head))?.run(inner, &mut watch)
+    }
+}

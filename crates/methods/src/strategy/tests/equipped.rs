@@ -1,0 +1,310 @@
+//! What strategies add at the silo, over whole federations of quadratics.
+
+use serde_json::{Value, json};
+
+use super::quadratic::{Federation, Quadratic, trained};
+use super::*;
+use crate::learner::{LearnError, Learner, Split};
+
+/// Two silos that differ in where they want to go and how badly.
+fn silos() -> Vec<Quadratic> {
+    vec![
+        Quadratic {
+            curvature: [1.0, 0.5, 2.0, 1.0, 1.0],
+            centre: [0.0, 1.0, -1.0, 2.0, 3.0],
+        },
+        Quadratic {
+            curvature: [0.2, 1.0, 1.0, 0.5, 2.0],
+            centre: [4.0, -1.0, 1.0, 1.0, -3.0],
+        },
+    ]
+}
+
+/// Where the sum of their losses is smallest.
+fn optimum() -> [f64; 5] {
+    let [a, b] = [0, 1].map(|at| silos().swap_remove(at));
+    std::array::from_fn(|i| {
+        let (h, g) = (a.curvature[i], b.curvature[i]);
+        (h * a.centre[i] + g * b.centre[i]) / (h + g)
+    })
+}
+
+pub(super) fn strategy(name: &str, more: Value) -> Box<dyn Strategy> {
+    let optimiser = json!({ "name": "sgd", "rate": 0.2 });
+    let mut config = json!({
+        "name": name, "training": { "epochs": 5, "batch": 0, "optimiser": optimiser },
+    });
+    let more = more.as_object().unwrap().clone();
+    config.as_object_mut().unwrap().extend(more);
+    build(&serde_json::from_value(config).unwrap(), 2).unwrap()
+}
+
+fn federation(name: &str, more: Value) -> Federation {
+    Federation::new(strategy(name, more), silos())
+}
+
+fn distance(model: &Params, to: [f64; 5]) -> f64 {
+    let each = trained(model).into_iter().zip(to);
+    each.map(|(w, to)| (w - to) * (w - to)).sum::<f64>().sqrt()
+}
+
+#[test]
+fn fedprox_without_a_pull_is_fedavg_bit_for_bit() {
+    let average = federation("fedavg", json!({})).rounds(3);
+    let proximal = federation("fedprox", json!({ "mu": 0.0 })).rounds(3);
+    assert_eq!(average.state.models, proximal.state.models);
+    let pulled = federation("fedprox", json!({ "mu": 1.0 })).rounds(3);
+    assert_ne!(average.state.models, pulled.state.models);
+}
+
+#[test]
+fn a_strong_pull_drifts_less_from_the_optimum() {
+    let off = |mu: f64| {
+        let federation = federation("fedprox", json!({ "mu": mu })).rounds(200);
+        distance(&federation.state.models[0], optimum())
+    };
+    let drifts = [0.0, 0.5, 2.0].map(off);
+    assert!(drifts[0] > drifts[1] && drifts[1] > drifts[2], "{drifts:?}");
+}
+
+#[test]
+fn scaffold_reaches_the_optimum_that_fedavg_misses() {
+    let of = |name| {
+        let federation = federation(name, json!({})).rounds(150);
+        let model = federation.state.models[0].clone();
+        let bare = Params::gather(&quadratic::layout(), &[&model]).unwrap();
+        distance(&bare, optimum())
+    };
+    let (average, scaffold) = (of("fedavg"), of("scaffold"));
+    assert!(average > 0.1, "{average}");
+    assert!(scaffold < 1e-4, "{scaffold}");
+}
+
+#[test]
+fn control_variates_are_the_mean_of_the_silos_own() {
+    let federation = federation("scaffold", json!({})).rounds(9);
+    let common = federation.state.models[0].tensor("scaffold.control.layer0.weight");
+    let own = |silo: usize| {
+        let own = federation.personal[silo].tensor("scaffold.control.layer0.weight");
+        own.unwrap().to_vec()
+    };
+    for (at, &common) in common.unwrap().iter().enumerate() {
+        let mean = (own(0)[at] + own(1)[at]) / 2.0;
+        assert!((common - mean).abs() < 1e-5, "{common} {mean}");
+        assert!(own(0)[at].abs() > 1e-3);
+    }
+}
+
+#[test]
+fn adaptive_steps_are_those_of_the_paper() {
+    // One silo that wants to go from 7 and 0 to 1 in the first two values.
+    let silo = || {
+        vec![Quadratic {
+            curvature: [1.0; 5],
+            centre: [1.0; 5],
+        }]
+    };
+    type Second = fn(f64, f64) -> f64;
+    let kinds: [(&str, Second); 3] = [
+        ("fedadam", |v, square| 0.99 * v + 0.01 * square),
+        ("fedyogi", |v, square| {
+            v - 0.01 * square * if v > square { 1.0 } else { -1.0 }
+        }),
+        ("fedadagrad", |v, square| v + square),
+    ];
+    for (name, second) in kinds {
+        let options = json!({ "rate": 0.5, "tau": 0.01 });
+        let federation = Federation::new(strategy(name, options), silo()).rounds(3);
+        for (at, start) in [(0, 7.0), (1, 0.0)] {
+            let (mut w, mut m, mut v): (f64, f64, f64) = (start, 0.0, 1e-4);
+            for _ in 0..3 {
+                let change = (w - 1.0) * (libm::pow(0.8, 5.0) - 1.0);
+                m = 0.9 * m + 0.1 * change;
+                v = second(v, change * change);
+                w += 0.5 * m / (v.sqrt() + 0.01);
+            }
+            let model = &federation.state.models[0];
+            let got = |name: &str| f64::from(model.tensor(name).unwrap()[at]);
+            assert!((got("layer0.weight") - w).abs() < 1e-4, "{name}");
+            assert!(
+                (got("fedopt.first.layer0.weight") - m).abs() < 1e-5,
+                "{name}"
+            );
+            assert!(
+                (got("fedopt.second.layer0.weight") - v).abs() < 1e-4,
+                "{name}"
+            );
+        }
+        // Buffers are averaged as ever: three trainings.
+        assert_eq!(
+            federation.state.models[0].tensor("norm0.count"),
+            Some([3.0].as_slice())
+        );
+    }
+}
+
+#[test]
+fn what_is_personal_is_not_shared_and_fits_its_silo() {
+    for (name, own) in [
+        ("fedper", "layer1."),
+        ("fedrep", "layer1."),
+        ("fedbn", "norm0."),
+    ] {
+        let federation = federation(name, json!({})).rounds(60);
+        let shared = federation.state.models[0].layout();
+        assert!(
+            shared
+                .tensors()
+                .iter()
+                .all(|tensor| !tensor.name.starts_with(own)),
+            "{name}"
+        );
+        assert_eq!(
+            shared.tensors().len() + federation.personal[0].layout().tensors().len(),
+            5
+        );
+        let average = self::federation("fedavg", json!({})).rounds(60);
+        let sum = |federation: &Federation| federation.losses().iter().sum::<f64>();
+        assert!(sum(&federation) < sum(&average) - 1.0, "{name}");
+    }
+}
+
+#[test]
+fn fedrep_trains_head_and_body_in_turn() {
+    // With a head that never moves a body trains as it would alone, and the other way round.
+    let federation = federation("fedrep", json!({ "head-epochs": 30 })).rounds(1);
+    for (silo, quadratic) in silos().iter().enumerate() {
+        let head = federation.personal[silo]
+            .tensor("personal.layer1.weight")
+            .unwrap()[0];
+        let expected =
+            quadratic.centre[3] * (1.0 - libm::pow(1.0 - 0.2 * quadratic.curvature[3], 30.0));
+        assert!((f64::from(head) - expected).abs() < 1e-5);
+    }
+    // Five epochs for the body, from 7.
+    let alone = silos().into_iter().map(|silo| {
+        silo.centre[0] + (7.0 - silo.centre[0]) * libm::pow(1.0 - 0.2 * silo.curvature[0], 5.0)
+    });
+    let mean = alone.sum::<f64>() / 2.0;
+    let got = federation.state.models[0].tensor("layer0.weight").unwrap()[0];
+    assert!((f64::from(got) - mean).abs() < 1e-5);
+}
+
+#[test]
+fn personal_layers_go_with_every_strategy() {
+    for info in STRATEGIES.iter().filter(|info| info.name != "fedbn") {
+        let mut federation = federation(info.name, json!({ "personal": ["norm0"] }));
+        federation = federation.rounds(3);
+        let shared = federation.state.models[0].layout();
+        assert_eq!(shared.position("norm0.weight"), None, "{}", info.name);
+        let kept = &federation.personal[0];
+        assert!(
+            kept.tensor("personal.norm0.weight").is_some(),
+            "{}",
+            info.name
+        );
+        assert_eq!(
+            kept.tensor("personal.norm0.count")
+                .map(|count| count[0] >= 3.0),
+            Some(true)
+        );
+        assert!(federation.losses().iter().all(|loss| loss.is_finite()));
+    }
+}
+
+#[test]
+fn words_name_tensors_layers_and_kinds_of_layers() {
+    let learner = || Arc::new(silos().remove(0)) as Arc<dyn Learner>;
+    let shared = |words: &[&str]| {
+        let equipped = strategy("fedavg", json!({ "personal": words })).equip(learner());
+        equipped.map(|learner| learner.layout().describe())
+    };
+    assert_eq!(
+        shared(&["intercept"]).unwrap(),
+        "layer0.weight [2], layer1.weight [1], norm0.count [1], norm0.weight [1]"
+    );
+    assert_eq!(
+        shared(&["layer0.weight", "norm-layers"]).unwrap(),
+        "layer1.bias [1], layer1.weight [1]"
+    );
+    let nothing = shared(&["layer7"]).unwrap_err().to_string();
+    assert!(
+        nothing.contains("no \"layer7\"; it has layer0.weight"),
+        "{nothing}"
+    );
+    let all = shared(&["layer0", "layer1", "norm0"])
+        .unwrap_err()
+        .to_string();
+    assert!(all.contains("nothing to share"), "{all}");
+}
+
+#[test]
+fn the_common_scale_stays_common() {
+    let scaled = Layout::new(vec![
+        TensorSpec::new(MEAN, [2], Role::Buffer),
+        TensorSpec::new("weight", [2], Role::Weight),
+    ]);
+    let select = |words: &[&str]| {
+        let words: Vec<_> = words.iter().map(|&word| word.into()).collect();
+        super::super::personal::select(&scaled.clone().unwrap(), &words)
+    };
+    assert_eq!(select(&["scale"]), Err(EquipError::Scale));
+    assert!(matches!(
+        select(&["last-layer"]),
+        Err(EquipError::OneLayer(_))
+    ));
+}
+
+#[test]
+fn ditto_is_between_everybody_alone_and_the_common_model() {
+    let average = federation("fedavg", json!({})).rounds(40);
+    let local = federation("local", json!({})).rounds(40);
+    let ditto = |lambda: f64| federation("ditto", json!({ "lambda": lambda })).rounds(40);
+    let weak = ditto(0.0);
+    assert_eq!(
+        weak.state.models, average.state.models,
+        "the common model is FedAvg's"
+    );
+    for (own, alone) in weak.losses().iter().zip(local.losses()) {
+        assert!((own - alone).abs() < 1e-6, "{own} {alone}");
+    }
+    let between = ditto(0.5).losses();
+    let ends = weak.losses().into_iter().zip(average.losses());
+    for (between, (weak, average)) in between.into_iter().zip(ends).take(2) {
+        assert!(between > weak && between < average);
+    }
+}
+
+#[test]
+fn equipped_learners_refuse_models_and_states_of_others() {
+    for name in ["scaffold", "fedadam", "ditto", "fedper", "fedrep"] {
+        let learner = strategy(name, json!({}))
+            .equip(Arc::new(silos().remove(0)))
+            .unwrap();
+        let (model, own) = (learner.initial(0), learner.initial_personal(0));
+        let wrong = super::model([0.0, 0.0]);
+        for (model, own) in [(&wrong, &own), (&model, &wrong)] {
+            let error = learner.evaluate(model, own, Split::Test);
+            assert!(
+                matches!(error, Err(LearnError::Layout { .. })),
+                "{name}: {error:?}"
+            );
+        }
+    }
+}
+
+/// What everybody signs, over all strategies and state of all kinds.
+#[test]
+fn every_strategy_settles_to_the_same_bits_on_any_number_of_threads() {
+    for info in STRATEGIES {
+        let hashes = |threads: usize| -> Vec<Digest> {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            let federation = pool.install(|| federation(info.name, json!({})).rounds(3));
+            federation.state.models.iter().map(Params::hash).collect()
+        };
+        assert_eq!(hashes(1), hashes(3), "{}", info.name);
+    }
+}

@@ -1,0 +1,151 @@
+//! HCCT, HCCT-E and HCCT-P over whole federations of quadratics.
+
+use serde_json::{Value, json};
+
+use super::equipped::strategy;
+use super::quadratic::{Federation, Quadratic};
+use super::*;
+
+/// Two silos with nearly one goal, and one with the opposite; they differ most in layer 1.
+fn three() -> Vec<Quadratic> {
+    let silo = |centre| Quadratic {
+        curvature: [1.0; 5],
+        centre,
+    };
+    vec![
+        silo([9.0, 2.0, 5.0, 5.0, 1.0]),
+        silo([9.0, 2.2, 5.0, 4.5, 1.0]),
+        silo([7.5, -2.0, -5.0, -5.0, 0.5]),
+    ]
+}
+
+fn federation(name: &str, more: Value) -> Federation {
+    Federation::new(strategy(name, more), three())
+}
+
+#[test]
+fn silos_of_one_direction_are_grouped_and_of_opposite_ones_not() {
+    for name in ["hcct", "hcct-e", "hcct-p"] {
+        let federation = federation(name, json!({})).rounds(3);
+        assert_eq!(federation.coalitions, [0, 0, 1], "{name}");
+        assert_eq!(federation.state.models.len(), 2);
+    }
+}
+
+#[test]
+fn all_merged_is_fedavg_and_none_is_everybody_alone_bit_for_bit() {
+    for average in ["received", "trained"] {
+        let all = json!({ "alpha": { "common": 1e9 }, "average": average });
+        let all = federation("hcct", all).rounds(3);
+        let mean = federation("fedavg", json!({})).rounds(3);
+        assert_eq!(all.state.models, mean.state.models);
+    }
+    let none = json!({ "alpha": { "common": 0.0 }, "average": "trained" });
+    let none = federation("hcct", none).rounds(3);
+    let alone = federation("local", json!({})).rounds(3);
+    assert_eq!(none.state.models, alone.state.models);
+}
+
+#[test]
+fn members_of_a_new_group_bring_what_they_received() {
+    let first = federation("hcct", json!({})).rounds(1);
+    // All trained together, so both groups start from the mean of all.
+    let mean = federation("fedavg", json!({})).rounds(1).state.models;
+    assert_eq!(first.state.models, [mean[0].clone(), mean[0].clone()]);
+    let trained = federation("hcct", json!({ "average": "trained" })).rounds(1);
+    assert_ne!(trained.state.models[0], trained.state.models[1]);
+}
+
+#[test]
+fn groups_may_be_given_in_number_or_kept() {
+    let two = federation("hcct", json!({ "groups": 2, "alpha": { "common": 1e9 } })).rounds(2);
+    assert_eq!(two.state.models.len(), 2);
+    let many = federation("hcct", json!({ "groups": 50 })).rounds(2);
+    assert_eq!(many.coalitions, [0, 1, 2], "no more than there are silos");
+    let kept = federation("hcct", json!({ "one-shot": true })).rounds(4);
+    assert_eq!(kept.coalitions, [0, 0, 1]);
+    let state = State::genesis(kept.state.models[0].clone());
+    let sheet = sheet(vec![], None);
+    assert_eq!(
+        kept.strategy.decide(&state, &sheet, 1),
+        Err(DecideError::NoEntries)
+    );
+}
+
+#[test]
+fn the_layer_that_differs_most_is_found_once_and_remembered() {
+    let federation = federation("hcct-e", json!({})).rounds(3);
+    // In the order of names: layer0, layer1, norm0.
+    assert_eq!(federation.state.memory["hcct.layer"], [1.0]);
+}
+
+/// A state and a sheet to decide on.
+fn case() -> (Box<dyn Strategy>, State, Sheet) {
+    let federation = federation("hcct", json!({}));
+    let start = federation.state.models[0].clone();
+    let entry = |moved: [f32; 2]| Entry {
+        model: Params::build(start.layout(), |into| {
+            into.copy_from_slice(start.values());
+            into[0] += moved[0];
+            into[1] += moved[1];
+        }),
+        coalition: Some(0),
+        weight: Some(10),
+    };
+    let entries = [[1.0, 0.1], [1.0, -0.1], [-1.0, 0.0]].map(entry);
+    let sheet = sheet(entries.to_vec(), None);
+    (federation.strategy, federation.state, sheet)
+}
+
+#[test]
+fn dishonest_decisions_are_refused() {
+    let (strategy, state, sheet) = case();
+    let honest = strategy.decide(&state, &sheet, 1).unwrap();
+    assert_eq!(honest.assignment, [0, 0, 1]);
+    assert!(honest.lower_bound <= honest.objective);
+    let check = |decision: &Decision| strategy.check(&state, &sheet, decision, 1);
+    check(&honest).unwrap();
+    for assignment in [vec![1, 1, 0], vec![0, 0], vec![0, 2, 1]] {
+        let infeasible = Decision {
+            assignment,
+            ..honest.clone()
+        };
+        assert!(matches!(check(&infeasible), Err(Objection::Infeasible(_))));
+    }
+    for (objective, lower_bound) in [
+        (honest.objective - 1e-3, honest.lower_bound),
+        (f64::NAN, honest.lower_bound),
+        (honest.objective, f64::NEG_INFINITY),
+        (honest.objective, f64::NAN),
+    ] {
+        let lie = Decision {
+            objective,
+            lower_bound,
+            ..honest.clone()
+        };
+        assert!(
+            matches!(check(&lie), Err(Objection::Misstated { .. })),
+            "{lie:?}"
+        );
+    }
+    // Everybody alone has utility 0 with `α_k = n_k`: worse, and honestly said.
+    let alone = Decision {
+        assignment: vec![0, 1, 2],
+        objective: 0.0,
+        ..honest
+    };
+    assert!(matches!(check(&alone), Err(Objection::NotBest { .. })));
+}
+
+#[test]
+fn entries_without_rows_or_of_no_group_are_met() {
+    let (strategy, state, mut sheet) = case();
+    for coalition in [None, Some(7)] {
+        sheet.entries[0].coalition = coalition;
+        assert_eq!(round(&*strategy, &state, &sheet, 1).assignment, [0, 0, 1]);
+    }
+    sheet.entries[1].weight = None;
+    assert!(strategy.admit(&sheet.entries[1], 1).is_err());
+    let without = DecideError::NoWeight { entry: 1 };
+    assert_eq!(strategy.decide(&state, &sheet, 1), Err(without));
+}

@@ -1,0 +1,243 @@
+//! A learner with a known optimum, and federations of it by hand.
+
+use std::ops::ControlFlow;
+
+use super::*;
+use crate::learner::{LearnError, Learner, Metrics, Progress, Pull, Split, Update};
+use crate::params::Gate;
+
+/// Loss `½ Σ h_i (w_i − c_i)²` with curvature `h` and centre `c` of one's own, over the trained
+/// tensors in the order of the file; an epoch is one step. The buffer counts trainings.
+pub(super) struct Quadratic {
+    pub(super) curvature: [f64; 5],
+    pub(super) centre: [f64; 5],
+}
+
+pub(super) fn layout() -> Arc<Layout> {
+    Layout::new(vec![
+        TensorSpec::new("layer0.weight", [2], Role::Weight),
+        TensorSpec::new("layer1.bias", [1], Role::Bias),
+        TensorSpec::new("layer1.weight", [1], Role::Weight),
+        TensorSpec::new("norm0.weight", [1], Role::Weight),
+        TensorSpec::new("norm0.count", [1], Role::Buffer),
+    ])
+    .unwrap()
+}
+
+/// Trained values in the order of the file: norm0.count is the fifth of six.
+const TRAINED: [usize; 5] = [0, 1, 2, 3, 5];
+
+pub(super) fn trained(model: &Params) -> [f64; 5] {
+    TRAINED.map(|at| model.values()[at].into())
+}
+
+impl Quadratic {
+    pub(super) fn loss(&self, model: &Params) -> f64 {
+        let each = trained(model)
+            .into_iter()
+            .zip(self.curvature)
+            .zip(self.centre);
+        each.map(|((w, h), c)| 0.5 * h * (w - c) * (w - c)).sum()
+    }
+}
+
+impl Learner for Quadratic {
+    fn layout(&self) -> Arc<Layout> {
+        layout()
+    }
+
+    fn initial(&self, seed: u64) -> Params {
+        Params::from_values(&layout(), &[seed as f32, 0.0, 0.0, 0.0, 0.0, 0.0])
+    }
+
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        task: &Task,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        let Task::Train(training) = task else {
+            return Err(LearnError::Unsupported("nothing to summarise".into()));
+        };
+        let plain = Pull {
+            mu: 0.0,
+            anchor: start,
+            shift: None,
+            still: None,
+        };
+        self.train_pulled(start, personal, training, &plain, seed, progress)
+    }
+
+    fn train_pulled(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        pull: &Pull<'_>,
+        _: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        assert_eq!(start.layout(), &layout());
+        let Optimiser::Sgd { rate, .. } = training.optimiser else {
+            panic!("plain steps only");
+        };
+        // Value by value, the tensor's name with each.
+        let names: Vec<String> = layout()
+            .tensors()
+            .iter()
+            .flat_map(|tensor| (0..tensor.len()).map(|at| format!("{}/{at}", tensor.name)))
+            .collect();
+        let of = |from: &Params, at: usize| -> Option<f64> {
+            let (name, place) = names[at].split_once('/').unwrap();
+            let values = from.tensor(name)?;
+            Some(values[place.parse::<usize>().unwrap()].into())
+        };
+        let still = |at: usize| {
+            let (name, _) = names[at].split_once('/').unwrap();
+            pull.still
+                .is_some_and(|still| still.position(name).is_some())
+        };
+        let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
+        for epoch in 1..=training.epochs {
+            for (nth, at) in TRAINED
+                .into_iter()
+                .enumerate()
+                .filter(|&(_, at)| !still(at))
+            {
+                let w = values[at];
+                let mut slope = self.curvature[nth] * (w - self.centre[nth]);
+                slope += of(pull.anchor, at).map_or(0.0, |anchor| pull.mu * (w - anchor));
+                slope += pull.shift.and_then(|shift| of(shift, at)).unwrap_or(0.0);
+                values[at] = w - rate * slope;
+            }
+            let at = Progress {
+                step: epoch.into(),
+                steps: training.epochs.into(),
+                loss: 0.0,
+            };
+            if progress(at).is_break() {
+                return Err(LearnError::Stopped);
+            }
+        }
+        values[4] += 1.0;
+        let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
+        Ok(Update {
+            shared: Params::from_values(&layout(), &values),
+            personal: personal.clone(),
+            samples: 1,
+            metrics: Metrics::default(),
+        })
+    }
+
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let values = [("loss".to_owned(), self.loss(model))].into();
+        Ok(Metrics { samples: 1, values })
+    }
+
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
+        Ok(self.loss(model))
+    }
+
+    fn samples(&self) -> u64 {
+        1
+    }
+}
+
+/// A federation, as silos see it.
+pub(super) struct Federation {
+    pub(super) strategy: Box<dyn Strategy>,
+    pub(super) learners: Vec<Arc<dyn Learner>>,
+    pub(super) personal: Vec<Params>,
+    pub(super) coalitions: Vec<u32>,
+    pub(super) state: State,
+    pub(super) round: u64,
+}
+
+impl Federation {
+    pub(super) fn new(strategy: Box<dyn Strategy>, silos: Vec<Quadratic>) -> Self {
+        let equip = |silo| strategy.equip(Arc::new(silo) as Arc<dyn Learner>).unwrap();
+        let learners: Vec<_> = silos.into_iter().map(equip).collect();
+        let initial = |learner: &Arc<dyn Learner>| learner.initial_personal(7);
+        Self {
+            personal: learners.iter().map(initial).collect(),
+            coalitions: vec![0; learners.len()],
+            state: State::genesis(learners[0].initial(7)),
+            round: 0,
+            strategy,
+            learners,
+        }
+    }
+
+    /// One round in which everybody takes part.
+    pub(super) fn round(&mut self) {
+        self.round += 1;
+        let plan = self.strategy.plan(&self.state, self.round);
+        let layout = self.learners[0].layout();
+        let layout = self.strategy.expects(&layout, None, self.round);
+        let gate = Gate {
+            layout,
+            norm: f64::INFINITY,
+        };
+        let mut entries = Vec::new();
+        for (silo, learner) in self.learners.iter().enumerate() {
+            let start = &self.state.models[self.coalitions[silo] as usize];
+            assert_eq!(start.layout(), &learner.layout());
+            let mut last = (0, 0);
+            let mut watch = |at: Progress| {
+                assert!(
+                    at.step > last.0 && (last.1 == at.steps || last.1 == 0),
+                    "{last:?} {at:?}"
+                );
+                last = (at.step, at.steps);
+                ControlFlow::Continue(())
+            };
+            let personal = &self.personal[silo];
+            let update = learner.train(start, personal, &plan.task, self.round, &mut watch);
+            let update = update.unwrap();
+            assert_eq!(last.0, last.1, "all steps are reported");
+            assert_eq!(update.personal.layout(), personal.layout());
+            let entry = Entry {
+                model: gate.admit(update.shared.document()).unwrap(),
+                coalition: Some(self.coalitions[silo]),
+                weight: plan.weights.then_some(update.samples),
+            };
+            self.strategy.admit(&entry, self.round).unwrap();
+            self.personal[silo] = update.personal;
+            entries.push(entry);
+        }
+        let row = |(learner, own): (&Arc<dyn Learner>, &Params)| -> Vec<f64> {
+            let loss = |entry: &Entry| learner.robust_loss(&entry.model, own, 0.0).unwrap();
+            entries.iter().map(loss).collect()
+        };
+        let rows = plan.cross_evaluate.then(|| -> Vec<Vec<f64>> {
+            self.learners.iter().zip(&self.personal).map(row).collect()
+        });
+        let sheet = sheet(entries, rows.as_deref());
+        let outcome = round(&*self.strategy, &self.state, &sheet, self.round);
+        (self.coalitions, self.state) = (outcome.assignment, outcome.state);
+    }
+
+    pub(super) fn rounds(mut self, rounds: u64) -> Self {
+        (0..rounds).for_each(|_| self.round());
+        self
+    }
+
+    /// The loss of what every silo uses.
+    pub(super) fn losses(&self) -> Vec<f64> {
+        let each = self
+            .learners
+            .iter()
+            .zip(&self.personal)
+            .zip(&self.coalitions);
+        each.map(|((learner, personal), &own)| {
+            let model = &self.state.models[own as usize];
+            learner
+                .evaluate(model, personal, Split::Test)
+                .unwrap()
+                .values["loss"]
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! A method as what it changes in another one.
+
+use std::sync::Arc;
+
+use super::{
+    DecideError, Decision, Entry, EquipError, Names, Objection, Outcome, Plan, SettleError, Sheet,
+    State, Strategy,
+};
+use crate::learner::Learner;
+use crate::params::Layout;
+
+/// What a method changes in another: how silos learn, what they contribute, what becomes of the
+/// models. By default nothing.
+pub(super) trait Variation: Send + Sync {
+    /// What silos learn with, see [`Strategy::equip`].
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        Ok(learner)
+    }
+
+    /// Layout of a contribution, given that of the models.
+    fn contribution(&self, model: &Arc<Layout>) -> Arc<Layout> {
+        model.clone()
+    }
+
+    /// What the members adopt, from the state before and what the other method makes of `sheet`.
+    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+        let _ = (before, sheet);
+        Ok(after)
+    }
+}
+
+/// A strategy with a variation.
+pub(super) struct Varied<V> {
+    pub(super) name: &'static str,
+    pub(super) inner: Box<dyn Strategy>,
+    pub(super) by: V,
+}
+
+impl<V: Variation> Strategy for Varied<V> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn names(&self) -> Names {
+        self.inner.names()
+    }
+
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        self.inner.equip(self.by.equip(learner)?)
+    }
+
+    fn plan(&self, state: &State, round: u64) -> Plan {
+        self.inner.plan(state, round)
+    }
+
+    fn expects(
+        &self,
+        model: &Arc<Layout>,
+        summary: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
+        let model = self.by.contribution(model);
+        self.inner.expects(&model, summary, round)
+    }
+
+    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+        self.inner.admit(entry, round)
+    }
+
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+        self.inner.decide(state, sheet, round)
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        self.inner.check(state, sheet, decision, round)
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        let after = self.inner.settle(state, sheet, decision, round)?;
+        self.by.adopt(state, sheet, after)
+    }
+}

@@ -1,0 +1,120 @@
+//! Every strategy in whole federations of toys.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use methods::strategy::STRATEGIES;
+use simulations::toy::{ToyLearner, study};
+use simulations::{Options, Scenario, Summary, run_study};
+
+/// Tensors of which some strategies keep some at home.
+const NAMES: [&str; 3] = ["layer0.weight", "layer1.weight", "norm0.weight"];
+
+fn play(strategy: &str, more: &str, threads: usize) -> Summary {
+    let text = format!(
+        "name = \"toy\"
+        seed = 3
+        rounds = 4
+        task = {{ constant = {{ parameters = 3 }} }}
+        [charter]
+        beat = \"1s\"
+        patience = 30
+        [strategy]
+        name = \"{strategy}\"
+        training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}
+        {more}"
+    );
+    let scenario = Scenario::parse("toy.toml", &text).unwrap();
+    let centres = [
+        [0.0, 1.0, 2.0],
+        [0.0, 1.2, 0.0],
+        [5.0, 5.0, -1.0],
+        [5.2, 5.0, 3.0],
+    ];
+    let silo = |centre: &[f32; 3]| Arc::new(ToyLearner::layered(&NAMES, centre));
+    let silos: Vec<_> = centres.iter().map(silo).collect();
+    let options = Options {
+        threads,
+        references: false,
+        ..Options::default()
+    };
+    run_study(&scenario, &study(&silos), options).unwrap_or_else(|e| panic!("{strategy}: {e}"))
+}
+
+/// What everybody agreed on, round by round.
+fn outcomes(summary: &Summary) -> Vec<&str> {
+    let rounds = summary.rounds.iter();
+    rounds.map(|round| round.outcome.as_str()).collect()
+}
+
+#[test]
+fn a_lead_killed_in_the_middle_changes_nothing_that_is_agreed() {
+    for info in STRATEGIES {
+        let calm = play(info.name, "", 2);
+        assert_eq!(calm.rounds.len(), 4, "{}", info.name);
+        for phase in ["collecting", "deciding", "voting", "notarised"] {
+            let kill = format!(
+                "[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"8s\""
+            );
+            let cut = play(info.name, &kill, 2);
+            assert_ne!(cut.trace, calm.trace, "{}: nobody was killed", info.name);
+            let whole = |summary: &Summary| {
+                let mut rounds = summary.rounds.iter();
+                rounds.all(|round| round.authors.len() == 4)
+            };
+            assert!(
+                whole(&calm) && whole(&cut),
+                "{}, {phase}: somebody was left out",
+                info.name
+            );
+            assert_eq!(outcomes(&cut), outcomes(&calm), "{}, {phase}", info.name);
+        }
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_federation() {
+    for info in STRATEGIES {
+        let [one, three] = [1, 3].map(|threads| play(info.name, "", threads));
+        assert_eq!(one.trace, three.trace, "{}", info.name);
+    }
+}
+
+#[test]
+fn personal_layers_go_with_any_strategy_and_are_measured_with() {
+    for name in ["fedavg", "cs-rcfl", "scaffold", "fedadam", "ditto"] {
+        let shared = play(name, "", 2);
+        let own = play(name, "personal = [\"layer0\", \"norm-layers\"]", 2);
+        let loss = |summary: &Summary| -> f64 {
+            summary
+                .silos
+                .iter()
+                .map(|silo| silo.coalition.unwrap())
+                .sum()
+        };
+        assert!(
+            loss(&own) < loss(&shared),
+            "{name}: {} {}",
+            loss(&own),
+            loss(&shared)
+        );
+    }
+}
+
+#[test]
+fn a_model_that_does_not_go_with_the_strategy_is_refused_with_what_it_has() {
+    let text = "name = \"t\"
+        rounds = 1
+        task = { constant = { parameters = 3 } }
+        [strategy]
+        name = \"fedbn\"
+        training = { epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.25 } }";
+    let scenario = Scenario::parse("t.toml", text).unwrap();
+    let silos = [Arc::new(ToyLearner::new(&[1.0]))];
+    let error = run_study(&scenario, &study(&silos), Options::default());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "t.toml, strategy: personal: the model has no \"norm-layers\"; it has w [1]"
+    );
+}
