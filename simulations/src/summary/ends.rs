@@ -83,7 +83,7 @@ pub(super) fn ends(
         seed: federation.seed,
         rounds: first..=scenario.rounds,
     };
-    // While the silos are trained alone, so is the pool of all of them.
+    // First, since every silo is measured with it.
     let pooled = study.pooled.as_ref().filter(|_| reference.wanted);
     let pooled = pooled.map(|pooled| {
         let (learner, alone) = (pooled(&division.members), alone.clone());

@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::fedavg::WeightRule;
-use super::means::{Basis, coalition_means, given, kept, must_be, require_rows};
+use super::means::{
+    Basis, admit_rows, coalition_means, given, kept, must_be, require_rows, weight,
+};
 use super::registry::not_negative;
 use super::{
     DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
@@ -155,10 +157,7 @@ impl Strategy for Splitting {
     }
 
     fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        match entry.weight {
-            None | Some(0) if self.by_rows => Err("the number of training rows is missing".into()),
-            _ => Ok(()),
-        }
+        admit_rows(entry, self.by_rows)
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
@@ -188,10 +187,7 @@ impl Strategy for Splitting {
         let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
         let most = before.len() + sheet.entries.len();
         let clusters = last.clamp(before.len(), most);
-        let weight = |entry: &Entry| match entry.weight {
-            Some(rows) if self.by_rows => rows as f64,
-            _ => 1.0,
-        };
+        let weight = |entry: &Entry| weight(entry, self.by_rows);
         let rule = &self.basis.rule;
         let models = coalition_means(rule, sheet, assignment, before, clusters, weight)?;
         Ok(Outcome {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::means::{Basis, coalition_means, given, must_be, require_rows};
+use super::means::{Basis, admit_rows, coalition_means, given, must_be, require_rows, weight};
 use super::{
     DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
 };
@@ -76,10 +76,7 @@ impl Strategy for FedAvg {
     }
 
     fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        match entry.weight {
-            None | Some(0) if self.weighted => Err("the number of training rows is missing".into()),
-            _ => Ok(()),
-        }
+        admit_rows(entry, self.weighted)
     }
 
     fn decide(&self, _: &State, sheet: &Sheet, _: u64) -> Result<Decision, DecideError> {
@@ -110,10 +107,7 @@ impl Strategy for FedAvg {
         _: u64,
     ) -> Result<Outcome, SettleError> {
         self.require_weights(sheet)?;
-        let weight = |entry: &Entry| match entry.weight {
-            Some(rows) if self.weighted => rows as f64,
-            _ => 1.0,
-        };
+        let weight = |entry: &Entry| weight(entry, self.weighted);
         let models = coalition_means(&self.rule, sheet, &decision.assignment, &[], 1, weight)?;
         Ok(Outcome {
             assignment: decision.assignment.clone(),

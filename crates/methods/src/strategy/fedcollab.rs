@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fedavg::WeightRule;
 use super::hcct::same;
-use super::means::{Basis, coalition_means, given, kept, must_be, no_candidates, require_rows};
+use super::means::{
+    Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows, weight,
+};
 use super::registry::{at_least_one, not_negative};
 use super::{
     DecideError, Decision, Entry, Objection, Outcome, Plan, Scores, SettleError, Sheet, State,
@@ -143,12 +145,7 @@ impl Strategy for Collaborating {
     }
 
     fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
-        match entry.weight {
-            None | Some(0) if self.by_rows || !self.frozen(round) => {
-                Err("the number of training rows is missing".into())
-            }
-            _ => Ok(()),
-        }
+        admit_rows(entry, self.by_rows || !self.frozen(round))
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
@@ -223,10 +220,7 @@ impl Strategy for Collaborating {
             let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
             ([].as_slice(), last.min(sheet.entries.len()))
         };
-        let weight = |entry: &Entry| match entry.weight {
-            Some(rows) if self.by_rows => rows as f64,
-            _ => 1.0,
-        };
+        let weight = |entry: &Entry| weight(entry, self.by_rows);
         let rule = &self.basis.rule;
         let models = coalition_means(rule, sheet, assignment, before, coalitions, weight)?;
         Ok(Outcome {

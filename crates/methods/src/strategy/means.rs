@@ -128,6 +128,22 @@ pub(super) fn kept(state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError
     Ok(sheet.entries.iter().map(place).collect())
 }
 
+/// Whether an entry says on how many rows it was trained, where that is asked for.
+pub(super) fn admit_rows(entry: &Entry, asked: bool) -> Result<(), String> {
+    match entry.weight {
+        None | Some(0) if asked => Err("the number of training rows is missing".into()),
+        _ => Ok(()),
+    }
+}
+
+/// What an entry weighs: its rows, or as much as any other.
+pub(super) fn weight(entry: &Entry, by_rows: bool) -> f64 {
+    match entry.weight {
+        Some(rows) if by_rows => rows as f64,
+        _ => 1.0,
+    }
+}
+
 /// Whether every entry says on how many rows it was trained, and there is one.
 pub(super) fn require_rows(sheet: &Sheet) -> Result<(), DecideError> {
     if sheet.entries.is_empty() {

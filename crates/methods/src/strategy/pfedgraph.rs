@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fedavg::WeightRule;
 use super::local::numbers;
-use super::means::{fits, given, kept, must_be, require_rows};
+use super::means::{admit_rows, fits, given, kept, must_be, require_rows, weight};
 use super::registry::{positive, require};
 use super::{
     DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
@@ -116,11 +116,8 @@ impl Graph {
         };
         let rows = changes.rows(&models, &starts).map_err(unusable)?;
         let cosines = Metric::Cosine.similarity_f64(&rows).map_err(unusable)?;
-        let prior = sheet.entries.iter().map(|entry| match entry.weight {
-            Some(rows) if self.by_rows => rows as f64,
-            _ => 1.0,
-        });
-        let prior: Vec<f64> = prior.collect();
+        let prior = sheet.entries.iter();
+        let prior: Vec<f64> = prior.map(|entry| weight(entry, self.by_rows)).collect();
         self.rule.weights(&cosines, &prior).map_err(unusable)
     }
 }
@@ -146,10 +143,7 @@ impl Strategy for Graph {
     }
 
     fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        match entry.weight {
-            None | Some(0) if self.by_rows => Err("the number of training rows is missing".into()),
-            _ => Ok(()),
-        }
+        admit_rows(entry, self.by_rows)
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fedavg::WeightRule;
-use super::means::{Basis, coalition_means, given, must_be, require_rows};
+use super::means::{Basis, admit_rows, coalition_means, given, must_be, require_rows, weight};
 use super::registry::require;
 use super::{
     DecideError, Decision, Entry, EquipError, Objection, Outcome, Place, Plan, SettleError, Sheet,
@@ -217,12 +217,10 @@ impl<B: Belonging> Strategy for Several<B> {
     }
 
     fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
-        match entry.weight {
-            None | Some(0) if self.by_rows() => {
-                Err("the number of training rows is missing".into())
-            }
-            _ if round > 1 => self.by.sane(entry),
-            _ => Ok(()),
+        admit_rows(entry, self.by_rows())?;
+        match round {
+            1 => Ok(()),
+            _ => self.by.sane(entry),
         }
     }
 
@@ -275,10 +273,7 @@ impl<B: Belonging> Strategy for Several<B> {
             updates.entries.extend(copies);
             assignment.extend(models);
         }
-        let weight = |entry: &Entry| match entry.weight {
-            Some(rows) if self.by_rows() => rows as f64,
-            _ => 1.0,
-        };
+        let weight = |entry: &Entry| weight(entry, self.by_rows());
         let (rule, count) = (&self.basis.rule, before.len());
         let models = coalition_means(rule, &updates, &assignment, &before, count, weight)?;
         let models = models.into_iter().map(|model| self.by.cleared(model));

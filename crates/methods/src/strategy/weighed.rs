@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::means::{fits, given, must_be};
+use super::means::{admit_rows, fits, given, must_be, weight};
 use super::reported::Reported;
 use super::{
     DecideError, Decision, Entry, EquipError, Objection, Outcome, Plan, SettleError, Sheet, State,
@@ -61,11 +61,9 @@ pub(super) struct Weighed<W> {
 impl<W: Weighing> Weighed<W> {
     /// A contribution, read.
     fn read(&self, entry: &Entry, round: u64) -> Result<Told, String> {
-        let share = match (self.by.by_rows(), entry.weight) {
-            (false, _) => 1.0,
-            (true, Some(rows)) if rows > 0 => rows as f64,
-            (true, _) => return Err("the number of training rows is missing".into()),
-        };
+        let by_rows = self.by.by_rows();
+        admit_rows(entry, by_rows)?;
+        let share = weight(entry, by_rows);
         let said = self.by.said().said(entry);
         if said.len() != self.by.said().0.len() {
             let names = self.by.said().0.join(", ");

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::means::{Basis, coalition_means, given, kept, must_be, no_candidates, require_rows};
+use super::means::{
+    Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows,
+};
 use super::registry::not_negative;
 use super::{
     DecideError, Decision, Entry, Newcomer, Objection, Outcome, Plan, SettleError, Sheet, State,
@@ -259,10 +261,7 @@ impl Strategy for Merging {
     }
 
     fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        match entry.weight {
-            None | Some(0) => Err("the number of training rows is missing".into()),
-            _ => Ok(()),
-        }
+        admit_rows(entry, true)
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
