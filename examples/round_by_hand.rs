@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rota::methods::learner::{Optimiser, Training};
 use rota::methods::strategy::{Method, StrategyConfig, build};
@@ -101,12 +102,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (me, key) in epoch.roster.members().zip(keys) {
         let mut effects = Vec::new();
         members.push(Member::new(
-            Config::new(epoch.clone(), me, key),
+            // The seed of its questions would be random in a real node.
+            Config::new(epoch.clone(), me, key, [0; 32]),
             Start::New,
             Time::ZERO,
             &mut effects,
         ));
         todo.extend(effects.into_iter().map(|effect| (me, effect)));
+    }
+    // Everybody can reach everybody: a member that comes as new asks others whether its key was
+    // used before.
+    for me in epoch.roster.members() {
+        for peer in epoch.roster.members().filter(|&peer| peer != me) {
+            let mut effects = Vec::new();
+            let round_trip = Duration::from_millis(20);
+            let up = Input::Up { peer, round_trip };
+            members[me.at()].step(Time::ZERO, up, &mut effects);
+            todo.extend(effects.into_iter().map(|effect| (me, effect)));
+        }
     }
     while let Some((me, effect)) = todo.pop_front() {
         let inputs: Vec<(MemberIndex, Input)> = match effect {
@@ -186,6 +199,11 @@ impl Work {
             Effect::Admit { round, fields, .. } => Input::Admitted {
                 round,
                 fields,
+                result: Ok(()),
+            },
+            Effect::Hold { round, entries, .. } => Input::Held {
+                round,
+                blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                 result: Ok(()),
             },
             Effect::Evaluate { round, entries, .. } => {

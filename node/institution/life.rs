@@ -130,8 +130,10 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
     );
     teller.tell(document, line);
 
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(io::Error::other)?;
     let config = SiloConfig {
-        member: member::Config::new(epoch.clone(), institution.me, institution.key.clone()),
+        member: member::Config::new(epoch.clone(), institution.me, institution.key.clone(), seed),
         learner,
         strategy: institution.agreement.strategy.clone(),
         initial_seed: institution.agreement.seed,

@@ -152,7 +152,7 @@ impl News {
             }
             Report::Nullifying { view, reason } => {
                 // For people the log has it.
-                let document = json!({ "view": view, "reason": reason });
+                let document = json!({ "view": view, "reason": reason.to_string() });
                 self.say(at, "nullifying", document, String::new());
             }
             Report::Certified(certificate) if certificate.verdict == Verdict::Nullified => {
@@ -170,7 +170,7 @@ impl News {
                 member,
                 round,
                 reason,
-            } => self.complain(at, *member, *round, reason),
+            } => self.complain(at, *member, *round, &reason.to_string()),
             Report::Final {
                 round,
                 view,

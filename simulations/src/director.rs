@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use protocol::certificate::Verdict;
 use protocol::message::Phase;
-use protocol::{MemberIndex, Report, Time};
+use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{Notice, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
@@ -34,6 +34,8 @@ struct Return {
 #[derive(Default)]
 struct Actor {
     handle: Option<SiloHandle>,
+    /// How often it came to life.
+    lives: u64,
     complete: bool,
     /// Away for ever.
     gone: bool,
@@ -223,6 +225,10 @@ impl<'a> Director<'a> {
         let mut config = self.federation.members[member.at()].clone();
         let actor = &mut self.actors[member.at()];
         config.journal_lost = std::mem::take(&mut actor.emptied);
+        actor.lives += 1;
+        let life = [self.federation.seed, member.0.into(), actor.lives];
+        let life = life.map(u64::to_le_bytes);
+        config.member.seed = Hash::labelled("life", &[&life[0], &life[1], &life[2]]).0;
         let handle = spawn(config, surroundings);
         actor.handle = Some(handle.map_err(|error| RunError::Setup(error.to_string()))?);
         Ok(())

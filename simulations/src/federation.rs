@@ -111,7 +111,8 @@ impl Federation {
             .zip(keys)
             .zip(epoch.roster.members())
             .map(|((learner, key), me)| SiloConfig {
-                member: member::Config::new(epoch.clone(), me, key),
+                // Drawn again for every life.
+                member: member::Config::new(epoch.clone(), me, key, [0; 32]),
                 learner,
                 strategy: built.clone(),
                 initial_seed: scenario.seed,

@@ -12,10 +12,11 @@ use crate::envelope::Opened;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Block, Entry, EntryFields, Message, Phase, Sheet};
+use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
 /// Something happened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// Bytes from outside were let in.
     Opened(Opened),
@@ -55,6 +56,15 @@ pub enum Input {
         round: u64,
         /// Loss by blob.
         result: Result<Vec<(Hash, f64)>, WorkError>,
+    },
+    /// Answer to [`Effect::Hold`].
+    Held {
+        /// The round.
+        round: u64,
+        /// The blobs asked for.
+        blobs: Vec<Hash>,
+        /// Whether all of them are kept here now.
+        result: Result<(), WorkError>,
     },
     /// Answer to [`Effect::Decide`].
     Decided {
@@ -156,7 +166,7 @@ impl Case {
 
 /// Something to do. The [`Effect::Persist`]s of one step are committed in one transaction before
 /// anything else of that step is done.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Hand bytes to one member.
     Send {
@@ -197,6 +207,16 @@ pub enum Effect {
         /// The round.
         round: u64,
         /// The entries not scored yet.
+        entries: Vec<Entry>,
+        /// Who has their blobs.
+        holders: Vec<MemberIndex>,
+    },
+    /// Fetch these entries' blobs and keep them until the round is over: who signs for a sheet can
+    /// give others everything that it consists of. → [`Input::Held`]
+    Hold {
+        /// The round.
+        round: u64,
+        /// The entries whose blobs are not held yet.
         entries: Vec<Entry>,
         /// Who has their blobs.
         holders: Vec<MemberIndex>,
@@ -320,15 +340,15 @@ pub enum Report {
         member: MemberIndex,
         /// The round it was about; 0 if about none.
         round: u64,
-        /// Why, in a sentence.
-        reason: String,
+        /// Why.
+        reason: Refusal,
     },
     /// This member votes against a view.
     Nullifying {
         /// The view.
         view: u64,
-        /// Why, in a sentence.
-        reason: String,
+        /// Why.
+        reason: Refusal,
     },
     /// A certificate became known.
     Certified(Certificate),
@@ -341,7 +361,7 @@ pub enum Report {
         /// Who.
         members: Vec<MemberIndex>,
         /// What they failed to do.
-        reason: String,
+        reason: Omission,
     },
     /// A round became final.
     Final {
@@ -359,6 +379,25 @@ pub enum Report {
     },
     /// A member was shown to break the rules.
     Fault(Box<Evidence>),
+    /// This member's key has signed things in this federation that its journal does not hold: its
+    /// state was lost or is an old copy, or another process uses the key. From here on it behaves
+    /// as a member without its journal.
+    KeyUsedBefore,
+    /// Another process signs with this member's key at this moment.
+    KeyUsedElsewhere,
+    /// This member came without its journal and only listens: it neither votes, proposes nor
+    /// contributes, because it cannot know what it has signed (R5). Said again when the numbers
+    /// change.
+    Listening {
+        /// Others that said how far views have come.
+        answers: usize,
+        /// How many of them are needed.
+        needed: usize,
+        /// A block of this view or a later one must become final, once enough have answered.
+        until: Option<u64>,
+    },
+    /// A member that only listened takes part again.
+    TakingPart,
     /// The last round is final and applied.
     Complete,
     /// Another member says that the last round is final and applied at its place: it needs nothing

@@ -7,9 +7,12 @@
 //! The fixed part is read without decoding, so a stranger's bytes are refused before anything is
 //! built from them: size, federation, epoch, membership, signature, then the body.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::certificate::{Certificate, CertificateError, Verdict};
+use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
@@ -41,13 +44,35 @@ impl Opened {
     /// A copy of it, or that it says what is known.
     pub fn unless_in(&self, known: &Known) -> Self {
         match self {
-            Self::Certificate(certificate)
-                if known.contains(&(certificate.view, certificate.verdict)) =>
-            {
-                Self::Known
-            }
+            Self::Certificate(certificate) if known.says(certificate) => Self::Known,
+            Self::Evidence(evidence) if known.accused.contains(&evidence.member) => Self::Known,
             opened => opened.clone(),
         }
+    }
+}
+
+/// What is already proven to the reader, so that it is not verified again.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Verified certificates, by what they say, with their votes.
+    pub certificates: BTreeMap<(u64, Verdict), Arc<[Vote]>>,
+    /// Members whose fault is proven: one proof is enough.
+    pub accused: BTreeSet<MemberIndex>,
+}
+
+impl Known {
+    /// Whether this certificate says what is known. Its own votes may still be forged: nothing of
+    /// it may be used.
+    fn says(&self, certificate: &Certificate) -> bool {
+        let key = (certificate.view, certificate.verdict);
+        self.certificates.contains_key(&key)
+    }
+
+    /// Whether this very certificate, vote by vote, was verified before.
+    fn verified(&self, certificate: &Certificate) -> bool {
+        let key = (certificate.view, certificate.verdict);
+        let votes = self.certificates.get(&key);
+        votes.is_some_and(|votes| *votes == certificate.votes)
     }
 }
 
@@ -76,6 +101,16 @@ pub enum OpenError {
     /// Not a kind of message.
     #[error("message kind {0} does not exist")]
     Kind(u8),
+    /// A round or a view where this kind of message has none, or none where it has one.
+    #[error("a {kind:?} message cannot belong to round {round} and view {view}")]
+    Header {
+        /// The kind.
+        kind: Kind,
+        /// The round in the header.
+        round: u64,
+        /// The view in the header.
+        view: u64,
+    },
     /// Signed by nobody in the roster.
     #[error("the sender {0} is not in the roster")]
     Stranger(MemberIndex),
@@ -98,9 +133,6 @@ pub enum OpenError {
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
 }
-
-/// What is already proven to the reader, so that it is not verified again.
-pub type Known = std::collections::BTreeSet<(u64, Verdict)>;
 
 /// The bytes that a member signs for `body`.
 pub fn statement(
@@ -185,8 +217,11 @@ pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
         .get(HEADER - 1)
         .and_then(|&kind| Kind::from_number(kind))
     {
-        Some(Kind::Certificate | Kind::SyncResponse) => epoch.roster.quorum(),
+        Some(Kind::Certificate) => epoch.roster.quorum(),
         Some(Kind::Proposal) => epoch.roster.len() + epoch.roster.quorum(),
+        // Nothing in it is shorter than a signature.
+        Some(Kind::SyncResponse) => 1 + bytes.len() / 64,
+        Some(Kind::Evidence) => 2,
         Some(_) => 1,
         None => 0,
     }
@@ -224,20 +259,29 @@ pub fn open(
     let (round, view) = (number(&head[65..73]), number(&head[73..81]));
     let sender = MemberIndex(u16::from_le_bytes([head[81], head[82]]));
     let kind = Kind::from_number(head[83]).ok_or(OpenError::Kind(head[83]))?;
+    if !kind.belongs().fits(round, view) {
+        return Err(OpenError::Header { kind, round, view });
+    }
     let mut signed = [0; 64];
     signed.copy_from_slice(signature);
     let signature = Signature::from_bytes(&signed);
     if matches!(kind, Kind::Certificate | Kind::Evidence) {
-        if sender.0 != NOBODY || signed != [0; 64] || round != 0 {
+        if sender.0 != NOBODY || signed != [0; 64] {
             return Err(OpenError::Mislabelled);
         }
         if kind == Kind::Evidence {
             let evidence: Evidence = codec::decode(body, limit)?;
+            if known.accused.contains(&evidence.member) {
+                return Ok(Opened::Known);
+            }
             evidence.verify(epoch, verifier)?;
             return Ok(Opened::Evidence(Box::new(evidence)));
         }
         let certificate: Certificate = codec::decode(body, limit)?;
-        if known.contains(&(certificate.view, certificate.verdict)) {
+        if certificate.view != view {
+            return Err(OpenError::Mislabelled);
+        }
+        if known.says(&certificate) {
             return Ok(Opened::Known);
         }
         certificate.verify(epoch, verifier)?;
@@ -277,7 +321,7 @@ fn nested(
     body: &Body,
 ) -> Result<(), OpenError> {
     let check = |certificate: &Certificate| {
-        if known.contains(&(certificate.view, certificate.verdict)) {
+        if known.verified(certificate) {
             return Ok(());
         }
         certificate.verify(epoch, verifier)
@@ -323,20 +367,44 @@ fn nested(
             Ok(())
         }
         Body::SyncResponse(response) => {
-            response
-                .proof
-                .iter()
+            let certificates = response.highest.iter().chain(&response.proof);
+            certificates
                 .chain(&response.certificates)
                 .try_for_each(check)?;
-            Ok(())
+            match &response.yours {
+                Some(own) if !signed(epoch, verifier, &own.message()) => {
+                    Err(OpenError::Signature(own.member))
+                }
+                _ => Ok(()),
+            }
         }
         _ => Ok(()),
     }
 }
 
-/// The largest message of this federation: a sheet of all members' entries and scores, a proposal
-/// with a certificate for every view of two cycles, or a range of blocks; with room to spare.
-fn limit(epoch: &Epoch) -> usize {
+/// Whether a message was signed by its sender, with a header that fits its kind.
+fn signed(epoch: &Epoch, verifier: &dyn Verifier, message: &Message) -> bool {
+    let Message {
+        round,
+        view,
+        sender,
+        ref body,
+        signature,
+    } = *message;
+    let statement = statement(epoch, round, view, sender, body);
+    let holds = |key| {
+        verifier.verify(&Claim {
+            key,
+            message: &statement,
+            signature,
+        })
+    };
+    body.kind().belongs().fits(round, view) && epoch.roster.key(sender).is_some_and(holds)
+}
+
+/// The largest message of this federation, in bytes: a sheet of all members' entries and scores,
+/// or a range of blocks; with room to spare. Nothing larger is read from the network.
+pub fn limit(epoch: &Epoch) -> usize {
     let n = epoch.roster.len();
     (1 << 20) + 16 * n * n + 256 * n * n
 }

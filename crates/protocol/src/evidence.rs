@@ -106,7 +106,8 @@ impl Evidence {
 
 /// Whether no honest member signs both.
 fn conflict(one: &Signed, other: &Signed) -> bool {
-    let same = (one.round, one.view) == (other.round, other.view);
+    let fits = |signed: &Signed| signed.body.kind().belongs().fits(signed.round, signed.view);
+    let same = (one.round, one.view) == (other.round, other.view) && fits(one) && fits(other);
     same && match (&one.body, &other.body) {
         (Body::Contribution(a), Body::Contribution(b)) => a != b,
         (Body::Proposal(a), Body::Proposal(b)) => a.block.hash() != b.block.hash(),

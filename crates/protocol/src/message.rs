@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, Verdict};
 use crate::charter::Verification;
 use crate::codec;
 use crate::hash::Hash;
@@ -74,6 +74,10 @@ pub enum Body {
     SyncRequest {
         /// View of the asker's last final block.
         after: u64,
+        /// The first view after that whose end the asker does not know.
+        from: u64,
+        /// Drawn for this question; the answer repeats it, so that no old answer can be replayed.
+        nonce: u64,
     },
     /// The answer.
     SyncResponse(Box<SyncResponse>),
@@ -143,6 +147,41 @@ impl Kind {
     /// The kind of that number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Whether a message of this kind belongs to a round, and whether it belongs to a view. The
+    /// header has a number from 1 where it does, and 0 where it does not. Anything else is refused
+    /// before the signature is looked at, so that one signed statement has one meaning.
+    pub fn belongs(self) -> Belongs {
+        let (round, view) = match self {
+            Self::Contribution | Self::Scores | Self::Inclusion | Self::Complete => (true, false),
+            Self::Bundle | Self::Sheet => (true, true),
+            Self::Receipt
+            | Self::Proposal
+            | Self::Notarize
+            | Self::Finalize
+            | Self::Nullify
+            | Self::Progress
+            | Self::Certificate => (false, true),
+            Self::SyncRequest | Self::SyncResponse | Self::Evidence => (false, false),
+        };
+        Belongs { round, view }
+    }
+}
+
+/// What a kind of message belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Belongs {
+    /// To a round.
+    pub round: bool,
+    /// To a view.
+    pub view: bool,
+}
+
+impl Belongs {
+    /// Whether a header with this round and view fits.
+    pub fn fits(self, round: u64, view: u64) -> bool {
+        (round != 0) == self.round && (view != 0) == self.view
     }
 }
 
@@ -375,14 +414,75 @@ pub enum Checked {
 pub struct SyncResponse {
     /// `after` of the request.
     pub after: u64,
-    /// Highest view for which the answering member knows a certificate.
-    pub certified: u64,
+    /// `nonce` of the request.
+    pub nonce: u64,
+    /// The certificate of the highest view that the answering member knows: what it claims about
+    /// how far views have come counts only with this proof. None before the first certificate.
+    pub highest: Option<Certificate>,
     /// Final blocks after the asker's, in order, each the parent of the next.
     pub blocks: Vec<Block>,
     /// Finality of the last of them.
     pub proof: Option<Certificate>,
-    /// Whether there are more final blocks after these.
+    /// Whether there are more final blocks, or more certificates, after these.
     pub more: bool,
-    /// The certificates above, so that the asker can enter the current view.
+    /// Certificates above the last of these blocks, by ascending view, so that the asker can enter
+    /// the current view.
     pub certificates: Vec<Certificate>,
+    /// The newest vote or contribution that the asker is known to have signed: a member that
+    /// believes to be new learns from it that its key is not.
+    pub yours: Option<Reminder>,
+}
+
+/// Something that a member signed and must not have forgotten, as another member gives it back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reminder {
+    /// Who signed it.
+    pub member: MemberIndex,
+    /// What.
+    pub said: Said,
+    /// The signature.
+    pub signature: Signature,
+}
+
+/// What a [`Reminder`] is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Said {
+    /// A contribution to a round.
+    Contribution(u64, Contribution),
+    /// A vote in a view.
+    Vote(u64, Verdict, Checked),
+}
+
+impl Reminder {
+    /// Of a vote or a contribution; None of anything else.
+    pub fn of(message: &Message) -> Option<Self> {
+        let vote = |verdict, checked| Said::Vote(message.view, verdict, checked);
+        let said = match &message.body {
+            Body::Contribution(own) => Said::Contribution(message.round, own.clone()),
+            &Body::Notarize { block, checked } => vote(Verdict::Notarised(block), checked),
+            &Body::Finalize { block } => vote(Verdict::Final(block), Checked::Structure),
+            Body::Nullify => vote(Verdict::Nullified, Checked::Structure),
+            _ => return None,
+        };
+        Some(Self {
+            member: message.sender,
+            said,
+            signature: message.signature,
+        })
+    }
+
+    /// The message as it was sent.
+    pub fn message(&self) -> Message {
+        let (round, view, body) = match &self.said {
+            Said::Contribution(round, own) => (*round, 0, Body::Contribution(own.clone())),
+            Said::Vote(view, verdict, checked) => (0, *view, verdict.vote(*checked)),
+        };
+        Message {
+            round,
+            view,
+            sender: self.member,
+            body,
+            signature: self.signature,
+        }
+    }
 }

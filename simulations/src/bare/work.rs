@@ -118,6 +118,19 @@ pub(super) fn answer(
                 result: losses,
             }
         }
+        Effect::Hold {
+            round,
+            entries,
+            holders,
+        } => {
+            let mut blobs = entries.iter().map(|entry| entry.fields.blob);
+            let result = blobs.try_for_each(|blob| get(shelf, &blob, holders));
+            Input::Held {
+                round: *round,
+                blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
+                result,
+            }
+        }
         Effect::Decide { sheet, holders, .. } => {
             let root = sheet.root();
             let mut all = sheet.entries.iter();

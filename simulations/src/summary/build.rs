@@ -285,15 +285,15 @@ impl Told<'_> {
     }
 
     fn refused(&self) -> Vec<Refused> {
-        let mut times = BTreeMap::<(MemberIndex, u64, &str), u64>::new();
+        let mut times = BTreeMap::<(MemberIndex, u64, String), u64>::new();
         for (_, _, notice) in &self.recorded.notices {
             let key = match notice {
                 Notice::Protocol(Report::Refused {
                     member,
                     round,
                     reason,
-                }) => (*member, *round, reason.as_str()),
-                Notice::Unopened { from, reason } => (*from, 0, reason.as_str()),
+                }) => (*member, *round, reason.to_string()),
+                Notice::Unopened { from, reason } => (*from, 0, reason.clone()),
                 _ => continue,
             };
             *times.entry(key).or_default() += 1;
@@ -303,7 +303,7 @@ impl Told<'_> {
             .map(|((member, round, reason), times)| Refused {
                 member: self.name(member),
                 round,
-                reason: reason.into(),
+                reason,
                 times,
             })
             .collect()
@@ -344,7 +344,7 @@ impl Told<'_> {
                     view: *view,
                     lead: self.name(lead),
                     members: self.names(members),
-                    reason: reason.clone(),
+                    reason: reason.to_string(),
                 }),
                 _ => None,
             })
@@ -358,7 +358,7 @@ impl Told<'_> {
                     view: *view,
                     lead: self.name(self.federation.epoch.lead(*view)),
                     silo: self.name(silo),
-                    reason: reason.clone(),
+                    reason: reason.to_string(),
                 }),
                 _ => None,
             })

@@ -9,7 +9,10 @@ use crate::certificate::Vote;
 use crate::charter::{Charter, Genesis, Rotation, Verification};
 use crate::hash::Hash;
 use crate::identity::Strict;
-use crate::message::{Checked, Phase};
+use crate::message::{
+    Block, Bundle, Checked, Content, Contribution, EntryFields, Learning, Phase, Proposal,
+    Reminder, Scores, Sheet, SyncResponse,
+};
 use crate::roster::Silo;
 
 fn key(i: u16) -> SecretKey {
@@ -47,7 +50,7 @@ fn epoch(name: &str) -> Arc<Epoch> {
 }
 
 fn read(epoch: &Epoch, bytes: &[u8]) -> Result<Opened, OpenError> {
-    open(epoch, &Strict, &Known::new(), bytes)
+    open(epoch, &Strict, &Known::default(), bytes)
 }
 
 fn body() -> Body {
@@ -64,7 +67,7 @@ fn votes(certificate: &mut Certificate) -> &mut [Vote] {
 #[test]
 fn what_is_sealed_opens() {
     let epoch = epoch("a");
-    let (message, bytes) = seal(&epoch, &key(2), 3, 4, MemberIndex(2), body());
+    let (message, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
     assert_eq!(read(&epoch, &bytes), Ok(Opened::Message(message.clone())));
     assert_eq!(reseal(&epoch, &message), bytes);
 }
@@ -72,7 +75,7 @@ fn what_is_sealed_opens() {
 #[test]
 fn each_check_has_its_refusal() {
     let (one, other) = (epoch("a"), epoch("b"));
-    let (_, bytes) = seal(&one, &key(2), 3, 4, MemberIndex(2), body());
+    let (_, bytes) = seal(&one, &key(2), 0, 4, MemberIndex(2), body());
     let changed = |at: usize, to: u8| {
         let mut bytes = bytes.to_vec();
         bytes[at] = to;
@@ -94,13 +97,138 @@ fn each_check_has_its_refusal() {
     // Somebody else's name on it.
     assert_eq!(changed(81, 1), OpenError::Signature(MemberIndex(1)));
     // Another round, view, kind or body under the same signature.
-    for at in [65, 73, 83, bytes.len() - 1] {
+    for at in [73, bytes.len() - 1] {
         assert_eq!(
             changed(at, bytes[at] ^ 1),
             OpenError::Signature(MemberIndex(2)),
             "byte {at}"
         );
     }
+}
+
+/// A message of every kind, made with the round and the view of its header.
+fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
+    let hash = Hash::of(b"something");
+    let block = Block {
+        epoch: epoch.id,
+        view: 5,
+        parent: epoch.id,
+        content: Content::Empty,
+    };
+    let fields = EntryFields {
+        blob: hash,
+        size: 1,
+        coalition: None,
+        weight: None,
+        member: None,
+    };
+    let bodies = vec![
+        Body::Contribution(Contribution {
+            plan: hash,
+            fields,
+            nonce: [1; 32],
+            metrics: vec![],
+        }),
+        Body::Receipt { entry: hash },
+        Body::Bundle(Bundle { entries: vec![] }),
+        Body::Scores(Scores {
+            entry: hash,
+            losses: vec![],
+        }),
+        Body::Sheet(Sheet {
+            entries: vec![],
+            scores: None,
+        }),
+        Body::Inclusion { sheet: hash },
+        Body::Proposal(Box::new(Proposal {
+            block,
+            parent: None,
+            skipped: vec![],
+        })),
+        Body::Notarize {
+            block: hash,
+            checked: Checked::Structure,
+        },
+        Body::Finalize { block: hash },
+        Body::Nullify,
+        body(),
+        Body::SyncRequest {
+            after: 0,
+            from: 1,
+            nonce: 7,
+        },
+        Body::SyncResponse(Box::new(SyncResponse {
+            after: 0,
+            nonce: 7,
+            highest: None,
+            blocks: vec![],
+            proof: None,
+            more: false,
+            certificates: vec![],
+            yours: None,
+        })),
+        Body::Complete,
+    ];
+    let mut all: Vec<_> = bodies
+        .into_iter()
+        .map(|body| {
+            let kind = body.kind();
+            let (_, bytes) = seal(epoch, &key(2), round, view, MemberIndex(2), body);
+            (kind, bytes)
+        })
+        .collect();
+    let mut alone = |kind, bytes: Bytes| {
+        let mut bytes = bytes.to_vec();
+        bytes[65..73].copy_from_slice(&round.to_le_bytes());
+        bytes[73..81].copy_from_slice(&view.to_le_bytes());
+        all.push((kind, bytes.into()));
+    };
+    let mut proof = certificate(epoch, &[0, 2, 3]);
+    proof.view = 5;
+    alone(Kind::Certificate, seal_certificate(epoch, &proof));
+    alone(Kind::Evidence, seal_evidence(epoch, &evidence(epoch)));
+    all
+}
+
+#[test]
+fn every_kind_has_a_round_and_a_view_exactly_where_it_belongs_to_one() {
+    let epoch = epoch("a");
+    let kinds: BTreeSet<_> = of_every_kind(&epoch, 1, 1)
+        .into_iter()
+        .map(|(k, _)| k)
+        .collect();
+    assert_eq!(kinds, BTreeSet::from(Kind::ALL));
+    for (round, view) in [(0, 0), (0, 5), (2, 0), (2, 5)] {
+        for (kind, bytes) in of_every_kind(&epoch, round, view) {
+            let fits = kind.belongs().fits(round, view);
+            let expected = Err(OpenError::Header { kind, round, view });
+            let opened = read(&epoch, &bytes);
+            match fits {
+                true => assert!(opened.is_ok(), "{kind:?} {round} {view}: {opened:?}"),
+                false => assert_eq!(opened, expected),
+            }
+        }
+    }
+}
+
+#[test]
+fn evidence_of_messages_with_headers_that_nobody_opens_is_none() {
+    let epoch = epoch("a");
+    let vote = |block: &[u8]| {
+        let body = Body::Finalize {
+            block: Hash::of(block),
+        };
+        seal(&epoch, &key(1), 3, 5, MemberIndex(1), body).0
+    };
+    assert_eq!(Evidence::of(&vote(b"a"), &vote(b"b")), None);
+}
+
+#[test]
+fn a_certificate_says_the_view_of_its_header() {
+    let epoch = epoch("a");
+    let mut bytes = seal_certificate(&epoch, &certificate(&epoch, &[0, 2, 3])).to_vec();
+    bytes[73] = 6;
+    assert_eq!(read(&epoch, &bytes), Err(OpenError::Mislabelled));
 }
 
 #[test]
@@ -154,7 +282,10 @@ fn certificates_need_a_quorum_of_distinct_members() {
     bad.view = 6;
     assert_eq!(open(&bad), Err(CertificateError::Signature(6).into()));
     // What is known is not verified again, not even when it is damaged.
-    let known = Known::from([(5, good.verdict)]);
+    let mut known = Known::default();
+    known
+        .certificates
+        .insert((5, good.verdict), good.votes.clone());
     bad = good;
     let other = bad.votes[1].signature;
     votes(&mut bad)[0].signature = other;
@@ -164,6 +295,162 @@ fn certificates_need_a_quorum_of_distinct_members() {
 
 fn open_known(epoch: &Epoch, known: &Known, bytes: &[u8]) -> Result<Opened, OpenError> {
     open(epoch, &Strict, known, bytes)
+}
+
+/// A known certificate, and one that says the same with votes of others in it.
+fn known_and_forged(epoch: &Epoch) -> (Known, Certificate, Certificate) {
+    let good = certificate(epoch, &[0, 2, 3]);
+    let mut forged = good.clone();
+    votes(&mut forged)[1].member = MemberIndex(1);
+    votes(&mut forged)[2].member = MemberIndex(60_000);
+    let said = (good.view, good.verdict);
+    let known = Known {
+        certificates: BTreeMap::from([(said, good.votes.clone())]),
+        ..Known::default()
+    };
+    (known, good, forged)
+}
+
+#[test]
+fn nothing_is_used_of_a_certificate_inside_a_message_that_was_not_verified() {
+    let epoch = epoch("a");
+    let (known, good, forged) = known_and_forged(&epoch);
+    let stranger = OpenError::Certificate(CertificateError::Stranger(MemberIndex(60_000)));
+    let response = |highest: &Certificate, proof: &Certificate, above: &Certificate| {
+        let body = Body::SyncResponse(Box::new(SyncResponse {
+            after: 0,
+            nonce: 7,
+            highest: Some(highest.clone()),
+            blocks: vec![],
+            proof: Some(proof.clone()),
+            more: false,
+            certificates: vec![above.clone()],
+            yours: None,
+        }));
+        let (_, bytes) = seal(&epoch, &key(1), 0, 0, MemberIndex(1), body);
+        open_known(&epoch, &known, &bytes)
+    };
+    assert!(response(&good, &good, &good).is_ok());
+    assert_eq!(response(&forged, &good, &good), Err(stranger.clone()));
+    assert_eq!(response(&good, &forged, &good), Err(stranger.clone()));
+    assert_eq!(response(&good, &good, &forged), Err(stranger.clone()));
+    let proposal = |parent: &Certificate, skipped: &Certificate| {
+        let proposal = Proposal {
+            block: Block {
+                epoch: epoch.id,
+                view: 6,
+                parent: epoch.id,
+                content: Content::Empty,
+            },
+            parent: Some(parent.clone()),
+            skipped: vec![skipped.clone()],
+        };
+        let body = Body::Proposal(Box::new(proposal));
+        let (_, bytes) = seal(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        open_known(&epoch, &known, &bytes)
+    };
+    assert!(proposal(&good, &good).is_ok());
+    assert_eq!(proposal(&forged, &good), Err(stranger.clone()));
+    assert_eq!(proposal(&good, &forged), Err(stranger));
+}
+
+#[test]
+fn a_proposal_names_distinct_members_that_signed_for_its_sheet() {
+    let epoch = epoch("a");
+    let sheet = Hash::of(b"sheet");
+    let sign = |i: u16, round: u64| {
+        let body = Body::Inclusion { sheet };
+        let (message, _) = seal(&epoch, &key(i), round, 0, MemberIndex(i), body);
+        (MemberIndex(i), message.signature)
+    };
+    let open = |inclusions: Vec<_>| {
+        let learning = Learning {
+            round: 2,
+            plan: Hash::of(b"plan"),
+            sheet,
+            inclusions: inclusions.into(),
+            decision: vec![],
+            outcome: Hash::of(b"outcome"),
+        };
+        let block = Block {
+            epoch: epoch.id,
+            view: 6,
+            parent: epoch.id,
+            content: Content::Learning(learning),
+        };
+        let proposal = Proposal {
+            block,
+            parent: None,
+            skipped: vec![],
+        };
+        let body = Body::Proposal(Box::new(proposal));
+        let (_, bytes) = seal(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        read(&epoch, &bytes).map(|_| ())
+    };
+    assert_eq!(open(vec![sign(0, 2), sign(1, 2), sign(3, 2)]), Ok(()));
+    // Twice the same member, out of order, another round, somebody else's signature.
+    let mut stolen = sign(2, 2);
+    stolen.0 = MemberIndex(3);
+    for inclusions in [
+        vec![sign(0, 2), sign(1, 2), sign(1, 2)],
+        vec![sign(1, 2), sign(0, 2), sign(3, 2)],
+        vec![sign(0, 2), sign(1, 3), sign(3, 2)],
+        vec![sign(0, 2), sign(1, 2), stolen],
+    ] {
+        assert_eq!(open(inclusions), Err(OpenError::Inclusions));
+    }
+}
+
+#[test]
+fn a_reminder_is_signed_by_whom_it_reminds() {
+    let epoch = epoch("a");
+    let (vote, _) = seal(&epoch, &key(3), 0, 9, MemberIndex(3), Body::Nullify);
+    let open = |yours: Reminder| {
+        let body = Body::SyncResponse(Box::new(SyncResponse {
+            after: 0,
+            nonce: 7,
+            highest: None,
+            blocks: vec![],
+            proof: None,
+            more: false,
+            certificates: vec![],
+            yours: Some(yours),
+        }));
+        let (_, bytes) = seal(&epoch, &key(1), 0, 0, MemberIndex(1), body);
+        read(&epoch, &bytes).map(|_| ())
+    };
+    let reminder = Reminder::of(&vote).unwrap();
+    assert_eq!(reminder.message(), vote);
+    assert_eq!(open(reminder.clone()), Ok(()));
+    let mut invented = reminder;
+    invented.member = MemberIndex(2);
+    assert_eq!(open(invented), Err(OpenError::Signature(MemberIndex(2))));
+}
+
+#[test]
+fn one_proof_of_a_fault_is_enough() {
+    let epoch = epoch("a");
+    let mut evidence = evidence(&epoch);
+    let known = Known {
+        accused: BTreeSet::from([MemberIndex(1)]),
+        ..Known::default()
+    };
+    // Not even looked at: the next one could be forged.
+    evidence.second.signature = evidence.first.signature;
+    let bytes = seal_evidence(&epoch, &evidence);
+    assert_eq!(open_known(&epoch, &known, &bytes), Ok(Opened::Known));
+}
+
+fn evidence(epoch: &Epoch) -> Evidence {
+    let vote = |block: &[u8]| {
+        let checked = Checked::Structure;
+        let body = Body::Notarize {
+            block: Hash::of(block),
+            checked,
+        };
+        seal(epoch, &key(1), 0, 5, MemberIndex(1), body).0
+    };
+    Evidence::of(&vote(b"a"), &vote(b"b")).unwrap()
 }
 
 #[test]
@@ -213,7 +500,7 @@ proptest! {
     #[test]
     fn any_flipped_bit_is_refused(at in 0usize..10_000, bit in 0u8..8) {
         let epoch = epoch("a");
-        let (_, bytes) = seal(&epoch, &key(2), 3, 4, MemberIndex(2), body());
+        let (_, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
         let mut bytes = bytes.to_vec();
         let at = at % bytes.len();
         bytes[at] ^= 1 << bit;

@@ -13,6 +13,7 @@ use crate::envelope;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Body, Checked, Message};
+use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 
 #[derive(Default)]
@@ -28,6 +29,19 @@ struct Own {
     finalize: Option<(Message, Bytes)>,
     nullify: Option<(Message, Bytes)>,
     proposal: Option<(Message, Bytes)>,
+}
+
+impl Own {
+    /// Where a vote or a proposal is kept.
+    fn place(&mut self, body: &Body) -> Option<&mut Option<(Message, Bytes)>> {
+        match body {
+            Body::Notarize { .. } => Some(&mut self.notarize),
+            Body::Finalize { .. } => Some(&mut self.finalize),
+            Body::Nullify => Some(&mut self.nullify),
+            Body::Proposal(_) => Some(&mut self.proposal),
+            _ => None,
+        }
+    }
 }
 
 /// What others signed in a view.
@@ -48,14 +62,24 @@ impl Ballots {
     /// Keeps a vote or a proposal of one's own, with its bytes for the wire.
     pub(super) fn remember(&mut self, message: Message, frame: Bytes) {
         let own = self.own.entry(message.view).or_default();
-        let place = match &message.body {
-            Body::Notarize { .. } => &mut own.notarize,
-            Body::Finalize { .. } => &mut own.finalize,
-            Body::Nullify => &mut own.nullify,
-            Body::Proposal(_) => &mut own.proposal,
-            _ => return,
-        };
-        *place = Some((message, frame));
+        if let Some(place) = own.place(&message.body) {
+            *place = Some((message, frame));
+        }
+    }
+
+    /// Whether one signed this, a vote or a proposal, and knows it.
+    pub(super) fn remembers(&mut self, message: &Message) -> bool {
+        let own = self.own.get_mut(&message.view);
+        let signed = own.and_then(|own| own.place(&message.body)?.as_ref());
+        signed.is_some_and(|(signed, _)| signed.body == message.body)
+    }
+
+    /// The vote of the highest view that a member is known to have given.
+    pub(super) fn last_of(&self, member: MemberIndex) -> Option<&Message> {
+        self.tallies.values().rev().find_map(|tally| {
+            let kinds = [&tally.finalize, &tally.nullify, &tally.notarize];
+            kinds.into_iter().find_map(|votes| votes.get(&member))
+        })
     }
 
     /// The highest view one voted or proposed in.
@@ -97,7 +121,7 @@ impl Member {
     pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
         let once = self.ballots.notarized(view) && !self.broken(Mutation::NotarizeTwice);
-        if self.sync.recovering() || once {
+        if self.sync.listening() || once {
             return;
         }
         if let Some(block) = self.chain.block(&block).cloned() {
@@ -114,21 +138,21 @@ impl Member {
             .own
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
-        if !(self.sync.recovering() || against || done || view <= self.chain.tip.view) {
+        if !(self.sync.listening() || against || done || view <= self.chain.tip.view) {
             self.cast(view, Body::Finalize { block });
         }
     }
 
     /// Votes against the current view (R2). A member that already voted Finalize in it cannot: a
     /// notarisation has ended the view for it.
-    pub(super) fn nullify(&mut self, reason: String) {
+    pub(super) fn nullify(&mut self, reason: Refusal) {
         let view = self.view.number;
         let finalized = self
             .ballots
             .own
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
-        if self.sync.recovering() || self.complete || self.ballots.nullified(view) || finalized {
+        if self.sync.listening() || self.complete || self.ballots.nullified(view) || finalized {
             return;
         }
         self.out

@@ -11,6 +11,9 @@ use crate::hash::Hash;
 use crate::message::Block;
 use crate::time::Time;
 
+/// Nullifications that a proposal carries: its size must not grow with the views that failed.
+const CARRIED: u64 = 8;
+
 /// The last final block.
 pub(super) struct Tip {
     pub(super) hash: Hash,
@@ -63,12 +66,15 @@ impl Chain {
         }
     }
 
+    /// The certificates that were verified here, with their votes.
     pub(super) fn known(&self) -> Known {
-        let mut known: Known = self.certificates.keys().copied().collect();
-        if self.tip.proof.is_some() {
-            known.insert((self.tip.view, Verdict::Final(self.tip.hash)));
+        let certificates = self.certificates.values().map(|(known, _)| known);
+        let certificates = certificates.chain(&self.tip.proof);
+        let said = |known: &Certificate| ((known.view, known.verdict), known.votes.clone());
+        Known {
+            certificates: certificates.map(said).collect(),
+            ..Known::default()
         }
-        known
     }
 
     /// A known block that is not final.
@@ -102,10 +108,26 @@ impl Chain {
             .map(|(certificate, _)| certificate)
     }
 
-    /// The nullifications of all views between `from` and `to`, both excluded, if all are known.
-    pub(super) fn skipped(&self, from: u64, to: u64) -> Option<Vec<Certificate>> {
-        (from + 1..to)
-            .map(|view| self.nullification(view).cloned())
+    /// The first view between `from` and `to`, both excluded, that is not known to be nullified.
+    pub(super) fn gap(&self, from: u64, to: u64) -> Option<u64> {
+        (from + 1..to).find(|&view| self.nullification(view).is_none())
+    }
+
+    /// The first view after the last final block of which no certificate is known.
+    pub(super) fn first_unknown(&self) -> u64 {
+        let mut view = self.tip.view + 1;
+        for (known, _) in self.certificates.keys() {
+            view += u64::from(*known == view);
+        }
+        view
+    }
+
+    /// The nullifications of the last views between `from` and `to`, both excluded: as many as a
+    /// proposal carries. Whoever lacks earlier ones asks for them.
+    pub(super) fn last_skipped(&self, from: u64, to: u64) -> Vec<Certificate> {
+        let first = (from + 1).max(to.saturating_sub(CARRIED));
+        (first..to)
+            .filter_map(|view| self.nullification(view).cloned())
             .collect()
     }
 
@@ -143,12 +165,17 @@ impl Chain {
             .collect()
     }
 
-    /// Every certificate above the tip.
-    pub(super) fn above(&self) -> Vec<Certificate> {
+    /// The certificates of views from `view` on that are above the tip, by ascending view.
+    pub(super) fn from_view(&self, view: u64) -> impl Iterator<Item = &Certificate> {
         self.certificates
-            .values()
-            .map(|(certificate, _)| certificate.clone())
-            .collect()
+            .range((view, Verdict::Nullified)..)
+            .map(|(_, (certificate, _))| certificate)
+    }
+
+    /// A certificate of the highest view that one is known of.
+    pub(super) fn highest_certificate(&self) -> Option<&Certificate> {
+        let above = self.certificates.values().next_back();
+        above.map(|(known, _)| known).or(self.tip.proof.as_ref())
     }
 
     /// The highest view that a certificate is known of.
@@ -259,6 +286,7 @@ impl Member {
             return;
         };
         let Some(blocks) = self.chain.path(hash) else {
+            // What is final is what q members voted for; the blocks before it can be asked for.
             let newer = self
                 .chain
                 .unresolved
@@ -311,6 +339,7 @@ impl Member {
                     .collect(),
             }));
         }
+        self.notice_own(&blocks, &proof);
         self.chain.advance(blocks, proof);
         let tip = self.chain.tip.view;
         self.ballots.forget(tip);
@@ -323,7 +352,9 @@ impl Member {
             self.chain.unresolved = None;
         }
         if self.chain.learned.round > before {
-            self.round.close(self.chain.learned.round + 1, self.now);
+            let authors = &self.chain.learned.authors;
+            self.round
+                .close(self.chain.learned.round + 1, authors, self.now);
         }
         self.recover();
         if tip >= self.view.number {

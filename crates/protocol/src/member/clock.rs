@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Member;
+use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -32,8 +33,23 @@ impl Member {
         self.done() && !self.sync.telling
     }
 
+    /// A member cannot be reached: until it can be again, nobody waits for it beyond D.
+    pub(super) fn down(&mut self, peer: MemberIndex) {
+        if peer != self.me() {
+            self.unreachable.insert(peer);
+            self.sync.unreachable(peer);
+        }
+    }
+
+    /// Whether a member need not be waited for beyond D: it was missing from the last final round
+    /// that it was asked to take part in, or it cannot be reached.
+    pub(super) fn excused(&self, member: MemberIndex) -> bool {
+        self.round.absent.contains(&member) || self.unreachable.contains(&member)
+    }
+
     /// A member can be reached.
     pub(super) fn up(&mut self, peer: MemberIndex, round_trip: Duration) {
+        self.unreachable.remove(&peer);
         if let Some(known) = self.round_trips.get_mut(peer.at()) {
             *known = Some(round_trip);
         }
@@ -78,15 +94,14 @@ impl Member {
         if self.complete || self.ballots.nullified(self.view.number) {
             return;
         }
-        let name = |member: &Self| member.config.epoch.roster.name(member.view.lead).to_owned();
-        if self.now >= self.view.heard + self.silence() {
-            let (name, silence) = (name(self), self.silence().as_secs_f64());
-            self.nullify(format!(
-                "{name} led and showed no progress for {silence:.1} s"
-            ));
-        } else if self.now >= self.view.entered + self.limit() {
-            let (name, limit) = (name(self), self.limit().as_secs_f64());
-            self.nullify(format!("{name} led for {limit:.1} s without a result"));
+        let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
+        let (silence, limit) = (self.silence(), self.limit());
+        if self.now >= self.view.heard + silence {
+            let lead = lead();
+            self.nullify(Refusal::Silent { lead, silence });
+        } else if self.now >= self.view.entered + limit {
+            let lead = lead();
+            self.nullify(Refusal::Slow { lead, limit });
         }
     }
 

@@ -1,21 +1,22 @@
 //! Whether to vote for the proposal of a view (R1), or against the view (R2).
 
 use super::{Inclusions, Member, Mutation};
-use crate::certificate::{Certificate, Verdict};
+use crate::certificate::Verdict;
 use crate::effects::{Case, Effect, WorkError};
 use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Checked, Content, Learning, Message, Proposal};
+use crate::refusal::Refusal;
+use crate::roster::MemberIndex;
 use crate::time::Time;
-
-/// Why a lead that drops a receipted entry gets no vote.
-const LEFT_OUT: &str = "this member's entry, for which it has a receipt, is missing";
 
 /// The proposal of the current view.
 pub(super) struct Judged {
     message: Message,
     block: Hash,
     state: State,
+    /// The first skipped view whose end is not known here, as its proposer was asked for it.
+    asked: Option<u64>,
 }
 
 enum State {
@@ -32,7 +33,9 @@ enum State {
 /// What the rules say of a proposal at this moment.
 enum Opinion {
     Wait,
-    Refuse(String),
+    /// It skips a view, the first of some, whose end is not known here.
+    Unknown(u64),
+    Refuse(Refusal),
     Empty,
     Learning(Case),
 }
@@ -49,7 +52,7 @@ impl Member {
                 return;
             }
             if let Some(evidence) = Evidence::of(&judged.message, &message) {
-                let reason = evidence.charge();
+                let reason = Refusal::Contradiction(evidence.charge());
                 self.accuse(evidence);
                 self.refuse(message.sender, 0, reason.clone());
                 self.nullify(reason);
@@ -59,7 +62,9 @@ impl Member {
             }
         }
         let structure = structure(&proposal.block, message.view, self.config.epoch.id);
-        self.chain.keep(block, proposal.block.clone());
+        if structure.is_ok() {
+            self.chain.keep(block, proposal.block.clone());
+        }
         if let Some(waiting) = self.chain.unresolved.take() {
             self.finalise(waiting);
         }
@@ -77,6 +82,7 @@ impl Member {
             message,
             block,
             state,
+            asked: None,
         });
         if let Err(reason) = structure {
             self.refuse(sender, 0, reason.clone());
@@ -102,12 +108,15 @@ impl Member {
             return;
         };
         let opinion = self.opinion(proposal);
-        let inclusions = match (&opinion, proposal.block.learning()) {
+        let learning = proposal.block.learning();
+        let inclusions = match (&opinion, learning) {
             (Opinion::Learning(_), Some(learning)) => learning.inclusions.clone(),
             _ => Inclusions::default(),
         };
+        let learning = learning.map(|learning| learning.sheet);
         match opinion {
             Opinion::Wait => {}
+            Opinion::Unknown(view) => self.ask_for_skipped(proposer, view),
             Opinion::Refuse(reason) => {
                 self.state(State::Over);
                 self.refuse(proposer, self.round.number, reason.clone());
@@ -118,6 +127,9 @@ impl Member {
                 self.notarize(block, Checked::Structure);
             }
             Opinion::Learning(case) => {
+                if let Some(learning) = learning {
+                    self.round.sheets.need(&learning);
+                }
                 self.round.proposed = Some((case.sheet.clone(), inclusions));
                 let id = case.id();
                 self.state(State::Working { case: id });
@@ -155,23 +167,25 @@ impl Member {
             return;
         };
         let claimed = proposal.block.learning().map(|learning| learning.outcome);
-        let reason = match result {
+        let reason = match (result, claimed) {
             // A receipt may have come while the work was done.
-            Ok(_) if self.left_out(proposal) => LEFT_OUT.into(),
-            Ok(outcome) if Some(outcome) == claimed => {
+            (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
+            (Ok(outcome), Some(claimed)) if outcome == claimed => {
                 self.state(State::Over);
                 let level = self.config.epoch.charter.verification;
                 return self.notarize(block, Checked::Outcome(level));
             }
-            Ok(outcome) => format!(
-                "its outcome is {}, the sheet and the decision give {outcome}",
-                claimed.map_or_else(|| "none".into(), |claimed| claimed.to_string())
-            ),
-            Err(WorkError::Unavailable) => {
+            (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
+                claimed,
+                recomputed,
+            },
+            // An empty block has no case.
+            (Ok(_), None) => return,
+            (Err(WorkError::Unavailable), _) => {
                 self.round.settled.remove(&case);
                 return self.state(State::Stalled);
             }
-            Err(WorkError::Refused(reason)) => reason,
+            (Err(WorkError::Refused(reason)), _) => Refusal::Work(reason),
         };
         self.state(State::Over);
         self.refuse(proposer, self.round.number, reason.clone());
@@ -194,7 +208,7 @@ impl Member {
             Err(WorkError::Unavailable) => self.state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
                 self.state(State::Over);
-                let lead = self.view.lead;
+                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
                 self.refuse(lead, self.round.number, reason.clone());
                 self.nullify(reason);
             }
@@ -212,14 +226,14 @@ impl Member {
         match &block.content {
             Content::Empty => {
                 let Some(notarised) = &proposal.parent else {
-                    return Opinion::Refuse("an empty block stands on no notarised block".into());
+                    return Opinion::Refuse(Refusal::NothingNotarised);
                 };
-                if notarised.verdict.block() != Some(block.parent) {
-                    return Opinion::Refuse("its parent is not the block that it proves".into());
+                if notarised.verdict != Verdict::Notarised(block.parent) {
+                    return Opinion::Refuse(Refusal::ParentUnproven);
                 }
-                match self.skips(proposal, notarised.view) {
-                    true => Opinion::Empty,
-                    false => Opinion::Refuse("it does not prove that it may skip views".into()),
+                match self.skips(block, notarised.view) {
+                    Ok(()) => Opinion::Empty,
+                    Err(opinion) => opinion,
                 }
             }
             Content::Learning(learning) => {
@@ -231,12 +245,12 @@ impl Member {
                         None => return self.stray(proposal),
                     }
                 }
-                if !self.skips(proposal, parent) {
-                    return Opinion::Refuse("it does not prove that it may skip views".into());
+                if let Err(opinion) = self.skips(block, parent) {
+                    return opinion;
                 }
                 match self.learning(learning) {
                     Opinion::Learning(_) if self.left_out(proposal) => {
-                        Opinion::Refuse(LEFT_OUT.into())
+                        Opinion::Refuse(Refusal::LeftOut)
                     }
                     opinion => opinion,
                 }
@@ -255,69 +269,74 @@ impl Member {
         if ahead {
             Opinion::Wait
         } else {
-            Opinion::Refuse("its round starts from a block that is not the last final one".into())
+            Opinion::Refuse(Refusal::ParentNotFinal)
         }
     }
 
-    /// Whether every view between the parent's and the block's is known to be nullified.
-    fn skips(&self, proposal: &Proposal, parent: u64) -> bool {
-        let proven = |view| {
-            let nullifies = |certificate: &Certificate| {
-                certificate.view == view && certificate.verdict == Verdict::Nullified
-            };
-            proposal.skipped.iter().any(nullifies) || self.chain.nullification(view).is_some()
+    /// Whether every view between the parent's and the block's is known to be nullified. The
+    /// proposal carries the last of these proofs; its lead is asked for earlier ones.
+    fn skips(&self, block: &Block, parent: u64) -> Result<(), Opinion> {
+        if parent >= block.view {
+            return Err(Opinion::Refuse(Refusal::SkipUnproven));
+        }
+        match self.chain.gap(parent, block.view) {
+            Some(view) if !self.broken(Mutation::SkippedWithoutProof) => {
+                Err(Opinion::Unknown(view))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks for how a skipped view ended: once, and again with the next beat.
+    fn ask_for_skipped(&mut self, proposer: MemberIndex, view: u64) {
+        let Some(judged) = &mut self.view.judged else {
+            return;
         };
-        self.broken(Mutation::SkippedWithoutProof) || (parent + 1..proposal.block.view).all(proven)
+        if judged.asked.replace(view) != Some(view) {
+            self.ask_from(proposer, view);
+        }
     }
 
     fn learning(&self, learning: &Learning) -> Opinion {
         let Some(plan) = &self.round.plan else {
             return Opinion::Wait;
         };
-        if learning.round != self.round.number {
-            return Opinion::Refuse(format!(
-                "it is about round {}, this is round {}",
-                learning.round, self.round.number
-            ));
+        let (got, now) = (learning.round, self.round.number);
+        if got != now {
+            return Opinion::Refuse(Refusal::WrongRound { got, now });
         }
-        if learning.plan != plan.plan {
-            return Opinion::Refuse(format!(
-                "it follows plan {}, the state gives {}",
-                learning.plan, plan.plan
-            ));
+        let (got, ours) = (learning.plan, plan.plan);
+        if got != ours {
+            return Opinion::Refuse(Refusal::WrongPlan { got, ours });
         }
         let Some(sheet) = self.round.sheets.get(&learning.sheet) else {
             return Opinion::Wait;
         };
-        let k = sheet.entries.len();
+        let (k, signers) = (sheet.entries.len(), learning.inclusions.len());
         let short = usize::from(self.broken(Mutation::InclusionMissing));
-        if learning.inclusions.len() + short < k || learning.inclusions.len() > k {
-            return Opinion::Refuse(format!(
-                "{} members signed for {k} entries",
-                learning.inclusions.len()
-            ));
+        if signers + short < k || signers > k {
+            let entries = k;
+            return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
-        if let Some((member, _)) = learning
-            .inclusions
-            .iter()
-            .find(|(member, _)| !self.round.participates(*member))
-        {
-            return Opinion::Refuse(format!("{member} signed for it and takes no part"));
+        let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+        if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by)) {
+            return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
         if self.config.epoch.charter.names_shown {
             // A name counts only with its owner's signature.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
-            let signed = learning.inclusions.iter().map(|(member, _)| Some(*member));
-            if !shown.into_iter().eq(signed) {
-                return Opinion::Refuse("its entries name others than signed for them".into());
+            if !shown.into_iter().eq(signers.iter().copied().map(Some)) {
+                return Opinion::Refuse(Refusal::WrongNames);
             }
         }
-        if k + self.config.epoch.roster.faulty() < self.participants() {
-            let minimum = usize::from(self.config.epoch.charter.minimum).min(self.participants());
-            if !(self.patience_over() && k >= minimum) {
-                return Opinion::Wait;
-            }
+        let needed = self.fewest();
+        if k < needed {
+            let entries = k;
+            return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
+        }
+        if !self.enough(&signers) {
+            return Opinion::Wait;
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());
         Opinion::Learning(Case::new(round, learning.sheet, sheet.clone(), decision))
@@ -342,22 +361,19 @@ impl Member {
 
     /// A beat has passed: what could not be had may be there now.
     pub(super) fn repeat_judging(&mut self) {
-        if matches!(
-            self.view.judged,
-            Some(Judged {
-                state: State::Stalled,
-                ..
-            })
-        ) {
-            self.state(State::Open);
+        if let Some(judged) = &mut self.view.judged {
+            judged.asked = None;
+            if matches!(judged.state, State::Stalled) {
+                judged.state = State::Open;
+            }
         }
     }
 }
 
 /// What can be seen of a block without knowing anything else.
-fn structure(block: &Block, view: u64, epoch: Hash) -> Result<(), String> {
+fn structure(block: &Block, view: u64, epoch: Hash) -> Result<(), Refusal> {
     if block.view != view || block.epoch != epoch {
-        return Err("its block belongs to another view or epoch".into());
+        return Err(Refusal::BlockMisplaced);
     }
     Ok(())
 }

@@ -7,7 +7,8 @@
 //! | `round` | one's own part of a round: plan, training, scores, inclusion |
 //! | `lead` | the lead's part: collecting, bundle, sheet, proposal |
 //! | `judge` | whether to vote for a proposal (R1, R2) |
-//! | `sync` | catching up, and coming back without a journal (R5) |
+//! | `sheets` | the sheets of a round that are kept |
+//! | `sync` | catching up, and listening only where one's own past is not known (R5) |
 //! | `clock` | the timers |
 //!
 //! Every input changes some of this; then [`Member::drive`] does whatever has become possible or
@@ -20,6 +21,7 @@ mod clock;
 mod judge;
 mod lead;
 mod round;
+mod sheets;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,7 @@ use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
 use crate::message::{Body, Kind, Message};
+use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -45,7 +48,7 @@ use chain::Chain;
 use judge::Judged;
 use lead::Lead;
 use round::Round;
-use sync::Sync;
+use sync::{Past, Sync};
 
 /// How a member comes to life.
 #[derive(Debug, Clone)]
@@ -67,20 +70,31 @@ pub struct Config {
     pub me: MemberIndex,
     /// Its signing key.
     pub key: SecretKey,
+    /// Where the nonces of its questions come from: random, and another in every life, so that
+    /// nobody can have an answer ready.
+    pub seed: [u8; 32],
     #[cfg(feature = "mutations")]
     mutation: Option<Mutation>,
 }
 
 impl Config {
-    /// A member of this epoch.
-    pub fn new(epoch: Arc<Epoch>, me: MemberIndex, key: SecretKey) -> Self {
+    /// A member of this epoch. `seed`: 32 random bytes, drawn again for every life.
+    pub fn new(epoch: Arc<Epoch>, me: MemberIndex, key: SecretKey, seed: [u8; 32]) -> Self {
         Self {
             epoch,
             me,
             key,
+            seed,
             #[cfg(feature = "mutations")]
             mutation: None,
         }
+    }
+
+    /// The nth number drawn for one use.
+    fn draw(&self, label: &str, nth: u64) -> u64 {
+        let Hash(drawn) = Hash::labelled(label, &[&self.seed, &nth.to_le_bytes()]);
+        let (first, _) = drawn.split_first_chunk().expect("32 bytes hold 8");
+        u64::from_le_bytes(*first)
     }
 
     /// The same member with one rule broken.
@@ -135,7 +149,12 @@ pub struct Member {
     loopback: VecDeque<Message>,
     /// Messages of views that are about to begin here.
     ahead: VecDeque<Message>,
-    faults: BTreeSet<(MemberIndex, u64, u64)>,
+    /// Who was shown to break the rules.
+    accused: BTreeSet<MemberIndex>,
+    /// Who cannot be reached.
+    unreachable: BTreeSet<MemberIndex>,
+    /// Another process was heard that signs with this member's key.
+    key_elsewhere: bool,
     complete: bool,
     /// Who said that the last round is applied at its place.
     completed: BTreeSet<MemberIndex>,
@@ -153,17 +172,22 @@ struct View {
     receipt: Option<Hash>,
     /// Its lead's proposal, and how far judging it is.
     judged: Option<Judged>,
+    /// How often something that a member said was refused.
+    refused: ByMember<usize>,
 }
+
+/// Refusals of one member that are reported in a view.
+const REFUSALS: usize = 8;
 
 impl Member {
     /// Comes to life. What is to be done first is added to `effects`.
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
         let n = epoch.roster.len();
-        let (lost, records) = match start {
-            Start::New => (false, Vec::new()),
-            Start::Kept(records) => (false, records),
-            Start::Lost => (true, Vec::new()),
+        let (past, records) = match start {
+            Start::New => (Past::None, Vec::new()),
+            Start::Kept(records) => (Past::Kept, records),
+            Start::Lost => (Past::Lost, Vec::new()),
         };
         let mut member = Self {
             chain: Chain::new(epoch),
@@ -171,13 +195,15 @@ impl Member {
             view: View::new(1, epoch.lead(1), now),
             round: Round::new(1, now),
             lead: None,
-            sync: Sync::new(lost, !records.is_empty() || lost),
+            sync: Sync::new(past),
             round_trips: vec![None; n],
             shortest_phase: epoch.beat() / 2,
             next_beat: now + epoch.beat(),
             loopback: VecDeque::new(),
             ahead: VecDeque::new(),
-            faults: BTreeSet::new(),
+            accused: BTreeSet::new(),
+            unreachable: BTreeSet::new(),
+            key_elsewhere: false,
             complete: false,
             completed: BTreeSet::new(),
             out: Vec::new(),
@@ -186,6 +212,7 @@ impl Member {
         };
         let applied = member.restore(records);
         member.begin(applied);
+        member.recover();
         member.settle_down();
         effects.append(&mut member.out);
         member
@@ -195,12 +222,15 @@ impl Member {
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
         match input {
+            Input::Opened(Opened::Message(message)) if message.sender == self.me() => {
+                self.heard_own(&message);
+            }
             Input::Opened(Opened::Message(message)) => self.receive(message),
             Input::Opened(Opened::Certificate(certificate)) => self.certify(certificate),
             Input::Opened(Opened::Evidence(evidence)) => self.accuse(*evidence),
             Input::Opened(Opened::Known) | Input::Time => {}
             Input::Up { peer, round_trip } => self.up(peer, round_trip),
-            Input::Down { .. } => {}
+            Input::Down { peer } => self.down(peer),
             Input::Planned(planned) => self.planned(planned),
             Input::Trained { round, result } => self.trained(round, result),
             Input::Admitted {
@@ -209,6 +239,11 @@ impl Member {
                 result,
             } => self.admitted(round, fields, result),
             Input::Evaluated { round, result } => self.evaluated(round, result),
+            Input::Held {
+                round,
+                blobs,
+                result,
+            } => self.held(round, &blobs, result),
             Input::Decided { sheet, result } => self.decided(sheet, result),
             Input::Checked { case, result } => self.checked(case, result),
             Input::Settled { case, result } => self.settled(case, result),
@@ -220,7 +255,10 @@ impl Member {
 
     /// What is proven already, for [`envelope::open`].
     pub fn known(&self) -> Known {
-        self.chain.known()
+        Known {
+            accused: self.accused.clone(),
+            ..self.chain.known()
+        }
     }
 
     /// Whether a member may have this blob of ours now: one's own contribution goes to the leads
@@ -305,6 +343,8 @@ impl Member {
         self.apply();
         self.plan();
         self.work();
+        self.contribute();
+        self.sign();
         self.lead();
         self.judge();
         self.watch();
@@ -326,23 +366,19 @@ impl Member {
                 }
             }
         }
-        if of_view && message.view != self.view.number {
-            let near = self.view.number + 2 * self.config.epoch.roster.len() as u64;
-            if (self.view.number..=near).contains(&message.view) {
-                self.keep_ahead(message);
-            }
+        let near = self.view.number + 2 * self.config.epoch.roster.len() as u64;
+        if of_view && !(self.view.number..=near).contains(&message.view) {
             return;
         }
-        if of_view && message.sender != self.view.lead {
-            let lead = self.config.epoch.roster.name(self.view.lead).to_owned();
-            return self.refuse(
-                message.sender,
-                message.round,
-                format!(
-                    "{kind:?} of view {} comes from {lead}, its lead, alone",
-                    message.view
-                ),
-            );
+        if of_view && message.sender != self.config.epoch.lead(message.view) {
+            let view = message.view;
+            let lead = self.config.epoch.lead(view);
+            let lead = self.config.epoch.roster.name(lead).to_owned();
+            let reason = Refusal::NotTheLead { kind, view, lead };
+            return self.refuse(message.sender, message.round, reason);
+        }
+        if of_view && message.view != self.view.number {
+            return self.keep_ahead(message);
         }
         let (round, sender) = (message.round, message.sender);
         match message.body {
@@ -355,7 +391,7 @@ impl Member {
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => self.ballot(message),
             Body::Progress { .. } => self.view.heard = self.now,
-            Body::SyncRequest { after } => self.answer(sender, after),
+            Body::SyncRequest { after, from, nonce } => self.answer(sender, after, from, nonce),
             Body::SyncResponse(response) => self.answered(sender, *response),
             Body::Complete => self.heard_complete(sender, round),
         }
@@ -374,13 +410,7 @@ impl Member {
             lead,
             round: self.round.number,
         }));
-        if lead == self.me() && !self.sync.recovering() {
-            self.lead = Some(Lead::new());
-            self.take_the_lead();
-        }
-        if self.chain.newest_notarised().is_none() {
-            self.send_contribution();
-        }
+        self.begin_to_lead();
         let waiting = std::mem::take(&mut self.ahead);
         for message in waiting {
             if message.view == number {
@@ -395,6 +425,19 @@ impl Member {
         }
     }
 
+    /// Leads the view, if it is this member's and it may; and sends its contribution to its lead.
+    fn begin_to_lead(&mut self) {
+        let leads = self.view.lead == self.me() && !self.complete;
+        if leads && self.lead.is_none() && !self.sync.listening() {
+            self.lead = Some(Lead::new());
+            self.take_the_lead();
+        }
+        if self.chain.newest_notarised().is_none() {
+            self.send_contribution();
+        }
+    }
+
+    /// Of the lead of a view that is about to begin here, who alone may say it: the last of a kind.
     fn keep_ahead(&mut self, message: Message) {
         let same = |other: &Message| {
             other.sender == message.sender
@@ -403,15 +446,11 @@ impl Member {
         };
         self.ahead.retain(|other| !same(other));
         self.ahead.push_back(message);
-        if self.ahead.len() > 4 * self.config.epoch.roster.len() {
-            self.ahead.pop_front();
-        }
     }
 
-    /// A member was shown to break the rules.
+    /// A member was shown to break the rules. One proof is enough: more would let it fill logs.
     fn accuse(&mut self, evidence: Evidence) {
-        let key = (evidence.member, evidence.first.round, evidence.first.view);
-        if self.faults.insert(key) {
+        if self.accused.insert(evidence.member) {
             let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
             self.out.push(Effect::Publish { frame });
             self.out
@@ -419,7 +458,14 @@ impl Member {
         }
     }
 
-    fn refuse(&mut self, member: MemberIndex, round: u64, reason: String) {
+    /// Tells people that something is not accepted. Of one member at most a few times in a view, so
+    /// that it cannot fill logs.
+    fn refuse(&mut self, member: MemberIndex, round: u64, reason: Refusal) {
+        let said = self.view.refused.entry(member).or_default();
+        *said += 1;
+        if *said > REFUSALS {
+            return;
+        }
         self.out.push(Effect::Report(Report::Refused {
             member,
             round,
@@ -490,6 +536,7 @@ impl View {
             heard: now,
             receipt: None,
             judged: None,
+            refused: ByMember::new(),
         }
     }
 }

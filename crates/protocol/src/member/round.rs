@@ -6,25 +6,28 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::sheets::{Sheets, per_view};
 use super::{ByMember, Inclusions, Member, Mutation};
 use crate::charter::Epoch;
 use crate::effects::{Effect, FinalRound, Planned, Record, Report, Trained, WorkError};
 use crate::envelope;
 use crate::hash::Hash;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Scores, Sheet};
+use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
-
-/// Sheets kept per round: an honest lead makes at most f + 2 in a view.
-const SHEETS: usize = 64;
 
 pub(super) struct Round {
     pub(super) number: u64,
     /// When the last learning block became final here, or when this member started.
     pub(super) started: Time,
     pub(super) plan: Option<Planned>,
+    /// Whom the plan names, ascending.
+    pub(super) participants: Vec<MemberIndex>,
     planning: bool,
     training: Training,
+    /// A finished training that is not signed yet.
+    trained: Option<Trained>,
     own: Option<Own>,
     losses: BTreeMap<Hash, f64>,
     evaluating: bool,
@@ -32,7 +35,12 @@ pub(super) struct Round {
     wanted: Option<Vec<Entry>>,
     /// The whole bundle was seen: one's own blob is no secret any more.
     pub(super) open: bool,
-    pub(super) sheets: BTreeMap<Hash, Arc<Sheet>>,
+    pub(super) sheets: Sheets,
+    /// Blobs of entries that are kept here, so that this member can give them to others.
+    held: BTreeSet<Hash>,
+    /// The sheet that this member signs for once it holds all of its blobs.
+    signing: Option<Hash>,
+    holding: bool,
     /// A sheet with its inclusions, as proposed in an earlier view.
     pub(super) proposed: Option<(Arc<Sheet>, Inclusions)>,
     /// Cases found acceptable, and outcomes computed.
@@ -47,6 +55,8 @@ pub(super) struct Round {
     /// Whose contribution is not what the plan asks for, whatever its model.
     pub(super) objected: BTreeSet<MemberIndex>,
     pub(super) rows: ByMember<Scores>,
+    /// Who took no part in the last final round that it was asked to take part in.
+    pub(super) absent: BTreeSet<MemberIndex>,
     /// Final rounds not adopted yet, oldest first.
     pub(super) unapplied: Vec<FinalRound>,
     applying: Applying,
@@ -90,14 +100,19 @@ impl Round {
             number,
             started: now,
             plan: None,
+            participants: Vec::new(),
             planning: false,
             training: Training::Due,
+            trained: None,
             own: None,
             losses: BTreeMap::new(),
             evaluating: false,
             wanted: None,
             open: false,
-            sheets: BTreeMap::new(),
+            sheets: Sheets::default(),
+            held: BTreeSet::new(),
+            signing: None,
+            holding: false,
             proposed: None,
             checked: BTreeSet::new(),
             settled: BTreeMap::new(),
@@ -107,18 +122,24 @@ impl Round {
             admissions: BTreeMap::new(),
             objected: BTreeSet::new(),
             rows: BTreeMap::new(),
+            absent: BTreeSet::new(),
             unapplied: Vec::new(),
             applying: Applying::Idle,
             applied: 0,
         }
     }
 
-    /// Goes on to another round; what is still to be adopted stays.
-    pub(super) fn close(&mut self, number: u64, now: Time) {
+    /// Goes on to another round, the one before it final with contributions of `authors`; what is
+    /// still to be adopted stays.
+    pub(super) fn close(&mut self, number: u64, authors: &[MemberIndex], now: Time) {
         let mut next = Self::new(number, now);
+        next.absent = std::mem::take(&mut self.absent);
         if number == self.number + 1 {
             next.inbox = std::mem::take(&mut self.early);
+            next.absent.extend(self.participants.iter());
         }
+        next.absent
+            .retain(|member| authors.binary_search(member).is_err());
         next.unapplied = std::mem::take(&mut self.unapplied);
         (next.applying, next.applied) = (self.applying, self.applied);
         *self = next;
@@ -131,6 +152,7 @@ impl Round {
         };
         let entry = contribution.entry(&epoch.federation, self.number);
         let frame = envelope::reseal(epoch, &message);
+        self.held.insert(entry.fields.blob);
         self.own = Some(Own {
             entry,
             frame,
@@ -152,11 +174,29 @@ impl Round {
 
     /// Whether a member takes part in this round.
     pub(super) fn participates(&self, member: MemberIndex) -> bool {
-        self.plan.as_ref().is_some_and(|plan| {
-            plan.participants
-                .as_ref()
-                .is_none_or(|some| some.binary_search(&member).is_ok())
-        })
+        self.participants.binary_search(&member).is_ok()
+    }
+
+    /// A contribution that a member is known to have signed, of this round or the next.
+    pub(super) fn contributed(&self, member: MemberIndex) -> Option<&Message> {
+        self.early.get(&member).or_else(|| self.inbox.get(&member))
+    }
+
+    /// Whether this is one's own contribution.
+    pub(super) fn remembers(&self, message: &Message) -> bool {
+        let own = self.own.as_ref().map(|own| &own.message);
+        own.is_some_and(|own| (own.round, &own.body) == (message.round, &message.body))
+    }
+
+    /// These blobs are kept here.
+    pub(super) fn hold(&mut self, blobs: impl IntoIterator<Item = Hash>) {
+        self.held.extend(blobs);
+    }
+
+    /// The entries whose blobs are not kept here.
+    pub(super) fn not_held(&self, entries: &[Entry]) -> Vec<Entry> {
+        let missing = |entry: &&Entry| !self.held.contains(&entry.fields.blob);
+        entries.iter().filter(missing).cloned().collect()
     }
 
     /// A beat has passed: what could not be had may be asked for again.
@@ -180,11 +220,11 @@ impl Member {
             return;
         }
         self.round.applying = Applying::Running;
+        // Who voted is asked first, but only who computed it is sure to have it.
         let voters = self.chain.tip.proof.iter().flat_map(|proof| &*proof.votes);
-        let holders = voters
-            .map(|vote| vote.member)
-            .filter(|&member| member != self.me())
-            .collect();
+        let voters: BTreeSet<_> = voters.map(|vote| vote.member).collect();
+        let mut holders = self.others();
+        holders.sort_by_key(|member| !voters.contains(member));
         self.out.push(Effect::Apply {
             rounds: self.round.unapplied.clone(),
             holders,
@@ -201,7 +241,7 @@ impl Member {
             Err(WorkError::Unavailable) => self.round.applying = Applying::Stalled,
             Err(WorkError::Refused(reason)) => {
                 self.round.applying = Applying::Stalled;
-                self.refuse(self.me(), round, reason);
+                self.refuse(self.me(), round, Refusal::Work(reason));
             }
         }
         let last = self.config.epoch.charter.rounds;
@@ -226,6 +266,8 @@ impl Member {
 
     pub(super) fn planned(&mut self, planned: Planned) {
         if planned.round == self.round.number {
+            let all = || self.config.epoch.roster.members().collect();
+            self.round.participants = planned.participants.clone().unwrap_or_else(all);
             self.round.plan = Some(planned);
         }
     }
@@ -233,7 +275,7 @@ impl Member {
     /// Trains and scores, as far as that is due.
     pub(super) fn work(&mut self) {
         let Some(plan) = &self.round.plan else { return };
-        let idle = self.complete || self.sync.recovering();
+        let idle = self.complete || self.sync.lost();
         let round = plan.round;
         if self.round.training == Training::Due && !idle && self.round.participates(self.me()) {
             self.round.training = Training::Running;
@@ -288,13 +330,24 @@ impl Member {
             return;
         }
         self.round.training = Training::Over;
-        let trained = match result {
-            Ok(trained) => trained,
+        match result {
+            Ok(trained) => self.round.trained = Some(trained),
             Err(reason) => {
                 let report = Report::TrainingFailed { round, reason };
-                return self.out.push(Effect::Report(report));
+                self.out.push(Effect::Report(report));
             }
+        }
+    }
+
+    /// Signs a finished training, unless this member only listens, and sends it to the lead.
+    pub(super) fn contribute(&mut self) {
+        if self.sync.listening() || self.complete {
+            return;
+        }
+        let Some(trained) = self.round.trained.take() else {
+            return;
         };
+        let round = self.round.number;
         let Some(plan) = self.round.plan.as_ref().map(|plan| plan.plan) else {
             return;
         };
@@ -316,6 +369,7 @@ impl Member {
             .push(Effect::Persist(Record::Contributed(message.clone())));
         self.out
             .push(Effect::Report(Report::Contributed { round, blob }));
+        self.round.hold([blob]);
         self.round.own = Some(Own {
             message,
             frame,
@@ -327,7 +381,7 @@ impl Member {
     /// To the lead of the view, unless it has given its receipt.
     pub(super) fn send_contribution(&mut self) {
         let Some(own) = &self.round.own else { return };
-        if self.view.receipt.is_none() && !self.sync.recovering() && !self.complete {
+        if self.view.receipt.is_none() && !self.sync.listening() && !self.complete {
             let (message, frame) = (own.message.clone(), own.frame.clone());
             self.send(self.view.lead, &message, &frame);
         }
@@ -358,8 +412,7 @@ impl Member {
             _ => {
                 let (round, now) = (message.round, self.round.number);
                 if round < now && self.round.stale.insert(sender) {
-                    let reason =
-                        format!("its contribution belongs to round {round}, this is {now}");
+                    let reason = Refusal::StaleContribution { got: round, now };
                     self.refuse(sender, now, reason);
                 }
                 return;
@@ -371,7 +424,7 @@ impl Member {
             }
             Some(earlier) if earlier.body != message.body => {
                 if let Some(evidence) = crate::evidence::Evidence::of(earlier, &message) {
-                    let reason = format!("{}; the first one counts", evidence.charge());
+                    let reason = Refusal::Contradiction(evidence.charge());
                     self.refuse(sender, message.round, reason);
                     self.accuse(evidence);
                 }
@@ -418,7 +471,7 @@ impl Member {
         let flaw = if fitting {
             self.plausible(&sheet.entries).err()
         } else {
-            Some("its sheet has no finite score for every entry by every entry".to_owned())
+            Some(Refusal::SheetShape)
         };
         match flaw {
             None => self.include(sheet),
@@ -430,20 +483,67 @@ impl Member {
         }
     }
 
-    /// Keeps a sheet, and signs for it if one's own entry and row are in it unchanged.
+    /// Keeps a sheet. If one's own entry and row are in it unchanged, signs for it as soon as all
+    /// of its blobs are here.
     fn include(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let agreed = self.listed(&sheet.entries) && self.agrees(&sheet);
         self.round.open |= agreed;
-        if self.round.sheets.len() < SHEETS {
-            self.round
-                .sheets
-                .entry(root)
-                .or_insert_with(|| Arc::new(sheet));
+        let (view, most) = (
+            self.view.number,
+            per_view(self.config.epoch.roster.faulty()),
+        );
+        self.round.sheets.keep(root, Arc::new(sheet), view, most);
+        if agreed && !self.sync.listening() && self.round.sheets.may_sign(&root, view, most) {
+            self.round.signing = Some(root);
         }
-        if agreed && !self.sync.recovering() {
-            let (message, frame) = self.seal(self.round.number, 0, Body::Inclusion { sheet: root });
-            self.send(self.view.lead, &message, &frame);
+    }
+
+    /// Signs for the sheet of the view once its blobs are here: a signature says that its member
+    /// can give others everything that the sheet consists of, whatever becomes of the lead and of
+    /// the authors.
+    pub(super) fn sign(&mut self) {
+        let Some(root) = self.round.signing else {
+            return;
+        };
+        let Some(sheet) = self.round.sheets.get(&root).cloned() else {
+            self.round.signing = None;
+            return;
+        };
+        let missing = self.round.not_held(&sheet.entries);
+        if !missing.is_empty() {
+            return self.hold(missing);
+        }
+        self.round.signing = None;
+        let (message, frame) = self.seal(self.round.number, 0, Body::Inclusion { sheet: root });
+        self.send(self.view.lead, &message, &frame);
+    }
+
+    /// Asks for blobs, once at a time.
+    fn hold(&mut self, entries: Vec<Entry>) {
+        if !std::mem::replace(&mut self.round.holding, true) {
+            let (round, holders) = (self.round.number, self.holders());
+            self.out.push(Effect::Hold {
+                round,
+                entries,
+                holders,
+            });
+        }
+    }
+
+    pub(super) fn held(&mut self, round: u64, blobs: &[Hash], result: Result<(), WorkError>) {
+        if round != self.round.number {
+            return;
+        }
+        self.round.holding = false;
+        match result {
+            Ok(()) => self.round.hold(blobs.iter().copied()),
+            // The lead sends its sheet again with its next beat.
+            Err(WorkError::Unavailable) => self.round.signing = None,
+            Err(WorkError::Refused(reason)) => {
+                self.round.signing = None;
+                self.refuse(self.view.lead, round, Refusal::Work(reason));
+            }
         }
     }
 
@@ -475,39 +575,65 @@ impl Member {
     }
 
     /// Whether entries can be those of this round: in order, not too many, of the agreed size.
-    pub(super) fn plausible(&self, entries: &[Entry]) -> Result<(), String> {
+    pub(super) fn plausible(&self, entries: &[Entry]) -> Result<(), Refusal> {
         let Some(plan) = &self.round.plan else {
             return Ok(());
         };
-        let participants = plan
-            .participants
-            .as_ref()
-            .map_or(self.config.epoch.roster.len(), Vec::len);
-        if entries.is_empty() || entries.len() > participants {
-            return Err(format!(
-                "it lists {} entries, {participants} members take part",
-                entries.len()
-            ));
+        let (listed, participants) = (entries.len(), self.participants());
+        if listed > participants || listed < self.fewest() {
+            return Err(Refusal::EntryCount {
+                listed,
+                participants,
+            });
         }
         if !entries.windows(2).all(|pair| pair[0].id < pair[1].id) {
-            return Err("its entries are not in strictly ascending order".into());
+            return Err(Refusal::EntryOrder);
         }
-        if entries
-            .iter()
-            .any(|entry| entry.fields.size != plan.blob_size)
-        {
-            return Err(format!(
-                "an entry is not of {} bytes, as the plan has it",
-                plan.blob_size
-            ));
+        let needed = plan.blob_size;
+        let mut sizes = entries.iter().map(|entry| entry.fields.size);
+        if let Some(got) = sizes.find(|&size| size != needed) {
+            return Err(Refusal::ModelSize { got, needed });
         }
-        if entries
-            .iter()
-            .any(|entry| entry.fields.weight.is_some() != plan.weights)
-        {
-            return Err("an entry does not carry exactly the fields that the plan asks for".into());
+        let weighed = |entry: &Entry| entry.fields.weight.is_some() == plan.weights;
+        if !entries.iter().all(weighed) {
+            return Err(Refusal::EntryFields);
         }
         Ok(())
+    }
+
+    /// How many members the plan names.
+    pub(super) fn participants(&self) -> usize {
+        self.round.participants.len()
+    }
+
+    /// Fewest entries that a round may have. The charter says how many of all may be missing; of
+    /// those that a plan names, as many. So a round of a plan that names few may have none, and
+    /// then leaves the models as they are.
+    pub(super) fn fewest(&self) -> usize {
+        let missing =
+            self.config.epoch.roster.len() - usize::from(self.config.epoch.charter.minimum);
+        self.participants().saturating_sub(missing)
+    }
+
+    /// Whether a round may be closed with the entries of these members, ascending: enough of them,
+    /// and nobody is missing that has to be waited for (R1).
+    pub(super) fn enough(&self, authors: &[MemberIndex]) -> bool {
+        let k = authors.len();
+        if k == self.participants() {
+            return true;
+        }
+        if k < self.fewest() {
+            return false;
+        }
+        // Of few, none may be missing without a reason.
+        let roster = &self.config.epoch.roster;
+        let all = self.participants() >= usize::from(self.config.epoch.charter.minimum);
+        let slack = if all { roster.faulty() } else { 0 };
+        let waited_for = |member: &&MemberIndex| {
+            authors.binary_search(member).is_err() && !self.excused(**member)
+        };
+        let missing = self.round.participants.iter().filter(waited_for).count();
+        k > 0 && missing <= slack || self.patience_over()
     }
 
     pub(super) fn evaluated(&mut self, round: u64, result: Result<Vec<(Hash, f64)>, WorkError>) {
@@ -516,12 +642,16 @@ impl Member {
         }
         self.round.evaluating = false;
         match result {
-            Ok(losses) => self.round.losses.extend(losses),
+            Ok(losses) => {
+                // Their models were kept when they were fetched.
+                self.round.hold(losses.iter().map(|(blob, _)| *blob));
+                self.round.losses.extend(losses);
+            }
             // The lead says its bundle again with its next beat.
             Err(WorkError::Unavailable) => self.round.wanted = None,
             Err(WorkError::Refused(reason)) => {
                 self.round.wanted = None;
-                let lead = self.view.lead;
+                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
                 self.refuse(lead, round, reason.clone());
                 self.nullify(reason);
             }

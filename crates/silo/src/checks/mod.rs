@@ -108,7 +108,7 @@ impl Checks {
         if let Some(opened) = self.frames.get(frame) {
             return Some(opened);
         }
-        let opened = Arc::new(envelope::open(epoch, self, &Known::new(), frame).ok()?);
+        let opened = Arc::new(envelope::open(epoch, self, &Known::default(), frame).ok()?);
         let round = self.round.load(Ordering::Relaxed);
         self.frames.insert(frame, opened.clone(), round);
         Some(opened)

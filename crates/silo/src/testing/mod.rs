@@ -80,7 +80,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         },
     };
     SiloConfig {
-        member: Config::new(epoch.clone(), MemberIndex(me), key(me)),
+        member: Config::new(epoch.clone(), MemberIndex(me), key(me), [0; 32]),
         learner: Arc::new(Towards(f64::from(me))),
         strategy: Arc::new(FedAvg::new(training, WeightRule::Equal)),
         initial_seed: 0,

@@ -83,7 +83,7 @@ fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
             .collect();
         let mut promises = 0;
         for (from, frame) in hub.frames() {
-            let opened = envelope::open(&epoch, &Strict, &Known::new(), &frame).unwrap();
+            let opened = envelope::open(&epoch, &Strict, &Known::default(), &frame).unwrap();
             let Opened::Message(message) = opened else {
                 continue;
             };

@@ -27,7 +27,13 @@ impl World<'_> {
             Start::Kept(node.journal.clone())
         };
         node.life += 1;
-        let config = Config::new(self.epoch.clone(), MemberIndex(at as u16), node.key.clone());
+        let seed = self.random.bytes();
+        let config = Config::new(
+            self.epoch.clone(),
+            MemberIndex(at as u16),
+            node.key.clone(),
+            seed,
+        );
         let config = self
             .options
             .alter

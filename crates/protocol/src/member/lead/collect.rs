@@ -4,6 +4,7 @@ use crate::effects::{Effect, WorkError};
 use crate::member::Member;
 use crate::member::round::Admission;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
+use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 
 use super::Stage;
@@ -67,37 +68,29 @@ impl Member {
     }
 
     /// What is wrong with a contribution, before its blob is looked at.
-    fn objection(&self, message: &Message, contribution: &Contribution) -> Option<String> {
+    fn objection(&self, message: &Message, contribution: &Contribution) -> Option<Refusal> {
         let plan = self.round.plan.as_ref()?;
         let fields = &contribution.fields;
         if !self.round.participates(message.sender) {
-            return Some("it contributes though the plan does not name it".into());
+            return Some(Refusal::NotAParticipant(message.sender));
         }
-        if contribution.plan != plan.plan {
-            return Some(format!(
-                "it carried out plan {}, not {}",
-                contribution.plan, plan.plan
-            ));
+        let (got, ours) = (contribution.plan, plan.plan);
+        if got != ours {
+            return Some(Refusal::WrongPlan { got, ours });
         }
-        let limit = self.config.epoch.charter.blob_limit;
-        if fields.size > limit {
-            return Some(format!(
-                "its model has {} bytes, the charter allows {limit}",
-                fields.size
-            ));
+        let (got, limit) = (fields.size, self.config.epoch.charter.blob_limit);
+        if got > limit {
+            return Some(Refusal::ModelTooLarge { got, limit });
         }
-        if fields.size != plan.blob_size {
-            return Some(format!(
-                "its model has {} bytes, one of the agreed shape has {}: wrong names or shapes",
-                fields.size, plan.blob_size
-            ));
+        let needed = plan.blob_size;
+        if got != needed {
+            return Some(Refusal::ModelSize { got, needed });
         }
         let shown = self.config.epoch.charter.names_shown;
         if fields.member != shown.then_some(message.sender) {
-            return Some("it does not say whose it is as the charter wants it".into());
+            return Some(Refusal::EntryName);
         }
-        (fields.weight.is_some() != plan.weights)
-            .then(|| "it does not carry exactly the fields that the plan asks for".into())
+        (fields.weight.is_some() != plan.weights).then_some(Refusal::EntryFields)
     }
 
     pub(in crate::member) fn admitted(
@@ -110,14 +103,18 @@ impl Member {
             return;
         }
         let admission = match result {
-            Ok(()) => Admission::Usable,
+            Ok(()) => {
+                // It was kept when it was fetched.
+                self.round.hold([fields.blob]);
+                Admission::Usable
+            }
             Err(WorkError::Unavailable) => Admission::Retry,
             Err(WorkError::Refused(reason)) => {
                 let author = self.round.inbox.iter().find(|(_, message)| {
                     matches!(&message.body, Body::Contribution(c) if c.fields == fields)
                 });
                 if let Some((&member, _)) = author {
-                    self.refuse(member, round, reason);
+                    self.refuse(member, round, Refusal::Work(reason));
                 }
                 Admission::Refused
             }
@@ -153,19 +150,6 @@ impl Member {
         }
     }
 
-    /// Fewest entries that a round may have.
-    pub(super) fn minimum(&self) -> usize {
-        let participants = self.participants();
-        usize::from(self.config.epoch.charter.minimum).min(participants)
-    }
-
-    pub(in crate::member) fn participants(&self) -> usize {
-        let all = self.config.epoch.roster.len();
-        let plan = self.round.plan.as_ref();
-        plan.and_then(|plan| plan.participants.as_ref())
-            .map_or(all, Vec::len)
-    }
-
     /// Whether to go on without whoever is missing.
     fn closing(&self) -> bool {
         let Some(lead) = &self.lead else { return false };
@@ -177,25 +161,25 @@ impl Member {
             let admission = fields(member).and_then(|fields| self.round.admissions.get(fields));
             admission == Some(&Admission::Refused) || self.round.objected.contains(member)
         };
-        let mut missing = self.config.epoch.roster.members().filter(|member| {
-            self.round.participates(*member)
-                && !lead.receipts.contains_key(member)
-                && !refused(member)
-        });
-        if lead.receipts.len() < self.minimum() {
+        let mut missing = self
+            .round
+            .participants
+            .iter()
+            .filter(|member| !lead.receipts.contains_key(member) && !refused(member));
+        if lead.receipts.len() < self.fewest() {
             return false;
         }
-        let Some(first) = missing.next() else {
+        if lead.receipts.is_empty() {
+            // A round without entries is the last resort.
+            return self.now >= self.view.entered + self.phase_time() && self.patience_over();
+        }
+        if missing.clone().next().is_none() {
             return true;
-        };
+        }
         if self.now < self.view.entered + self.phase_time() {
             return false;
         }
-        // Who was not in the last final sheet need not be waited for beyond D.
-        let last = &self.chain.learned.authors;
-        let mut missing = std::iter::once(first).chain(missing);
-        let absent = !last.is_empty() && missing.all(|member| !last.contains(&member));
-        absent || self.patience_over()
+        missing.all(|&member| self.excused(member)) || self.patience_over()
     }
 
     pub(super) fn issue_bundle(&mut self, entries: Vec<Entry>, cross_evaluate: bool) {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{ByMember, Inclusions, Member, Mutation};
-use crate::effects::{Case, Effect, Report, WorkError};
+use crate::effects::{Case, Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Body, Bundle, Content, Entry, Message, Phase, Sheet};
@@ -45,6 +45,8 @@ enum Stage {
         sheet: Arc<Sheet>,
         root: Hash,
         since: Time,
+        /// When all but f of the authors had signed.
+        most: Option<Time>,
         signed: ByMember<Signature>,
     },
     Deciding {
@@ -173,8 +175,8 @@ impl Member {
             Some(Stage::Collecting) => {
                 vec![entered, self.round.started + self.config.epoch.patience()]
             }
-            Some(Stage::Scoring { since, .. }) => vec![*since + self.config.epoch.patience()],
-            Some(Stage::Including { since, .. }) => vec![*since + self.phase_time()],
+            Some(Stage::Scoring { entries, since }) => vec![self.scores_due(entries, *since)],
+            Some(Stage::Including { since, most, .. }) => vec![self.inclusions_due(*since, *most)],
             _ => Vec::new(),
         }
     }
@@ -269,12 +271,5 @@ fn sheet_body(sheet: &Sheet) -> Body {
         Body::Bundle(Bundle {
             entries: sheet.entries.clone(),
         })
-    }
-}
-
-fn failure(what: &str, error: &WorkError) -> String {
-    match error {
-        WorkError::Unavailable => format!("a model needed to {what} could not be had"),
-        WorkError::Refused(reason) => format!("could not {what}: {reason}"),
     }
 }

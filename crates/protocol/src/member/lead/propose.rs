@@ -8,12 +8,14 @@ use crate::hash::Hash;
 use crate::member::{Inclusions, Member, Mutation};
 use crate::message::{Block, Body, Content, Learning, Proposal, Sheet};
 
-use super::{Lead, Stage, failure, sheet_body};
+use super::{Lead, Stage, sheet_body};
+use crate::refusal::Refusal;
 
 impl Member {
     /// Takes over a sheet that was proposed in an earlier view, with its inclusions: nobody has
-    /// to contribute, score or sign again. Allowed if it covers every receipt given in this view
-    /// and holds enough.
+    /// to contribute, score or sign again. Allowed if it covers every receipt given in this view,
+    /// holds enough, and all of its models are here: otherwise the set is collected again, since
+    /// a model may have been lost with its author or with the lead that proposed it.
     pub(super) fn adopt_sheet(&mut self) -> bool {
         let Some((sheet, inclusions)) = self.round.proposed.clone() else {
             return false;
@@ -23,8 +25,9 @@ impl Member {
             .receipts
             .values()
             .all(|entry| sheet.position(&entry.id).is_some());
-        let faulty = self.config.epoch.roster.faulty();
-        if !covered || sheet.entries.len() + faulty < self.participants() {
+        let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
+        let here = self.round.not_held(&sheet.entries).is_empty();
+        if !covered || !here || !self.enough(&authors) {
             return false;
         }
         let root = sheet.root();
@@ -86,8 +89,14 @@ impl Member {
                     self.out.push(Effect::Settle { case, holders });
                 }
             }
-            Err(error) => self.nullify(failure("decide", &error)),
+            Err(error) => self.could_not("decide", error),
         }
+    }
+
+    /// Work on a sheet failed here: nobody leads with that sheet again, and the view is over.
+    fn could_not(&mut self, work: &'static str, error: WorkError) {
+        self.round.proposed = None;
+        self.nullify(Refusal::CouldNot { work, error });
     }
 
     pub(super) fn propose_settled(&mut self) {
@@ -112,7 +121,7 @@ impl Member {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.stage(Stage::Over);
-                return self.nullify(failure("settle", &error));
+                return self.could_not("settle", error);
             }
         };
         let Some(plan) = self.round.plan.as_ref().map(|plan| plan.plan) else {
@@ -145,16 +154,11 @@ impl Member {
         let view = self.view.number;
         let from = proof.as_ref().map_or(0, |proof| proof.view);
         let unproven = self.broken(Mutation::SkippedWithoutProof);
-        let skipped = match self.chain.skipped(from, view) {
-            Some(skipped) => skipped,
-            None if unproven => Vec::new(),
-            None => {
-                self.stage(Stage::Over);
-                return self.nullify(
-                    "this member does not know how every view since the last block ended".into(),
-                );
-            }
-        };
+        if self.chain.gap(from, view).is_some() && !unproven {
+            self.stage(Stage::Over);
+            return self.nullify(Refusal::ViewsUnknown);
+        }
+        let skipped = self.chain.last_skipped(from, view);
         let block = Block {
             epoch: self.config.epoch.id,
             view,

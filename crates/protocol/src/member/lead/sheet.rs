@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
+use crate::member::sheets::per_view;
 use crate::member::{Member, Mutation};
 use crate::message::{Body, Entry, Message, Scores, Sheet};
+use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
+use crate::time::Time;
 
 use super::{Lead, Stage};
 
@@ -15,12 +18,18 @@ impl Member {
     pub(super) fn include_from(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
-        self.round.sheets.insert(root, sheet.clone());
+        let (view, most) = (
+            self.view.number,
+            per_view(self.config.epoch.roster.faulty()),
+        );
+        self.round.sheets.keep(root, sheet.clone(), view, most);
+        self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
         self.stage(Stage::Including {
             sheet,
             root,
             since,
+            most: None,
             signed,
         });
     }
@@ -31,9 +40,10 @@ impl Member {
             return;
         }
         let ascending = scores.losses.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        if !ascending || scores.losses.iter().any(|(_, loss)| !loss.is_finite()) {
-            let reason = "its scores are not finite numbers in order".to_owned();
-            return self.refuse(sender, round, reason);
+        let finite = scores.losses.iter().all(|(_, loss)| loss.is_finite());
+        // Before the plan is known nobody can be asked for scores.
+        if !ascending || !finite || scores.losses.len() > self.participants() {
+            return self.refuse(sender, round, Refusal::Scores);
         }
         self.round.rows.insert(sender, scores);
     }
@@ -48,7 +58,7 @@ impl Member {
         };
         let (entries, since) = (entries.clone(), *since);
         let Some(lead) = &self.lead else { return };
-        let patient = self.now < since + self.config.epoch.patience();
+        let patient = self.now < self.scores_due(&entries, since);
         if self.round.rows.len() < entries.len() && patient {
             return;
         }
@@ -68,7 +78,7 @@ impl Member {
             return;
         }
         let kept: Vec<_> = rows.iter().map(|(entry, _)| entry.clone()).collect();
-        if kept.len() < entries.len() && !self.leave_out(&entries, &kept, "sent no scores") {
+        if kept.len() < entries.len() && !self.leave_out(&entries, &kept, Omission::Scores) {
             return;
         }
         let mut scores: Vec<Vec<f64>> = rows
@@ -93,9 +103,35 @@ impl Member {
         self.publish(message, frame);
     }
 
+    /// When missing scores are not waited for any longer: after patience, or after D where all
+    /// whose scores are missing are excused.
+    pub(super) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
+        let Some(lead) = &self.lead else { return since };
+        let silent = |member: &MemberIndex| {
+            let scores = self.round.rows.get(member);
+            scores.is_none_or(|scores| scores.row(entries).is_none())
+        };
+        let mut silent = lead.authors(entries).into_iter().filter(silent);
+        match silent.all(|member| self.excused(member)) {
+            true => since + self.phase_time(),
+            false => since + self.config.epoch.patience(),
+        }
+    }
+
+    /// When missing signatures for a sheet are not waited for any longer. Who signs holds all
+    /// models, and fetching them takes what it takes: after all but f have signed the others get as
+    /// long again, at least D; before that the round's patience counts.
+    pub(super) fn inclusions_due(&self, since: Time, most: Option<Time>) -> Time {
+        let shortest = self.phase_time();
+        match most {
+            Some(most) => since + shortest.max(2 * (most - since)),
+            None => since + shortest.max(self.config.epoch.patience()),
+        }
+    }
+
     /// Goes on without some authors; false if that is not allowed any more.
-    pub(super) fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], failing: &str) -> bool {
-        let minimum = self.minimum();
+    fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
+        let fewest = self.fewest().max(1);
         let most = self.config.epoch.roster.faulty() + 1;
         let Some(lead) = &mut self.lead else {
             return false;
@@ -107,13 +143,13 @@ impl Member {
             .filter(|member| !staying.contains(member))
             .collect();
         lead.reissues += 1;
-        if kept.len() < minimum || lead.reissues > most {
+        if kept.len() < fewest || lead.reissues > most {
             lead.stage = Stage::Over;
-            let reason = format!("too few members are left: {} {failing}", members.len());
-            self.nullify(reason);
+            let missing = members.len();
+            self.nullify(Refusal::TooFewLeft { missing, reason });
             return false;
         }
-        let (view, round, reason) = (self.view.number, self.round.number, failing.to_owned());
+        let (view, round) = (self.view.number, self.round.number);
         self.out.push(Effect::Report(Report::LeftOut {
             view,
             round,
@@ -125,6 +161,7 @@ impl Member {
 
     /// An author's signature over the sheet.
     pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
+        let (now, faulty) = (self.now, self.config.epoch.roster.faulty());
         let Some(lead) = &mut self.lead else { return };
         if message.round != self.round.number {
             return;
@@ -132,6 +169,7 @@ impl Member {
         if let Stage::Including {
             root,
             signed,
+            most,
             sheet: full,
             ..
         } = &mut lead.stage
@@ -142,6 +180,9 @@ impl Member {
                 .is_some_and(|own| full.position(&own.id).is_some())
         {
             signed.insert(message.sender, message.signature);
+            if most.is_none() && signed.len() + faulty >= full.entries.len() {
+                *most = Some(now);
+            }
         }
     }
 
@@ -152,6 +193,7 @@ impl Member {
                     sheet,
                     root,
                     since,
+                    most,
                     signed,
                 },
             ..
@@ -160,7 +202,7 @@ impl Member {
             return;
         };
         let short = usize::from(self.broken(Mutation::InclusionMissing));
-        let waiting = self.now < *since + self.phase_time();
+        let waiting = self.now < self.inclusions_due(*since, *most);
         if signed.len() + short < sheet.entries.len() && waiting {
             return;
         }
@@ -182,7 +224,7 @@ impl Member {
             .map(|(at, _)| at)
             .collect();
         let entries: Vec<_> = kept.iter().map(|&at| sheet.entries[at].clone()).collect();
-        if !self.leave_out(&sheet.entries, &entries, "did not sign for the sheet") {
+        if !self.leave_out(&sheet.entries, &entries, Omission::Inclusion) {
             return;
         }
         match &sheet.scores {

@@ -85,7 +85,7 @@ impl Pump {
         let signatures = envelope::cost(&epoch, &frame);
         let shared = checks.shared(&epoch, &frame);
         let opened = if signatures <= INLINE {
-            let open = || envelope::open(&epoch, &*checks, &Known::new(), &frame).map_err(said);
+            let open = || envelope::open(&epoch, &*checks, &Known::default(), &frame).map_err(said);
             shared.map_or_else(open, |opened| Ok((*opened).clone()))
         } else {
             let known = self.to.known.send(WhatIsKnown).await.ok()?;

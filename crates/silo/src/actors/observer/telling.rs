@@ -61,10 +61,10 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             round,
             reason,
         } => {
-            debug!(round, view = at_view, %member, reason, "refused");
+            debug!(round, view = at_view, %member, %reason, "refused");
         }
         Report::Nullifying { view, reason } => {
-            warn!(round = at_round, view, reason, "voting against the view");
+            warn!(round = at_round, view, %reason, "voting against the view");
         }
         Report::Certified(certificate) => {
             let verdict = certificate.verdict;
@@ -85,7 +85,7 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
                 round,
                 view,
                 ?members,
-                reason,
+                %reason,
                 "the lead goes on without some"
             );
         }
@@ -103,6 +103,27 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             let (member, charge) = (evidence.member, evidence.charge());
             error!(round = at_round, view = at_view, %member, charge, "a member broke the rules");
         }
+        Report::KeyUsedBefore => error!(
+            round = at_round,
+            view = at_view,
+            "this institution's key has signed things in this federation that its journal does not \
+             hold: its state was lost or is an old copy, or another process uses the key. It only \
+             listens now"
+        ),
+        Report::KeyUsedElsewhere => error!(
+            round = at_round,
+            view = at_view,
+            "another process signs with this institution's key: stop one of the two"
+        ),
+        Report::Listening {
+            answers,
+            needed,
+            until,
+        } => info!(
+            view = at_view,
+            answers, needed, until, "only listening, because the journal is lost"
+        ),
+        Report::TakingPart => info!(view = at_view, "taking part again"),
         Report::Complete => info!(view = at_view, "all rounds are done"),
         Report::MemberComplete { member } => {
             info!(view = at_view, %member, "a member has all rounds");

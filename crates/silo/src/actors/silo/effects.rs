@@ -35,6 +35,7 @@ impl SiloActor {
                 | Effect::Train { .. }
                 | Effect::Admit { .. }
                 | Effect::Evaluate { .. }
+                | Effect::Hold { .. }
                 | Effect::Decide { .. }
                 | Effect::Check { .. }
                 | Effect::Settle { .. }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use methods::{Decision, Entry, Params, Scores, Sheet};
+use methods::{Decision, Entry, Params, Scores, Sheet, State};
 use protocol::effects::{Case, WorkError};
 use protocol::message::{Entry as SheetEntry, Sheet as Signed};
 use protocol::{Hash, Input, codec};
@@ -111,6 +111,10 @@ impl WorkerActor {
         let material = self.loaded(&signed);
         let job = move || {
             let sheet = material.sheet()?;
+            if sheet.entries.is_empty() {
+                // Nobody came: there is nothing to choose.
+                return Ok(Vec::new());
+            }
             let decision = config.strategy.decide(&ground.state, sheet, ground.next());
             decision
                 .map(|decision| codec::encode(&decision))
@@ -132,6 +136,11 @@ impl WorkerActor {
         let once = checks.check(self.key("check", &id), ground.next());
         let check = move |case: &Case, sheet: &Sheet| {
             checks.count_check();
+            if sheet.entries.is_empty() {
+                let nothing = case.decision.is_empty();
+                let why = "a decision about nobody says something";
+                return nothing.then_some(()).ok_or_else(|| why.into());
+            }
             let (decision, round) = (decision(case)?, ground.next());
             let checked = config
                 .strategy
@@ -150,6 +159,12 @@ impl WorkerActor {
         let once = checks.settle(self.key("settle", &id), round);
         let settle = move |case: &Case, sheet: &Sheet| {
             checks.count_settle();
+            if sheet.entries.is_empty() {
+                // A round to which nobody came leaves everything as it was.
+                let (entries, assignment) = (Vec::new(), Vec::new());
+                let state = State::clone(&ground.state);
+                return Ok(Arc::new(Settled::new(round, entries, assignment, state)));
+            }
             let decision = decision(case)?;
             let outcome = config
                 .strategy

@@ -170,6 +170,9 @@ impl WorkerActor {
             Effect::Evaluate {
                 entries, holders, ..
             } => self.needs_entries(entries, holders),
+            Effect::Hold {
+                entries, holders, ..
+            } => self.needs_entries(entries, holders),
             Effect::Decide { sheet, holders, .. } => self.needs_sheet(sheet, holders),
             Effect::Check { case, holders } | Effect::Settle { case, holders } => {
                 self.needs_sheet(&case.sheet, holders)
@@ -225,6 +228,18 @@ impl WorkerActor {
             Effect::Train { round } => self.train(round, reply, ctx),
             Effect::Admit { fields, .. } => self.admit(fields, reply, ctx),
             Effect::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
+            // What it asks for is done: every blob was kept when it arrived.
+            Effect::Hold { round, entries, .. } => {
+                let (blobs, result) = (blobs(&entries), Ok(()));
+                reply.do_send(
+                    Input::Held {
+                        round,
+                        blobs,
+                        result,
+                    }
+                    .into(),
+                );
+            }
             Effect::Decide { sheet, .. } => self.decide(sheet, reply, ctx),
             Effect::Check { case, .. } => self.check(case, reply, ctx),
             Effect::Settle { case, .. } => self.settle(case, reply, ctx),
@@ -360,6 +375,7 @@ fn round_of(effect: &Effect) -> u64 {
         | Effect::Train { round }
         | Effect::Admit { round, .. }
         | Effect::Evaluate { round, .. }
+        | Effect::Hold { round, .. }
         | Effect::Decide { round, .. } => *round,
         Effect::Check { case, .. } | Effect::Settle { case, .. } => case.round,
         Effect::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
@@ -384,6 +400,11 @@ fn failed(effect: &Effect, error: WorkError) -> Option<Answer> {
             round,
             result: Err(error),
         },
+        Effect::Hold { entries, .. } => Input::Held {
+            round,
+            blobs: blobs(entries),
+            result: Err(error),
+        },
         Effect::Decide { sheet, .. } => Input::Decided {
             sheet: sheet.root(),
             result: Err(error),
@@ -403,6 +424,10 @@ fn failed(effect: &Effect, error: WorkError) -> Option<Answer> {
         _ => return None,
     };
     Some(input.into())
+}
+
+fn blobs(entries: &[SheetEntry]) -> Vec<Hash> {
+    entries.iter().map(|entry| entry.fields.blob).collect()
 }
 
 fn said(error: WorkError) -> String {

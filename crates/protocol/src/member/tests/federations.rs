@@ -1,0 +1,411 @@
+//! Small federations at one table.
+
+use super::super::*;
+use super::table::{Table, key};
+use crate::message::{Checked, Phase};
+
+#[test]
+fn a_round_takes_one_view_and_no_time() {
+    for (n, cross) in [(1, false), (2, true), (3, false), (4, true), (7, true)] {
+        let mut table = Table::new(n, 3, cross);
+        table.run();
+        assert!(
+            table.members.iter().flatten().all(Member::complete),
+            "{n} members"
+        );
+        for i in 0..usize::from(n) {
+            assert_eq!(table.finals(i), [(1, 1), (2, 2), (3, 3)]);
+        }
+        assert_eq!(table.now, Time::ZERO);
+        assert_eq!(table.trainings, 3 * usize::from(n));
+        table.chains_agree();
+    }
+}
+
+#[test]
+fn a_lead_that_dies_costs_one_view_and_nobody_trains_twice() {
+    for phase in [
+        Phase::Collecting,
+        Phase::Scoring,
+        Phase::Including,
+        Phase::Deciding,
+        Phase::Voting,
+    ] {
+        let mut table = Table::new(4, 3, true);
+        let lead = table.epoch.lead(1).at();
+        let reached = |table: &Table| {
+            let leading = Report::Leading {
+                view: 1,
+                round: 1,
+                phase,
+            };
+            table
+                .reports
+                .iter()
+                .any(|(at, report)| *at == lead && *report == leading)
+        };
+        while !reached(&table) {
+            let (to, input) = table.queue.pop_front().expect("the phase is reached");
+            table.step(to, input);
+        }
+        table.members[lead] = None;
+        table.pass(200);
+        let other = (lead + 1) % 4;
+        let views: Vec<_> = table.finals(other).iter().map(|(_, view)| *view).collect();
+        assert_eq!(table.finals(other).len(), 3, "{phase:?}");
+        assert!(views[0] <= 2, "{phase:?}: {views:?}");
+        // The others train once in every round, the lead at most once.
+        assert!((9..=10).contains(&table.trainings), "{phase:?}");
+        table.chains_agree();
+    }
+}
+
+#[test]
+fn a_member_that_was_away_catches_up_and_goes_on() {
+    // More rounds than fit one answer.
+    let mut table = Table::new(4, 80, true);
+    table.members[2] = None;
+    table.pass(2000);
+    assert_eq!(table.finals(0).len(), 80);
+    table.start(2, Start::Kept(table.journal[2].clone()));
+    table.pass(10);
+    // Only the newest outcomes are adopted, none twice.
+    let applied: Vec<_> = table.journal[2]
+        .iter()
+        .filter_map(|record| match record {
+            Record::Applied { round } => Some(*round),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        applied.windows(2).all(|pair| pair[0] < pair[1]),
+        "{applied:?}"
+    );
+    assert_eq!(applied.last(), Some(&80));
+    table.chains_agree();
+}
+
+/// Whom a member heard say that they have all rounds.
+fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
+    let heard = |(at, report): &(usize, Report)| match report {
+        Report::MemberComplete { member } if *at == i => Some(member.0),
+        _ => None,
+    };
+    let mut heard: Vec<_> = table.reports.iter().filter_map(heard).collect();
+    heard.sort_unstable();
+    heard
+}
+
+#[test]
+fn everybody_hears_once_that_everybody_has_all_rounds() {
+    let mut table = Table::new(4, 2, true);
+    table.run();
+    assert_eq!(heard_complete(&table, 0), [], "nobody is told at once");
+    table.pass(1);
+    for i in 0..4 {
+        let others: Vec<_> = (0..4).filter(|&other| usize::from(other) != i).collect();
+        assert_eq!(heard_complete(&table, i), others);
+    }
+    // Nobody says anything any more; whoever comes back is told, and tells.
+    table.reports.clear();
+    let records = table.journal[2].clone();
+    table.start(2, Start::Kept(records));
+    table.run();
+    assert_eq!(heard_complete(&table, 2), [0, 1, 3]);
+    let done = |(at, report): &(usize, Report)| *at == 2 && *report == Report::Complete;
+    assert_eq!(
+        table.reports.iter().filter(|report| done(report)).count(),
+        1
+    );
+}
+
+#[test]
+fn a_member_that_comes_when_all_is_done_catches_up_at_once() {
+    let mut table = Table::new(4, 3, true);
+    table.members[3] = None;
+    table.pass(200);
+    let then = table.now;
+    table.journal[3].clear();
+    table.start(3, Start::New);
+    table.run();
+    assert!(table.members[3].as_ref().is_some_and(Member::complete));
+    assert_eq!(table.now, then, "nobody had to wait for a timer");
+    table.pass(1);
+    for i in 0..3 {
+        assert!(heard_complete(&table, i).contains(&3), "{i}");
+    }
+    table.chains_agree();
+}
+
+#[test]
+fn a_restart_forgets_no_vote() {
+    let mut table = Table::new(4, 1, false);
+    table.run();
+    let before: Vec<_> = table.journal[1]
+        .iter()
+        .filter(|r| matches!(r, Record::Vote(_)))
+        .cloned()
+        .collect();
+    assert_eq!(before.len(), 2, "Notarize and Finalize");
+    // Everything but the last two records: the vote is there, its certificate is not.
+    let kept: Vec<_> = table.journal[1]
+        .iter()
+        .take_while(|r| !matches!(r, Record::Certified(_) | Record::Final { .. }))
+        .cloned()
+        .collect();
+    let me = MemberIndex(1);
+    let mut effects = Vec::new();
+    let config = Config::new(table.epoch.clone(), me, key(1), [0; 32]);
+    let mut member = Member::new(config, Start::Kept(kept), Time::ZERO, &mut effects);
+    assert_eq!(member.view(), 1);
+    let another = Hash::of(b"another block");
+    effects.clear();
+    member.notarize(another, Checked::Structure);
+    assert!(effects.is_empty() && member.out.is_empty());
+}
+
+#[test]
+fn without_its_journal_a_member_is_silent_until_no_old_vote_can_matter() {
+    let mut table = Table::new(4, 20, false);
+    while table.finals(0).len() < 2 {
+        let (to, input) = table.queue.pop_front().unwrap();
+        table.step(to, input);
+    }
+    table.members[3] = None;
+    table.journal[3].clear();
+    table.start(3, Start::Lost);
+    table.pass(3000);
+    table.chains_agree();
+    let first = table.journal[3].iter().find_map(|record| match record {
+        Record::Vote(message) => Some(message.view),
+        _ => None,
+    });
+    // Lost in cycle 0: silent until a block of cycle 2 is final.
+    assert!(first.is_some_and(|view| view > 8), "{first:?}");
+}
+
+#[test]
+fn two_proposals_of_a_view_are_evidence_and_end_it() {
+    let mut table = Table::new(4, 1, false);
+    table.lost = |_, message| matches!(message.body, Body::Notarize { .. });
+    table.run();
+    let lead = table.epoch.lead(1);
+    let other = (lead.at() + 1) % 4;
+    let member = table.members[other].as_mut().unwrap();
+    let first = member.view.judged.as_ref().map(|_| ()).is_some();
+    assert!(first, "the proposal arrived");
+    let mut proposal = match table.journal[lead.at()]
+        .iter()
+        .find_map(|record| match record {
+            Record::Proposed(message) => Some(message.body.clone()),
+            _ => None,
+        }) {
+        Some(Body::Proposal(proposal)) => *proposal,
+        _ => panic!("the lead proposed"),
+    };
+    proposal.block.content = crate::message::Content::Empty;
+    let body = Body::Proposal(Box::new(proposal));
+    let (message, _) = envelope::seal(&table.epoch, &key(lead.0), 0, 1, lead, body);
+    let mut effects = Vec::new();
+    member.step(
+        Time::ZERO,
+        Input::Opened(Opened::Message(message)),
+        &mut effects,
+    );
+    let fault =
+        |effect: &Effect| matches!(effect, Effect::Report(Report::Fault(e)) if e.member == lead);
+    assert!(effects.iter().any(fault));
+    let vote = |effect: &Effect| matches!(effect, Effect::Persist(Record::Vote(m)) if m.body == Body::Nullify);
+    assert!(effects.iter().any(vote));
+}
+
+/// Runs until the lead of view 1 comes to a phase of round 1.
+fn until(table: &mut Table, phase: Phase) -> usize {
+    let lead = table.epoch.lead(1).at();
+    let leading = Report::Leading {
+        view: 1,
+        round: 1,
+        phase,
+    };
+    while !table.reports.contains(&(lead, leading.clone())) {
+        let (to, input) = table.queue.pop_front().expect("the phase is reached");
+        table.step(to, input);
+    }
+    lead
+}
+
+const PHASES: [Phase; 5] = [
+    Phase::Collecting,
+    Phase::Scoring,
+    Phase::Including,
+    Phase::Deciding,
+    Phase::Voting,
+];
+
+#[test]
+fn a_lead_that_dies_for_good_in_any_phase_takes_nothing_with_it() {
+    for (n, cross) in [(4, true), (4, false), (7, true), (10, false)] {
+        for phase in PHASES {
+            if phase == Phase::Scoring && !cross {
+                continue;
+            }
+            let mut table = Table::new(n, 3, cross);
+            let lead = until(&mut table, phase);
+            table.kill(lead);
+            table.pass(200);
+            let other = (lead + 1) % usize::from(n);
+            assert_eq!(table.finals(other).len(), 3, "{n} {phase:?}");
+            table.chains_agree();
+        }
+    }
+}
+
+#[test]
+fn f_members_that_die_for_good_one_after_another_do_not_stop_the_rest() {
+    for (n, f) in [(4, 1), (7, 2), (10, 3)] {
+        let mut table = Table::new(n, 6, false);
+        for dead in 0..f {
+            table.run_to_round(1 + dead);
+            table.reports.clear();
+            // The lead, right after its proposal.
+            let voting = |(_, report): &(usize, Report)| {
+                matches!(
+                    report,
+                    Report::Leading {
+                        phase: Phase::Voting,
+                        ..
+                    }
+                )
+            };
+            table.pass_while(400, |table| !table.reports.iter().any(voting));
+            let (lead, _) = *table.reports.iter().find(|report| voting(report)).unwrap();
+            table.kill(lead);
+        }
+        table.pass(1000);
+        let living = (0..usize::from(n)).find(|&i| table.members[i].is_some());
+        let living = table.members[living.unwrap()].as_ref();
+        assert!(living.is_some_and(Member::complete));
+        table.chains_agree();
+    }
+}
+
+#[test]
+fn a_lead_that_gives_its_model_to_nobody_stops_nobody() {
+    for (n, cross) in [(4, true), (4, false), (7, true), (10, false)] {
+        for member in 0..usize::from(n) {
+            let mut table = Table::new(n, 3, cross);
+            table.secretive.insert(member);
+            table.pass(400);
+            for i in 0..usize::from(n) {
+                assert_eq!(
+                    table.finals(i).len(),
+                    3,
+                    "{n} members, {member} is secretive"
+                );
+            }
+            table.chains_agree();
+        }
+    }
+}
+
+#[test]
+fn a_dead_member_costs_patience_at_most_once() {
+    // With three members none may be missing without a reason.
+    for n in [3, 4, 7] {
+        let mut table = Table::new(n, 8, false);
+        table.run_to_round(2);
+        let dead = table.epoch.lead(40).at();
+        table.members[dead] = None;
+        table.pass(2000);
+        let patience = table.epoch.charter.patience;
+        let lost = table.epoch.charter.rounds as u32;
+        // Patience once; in other rounds D, and the silence of the dead when it would lead.
+        let most = table.epoch.beat() * (patience + 8 * lost);
+        assert!(table.now - Time::ZERO < most, "{n}: {:?}", table.now);
+    }
+}
+
+#[test]
+fn who_cannot_be_reached_is_not_waited_for_beyond_d() {
+    let mut table = Table::new(3, 4, false);
+    let dead = (0..3).find(|&i| (1..8).all(|view| table.epoch.lead(view).at() != i));
+    let dead = dead.unwrap_or(2);
+    table.kill(dead);
+    table.pass(300);
+    let patience = table.epoch.patience();
+    assert!(table.now - Time::ZERO < patience, "{:?}", table.now);
+}
+
+#[test]
+fn a_round_whose_only_participants_died_leaves_the_models_as_they_are() {
+    let mut table = Table::new(4, 5, false);
+    // Round 3 asks member 2 alone, who is dead by then; round 4 asks it and another.
+    table.participants = |round| match round {
+        3 => Some(vec![MemberIndex(2)]),
+        4 => Some(vec![MemberIndex(1), MemberIndex(2)]),
+        _ => None,
+    };
+    table.run_to_round(3);
+    table.kill(2);
+    table.pass(400);
+    for i in [0, 1, 3] {
+        assert_eq!(table.finals(i).len(), 5);
+    }
+    let authors: Vec<_> = table
+        .reports
+        .iter()
+        .filter_map(|(at, report)| match report {
+            Report::Final { authors, .. } if *at == 0 => Some(authors.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(authors[2], []);
+    assert_eq!(authors[3], [MemberIndex(1)]);
+    table.chains_agree();
+}
+
+#[test]
+fn few_participants_are_all_waited_for_until_patience_is_over() {
+    let mut table = Table::new(4, 1, false);
+    table.participants = |_| Some(vec![MemberIndex(1), MemberIndex(2)]);
+    table.members[2] = None;
+    table.pass(400);
+    assert!(table.now >= Time::ZERO + table.epoch.patience());
+    assert_eq!(table.finals(0).len(), 1);
+}
+
+#[test]
+fn a_proposal_does_not_grow_with_the_views_that_failed() {
+    let mut table = Table::new(4, 2, false);
+    // No lead is heard for forty views.
+    table.lost = |_, message| {
+        message.view < 40 && matches!(message.body, Body::Bundle(_) | Body::Proposal(_))
+    };
+    table.pass(60_000);
+    assert!(table.finals(0)[0].1 >= 40);
+    let largest = table
+        .journal
+        .iter()
+        .flatten()
+        .filter_map(|record| match record {
+            Record::Proposed(message) => match &message.body {
+                Body::Proposal(proposal) => Some(proposal.skipped.len()),
+                _ => None,
+            },
+            _ => None,
+        });
+    assert!(largest.max().unwrap() <= 8);
+}
+
+#[test]
+fn a_member_that_slept_through_many_failed_views_fetches_how_they_ended() {
+    let mut table = Table::new(4, 3, false);
+    let asleep = 3;
+    table.lost = |to, message| {
+        to == 3 && message.view < 60
+            || message.view < 60 && matches!(message.body, Body::Bundle(_) | Body::Proposal(_))
+    };
+    table.pass(100_000);
+    assert_eq!(table.finals(asleep).len(), 3);
+    table.chains_agree();
+}

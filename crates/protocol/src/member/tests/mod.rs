@@ -1,0 +1,6 @@
+//! Transition tests: exact effects of single steps, and small federations at one table. Faults,
+//! delays and thousands of seeds are the business of the simulations.
+#![allow(clippy::unwrap_used)]
+
+mod federations;
+mod table;

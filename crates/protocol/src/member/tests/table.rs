@@ -1,0 +1,389 @@
+//! A whole federation at one table: messages arrive at once and in order, time passes only when
+//! nothing is on its way.
+
+use super::super::*;
+use crate::charter::{Charter, Genesis, Rotation, Verification};
+use crate::effects::{Case, Planned, Trained, WorkError};
+use crate::identity::Strict;
+use crate::message::{Entry, EntryFields};
+use crate::roster::Silo;
+
+pub(super) const BLOB: u64 = 100;
+
+pub(super) fn key(i: u16) -> SecretKey {
+    SecretKey::from_bytes(blake3::hash(&i.to_le_bytes()).as_bytes())
+}
+
+pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
+    let silo = |i| Silo {
+        name: format!("silo {i}"),
+        key: key(i).public(),
+    };
+    let charter = Charter {
+        name: "table".into(),
+        work: "toy".into(),
+        start: Hash::of(b"start"),
+        rounds,
+        beat_ms: 1000,
+        patience: 20,
+        limit: 100,
+        minimum: 2 * ((n - 1) / 3) + 1,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        names_shown: false,
+        blob_limit: BLOB,
+        keep: 2,
+        discovery: false,
+    };
+    Arc::new(
+        Epoch::first(&Genesis {
+            silos: (0..n).map(silo).collect(),
+            charter,
+        })
+        .unwrap(),
+    )
+}
+
+/// n members, a queue, and toy work: a plan is a hash of the state, an outcome a hash of the case.
+/// Blobs are where they were made or fetched to, and can be fetched from members that live.
+pub(super) struct Table {
+    pub(super) epoch: Arc<Epoch>,
+    pub(super) members: Vec<Option<Member>>,
+    pub(super) queue: VecDeque<(usize, Input)>,
+    pub(super) now: Time,
+    pub(super) cross_evaluate: bool,
+    /// Whom the plan of a round names; None: everybody.
+    pub(super) participants: fn(u64) -> Option<Vec<MemberIndex>>,
+    pub(super) journal: Vec<Vec<Record>>,
+    /// Blobs that each member keeps.
+    pub(super) shelves: Vec<BTreeSet<Hash>>,
+    /// Who gives its own contribution to nobody.
+    pub(super) secretive: BTreeSet<usize>,
+    steps: usize,
+    pub(super) reports: Vec<(usize, Report)>,
+    pub(super) trainings: usize,
+    /// Frames that this says yes to are lost.
+    pub(super) lost: fn(usize, &Message) -> bool,
+}
+
+impl Table {
+    pub(super) fn new(n: u16, rounds: u64, cross_evaluate: bool) -> Self {
+        let epoch = epoch(n, rounds);
+        let mut table = Self {
+            members: (0..n).map(|_| None).collect(),
+            journal: vec![Vec::new(); usize::from(n)],
+            epoch,
+            queue: VecDeque::new(),
+            now: Time::ZERO,
+            cross_evaluate,
+            participants: |_| None,
+            shelves: vec![BTreeSet::new(); usize::from(n)],
+            secretive: BTreeSet::new(),
+            steps: 0,
+            reports: Vec::new(),
+            trainings: 0,
+            lost: |_, _| false,
+        };
+        for i in 0..usize::from(n) {
+            table.start(i, Start::New);
+        }
+        table
+    }
+
+    pub(super) fn start(&mut self, i: usize, start: Start) {
+        let me = MemberIndex(i as u16);
+        let config = Config::new(self.epoch.clone(), me, key(i as u16), [i as u8; 32]);
+        let mut effects = Vec::new();
+        self.members[i] = Some(Member::new(config, start, self.now, &mut effects));
+        self.carry_out(i, effects);
+        for other in 0..self.members.len() {
+            if other != i && self.members[other].is_some() {
+                for (at, peer) in [(i, other), (other, i)] {
+                    let peer = MemberIndex(peer as u16);
+                    let round_trip = Duration::from_millis(20);
+                    self.queue.push_back((at, Input::Up { peer, round_trip }));
+                }
+            }
+        }
+    }
+
+    pub(super) fn deliver(&mut self, to: usize, frame: &Bytes) {
+        let Some(member) = &self.members[to] else {
+            return;
+        };
+        match envelope::open(&self.epoch, &Strict, &member.known(), frame).unwrap() {
+            Opened::Message(message) if (self.lost)(to, &message) => {}
+            opened => self.queue.push_back((to, Input::Opened(opened))),
+        }
+    }
+
+    /// Whether a member has a blob, after asking these others for it.
+    pub(super) fn fetch(&mut self, i: usize, blob: Hash, holders: &[MemberIndex]) -> bool {
+        let by = MemberIndex(i as u16);
+        let gives = |table: &Self, holder: usize| {
+            let lives = table.members[holder].as_ref();
+            let has = table.shelves[holder].contains(&blob);
+            has && !table.secretive.contains(&holder)
+                && lives.is_some_and(|member| member.may_serve(by, &blob))
+        };
+        let here = self.shelves[i].contains(&blob)
+            || holders.iter().any(|holder| gives(self, holder.at()));
+        if here {
+            self.shelves[i].insert(blob);
+        }
+        here
+    }
+
+    pub(super) fn fetch_all(
+        &mut self,
+        i: usize,
+        entries: &[Entry],
+        holders: &[MemberIndex],
+    ) -> Result<(), WorkError> {
+        let all = entries
+            .iter()
+            .all(|entry| self.fetch(i, entry.fields.blob, holders));
+        all.then_some(()).ok_or(WorkError::Unavailable)
+    }
+
+    pub(super) fn carry_out(&mut self, i: usize, effects: Vec<Effect>) {
+        for effect in effects {
+            let answer = match effect {
+                Effect::Send { to, frame } => {
+                    self.deliver(to.at(), &frame);
+                    continue;
+                }
+                Effect::Publish { frame } => {
+                    for to in (0..self.members.len()).filter(|&to| to != i) {
+                        self.deliver(to, &frame);
+                    }
+                    continue;
+                }
+                Effect::Persist(record) => {
+                    self.journal[i].push(record);
+                    continue;
+                }
+                Effect::Report(report) => {
+                    self.reports.push((i, report));
+                    continue;
+                }
+                Effect::Plan { round, state } => Input::Planned(Planned {
+                    round,
+                    plan: Hash::labelled("plan", &[&state.0]),
+                    participants: (self.participants)(round),
+                    cross_evaluate: self.cross_evaluate,
+                    weights: false,
+                    blob_size: BLOB,
+                }),
+                Effect::Train { round } => {
+                    self.trainings += 1;
+                    let blob = Hash::labelled("model", &[&round.to_le_bytes(), &[i as u8]]);
+                    self.shelves[i].insert(blob);
+                    Input::Trained {
+                        round,
+                        result: Ok(trained(blob)),
+                    }
+                }
+                Effect::Admit {
+                    round,
+                    fields,
+                    from,
+                } => {
+                    let here = self.fetch(i, fields.blob, &[from]);
+                    Input::Admitted {
+                        round,
+                        fields,
+                        result: here.then_some(()).ok_or(WorkError::Unavailable),
+                    }
+                }
+                Effect::Hold {
+                    round,
+                    entries,
+                    holders,
+                } => Input::Held {
+                    round,
+                    blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
+                    result: self.fetch_all(i, &entries, &holders),
+                },
+                Effect::Evaluate {
+                    round,
+                    entries,
+                    holders,
+                } => {
+                    let loss = |entry: &Entry| (entry.fields.blob, i as f64);
+                    let here = self.fetch_all(i, &entries, &holders);
+                    Input::Evaluated {
+                        round,
+                        result: here.map(|()| entries.iter().map(loss).collect()),
+                    }
+                }
+                Effect::Decide { sheet, holders, .. } => {
+                    let root = sheet.root();
+                    let here = self.fetch_all(i, &sheet.entries, &holders);
+                    Input::Decided {
+                        sheet: root,
+                        result: here.map(|()| root.0.to_vec()),
+                    }
+                }
+                Effect::Check { case, holders } => {
+                    let honest = case.sheet.root().0 == *case.decision;
+                    let refused = WorkError::Refused("a better decision exists".into());
+                    let here = self.fetch_all(i, &case.sheet.entries, &holders);
+                    Input::Checked {
+                        case: case.id(),
+                        result: here.and(honest.then_some(()).ok_or(refused)),
+                    }
+                }
+                Effect::Settle { case, holders } => {
+                    let here = self.fetch_all(i, &case.sheet.entries, &holders);
+                    let settled = outcome(&case);
+                    if here.is_ok() {
+                        self.shelves[i].insert(settled);
+                    }
+                    Input::Settled {
+                        case: case.id(),
+                        result: here.map(|()| settled),
+                    }
+                }
+                Effect::Apply { rounds, holders } => {
+                    let last = rounds.last().unwrap();
+                    let (round, blob) = (last.round, last.outcome);
+                    let here = self.fetch(i, blob, &holders);
+                    if here {
+                        self.journal[i].push(Record::Applied { round });
+                    }
+                    Input::Applied {
+                        round,
+                        result: here.then_some(()).ok_or(WorkError::Unavailable),
+                    }
+                }
+            };
+            self.queue.push_back((i, answer));
+        }
+    }
+
+    /// A member dies for good: everybody who is connected with it notices.
+    pub(super) fn kill(&mut self, i: usize) {
+        self.members[i] = None;
+        let peer = MemberIndex(i as u16);
+        for other in 0..self.members.len() {
+            self.queue.push_back((other, Input::Down { peer }));
+        }
+    }
+
+    /// Until nothing is on its way.
+    pub(super) fn run(&mut self) {
+        while let Some((to, input)) = self.queue.pop_front() {
+            self.step(to, input);
+        }
+    }
+
+    /// Until somebody is in that round.
+    pub(super) fn run_to_round(&mut self, round: u64) {
+        let there = |member: &Member| member.round() >= round;
+        self.pass_while(200, |table| !table.members.iter().flatten().any(there));
+    }
+
+    pub(super) fn step(&mut self, to: usize, input: Input) {
+        self.steps += 1;
+        assert!(self.steps < 1_000_000, "a million steps: {}", self.stuck());
+        let Some(member) = &mut self.members[to] else {
+            return;
+        };
+        let mut effects = Vec::new();
+        member.step(self.now, input, &mut effects);
+        self.carry_out(to, effects);
+    }
+
+    /// Lets time pass until everybody is complete and waits for nothing; at most `beats`.
+    pub(super) fn pass(&mut self, beats: u32) {
+        self.run();
+        let waits = |member: &Member| !member.complete() || member.deadline().is_some();
+        self.pass_while(beats, |table| table.members.iter().flatten().any(waits));
+        self.run();
+    }
+
+    /// Lets time pass while that holds; at most `beats`.
+    pub(super) fn pass_while(&mut self, beats: u32, holds: impl Fn(&Self) -> bool) {
+        let end = self.now + self.epoch.beat() * beats;
+        while holds(self) {
+            if let Some((to, input)) = self.queue.pop_front() {
+                self.step(to, input);
+                continue;
+            }
+            let deadlines = self.members.iter().flatten().filter_map(Member::deadline);
+            let Some(due) = deadlines.min().filter(|&due| due <= end) else {
+                panic!("stuck at {:?}: {}", self.now, self.stuck());
+            };
+            self.now = due;
+            for i in 0..self.members.len() {
+                let due = self.members[i].as_ref().and_then(Member::deadline);
+                if due.is_some_and(|due| due <= self.now) {
+                    self.step(i, Input::Time);
+                }
+            }
+        }
+    }
+
+    /// Where everybody is, and what was said last.
+    pub(super) fn stuck(&self) -> String {
+        let at = |member: &Option<Member>| {
+            let living = member.as_ref();
+            living.map(|member| (member.view(), member.round(), member.complete()))
+        };
+        let at: Vec<_> = self.members.iter().map(at).collect();
+        let last: Vec<_> = self.reports.iter().rev().take(40).collect();
+        format!("view, round, complete: {at:?}; the last reports, newest first: {last:#?}")
+    }
+
+    pub(super) fn finals(&self, i: usize) -> Vec<(u64, u64)> {
+        let of = |report: &Report| match report {
+            Report::Final { round, view, .. } => Some((*round, *view)),
+            _ => None,
+        };
+        self.reports
+            .iter()
+            .filter(|(at, _)| *at == i)
+            .filter_map(|(_, r)| of(r))
+            .collect()
+    }
+
+    pub(super) fn chains_agree(&self) {
+        let chains: Vec<Vec<_>> = self
+            .members
+            .iter()
+            .flatten()
+            .map(|member| {
+                member
+                    .chain
+                    .history
+                    .iter()
+                    .map(|(block, _)| block.hash())
+                    .collect()
+            })
+            .collect();
+        assert!(
+            chains.windows(2).all(|pair| pair[0] == pair[1]),
+            "{chains:?}"
+        );
+    }
+}
+
+pub(super) fn outcome(case: &Case) -> Hash {
+    Hash::labelled("outcome", &[&case.id().0])
+}
+
+/// What training gives.
+pub(super) fn trained(blob: Hash) -> Trained {
+    let fields = EntryFields {
+        blob,
+        size: BLOB,
+        coalition: None,
+        weight: None,
+        member: None,
+    };
+    Trained {
+        fields,
+        metrics: vec![],
+    }
+}
