@@ -402,6 +402,8 @@ impl Member {
         let lead = self.config.epoch.lead(number);
         self.view = View::new(number, lead, self.now);
         self.lead = None;
+        // What an earlier lead's sheet asked for may never come.
+        self.round.holding = false;
         if self.complete {
             return;
         }

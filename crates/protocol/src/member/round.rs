@@ -40,7 +40,7 @@ pub(super) struct Round {
     held: BTreeSet<Hash>,
     /// The sheet that this member signs for once it holds all of its blobs.
     signing: Option<Hash>,
-    holding: bool,
+    pub(super) holding: bool,
     /// A sheet with its inclusions, as proposed in an earlier view.
     pub(super) proposed: Option<(Arc<Sheet>, Inclusions)>,
     /// Cases found acceptable, and outcomes computed.
