@@ -282,6 +282,10 @@ impl World for Loopback {
         };
         self.places.iter().map(sent).collect()
     }
+
+    fn disks(&self) -> Vec<Disk> {
+        self.places.iter().map(|place| place.disk.clone()).collect()
+    }
 }
 
 impl Drop for Loopback {

@@ -72,6 +72,11 @@ impl Disk {
         })
     }
 
+    /// Everything in the journal, oldest first.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.content().entries.clone()
+    }
+
     /// The blobs.
     pub fn blobs(&self) -> Arc<dyn Blobs> {
         Arc::new(self.clone())

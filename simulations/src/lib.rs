@@ -10,6 +10,7 @@
 //!
 //! [`bare`] leaves actors and models away and runs the agreement alone, for thousands of seeds.
 
+mod audit;
 pub mod bare;
 mod director;
 mod disk;

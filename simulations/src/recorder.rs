@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use protocol::charter::Epoch;
+use protocol::message::Sheet;
 use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{Entry, Notice};
 use tokio::sync::Notify;
@@ -82,6 +83,11 @@ impl Ear {
     pub(crate) fn read(&self) -> MutexGuard<'_, Recorder> {
         // A violation is kept, not thrown: nothing panics under this lock.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sheet with this root, if anybody ever sent it.
+    pub(crate) fn sheet(&self, root: &Hash) -> Option<Sheet> {
+        self.read().watch.sheet(root)
     }
 
     /// The properties that are checked after every event.

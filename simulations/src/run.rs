@@ -9,6 +9,7 @@ use methods::strategy::{Method, StrategyConfig, WeightRule};
 use protocol::{MemberIndex, Time};
 use silo::{Checks, Notice, Totals, block_on};
 
+use crate::audit::audit;
 use crate::director::Director;
 use crate::federation::{Federation, divide};
 use crate::invariants::Violation;
@@ -63,6 +64,14 @@ pub enum RunError {
         /// Where every silo is.
         states: String,
     },
+    /// The members do not hold one chain, or an outcome on it does not follow from its sheet.
+    #[error("seed {seed}: {what}")]
+    Audit {
+        /// The seed.
+        seed: u64,
+        /// What is wrong.
+        what: String,
+    },
     /// A silo stopped because of a defect of this program.
     #[error("{silo} stopped because of a defect: {why}")]
     Defect {
@@ -107,6 +116,9 @@ pub struct Options<'a> {
     pub threads: usize,
     /// Whether to run what the federation is compared with.
     pub references: bool,
+    /// Whether to compare the chains of all members after the run, and to compute every outcome on
+    /// them again. Needs a charter that keeps the models of all rounds (`keep`).
+    pub audit: bool,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
     /// What the silos live in; `None`: the simulated world in virtual time.
@@ -121,6 +133,7 @@ impl Default for Options<'_> {
             memo: false,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             references: true,
+            audit: false,
             progress: Box::new(|_| ()),
             surroundings: None,
         }
@@ -231,6 +244,7 @@ fn federate(
     let Options {
         surroundings,
         progress,
+        audit: audited,
         ..
     } = options;
     block_on(runtime, async {
@@ -253,6 +267,11 @@ fn federate(
         };
         let director = Director::new(federation, world, ear.clone(), faults)?;
         let world = director.run(bound(federation), &mut **progress).await?;
+        if *audited {
+            let seed = federation.seed;
+            audit(federation, &world.disks(), &ear)
+                .map_err(|what| RunError::Audit { seed, what })?;
+        }
         let trace = format!("{:#}", ear.trace());
         let ended = ear.now();
         let traffic = world.traffic();

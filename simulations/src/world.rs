@@ -94,6 +94,9 @@ pub trait World {
 
     /// What every member sent so far.
     fn traffic(&self) -> Vec<Traffic>;
+
+    /// The members' disks, in the order of the roster.
+    fn disks(&self) -> Vec<Disk>;
 }
 
 /// The simulated world: network, disks and pool in virtual time.
@@ -172,5 +175,9 @@ impl World for Virtual {
 
     fn traffic(&self) -> Vec<Traffic> {
         self.network.traffic()
+    }
+
+    fn disks(&self) -> Vec<Disk> {
+        self.disks.clone()
     }
 }

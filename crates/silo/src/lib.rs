@@ -38,6 +38,7 @@ pub mod config;
 pub mod handle;
 pub mod notice;
 pub mod outcome;
+pub mod replay;
 pub mod surroundings;
 
 mod actors;
@@ -56,6 +57,7 @@ pub use handle::{Counts, SiloHandle, Stopped};
 pub use needed::Adoptions;
 pub use notice::{Feed, Notice};
 pub use outcome::genesis_outcome;
+pub use replay::Replay;
 pub use spawn::{SpawnError, block_on, spawn};
 pub use surroundings::{
     Adopted, Blobs, Done, Entry, Job, Journal, Network, Pool, StoreError, Surroundings, Work,

@@ -24,7 +24,7 @@ use std::time::Duration;
 use protocol::charter::Epoch;
 use protocol::effects::FinalRound;
 use protocol::evidence::Evidence;
-use protocol::message::{Body, Kind, Message};
+use protocol::message::{Body, Kind, Message, Sheet};
 use protocol::{Hash, MemberIndex, Record, Time};
 
 pub(crate) use frame::{Spoken, kind, read};
@@ -75,6 +75,11 @@ impl Watch {
                 Box::new(parents::FinalParents),
             ],
         }
+    }
+
+    /// The sheet with this root, if anybody ever sent it.
+    pub(crate) fn sheet(&self, root: &Hash) -> Option<Sheet> {
+        self.ledger.sheets.get(root).map(|(sheet, _)| sheet.clone())
     }
 
     /// The properties that it checks, by number and name.

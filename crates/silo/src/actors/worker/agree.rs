@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use methods::{Decision, Entry, Params, Scores, Sheet, State};
+use methods::{Decision, Entry, Params, Scores, Sheet};
 use protocol::effects::{Case, WorkError};
 use protocol::message::{Entry as SheetEntry, Sheet as Signed};
 use protocol::{Hash, Input, codec};
@@ -14,6 +14,7 @@ use super::{Ground, OnRound, WorkerActor, answer};
 use crate::actors::silo::Answer;
 use crate::checks::Once;
 use crate::outcome::Settled;
+use crate::replay::unchanged;
 use crate::surroundings::{Work, wait};
 
 /// A sheet, and the models that it is about.
@@ -160,10 +161,7 @@ impl WorkerActor {
         let settle = move |case: &Case, sheet: &Sheet| {
             checks.count_settle();
             if sheet.entries.is_empty() {
-                // A round to which nobody came leaves everything as it was.
-                let (entries, assignment) = (Vec::new(), Vec::new());
-                let state = State::clone(&ground.state);
-                return Ok(Arc::new(Settled::new(round, entries, assignment, state)));
+                return Ok(Arc::new(unchanged(round, &ground.state)));
             }
             let decision = decision(case)?;
             let outcome = config

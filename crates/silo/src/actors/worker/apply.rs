@@ -112,9 +112,11 @@ impl WorkerActor {
             let has_model = |coalition: &&u32| (**coalition as usize) < settled.state.models.len();
             let coalition = assigned.filter(has_model).copied();
             // Where coalitions are as they were, who has no entry stays.
-            let kept = rounds
-                .iter()
-                .all(|final_| config.strategy.keeps_numbers(final_.round));
+            let nobody_came = rounds.len() == 1 && settled.document.entries.is_empty();
+            let kept = nobody_came
+                || rounds
+                    .iter()
+                    .all(|final_| config.strategy.keeps_numbers(final_.round));
             let stays = Some(&before)
                 .filter(|before| kept && has_model(before))
                 .copied();
