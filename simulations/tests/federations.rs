@@ -185,17 +185,19 @@ fn sent(summary: &Summary) -> impl Iterator<Item = &simulations::summary::RoundI
 }
 
 #[test]
-fn two_contributions_are_evidence() {
+fn two_contributions_are_evidence_once() {
     let summary = summary("[[fault]]\nmember = \"toy 2\"\nsends = \"twice\"");
     assert_eq!(summary.rounds.len(), 3);
-    for round in sent(&summary) {
-        let charge = format!("two different contributions in round {}", round.round);
-        assert!(
-            summary.faults.iter().any(|fault| fault.charge == charge),
-            "{charge}"
-        );
-    }
-    assert!(summary.faults.iter().all(|fault| fault.member == "toy 2"));
+    // It does it in every round; one proof is enough.
+    let [fault] = &summary.faults[..] else {
+        panic!("{:?}", summary.faults)
+    };
+    let first = sent(&summary).next().unwrap().round;
+    let charge = format!("two different contributions in round {first}");
+    assert_eq!(
+        (fault.charge.as_str(), fault.member.as_str()),
+        (&*charge, "toy 2")
+    );
 }
 
 #[test]

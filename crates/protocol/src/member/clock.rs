@@ -33,23 +33,24 @@ impl Member {
         self.done() && !self.sync.telling
     }
 
-    /// A member cannot be reached: until it can be again, nobody waits for it beyond D.
+    /// A member cannot be reached. It may be back within the round's patience, so that alone does
+    /// not excuse it.
     pub(super) fn down(&mut self, peer: MemberIndex) {
-        if peer != self.me() {
-            self.unreachable.insert(peer);
-            self.sync.unreachable(peer);
-        }
+        self.unreachable.insert(peer);
+        self.sync.unreachable(peer);
     }
 
-    /// Whether a member need not be waited for beyond D: it was missing from the last final round
-    /// that it was asked to take part in, or it cannot be reached.
+    /// Whether a member need not be waited for beyond D: the last round that it was asked to take
+    /// part in became final without it, and it has not come back since.
     pub(super) fn excused(&self, member: MemberIndex) -> bool {
-        self.round.absent.contains(&member) || self.unreachable.contains(&member)
+        self.round.absent.contains(&member)
     }
 
-    /// A member can be reached.
+    /// A member can be reached. One that comes back is waited for again.
     pub(super) fn up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.unreachable.remove(&peer);
+        if self.unreachable.remove(&peer) {
+            self.round.absent.remove(&peer);
+        }
         if let Some(known) = self.round_trips.get_mut(peer.at()) {
             *known = Some(round_trip);
         }

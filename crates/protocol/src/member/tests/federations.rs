@@ -326,14 +326,23 @@ fn a_dead_member_costs_patience_at_most_once() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_not_waited_for_beyond_d() {
-    let mut table = Table::new(3, 4, false);
-    let dead = (0..3).find(|&i| (1..8).all(|view| table.epoch.lead(view).at() != i));
-    let dead = dead.unwrap_or(2);
-    table.kill(dead);
+fn a_member_that_comes_back_is_waited_for_again() {
+    let mut table = Table::new(3, 6, false);
+    table.run_to_round(2);
+    table.kill(1);
+    table.run_to_round(4);
+    let journal = table.journal[1].clone();
+    table.start(1, Start::Kept(journal));
     table.pass(300);
-    let patience = table.epoch.patience();
-    assert!(table.now - Time::ZERO < patience, "{:?}", table.now);
+    let mut last = table
+        .reports
+        .iter()
+        .rev()
+        .filter_map(|(at, report)| match report {
+            Report::Final { authors, .. } if *at == 0 => Some(authors.len()),
+            _ => None,
+        });
+    assert_eq!(last.next(), Some(3));
 }
 
 #[test]
