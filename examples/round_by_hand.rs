@@ -196,8 +196,13 @@ impl Work {
                     }),
                 }
             }
-            Effect::Admit { round, fields, .. } => Input::Admitted {
+            Effect::Admit {
                 round,
+                fields,
+                from,
+            } => Input::Admitted {
+                round,
+                from,
                 fields,
                 result: Ok(()),
             },

@@ -45,6 +45,8 @@ pub enum Input {
     Admitted {
         /// The round.
         round: u64,
+        /// Its author.
+        from: MemberIndex,
         /// What was said of it.
         fields: EntryFields,
         /// Whether it is a usable model.

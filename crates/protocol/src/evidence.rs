@@ -109,7 +109,7 @@ fn conflict(one: &Signed, other: &Signed) -> bool {
     let fits = |signed: &Signed| signed.body.kind().belongs().fits(signed.round, signed.view);
     let same = (one.round, one.view) == (other.round, other.view) && fits(one) && fits(other);
     same && match (&one.body, &other.body) {
-        (Body::Contribution(a), Body::Contribution(b)) => a != b,
+        (Body::Contribution(a), Body::Contribution(b)) => !a.same(b),
         (Body::Proposal(a), Body::Proposal(b)) => a.block.hash() != b.block.hash(),
         (Body::Notarize { block: a, .. }, Body::Notarize { block: b, .. })
         | (Body::Finalize { block: a }, Body::Finalize { block: b }) => a != b,

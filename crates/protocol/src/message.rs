@@ -239,7 +239,24 @@ pub struct Contribution {
     pub metrics: Vec<(String, f64)>,
 }
 
+/// Training metrics that a contribution may carry.
+pub const METRICS: usize = 64;
+/// Bytes of a metric's name.
+pub const METRIC_NAME: usize = 128;
+
 impl Contribution {
+    /// Whether its metrics are few, finite and named briefly. They are for people; what is kept of
+    /// a member's must be bounded.
+    pub fn has_sane_metrics(&self) -> bool {
+        let sane = |(name, value): &(String, f64)| name.len() <= METRIC_NAME && value.is_finite();
+        self.metrics.len() <= METRICS && self.metrics.iter().all(sane)
+    }
+
+    /// Whether it says the same, byte by byte.
+    pub fn same(&self, other: &Self) -> bool {
+        codec::encode(self) == codec::encode(other)
+    }
+
     /// The nameless entry of this contribution.
     pub fn entry(&self, federation: &Hash, round: u64) -> Entry {
         let id = Hash::labelled(
@@ -428,8 +445,8 @@ pub struct SyncResponse {
     /// Certificates above the last of these blocks, by ascending view, so that the asker can enter
     /// the current view.
     pub certificates: Vec<Certificate>,
-    /// The newest vote or contribution that the asker is known to have signed: a member that
-    /// believes to be new learns from it that its key is not.
+    /// The newest vote, proposal or contribution that the asker is known to have signed: a member
+    /// that believes to be new learns from it that its key is not.
     pub yours: Option<Reminder>,
 }
 
@@ -451,10 +468,12 @@ pub enum Said {
     Contribution(u64, Contribution),
     /// A vote in a view.
     Vote(u64, Verdict, Checked),
+    /// A proposal in a view.
+    Proposal(u64, Box<Proposal>),
 }
 
 impl Reminder {
-    /// Of a vote or a contribution; None of anything else.
+    /// Of a vote, a proposal or a contribution; None of anything else.
     pub fn of(message: &Message) -> Option<Self> {
         let vote = |verdict, checked| Said::Vote(message.view, verdict, checked);
         let said = match &message.body {
@@ -462,6 +481,7 @@ impl Reminder {
             &Body::Notarize { block, checked } => vote(Verdict::Notarised(block), checked),
             &Body::Finalize { block } => vote(Verdict::Final(block), Checked::Structure),
             Body::Nullify => vote(Verdict::Nullified, Checked::Structure),
+            Body::Proposal(proposal) => Said::Proposal(message.view, proposal.clone()),
             _ => return None,
         };
         Some(Self {
@@ -476,6 +496,7 @@ impl Reminder {
         let (round, view, body) = match &self.said {
             Said::Contribution(round, own) => (*round, 0, Body::Contribution(own.clone())),
             Said::Vote(view, verdict, checked) => (0, *view, verdict.vote(*checked)),
+            Said::Proposal(view, proposal) => (0, *view, Body::Proposal(proposal.clone())),
         };
         Message {
             round,

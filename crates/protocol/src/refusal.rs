@@ -130,6 +130,9 @@ pub enum Refusal {
     /// Scores are finite, in order, and at most one for each participant.
     #[error("its scores are not finite numbers in order, at most one for each participant")]
     Scores,
+    /// Metrics that are too many, too long or not finite.
+    #[error("its metrics are not a few finite numbers with short names")]
+    Metrics,
     /// A contribution to a round that is over.
     #[error("its contribution belongs to round {got}, this is {now}")]
     StaleContribution {
@@ -153,6 +156,12 @@ pub enum Refusal {
         lead: String,
         /// How long a view may take.
         limit: Duration,
+    },
+    /// The lead voted against its own view before it proposed anything.
+    #[error("{lead} led and gave up")]
+    GaveUp {
+        /// The lead's name.
+        lead: String,
     },
     /// This member leads and could not do a piece of work.
     #[error("{}", could_not(work, error))]

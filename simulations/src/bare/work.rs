@@ -92,6 +92,7 @@ pub(super) fn answer(
             let result = get(shelf, &fields.blob, &[*from]);
             Input::Admitted {
                 round: *round,
+                from: *from,
                 fields: fields.clone(),
                 result,
             }

@@ -208,6 +208,13 @@ impl Member {
             _ => &mut tally.nullify,
         };
         place.entry(sender).or_insert_with(|| message.clone());
+        let gave_up = message.body == Body::Nullify
+            && (view, sender) == (self.view.number, self.view.lead)
+            && self.view.judged.is_none();
+        if gave_up && sender != self.me() {
+            let lead = self.config.epoch.roster.name(sender).to_owned();
+            self.nullify(Refusal::GaveUp { lead });
+        }
         if let Some(evidence) = fault {
             self.accuse(evidence);
         }

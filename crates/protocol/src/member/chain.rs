@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Member;
+use super::round::Round;
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::Epoch;
 use crate::effects::{Effect, FinalRound, Record, Report};
@@ -352,9 +353,11 @@ impl Member {
             self.chain.unresolved = None;
         }
         if self.chain.learned.round > before {
-            let authors = &self.chain.learned.authors;
-            self.round
-                .close(self.chain.learned.round + 1, authors, self.now);
+            let unreachable = &self.unreachable;
+            let waited_for =
+                |round: &Round, member| !round.excuses(member, !unreachable.contains(&member));
+            let (next, authors) = (self.chain.learned.round + 1, &self.chain.learned.authors);
+            self.round.close(next, authors, waited_for, self.now);
         }
         self.recover();
         if tip >= self.view.number {

@@ -41,16 +41,15 @@ impl Member {
     }
 
     /// Whether a member need not be waited for beyond D: the last round that it was asked to take
-    /// part in became final without it, and it has not come back since.
+    /// part in became final without it, and it cannot be reached or had its chance.
     pub(super) fn excused(&self, member: MemberIndex) -> bool {
-        self.round.absent.contains(&member)
+        let reachable = !self.unreachable.contains(&member);
+        self.round.excuses(member, reachable)
     }
 
-    /// A member can be reached. One that comes back is waited for again.
+    /// A member can be reached.
     pub(super) fn up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        if self.unreachable.remove(&peer) {
-            self.round.absent.remove(&peer);
-        }
+        self.unreachable.remove(&peer);
         if let Some(known) = self.round_trips.get_mut(peer.at()) {
             *known = Some(round_trip);
         }
@@ -88,6 +87,14 @@ impl Member {
     /// Whether the round has waited long enough for slow participants.
     pub(super) fn patience_over(&self) -> bool {
         self.now >= self.round.started + self.config.epoch.patience()
+    }
+
+    /// The lead of the view shows progress. An old message that somebody says again is none.
+    pub(super) fn progressed(&mut self, counter: u64) {
+        if self.view.counted.is_none_or(|last| counter > last) {
+            self.view.counted = Some(counter);
+            self.view.heard = self.now;
+        }
     }
 
     /// Votes against a view whose lead is silent or too slow (R2).

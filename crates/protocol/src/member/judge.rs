@@ -92,6 +92,10 @@ impl Member {
 
     /// Judges, as far as that is possible now.
     pub(super) fn judge(&mut self) {
+        if self.sync.listening() {
+            // It may vote later in this view.
+            return;
+        }
         let Some(judged) = &self.view.judged else {
             return;
         };
@@ -204,7 +208,10 @@ impl Member {
         }
         match result {
             // Back to the opinion, which now asks for the outcome.
-            Ok(()) => self.state(State::Open),
+            Ok(()) => {
+                self.hold_proposed();
+                self.state(State::Open);
+            }
             Err(WorkError::Unavailable) => self.state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
                 self.state(State::Over);
@@ -213,6 +220,20 @@ impl Member {
                 self.nullify(reason);
             }
         }
+    }
+
+    /// The models of the proposal's sheet were fetched to be checked: they are kept here.
+    fn hold_proposed(&mut self) {
+        let proposed = self.round.proposed.as_ref();
+        let entries = proposed.map(|(sheet, _)| sheet.entries.clone());
+        let blobs = entries.into_iter().flatten().map(|entry| entry.fields.blob);
+        self.round.hold(blobs);
+    }
+
+    /// The proposal of a member, if it is the one of the current view.
+    pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
+        let judged = self.view.judged.as_ref().map(|judged| &judged.message);
+        judged.filter(|message| message.sender == member)
     }
 
     pub(super) fn settled(&mut self, case: Hash, result: Result<Hash, WorkError>) {

@@ -166,8 +166,9 @@ struct View {
     number: u64,
     lead: MemberIndex,
     entered: Time,
-    /// When its lead last showed progress.
+    /// When its lead last showed progress, and how often it had.
     heard: Time,
+    counted: Option<u64>,
     /// The entry that its lead gave a receipt for.
     receipt: Option<Hash>,
     /// Its lead's proposal, and how far judging it is.
@@ -235,9 +236,10 @@ impl Member {
             Input::Trained { round, result } => self.trained(round, result),
             Input::Admitted {
                 round,
+                from,
                 fields,
                 result,
-            } => self.admitted(round, fields, result),
+            } => self.admitted(round, from, &fields, result),
             Input::Evaluated { round, result } => self.evaluated(round, result),
             Input::Held {
                 round,
@@ -390,7 +392,7 @@ impl Member {
             Body::Inclusion { sheet } => self.inclusion(&message, sheet),
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => self.ballot(message),
-            Body::Progress { .. } => self.view.heard = self.now,
+            Body::Progress { counter, .. } => self.progressed(counter),
             Body::SyncRequest { after, from, nonce } => self.answer(sender, after, from, nonce),
             Body::SyncResponse(response) => self.answered(sender, *response),
             Body::Complete => self.heard_complete(sender, round),
@@ -536,6 +538,7 @@ impl View {
             lead,
             entered: now,
             heard: now,
+            counted: None,
             receipt: None,
             judged: None,
             refused: ByMember::new(),

@@ -12,7 +12,8 @@ use crate::charter::Epoch;
 use crate::effects::{Effect, FinalRound, Planned, Record, Report, Trained, WorkError};
 use crate::envelope;
 use crate::hash::Hash;
-use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Scores, Sheet};
+use crate::message::{Body, Bundle, Contribution, Entry, Message, Scores, Sheet};
+use crate::message::{METRIC_NAME, METRICS};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -51,16 +52,28 @@ pub(super) struct Round {
     early: ByMember<Message>,
     /// Who sent a contribution of an earlier round.
     stale: BTreeSet<MemberIndex>,
-    pub(super) admissions: BTreeMap<EntryFields, Admission>,
+    /// What became of the blob that each member contributed.
+    pub(super) admissions: ByMember<Admission>,
     /// Whose contribution is not what the plan asks for, whatever its model.
     pub(super) objected: BTreeSet<MemberIndex>,
     pub(super) rows: ByMember<Scores>,
     /// Who took no part in the last final round that it was asked to take part in.
-    pub(super) absent: BTreeSet<MemberIndex>,
+    absent: ByMember<Absence>,
     /// Final rounds not adopted yet, oldest first.
     pub(super) unapplied: Vec<FinalRound>,
     applying: Applying,
     pub(super) applied: u64,
+}
+
+/// How long a member has been missing.
+#[derive(Clone, Copy)]
+struct Absence {
+    /// Rounds that waited for it in vain.
+    missed: u32,
+    /// The first round that waits for it again, if it can be reached then: the second after the
+    /// first such round, then the fourth, the eighth, and so on. So a slow member gets back in, and
+    /// one that is there and never contributes costs less and less.
+    until: u64,
 }
 
 /// Whether outcomes are being adopted.
@@ -122,7 +135,7 @@ impl Round {
             admissions: BTreeMap::new(),
             objected: BTreeSet::new(),
             rows: BTreeMap::new(),
-            absent: BTreeSet::new(),
+            absent: BTreeMap::new(),
             unapplied: Vec::new(),
             applying: Applying::Idle,
             applied: 0,
@@ -130,19 +143,38 @@ impl Round {
     }
 
     /// Goes on to another round, the one before it final with contributions of `authors`; what is
-    /// still to be adopted stays.
-    pub(super) fn close(&mut self, number: u64, authors: &[MemberIndex], now: Time) {
+    /// still to be adopted stays. `waited_for` says who was.
+    pub(super) fn close(
+        &mut self,
+        number: u64,
+        authors: &[MemberIndex],
+        waited_for: impl Fn(&Self, MemberIndex) -> bool,
+        now: Time,
+    ) {
         let mut next = Self::new(number, now);
-        next.absent = std::mem::take(&mut self.absent);
+        let mut absent = self.absent.clone();
         if number == self.number + 1 {
             next.inbox = std::mem::take(&mut self.early);
-            next.absent.extend(self.participants.iter());
+            for &member in self.participants.iter().filter(|&&by| waited_for(self, by)) {
+                let absence = absent.entry(member).or_insert(Absence {
+                    missed: 0,
+                    until: 0,
+                });
+                absence.missed = (absence.missed + 1).min(10);
+                absence.until = self.number + (1 << absence.missed);
+            }
         }
-        next.absent
-            .retain(|member| authors.binary_search(member).is_err());
+        absent.retain(|member, _| authors.binary_search(member).is_err());
+        next.absent = absent;
         next.unapplied = std::mem::take(&mut self.unapplied);
         (next.applying, next.applied) = (self.applying, self.applied);
         *self = next;
+    }
+
+    /// Whether this round need not wait for a member beyond D.
+    pub(super) fn excuses(&self, member: MemberIndex, reachable: bool) -> bool {
+        let absence = self.absent.get(&member);
+        absence.is_some_and(|absence| !reachable || self.number < absence.until)
     }
 
     /// One's own contribution, as made durable before a restart.
@@ -166,10 +198,9 @@ impl Round {
     }
 
     pub(super) fn may_serve(&self, blob: &Hash) -> bool {
-        self.open
-            || self
-                .own_entry()
-                .is_none_or(|entry| entry.fields.blob != *blob)
+        let signed = self.own_entry().map(|entry| entry.fields.blob);
+        let trained = self.trained.as_ref().map(|trained| trained.fields.blob);
+        self.open || signed.or(trained) != Some(*blob)
     }
 
     /// Whether a member takes part in this round.
@@ -185,7 +216,12 @@ impl Round {
     /// Whether this is one's own contribution.
     pub(super) fn remembers(&self, message: &Message) -> bool {
         let own = self.own.as_ref().map(|own| &own.message);
-        own.is_some_and(|own| (own.round, &own.body) == (message.round, &message.body))
+        own.is_some_and(|own| match (&own.body, &message.body) {
+            (Body::Contribution(a), Body::Contribution(b)) => {
+                own.round == message.round && a.same(b)
+            }
+            _ => false,
+        })
     }
 
     /// These blobs are kept here.
@@ -357,6 +393,10 @@ impl Member {
             .key
             .derive("nonce", &[&epoch.federation.0, &round.to_le_bytes()]);
         let blob = trained.fields.blob;
+        let mut trained = trained;
+        let sane = |(name, value): &(String, f64)| value.is_finite() && name.len() <= METRIC_NAME;
+        trained.metrics.retain(sane);
+        trained.metrics.truncate(METRICS);
         let contribution = Contribution {
             plan,
             fields: trained.fields,
@@ -406,6 +446,9 @@ impl Member {
     /// A contribution, kept for whoever leads this round or the next.
     pub(super) fn contribution(&mut self, message: Message) {
         let sender = message.sender;
+        if matches!(&message.body, Body::Contribution(own) if !own.has_sane_metrics()) {
+            return self.refuse(sender, message.round, Refusal::Metrics);
+        }
         let (kept, current) = match message.round.checked_sub(self.round.number) {
             Some(0) => (&mut self.round.inbox, true),
             Some(1) => (&mut self.round.early, false),
@@ -422,7 +465,8 @@ impl Member {
             None => {
                 kept.insert(sender, message);
             }
-            Some(earlier) if earlier.body != message.body => {
+            // Signing the same again gives the same signature.
+            Some(earlier) if earlier.signature != message.signature => {
                 if let Some(evidence) = crate::evidence::Evidence::of(earlier, &message) {
                     let reason = Refusal::Contradiction(evidence.charge());
                     self.refuse(sender, message.round, reason);

@@ -117,7 +117,11 @@ impl Member {
             bytes += codec::encode(block).len();
             bytes <= room
         };
-        let few = newer.iter().take(BLOCKS);
+        // An answer ends with a block that has a certificate of its own.
+        let first = newer.iter().position(|(_, proof)| proof.is_some());
+        let few = newer
+            .iter()
+            .take(BLOCKS.max(first.map_or(0, |first| first + 1)));
         let few = few.take_while(|(block, _)| fits(block)).count();
         let last = newer[..few].iter().rposition(|(_, proof)| proof.is_some());
         let count = last.map_or(0, |last| last + 1);
@@ -146,7 +150,9 @@ impl Member {
     /// The newest thing that a member is known to have signed and must not have forgotten.
     fn signed_by(&self, member: MemberIndex) -> Option<&Message> {
         let vote = self.ballots.last_of(member);
-        vote.or_else(|| self.round.contributed(member))
+        let proposal = self.proposed_by(member);
+        let contribution = || self.round.contributed(member);
+        vote.or(proposal).or_else(contribution)
     }
 
     /// A member's answer: final blocks that continue one's own chain, and the way to its view.
@@ -224,9 +230,12 @@ impl Member {
 
     /// A message under one's own key came from outside.
     pub(super) fn heard_own(&mut self, message: &Message) {
-        let known = self.sync.listening() || self.key_elsewhere;
-        if !known && self.forgot(message) {
-            self.key_elsewhere = true;
+        if self.sync.lost() || !self.forgot(message) {
+            return;
+        }
+        if self.sync.listening() {
+            self.notice_used_key();
+        } else if !std::mem::replace(&mut self.key_elsewhere, true) {
             self.out.push(Effect::Report(Report::KeyUsedElsewhere));
         }
     }
@@ -360,9 +369,10 @@ impl Member {
         if peer == self.me() {
             return;
         }
+        // A question that is asked again keeps its nonce: the answer may need longer than a beat.
         self.sync.questions += 1;
-        let nonce = self.config.draw("question", self.sync.questions);
-        self.sync.asked.insert(peer, nonce);
+        let new = self.config.draw("question", self.sync.questions);
+        let nonce = *self.sync.asked.entry(peer).or_insert(new);
         self.sync.last = Some(peer);
         let after = self.chain.tip.view;
         let (_, frame) = self.seal(0, 0, Body::SyncRequest { after, from, nonce });

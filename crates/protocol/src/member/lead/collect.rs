@@ -19,9 +19,9 @@ impl Member {
             return;
         }
         let Some(lead) = &self.lead else { return };
-        let admission = |message: &Message| match &message.body {
-            Body::Contribution(contribution) => self.round.admissions.get(&contribution.fields),
-            _ => None,
+        let looked_at = |message: &Message| match self.round.admissions.get(&message.sender) {
+            None | Some(Admission::Usable) => false,
+            Some(_) => true,
         };
         let due: Vec<_> = self
             .round
@@ -29,34 +29,28 @@ impl Member {
             .values()
             .filter(|message| !lead.receipts.contains_key(&message.sender))
             .filter(|message| !self.round.objected.contains(&message.sender))
-            .filter(|message| matches!(admission(message), None | Some(Admission::Usable)))
+            .filter(|message| !looked_at(message))
             .cloned()
             .collect();
         for message in due {
             let Body::Contribution(contribution) = &message.body else {
                 continue;
             };
-            // Of the message itself, also where another one with the same fields was admitted.
+            let from = message.sender;
             if let Some(reason) = self.objection(&message, contribution) {
-                self.round.objected.insert(message.sender);
-                self.refuse(message.sender, plan.round, reason);
-                continue;
-            }
-            let fields = &contribution.fields;
-            match self.round.admissions.get(fields) {
-                Some(Admission::Usable) => self.accept(message.sender, contribution),
-                // Another member's, the same to the letter, is being looked at.
-                Some(_) => {}
-                None => {
-                    self.round
-                        .admissions
-                        .insert(fields.clone(), Admission::Pending);
-                    self.out.push(Effect::Admit {
-                        round: plan.round,
-                        fields: fields.clone(),
-                        from: message.sender,
-                    });
-                }
+                self.round.objected.insert(from);
+                self.refuse(from, plan.round, reason);
+            } else if self.round.admissions.contains_key(&from) {
+                self.accept(from, contribution);
+            } else {
+                // Of every author by itself: who repeats what another said of a model may not have
+                // it.
+                self.round.admissions.insert(from, Admission::Pending);
+                self.out.push(Effect::Admit {
+                    round: plan.round,
+                    fields: contribution.fields.clone(),
+                    from,
+                });
             }
         }
         if self.closing() {
@@ -96,7 +90,8 @@ impl Member {
     pub(in crate::member) fn admitted(
         &mut self,
         round: u64,
-        fields: EntryFields,
+        from: MemberIndex,
+        fields: &EntryFields,
         result: Result<(), WorkError>,
     ) {
         if round != self.round.number {
@@ -110,16 +105,11 @@ impl Member {
             }
             Err(WorkError::Unavailable) => Admission::Retry,
             Err(WorkError::Refused(reason)) => {
-                let author = self.round.inbox.iter().find(|(_, message)| {
-                    matches!(&message.body, Body::Contribution(c) if c.fields == fields)
-                });
-                if let Some((&member, _)) = author {
-                    self.refuse(member, round, Refusal::Work(reason));
-                }
+                self.refuse(from, round, Refusal::Work(reason));
                 Admission::Refused
             }
         };
-        self.round.admissions.insert(fields, admission);
+        self.round.admissions.insert(from, admission);
     }
 
     /// The entry is in, and its author gets a receipt of this view.
@@ -153,13 +143,9 @@ impl Member {
     /// Whether to go on without whoever is missing.
     fn closing(&self) -> bool {
         let Some(lead) = &self.lead else { return false };
-        let fields = |member: &MemberIndex| match &self.round.inbox.get(member)?.body {
-            Body::Contribution(contribution) => Some(&contribution.fields),
-            _ => None,
-        };
         let refused = |member: &MemberIndex| {
-            let admission = fields(member).and_then(|fields| self.round.admissions.get(fields));
-            admission == Some(&Admission::Refused) || self.round.objected.contains(member)
+            self.round.admissions.get(member) == Some(&Admission::Refused)
+                || self.round.objected.contains(member)
         };
         let mut missing = self
             .round

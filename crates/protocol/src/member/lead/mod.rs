@@ -86,7 +86,7 @@ impl Lead {
             Stage::Scoring { .. } => Phase::Scoring,
             Stage::Including { .. } => Phase::Including,
             Stage::Deciding { .. } | Stage::Settling { .. } => Phase::Deciding,
-            // A lead that gave up still says that it is alive; its own Nullify says the rest.
+            // A lead that gave up says nothing more; its own Nullify says it all.
             Stage::Voting { .. } | Stage::Over => Phase::Voting,
         }
     }
@@ -204,7 +204,9 @@ impl Member {
 
     /// Says again what members have not answered.
     pub(super) fn repeat_as_lead(&mut self) {
-        if self.lead.is_none() {
+        let over = |lead: &Lead| matches!(lead.stage, Stage::Over);
+        if self.lead.as_ref().is_none_or(over) {
+            // Who gave up is not to be waited for.
             return;
         }
         self.progress();

@@ -326,23 +326,82 @@ fn a_dead_member_costs_patience_at_most_once() {
 }
 
 #[test]
-fn a_member_that_comes_back_is_waited_for_again() {
-    let mut table = Table::new(3, 6, false);
-    table.run_to_round(2);
-    table.kill(1);
-    table.run_to_round(4);
-    let journal = table.journal[1].clone();
-    table.start(1, Start::Kept(journal));
-    table.pass(300);
-    let mut last = table
-        .reports
-        .iter()
-        .rev()
-        .filter_map(|(at, report)| match report {
-            Report::Final { authors, .. } if *at == 0 => Some(authors.len()),
+fn a_slow_member_gets_back_in_and_costs_less_and_less_where_it_does_not() {
+    // Three members: the two others wait for the third as long as the round is patient.
+    let mut table = Table::new(3, 40, false);
+    table.lost = |_, message| {
+        let leading = message.body.kind().belongs().view
+            && !matches!(
+                message.body,
+                Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify
+            );
+        let contribution = matches!(message.body, Body::Contribution(_));
+        message.sender == MemberIndex(1) && (leading || contribution)
+    };
+    table.pass(3000);
+    let patience = table.epoch.charter.patience;
+    // In rounds 1, 3, 7, 15 and 31; and where it would lead, three beats or a few more.
+    let waits = |table: &Table| (table.now - Time::ZERO).as_secs() as u32 / patience;
+    assert!((5..=12).contains(&waits(&table)), "{}", waits(&table));
+    // A member that is slower than the others, but not too slow, is in every second round at least.
+    let mut table = Table::new(3, 12, false);
+    table.lost = |_, message| {
+        let early = matches!(message.round, 3 | 4);
+        early && message.sender == MemberIndex(1) && matches!(message.body, Body::Contribution(_))
+    };
+    table.pass(3000);
+    let authors = |round: u64| {
+        table.reports.iter().find_map(|(at, report)| match report {
+            Report::Final {
+                round: of, authors, ..
+            } if (*at, *of) == (0, round) => Some(authors.len()),
             _ => None,
-        });
-    assert_eq!(last.next(), Some(3));
+        })
+    };
+    assert_eq!([1, 2, 12].map(authors), [Some(3); 3]);
+}
+
+#[test]
+fn a_question_that_is_asked_again_keeps_its_nonce() {
+    // So that a round trip may be longer than a beat.
+    let mut table = Table::new(4, 2, false);
+    table.queue.clear();
+    let mut member = table.members[0].take().unwrap();
+    let nonces = |epoch: &Epoch, effects: &mut Vec<Effect>| -> Vec<(MemberIndex, u64)> {
+        let question = |effect: Effect| match effect {
+            Effect::Send { to, frame } => {
+                let opened =
+                    envelope::open(epoch, &crate::identity::Strict, &Known::default(), &frame);
+                match opened.unwrap() {
+                    Opened::Message(Message {
+                        body: Body::SyncRequest { nonce, .. },
+                        ..
+                    }) => Some((to, nonce)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        effects.drain(..).filter_map(question).collect()
+    };
+    let (mut effects, round_trip) = (Vec::new(), Duration::from_millis(2500));
+    for peer in [1, 2].map(MemberIndex) {
+        member.step(Time::ZERO, Input::Up { peer, round_trip }, &mut effects);
+    }
+    let first = nonces(&table.epoch, &mut effects);
+    assert_eq!(first.len(), 2);
+    for beat in 1..3 {
+        member.step(
+            Time::ZERO + table.epoch.beat() * beat,
+            Input::Time,
+            &mut effects,
+        );
+        let again = nonces(&table.epoch, &mut effects);
+        assert!(
+            first.iter().all(|question| again.contains(question)),
+            "{again:?}"
+        );
+    }
 }
 
 #[test]

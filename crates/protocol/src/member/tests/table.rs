@@ -192,6 +192,7 @@ impl Table {
                     let here = self.fetch(i, fields.blob, &[from]);
                     Input::Admitted {
                         round,
+                        from,
                         fields,
                         result: here.then_some(()).ok_or(WorkError::Unavailable),
                     }

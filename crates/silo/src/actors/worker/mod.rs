@@ -226,7 +226,7 @@ impl WorkerActor {
         match effect {
             Effect::Plan { .. } => self.plan(reply, ctx),
             Effect::Train { round } => self.train(round, reply, ctx),
-            Effect::Admit { fields, .. } => self.admit(fields, reply, ctx),
+            Effect::Admit { fields, from, .. } => self.admit(from, fields, reply, ctx),
             Effect::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
             // What it asks for is done: every blob was kept when it arrived.
             Effect::Hold { round, entries, .. } => {
@@ -391,8 +391,9 @@ fn failed(effect: &Effect, error: WorkError) -> Option<Answer> {
             round,
             result: Err(said(error)),
         },
-        Effect::Admit { fields, .. } => Input::Admitted {
+        Effect::Admit { fields, from, .. } => Input::Admitted {
             round,
+            from: *from,
             fields: fields.clone(),
             result: Err(error),
         },

@@ -161,6 +161,7 @@ impl WorkerActor {
     /// Sees whether a contribution can be used.
     pub(super) fn admit(
         &mut self,
+        from: MemberIndex,
         fields: EntryFields,
         reply: Recipient<Answer>,
         ctx: &mut Context<Self>,
@@ -198,6 +199,7 @@ impl WorkerActor {
                 let result = result.unwrap_or_else(refused);
                 Input::Admitted {
                     round,
+                    from,
                     fields,
                     result,
                 }

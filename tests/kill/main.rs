@@ -1,4 +1,5 @@
-//! Real processes, killed by SIGKILL again and again: nothing may be lost, said twice or done twice.
+//! Real processes, killed by SIGKILL: nothing may be lost, said twice or done twice, whether they
+//! come back (here) or stay dead (`forever`).
 //!
 //! Five `rota run` processes learn over loopback. Every second or two one of them, leads included,
 //! is killed and comes back a little later. In the end every member holds all rounds of one chain.
@@ -7,19 +8,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../nodes/mod.rs"]
 mod nodes;
+
+mod forever;
+mod witness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nodes::{Demo, Nodes, scenario};
 use rota::institution::Institution;
-use rota::protocol::message::Body;
-use rota::protocol::{Hash, Record};
-use rota::silo::{Entry, Journal};
-use rota::store::{DiskJournal, Owner};
+use rota::protocol::Hash;
+use witness::Witness;
 
 const SILOS: usize = 5;
 const ROUNDS: u64 = 20;
@@ -62,132 +64,6 @@ impl Draws {
 
     fn millis(&mut self, least: u64, most: u64) -> Duration {
         Duration::from_millis(least + self.below(most - least))
-    }
-}
-
-/// What a silo signed and did, as read from its journal after each of its lives.
-#[derive(Default)]
-struct Witness {
-    /// The statements of a view or round that may not contradict each other.
-    notarize: BTreeMap<u64, BTreeSet<Hash>>,
-    finalize: BTreeMap<u64, BTreeSet<Hash>>,
-    nullify: BTreeSet<u64>,
-    proposed: BTreeMap<u64, BTreeSet<Hash>>,
-    contributed: BTreeMap<u64, BTreeSet<Hash>>,
-    /// Final blocks by view.
-    blocks: BTreeMap<u64, Hash>,
-    /// Learning rounds: block and outcome.
-    rounds: BTreeMap<u64, (Hash, Hash)>,
-    /// Adopted rounds with their outcomes.
-    adopted: BTreeMap<u64, Hash>,
-}
-
-impl Witness {
-    /// Reads a journal that no process has open.
-    fn read(&mut self, config: &Path, told: &str) {
-        let institution = Institution::load(config).unwrap();
-        let owner = Owner {
-            federation: institution.agreement.epoch.federation,
-            me: institution.me,
-            key: institution.key.clone(),
-        };
-        let mut journal = DiskJournal::open(&institution.state, &owner)
-            .unwrap_or_else(|error| panic!("{told}: {error}"));
-        let mut last_adopted = 0;
-        for entry in journal.load().unwrap() {
-            match entry {
-                Entry::Adopted(adopted) => {
-                    assert!(
-                        adopted.round > last_adopted,
-                        "{told}: {} adopted twice",
-                        adopted.round
-                    );
-                    last_adopted = adopted.round;
-                    self.adopted.insert(adopted.round, Hash(adopted.outcome));
-                }
-                Entry::Protocol(record) => self.record(record),
-                Entry::Lost | Entry::Trained { .. } => {}
-            }
-        }
-    }
-
-    fn record(&mut self, record: Record) {
-        match record {
-            Record::Vote(message) => match message.body {
-                Body::Notarize { block, .. } => {
-                    self.notarize.entry(message.view).or_default().insert(block);
-                }
-                Body::Finalize { block } => {
-                    self.finalize.entry(message.view).or_default().insert(block);
-                }
-                Body::Nullify => {
-                    self.nullify.insert(message.view);
-                }
-                _ => {}
-            },
-            Record::Proposed(message) => {
-                if let Body::Proposal(proposal) = message.body {
-                    let block = proposal.block.hash();
-                    self.proposed.entry(message.view).or_default().insert(block);
-                }
-            }
-            Record::Contributed(message) => {
-                if let Body::Contribution(contribution) = message.body {
-                    let blob = contribution.fields.blob;
-                    self.contributed
-                        .entry(message.round)
-                        .or_default()
-                        .insert(blob);
-                }
-            }
-            Record::Final { blocks, .. } => {
-                for block in blocks {
-                    let before = self.blocks.insert(block.view, block.hash());
-                    assert!(
-                        before.is_none_or(|before| before == block.hash()),
-                        "view {}",
-                        block.view
-                    );
-                    if let Some(learning) = block.learning() {
-                        let now = (block.hash(), learning.outcome);
-                        let before = self.rounds.insert(learning.round, now);
-                        assert!(
-                            before.is_none_or(|before| before == now),
-                            "round {}",
-                            learning.round
-                        );
-                    }
-                }
-            }
-            Record::Block(_) | Record::Certified(_) | Record::Applied { .. } => {}
-        }
-    }
-
-    /// Nobody honest signs two different things in one place.
-    fn check(&self, told: &str) {
-        for (what, said) in [
-            ("Notarize", &self.notarize),
-            ("Finalize", &self.finalize),
-            ("proposals", &self.proposed),
-            ("contributions", &self.contributed),
-        ] {
-            for (at, said) in said {
-                assert!(
-                    said.len() == 1,
-                    "{told}: two different {what} at {at}: {said:?}"
-                );
-            }
-        }
-        for view in &self.nullify {
-            let finalize = self.finalize.contains_key(view);
-            assert!(!finalize, "{told}: Nullify and Finalize in view {view}");
-        }
-        for (round, outcome) in &self.adopted {
-            assert_eq!(self.rounds[round].1, *outcome, "{told}: round {round}");
-        }
-        let all: Vec<_> = self.rounds.keys().copied().collect();
-        assert_eq!(all, (1..=ROUNDS).collect::<Vec<_>>(), "{told}");
-        assert_eq!(self.adopted.keys().next_back(), Some(&ROUNDS), "{told}");
     }
 }
 
@@ -317,7 +193,7 @@ fn survive(seed: u64) -> Survived {
     for (node, witness) in witnesses.iter_mut().enumerate() {
         let told = format!("seed {seed}, {}", names[node]);
         witness.read(&demo.configs[node], &told);
-        witness.check(&told);
+        witness.check(&told, ROUNDS);
         for (round, outcome) in &adopted[node] {
             let block = Hash::to_string(&witness.rounds[round].1);
             assert!(

@@ -1,0 +1,136 @@
+//! What the journal of a silo says that it signed and did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rota::institution::Institution;
+use rota::protocol::message::Body;
+use rota::protocol::{Hash, Record};
+use rota::silo::{Entry, Journal};
+use rota::store::{DiskJournal, Owner};
+
+/// What a silo signed and did, as read from its journal after each of its lives.
+#[derive(Default)]
+pub(crate) struct Witness {
+    /// The statements of a view or round that may not contradict each other.
+    notarize: BTreeMap<u64, BTreeSet<Hash>>,
+    finalize: BTreeMap<u64, BTreeSet<Hash>>,
+    nullify: BTreeSet<u64>,
+    proposed: BTreeMap<u64, BTreeSet<Hash>>,
+    contributed: BTreeMap<u64, BTreeSet<Hash>>,
+    /// Final blocks by view.
+    pub(crate) blocks: BTreeMap<u64, Hash>,
+    /// Learning rounds: block and outcome.
+    pub(crate) rounds: BTreeMap<u64, (Hash, Hash)>,
+    /// Adopted rounds with their outcomes.
+    pub(crate) adopted: BTreeMap<u64, Hash>,
+}
+
+impl Witness {
+    /// Reads a journal that no process has open.
+    pub(crate) fn read(&mut self, config: &Path, told: &str) {
+        let institution = Institution::load(config).unwrap();
+        let owner = Owner {
+            federation: institution.agreement.epoch.federation,
+            me: institution.me,
+            key: institution.key.clone(),
+        };
+        let mut journal = DiskJournal::open(&institution.state, &owner)
+            .unwrap_or_else(|error| panic!("{told}: {error}"));
+        let mut last_adopted = 0;
+        for entry in journal.load().unwrap() {
+            match entry {
+                Entry::Adopted(adopted) => {
+                    assert!(
+                        adopted.round > last_adopted,
+                        "{told}: {} adopted twice",
+                        adopted.round
+                    );
+                    last_adopted = adopted.round;
+                    self.adopted.insert(adopted.round, Hash(adopted.outcome));
+                }
+                Entry::Protocol(record) => self.record(record),
+                Entry::Lost | Entry::Trained { .. } => {}
+            }
+        }
+    }
+
+    fn record(&mut self, record: Record) {
+        match record {
+            Record::Vote(message) => match message.body {
+                Body::Notarize { block, .. } => {
+                    self.notarize.entry(message.view).or_default().insert(block);
+                }
+                Body::Finalize { block } => {
+                    self.finalize.entry(message.view).or_default().insert(block);
+                }
+                Body::Nullify => {
+                    self.nullify.insert(message.view);
+                }
+                _ => {}
+            },
+            Record::Proposed(message) => {
+                if let Body::Proposal(proposal) = message.body {
+                    let block = proposal.block.hash();
+                    self.proposed.entry(message.view).or_default().insert(block);
+                }
+            }
+            Record::Contributed(message) => {
+                if let Body::Contribution(contribution) = message.body {
+                    let blob = contribution.fields.blob;
+                    self.contributed
+                        .entry(message.round)
+                        .or_default()
+                        .insert(blob);
+                }
+            }
+            Record::Final { blocks, .. } => {
+                for block in blocks {
+                    let before = self.blocks.insert(block.view, block.hash());
+                    assert!(
+                        before.is_none_or(|before| before == block.hash()),
+                        "view {}",
+                        block.view
+                    );
+                    if let Some(learning) = block.learning() {
+                        let now = (block.hash(), learning.outcome);
+                        let before = self.rounds.insert(learning.round, now);
+                        assert!(
+                            before.is_none_or(|before| before == now),
+                            "round {}",
+                            learning.round
+                        );
+                    }
+                }
+            }
+            Record::Block(_) | Record::Certified(_) | Record::Applied { .. } => {}
+        }
+    }
+
+    /// Nobody honest signs two different things in one place.
+    pub(crate) fn check(&self, told: &str, rounds: u64) {
+        for (what, said) in [
+            ("Notarize", &self.notarize),
+            ("Finalize", &self.finalize),
+            ("proposals", &self.proposed),
+            ("contributions", &self.contributed),
+        ] {
+            for (at, said) in said {
+                assert!(
+                    said.len() == 1,
+                    "{told}: two different {what} at {at}: {said:?}"
+                );
+            }
+        }
+        for view in &self.nullify {
+            let finalize = self.finalize.contains_key(view);
+            assert!(!finalize, "{told}: Nullify and Finalize in view {view}");
+        }
+        for (round, outcome) in &self.adopted {
+            assert_eq!(self.rounds[round].1, *outcome, "{told}: round {round}");
+        }
+        let all: Vec<_> = self.rounds.keys().copied().collect();
+        assert_eq!(all, (1..=rounds).collect::<Vec<_>>(), "{told}");
+        assert_eq!(self.adopted.keys().next_back(), Some(&rounds), "{told}");
+    }
+}
