@@ -1,6 +1,8 @@
-//! Transition tests: exact effects of single steps, and small federations at one table. Faults,
-//! delays and thousands of seeds are the business of the simulations.
+//! Transition tests: exact effects of single steps (`one`, by rule), and small federations at one
+//! table. Faults, delays and thousands of seeds are the business of the simulations.
 #![allow(clippy::unwrap_used)]
 
 mod federations;
+mod judge;
+mod one;
 mod table;
