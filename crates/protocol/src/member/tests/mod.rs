@@ -6,3 +6,4 @@ mod federations;
 mod judge;
 mod one;
 mod table;
+mod votes;
