@@ -4,6 +4,7 @@
 
 mod federations;
 mod judge;
+mod lead;
 mod one;
 mod table;
 mod votes;

@@ -64,10 +64,10 @@ impl One {
         Self::of(epoch, me)
     }
 
-    /// One of n members, which leads view 1.
-    pub(super) fn lead(n: u16) -> Self {
+    /// One of n members, which leads that view.
+    pub(super) fn leading(n: u16, view: u64) -> Self {
         let epoch = epoch(n, 5);
-        let me = epoch.lead(1);
+        let me = epoch.lead(view);
         Self::of(epoch, me)
     }
 
@@ -210,6 +210,36 @@ impl One {
     pub(super) fn at(&mut self, millis: u64) -> Vec<Effect> {
         self.now = Time::since_start(Duration::from_millis(millis));
         self.step(Input::Time)
+    }
+
+    /// Time passes to that moment, timer by timer; what it does before it.
+    pub(super) fn pass(&mut self, millis: u64) -> Vec<Effect> {
+        let (end, mut effects) = (Duration::from_millis(millis), Vec::new());
+        for _ in 0..1000 {
+            match self.member.deadline() {
+                Some(due) if due.elapsed() <= end => {
+                    self.now = due;
+                    effects.extend(self.step(Input::Time));
+                }
+                _ => {
+                    self.now = Time::since_start(end);
+                    return effects;
+                }
+            }
+        }
+        panic!("a thousand timers before {end:?}");
+    }
+
+    /// A round becomes final in the view under way, which another member leads.
+    pub(super) fn finish_round(&mut self, authors: &[MemberIndex]) -> Vec<Effect> {
+        let view = self.member.view();
+        let proposal = self.proposal(view, authors);
+        self.propose(view, &proposal);
+        let block = proposal.block.hash();
+        let mut effects = self.certify(&self.certificate(view, Verdict::Final(block)));
+        let (round, result) = (self.member.round.number - 1, Ok(()));
+        effects.extend(self.step(Input::Applied { round, result }));
+        effects
     }
 
     // Who and what there is.
@@ -507,7 +537,7 @@ impl One {
         Effect::Report(Report::Entered { view, lead, round })
     }
 
-    pub(super) fn leading(&self, view: u64, phase: Phase) -> Effect {
+    pub(super) fn leading_report(&self, view: u64, phase: Phase) -> Effect {
         let round = self.member.round.number;
         Effect::Report(Report::Leading { view, round, phase })
     }
