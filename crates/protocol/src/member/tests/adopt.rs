@@ -40,7 +40,9 @@ impl One {
     /// Where its entry stands in the sheet of everybody in round 1.
     fn sheet_of_round_1(&self) -> Option<usize> {
         let (before, _) = One::start(self.epoch.clone(), self.me, Start::Kept(vec![]));
-        before.sheet(&self.all()).position(&before.entry(self.me).id)
+        before
+            .sheet(&self.all())
+            .position(&before.entry(self.me).id)
     }
 }
 
@@ -78,7 +80,8 @@ fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_b
     let told = tells(&one, peer);
     assert_eq!(one.step(Input::Up { peer, round_trip }), [told]);
     // It votes no more, and a vote for what it does not know is answered with the end.
-    let proof = envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());
+    let proof =
+        envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());
     let answer = Effect::Send {
         to: peer,
         frame: proof,
@@ -96,7 +99,11 @@ fn a_member_says_once_that_another_one_is_complete_and_asks_it_if_it_is_behind()
     assert_eq!(one.hear(member, 1, 0, Body::Complete), []);
     let epoch = epoch_with(4, 1, |_| {});
     let mut one = One::of(epoch.clone(), epoch.lead(0));
-    assert_eq!(one.hear(member, 2, 0, Body::Complete), [], "of no last round");
+    assert_eq!(
+        one.hear(member, 2, 0, Body::Complete),
+        [],
+        "of no last round"
+    );
     let asks = one.asks(2, member, 0, 1);
     assert_eq!(one.hear(member, 1, 0, Body::Complete), [said, asks]);
 }
@@ -165,7 +172,5 @@ fn who_voted_for_an_outcome_is_asked_for_it_first() {
     let mut asked = one.others();
     asked.retain(|&m| m != last);
     asked.push(last);
-    assert!(
-        matches!(effects.last(), Some(Effect::Apply { holders, .. }) if *holders == asked)
-    );
+    assert!(matches!(effects.last(), Some(Effect::Apply { holders, .. }) if *holders == asked));
 }

@@ -34,7 +34,7 @@ fn refuses(change: impl FnOnce(&One, &mut Proposal), reason: Refusal) {
 }
 
 #[test]
-fn a_proposal_is_checked_then_settled_then_voted_for_once() {
+pub(super) fn a_proposal_is_checked_then_settled_then_voted_for_once() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     let (case, holders) = (one.case(&proposal), one.holders(1));
@@ -49,7 +49,7 @@ fn a_proposal_is_checked_then_settled_then_voted_for_once() {
 }
 
 #[test]
-fn a_proposal_that_came_before_the_plan_and_its_sheet_waits_for_them() {
+pub(super) fn a_proposal_that_came_before_the_plan_and_its_sheet_waits_for_them() {
     let mut one = One::follower(4);
     let proposal = one.proposal(1, &one.all());
     assert_eq!(one.propose(1, &proposal), []);
@@ -64,7 +64,7 @@ fn a_proposal_that_came_before_the_plan_and_its_sheet_waits_for_them() {
 }
 
 #[test]
-fn what_only_leads_say_is_refused_from_others() {
+pub(super) fn what_only_leads_say_is_refused_from_others() {
     let (epoch, counter) = (One::follower(4).epoch, 1);
     let wrong = epoch.lead(2);
     for view in [1, 2] {
@@ -101,7 +101,7 @@ fn what_only_leads_say_is_refused_from_others() {
 }
 
 #[test]
-fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
+pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
     let mut one = One::follower(4).contributed();
     let receipt = |one: &One| Body::Receipt {
         entry: one.entry(one.me).id,
@@ -133,7 +133,7 @@ fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
 }
 
 #[test]
-fn a_block_belongs_to_the_view_and_the_epoch_of_its_proposal() {
+pub(super) fn a_block_belongs_to_the_view_and_the_epoch_of_its_proposal() {
     let changes: [fn(&mut Proposal); 2] =
         [|p| p.block.view = 2, |p| p.block.epoch = Hash::of(b"other")];
     for change in changes {
@@ -157,7 +157,7 @@ fn notarised() -> (One, Certificate) {
 }
 
 #[test]
-fn an_empty_block_on_a_notarised_one_is_voted_for_without_work() {
+pub(super) fn an_empty_block_on_a_notarised_one_is_voted_for_without_work() {
     let (mut one, notarised) = notarised();
     let empty = one.empty(2, &notarised);
     let votes = one.notarizes(&empty.block, Checked::Structure);
@@ -165,7 +165,7 @@ fn an_empty_block_on_a_notarised_one_is_voted_for_without_work() {
 }
 
 #[test]
-fn an_empty_block_needs_a_notarisation() {
+pub(super) fn an_empty_block_needs_a_notarisation() {
     let (mut one, notarised) = notarised();
     let mut empty = one.empty(2, &notarised);
     empty.parent = None;
@@ -174,7 +174,7 @@ fn an_empty_block_needs_a_notarisation() {
 }
 
 #[test]
-fn an_empty_block_stands_on_what_its_certificate_is_about() {
+pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
     let (mut one, notarised) = notarised();
     let mut empty = one.empty(2, &notarised);
     empty.block.parent = Hash::of(b"another block");
@@ -190,7 +190,7 @@ fn an_empty_block_stands_on_what_its_certificate_is_about() {
 }
 
 #[test]
-fn a_parent_is_of_an_earlier_view() {
+pub(super) fn a_parent_is_of_an_earlier_view() {
     // The door certifies what is inside a proposal first, which ends the view; so this goes past it.
     let mut one = One::follower(4).signed();
     let parent = one.certificate(1, Verdict::Notarised(Hash::of(b"of the same view")));
@@ -202,7 +202,7 @@ fn a_parent_is_of_an_earlier_view() {
 }
 
 #[test]
-fn a_round_starts_from_the_last_final_block() {
+pub(super) fn a_round_starts_from_the_last_final_block() {
     let change = |_: &One, proposal: &mut Proposal| proposal.block.parent = Hash::of(b"another");
     refuses(change, Refusal::ParentNotFinal);
     // A block that is only notarised is not enough, whatever its proposer brings along.
@@ -215,7 +215,7 @@ fn a_round_starts_from_the_last_final_block() {
 }
 
 #[test]
-fn a_proposal_is_about_the_round_under_way() {
+pub(super) fn a_proposal_is_about_the_round_under_way() {
     let wrong = |one: &One, proposal: &mut Proposal, round: u64| {
         let sheet = one.sheet(&one.all()).root();
         let sign = |&by: &MemberIndex| {
@@ -230,14 +230,14 @@ fn a_proposal_is_about_the_round_under_way() {
 }
 
 #[test]
-fn a_proposal_follows_the_plan_that_the_state_gives() {
+pub(super) fn a_proposal_follows_the_plan_that_the_state_gives() {
     let (got, ours) = (Hash::of(b"another plan"), plan());
     let change = |_: &One, proposal: &mut Proposal| learning(proposal).plan = got;
     refuses(change, Refusal::WrongPlan { got, ours });
 }
 
 #[test]
-fn every_entry_has_its_authors_signature_and_nobody_elses_is_there() {
+pub(super) fn every_entry_has_its_authors_signature_and_nobody_elses_is_there() {
     let change = |one: &One, proposal: &mut Proposal| {
         *proposal = one.proposal_of(1, &one.sheet(&one.all()), &one.others());
     };
@@ -253,7 +253,7 @@ fn every_entry_has_its_authors_signature_and_nobody_elses_is_there() {
 }
 
 #[test]
-fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
+pub(super) fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
     let mut one = One::follower(4);
     let (left_out, other) = (one.epoch.lead(3), one.epoch.lead(2));
     let named = one.without(left_out);
@@ -266,7 +266,7 @@ fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
 }
 
 #[test]
-fn shown_names_are_those_of_the_signers() {
+pub(super) fn shown_names_are_those_of_the_signers() {
     let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
     let (me, lead) = (epoch.lead(0), epoch.lead(1));
     for good in [true, false] {
@@ -291,13 +291,16 @@ fn shown_names_are_those_of_the_signers() {
 }
 
 #[test]
-fn a_round_has_at_least_as_many_entries_as_its_plan_needs() {
+pub(super) fn a_round_has_at_least_as_many_entries_as_its_plan_needs() {
     // No bundle this short is kept; so this one is put there.
     let mut one = One::follower(4).signed();
     let few = &one.all()[..2];
     let sheet = one.sheet(few);
     let proposal = one.proposal_of(1, &sheet, few);
-    one.member.round.sheets.keep(sheet.root(), sheet.into(), 1, 3);
+    one.member
+        .round
+        .sheets
+        .keep(sheet.root(), sheet.into(), 1, 3);
     let (entries, needed) = (2, 3);
     let reason = Refusal::TooFewEntries { entries, needed };
     assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
@@ -319,7 +322,7 @@ fn three_of_five() -> (One, Proposal) {
 }
 
 #[test]
-fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
+pub(super) fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
     let (mut one, proposal) = three_of_five();
     one.now = Time::since_start(Duration::from_millis(19_999));
     let (phase, counter) = (Phase::Voting, 19);
@@ -331,7 +334,7 @@ fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_not_missing() {
+pub(super) fn who_cannot_be_reached_is_not_missing() {
     let (mut one, proposal) = three_of_five();
     // One may be missing anyway; the other is excused.
     let peer = one.epoch.lead(3);
@@ -340,7 +343,7 @@ fn who_cannot_be_reached_is_not_missing() {
 }
 
 #[test]
-fn of_few_participants_none_may_be_missing_without_a_reason() {
+pub(super) fn of_few_participants_none_may_be_missing_without_a_reason() {
     for reached in [true, false] {
         let mut one = One::follower(4);
         let other = one.epoch.lead(2);
@@ -360,7 +363,7 @@ fn of_few_participants_none_may_be_missing_without_a_reason() {
 }
 
 #[test]
-fn a_round_without_entries_waits_for_patience_though_all_are_excused() {
+pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused() {
     let mut one = One::follower(4);
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
@@ -383,7 +386,7 @@ fn without_mine() -> (One, Proposal) {
 }
 
 #[test]
-fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
+pub(super) fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
     let (mut one, proposal) = without_mine();
     let receipt = Body::Receipt {
         entry: one.entry(one.me).id,
@@ -400,11 +403,14 @@ fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
     // One that comes during the work counts.
     one.hear_lead(1, receipt);
     one.settle(&proposal, Ok(outcome()));
-    assert_eq!(one.check(&proposal, Ok(())), one.refuses_lead(1, Refusal::LeftOut));
+    assert_eq!(
+        one.check(&proposal, Ok(())),
+        one.refuses_lead(1, Refusal::LeftOut)
+    );
 }
 
 #[test]
-fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
+pub(super) fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
     let (mut one, proposal) = without_mine();
     one.propose(1, &proposal);
     one.check(&proposal, Ok(()));
@@ -415,7 +421,7 @@ fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
 }
 
 #[test]
-fn a_receipt_of_an_earlier_view_binds_nobody() {
+pub(super) fn a_receipt_of_an_earlier_view_binds_nobody() {
     let (mut one, _) = without_mine();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -427,18 +433,21 @@ fn a_receipt_of_an_earlier_view_binds_nobody() {
 }
 
 #[test]
-fn a_decision_that_is_not_acceptable_is_refused() {
+pub(super) fn a_decision_that_is_not_acceptable_is_refused() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let refusal = one.refuses_lead(1, Refusal::Work("a better one exists".into()));
-    assert_eq!(one.check(&proposal, Err(no("a better one exists"))), refusal);
+    assert_eq!(
+        one.check(&proposal, Err(no("a better one exists"))),
+        refusal
+    );
     // Nothing is settled and voted for after that.
     assert_eq!(one.settle(&proposal, Ok(outcome())), []);
 }
 
 #[test]
-fn a_round_that_cannot_be_settled_is_refused() {
+pub(super) fn a_round_that_cannot_be_settled_is_refused() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
@@ -448,7 +457,7 @@ fn a_round_that_cannot_be_settled_is_refused() {
 }
 
 #[test]
-fn another_outcome_than_the_recomputed_one_is_refused() {
+pub(super) fn another_outcome_than_the_recomputed_one_is_refused() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
@@ -467,7 +476,7 @@ fn another_outcome_than_the_recomputed_one_is_refused() {
 }
 
 #[test]
-fn work_that_lacks_a_model_is_done_again_after_a_beat() {
+pub(super) fn work_that_lacks_a_model_is_done_again_after_a_beat() {
     let mut one = One::follower(4).signed();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -489,7 +498,7 @@ fn work_that_lacks_a_model_is_done_again_after_a_beat() {
 }
 
 #[test]
-fn two_proposals_of_a_view_are_evidence_and_end_the_view() {
+pub(super) fn two_proposals_of_a_view_are_evidence_and_end_the_view() {
     let mut one = One::follower(4).signed();
     let lead = one.epoch.lead(1);
     let first = one.proposal(1, &one.all());
@@ -516,7 +525,7 @@ fn in_view_3() -> (One, Proposal) {
 }
 
 #[test]
-fn how_a_skipped_view_ended_is_asked_once_per_beat() {
+pub(super) fn how_a_skipped_view_ended_is_asked_once_per_beat() {
     let (mut one, proposal) = in_view_3();
     let lead = one.epoch.lead(3);
     let entry = one.entry(one.me).id;
@@ -536,7 +545,7 @@ fn how_a_skipped_view_ended_is_asked_once_per_beat() {
 }
 
 #[test]
-fn proofs_inside_a_proposal_are_taken_in_before_it_is_judged() {
+pub(super) fn proofs_inside_a_proposal_are_taken_in_before_it_is_judged() {
     let (mut one, mut proposal) = in_view_3();
     let nullified = one.certificate(1, Verdict::Nullified);
     proposal.skipped = vec![nullified.clone(), one.certificate(2, Verdict::Nullified)];
@@ -546,7 +555,7 @@ fn proofs_inside_a_proposal_are_taken_in_before_it_is_judged() {
 }
 
 #[test]
-fn a_restart_after_a_vote_gives_no_second_one() {
+pub(super) fn a_restart_after_a_vote_gives_no_second_one() {
     let one = One::follower(4);
     let (first, second) = (one.proposal(1, &one.all()), one.proposal(1, &one.others()));
     let block = first.block.hash();
@@ -563,7 +572,7 @@ fn a_restart_after_a_vote_gives_no_second_one() {
 }
 
 #[test]
-fn a_sheet_with_another_score_matrix_is_another_sheet() {
+pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
     let one = One::follower(4);
     let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
     let scored = Sheet { entries, scores };

@@ -42,7 +42,7 @@ fn contributes(
 }
 
 #[test]
-fn a_lead_says_that_it_leads_and_asks_for_the_plan() {
+pub(super) fn a_lead_says_that_it_leads_and_asks_for_the_plan() {
     let epoch = super::table::epoch(4, 5);
     let (one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![]));
     let expected = [
@@ -55,7 +55,7 @@ fn a_lead_says_that_it_leads_and_asks_for_the_plan() {
 }
 
 #[test]
-fn a_contribution_is_looked_at_and_gets_a_receipt_and_the_last_one_closes_the_set() {
+pub(super) fn a_contribution_is_looked_at_and_gets_a_receipt_and_the_last_one_closes_the_set() {
     let mut one = One::leading(4, 1);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -85,7 +85,7 @@ fn a_contribution_is_looked_at_and_gets_a_receipt_and_the_last_one_closes_the_se
 }
 
 #[test]
-fn each_objection_to_a_contribution_has_its_refusal() {
+pub(super) fn each_objection_to_a_contribution_has_its_refusal() {
     let another = Hash::of(b"another plan");
     let wrong_plan = Refusal::WrongPlan {
         got: another,
@@ -130,7 +130,7 @@ fn each_objection_to_a_contribution_has_its_refusal() {
 }
 
 #[test]
-fn a_member_that_the_plan_does_not_name_does_not_contribute() {
+pub(super) fn a_member_that_the_plan_does_not_name_does_not_contribute() {
     let mut one = One::leading(4, 1);
     let left_out = one.others()[0];
     let named = one.without(left_out);
@@ -142,7 +142,7 @@ fn a_member_that_the_plan_does_not_name_does_not_contribute() {
 }
 
 #[test]
-fn where_names_are_shown_a_contribution_names_its_author() {
+pub(super) fn where_names_are_shown_a_contribution_names_its_author() {
     let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
     let mut one = One::of(epoch.clone(), epoch.lead(1));
     one.plan();
@@ -158,7 +158,7 @@ fn where_names_are_shown_a_contribution_names_its_author() {
 }
 
 #[test]
-fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_its_blob_alone() {
+pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_its_blob_alone() {
     let mut one = One::leading(4, 1);
     one.plan_with(|plan| plan.weights = true);
     let [x, y, z] = one.others()[..] else {
@@ -197,16 +197,19 @@ fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_its_blob_alo
         fields,
         result: Ok(()),
     });
-    assert_eq!(effects, [receipt(&one, x, 1), {
-        let mut contribution = one.contribution(z);
-        contribution.fields = say(&one, 5);
-        let entry = contribution.entry(&one.epoch.federation, 1).id;
-        one.sends(z, 0, 1, Body::Receipt { entry })
-    }]);
+    assert_eq!(
+        effects,
+        [receipt(&one, x, 1), {
+            let mut contribution = one.contribution(z);
+            contribution.fields = say(&one, 5);
+            let entry = contribution.entry(&one.epoch.federation, 1).id;
+            one.sends(z, 0, 1, Body::Receipt { entry })
+        }]
+    );
 }
 
 #[test]
-fn a_model_that_is_no_use_is_refused_and_its_author_not_waited_for() {
+pub(super) fn a_model_that_is_no_use_is_refused_and_its_author_not_waited_for() {
     let mut one = with(4, 2);
     let bad = one.others()[2];
     one.hear(bad, 1, 0, Body::Contribution(one.contribution(bad)));
@@ -220,7 +223,7 @@ fn a_model_that_is_no_use_is_refused_and_its_author_not_waited_for() {
 }
 
 #[test]
-fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
+pub(super) fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
     let mut one = with(4, 2);
     let late = one.others()[2];
     one.hear(late, 1, 0, Body::Contribution(one.contribution(late)));
@@ -240,7 +243,7 @@ fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
 }
 
 #[test]
-fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept() {
+pub(super) fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept() {
     let mut one = One::leading(4, 2).signed();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -264,7 +267,7 @@ fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept() {
 }
 
 #[test]
-fn two_different_contributions_of_a_round_are_evidence_and_the_first_counts() {
+pub(super) fn two_different_contributions_of_a_round_are_evidence_and_the_first_counts() {
     let mut one = with(4, 1);
     let by = one.others()[0];
     let first = one.contribution(by);
@@ -293,7 +296,7 @@ fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
 }
 
 #[test]
-fn a_missing_member_is_waited_for_until_patience_is_over() {
+pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
     let mut one = with(4, 2);
     let missing = one.others()[2];
     assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
@@ -307,7 +310,7 @@ fn a_missing_member_is_waited_for_until_patience_is_over() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_waited_for_until_d_is_over() {
+pub(super) fn who_cannot_be_reached_is_waited_for_until_d_is_over() {
     let mut one = with(4, 2);
     let peer = one.others()[2];
     assert_eq!(one.step(Input::Down { peer }), []);
@@ -323,7 +326,7 @@ fn who_cannot_be_reached_is_waited_for_until_d_is_over() {
 }
 
 #[test]
-fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() {
+pub(super) fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() {
     for here in [true, false] {
         let mut one = One::leading(4, 2).signed();
         let late = one.others()[2];
@@ -344,7 +347,7 @@ fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() {
 }
 
 #[test]
-fn with_too_few_entries_a_set_is_not_closed() {
+pub(super) fn with_too_few_entries_a_set_is_not_closed() {
     let mut one = with(4, 1);
     for peer in one.others() {
         one.step(Input::Down { peer });
@@ -353,7 +356,7 @@ fn with_too_few_entries_a_set_is_not_closed() {
 }
 
 #[test]
-fn a_set_of_few_participants_is_closed_with_whoever_came() {
+pub(super) fn a_set_of_few_participants_is_closed_with_whoever_came() {
     let mut one = One::leading(4, 1);
     let (x, y) = (one.others()[0], one.others()[1]);
     one.plan_with(|plan| plan.participants = Some(vec![x, y]));
@@ -364,7 +367,7 @@ fn a_set_of_few_participants_is_closed_with_whoever_came() {
 }
 
 #[test]
-fn a_set_of_nobody_is_closed_after_patience_and_needs_no_signatures() {
+pub(super) fn a_set_of_nobody_is_closed_after_patience_and_needs_no_signatures() {
     let mut one = One::leading(4, 1);
     let x = one.others()[0];
     one.plan_with(|plan| plan.participants = Some(vec![x]));
@@ -383,14 +386,20 @@ fn a_set_of_nobody_is_closed_after_patience_and_needs_no_signatures() {
 }
 
 #[test]
-fn after_closing_no_receipt_is_given() {
+pub(super) fn after_closing_no_receipt_is_given() {
     let mut one = with(4, 2);
     let late = one.others()[2];
     one.step(Input::Down { peer: late });
     one.pass(500);
-    assert_eq!(one.hear(late, 1, 0, Body::Contribution(one.contribution(late))), []);
+    assert_eq!(
+        one.hear(late, 1, 0, Body::Contribution(one.contribution(late))),
+        []
+    );
     assert_eq!(one.admit(late, Ok(())), []);
     let entry = one.entry(late).id;
     let losses = vec![];
-    assert_eq!(one.hear(late, 1, 0, Body::Scores(Scores { entry, losses })), []);
+    assert_eq!(
+        one.hear(late, 1, 0, Body::Scores(Scores { entry, losses })),
+        []
+    );
 }

@@ -3,12 +3,16 @@
 #![allow(clippy::unwrap_used)]
 
 mod adopt;
+mod clock;
 mod federations;
 mod judge;
 mod lead;
+mod listen;
 mod one;
 mod propose;
+mod refusals;
 mod round;
 mod sheet;
+mod sync;
 mod table;
 mod votes;

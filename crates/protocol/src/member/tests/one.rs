@@ -180,7 +180,11 @@ impl One {
     }
 
     /// The model of a member is usable, or is not.
-    pub(super) fn admit(&mut self, member: MemberIndex, result: Result<(), WorkError>) -> Vec<Effect> {
+    pub(super) fn admit(
+        &mut self,
+        member: MemberIndex,
+        result: Result<(), WorkError>,
+    ) -> Vec<Effect> {
         let (round, fields) = (self.member.round.number, self.trained(member).fields);
         self.step(Input::Admitted {
             round,
@@ -196,12 +200,20 @@ impl One {
         self.admit(member, Ok(()))
     }
 
-    pub(super) fn check(&mut self, proposal: &Proposal, result: Result<(), WorkError>) -> Vec<Effect> {
+    pub(super) fn check(
+        &mut self,
+        proposal: &Proposal,
+        result: Result<(), WorkError>,
+    ) -> Vec<Effect> {
         let case = self.case(proposal).id();
         self.step(Input::Checked { case, result })
     }
 
-    pub(super) fn settle(&mut self, proposal: &Proposal, result: Result<Hash, WorkError>) -> Vec<Effect> {
+    pub(super) fn settle(
+        &mut self,
+        proposal: &Proposal,
+        result: Result<Hash, WorkError>,
+    ) -> Vec<Effect> {
         let case = self.case(proposal).id();
         self.step(Input::Settled { case, result })
     }
@@ -324,7 +336,12 @@ impl One {
         self.proposal_of(view, &self.sheet(authors), authors)
     }
 
-    pub(super) fn proposal_of(&self, view: u64, sheet: &Sheet, signers: &[MemberIndex]) -> Proposal {
+    pub(super) fn proposal_of(
+        &self,
+        view: u64,
+        sheet: &Sheet,
+        signers: &[MemberIndex],
+    ) -> Proposal {
         let round = self.member.round.number;
         let learning = Learning {
             round,
@@ -392,7 +409,10 @@ impl One {
         let vote = |&member: &MemberIndex| Vote {
             member,
             checked,
-            signature: self.sealed(member, 0, view, verdict.vote(checked)).0.signature,
+            signature: self
+                .sealed(member, 0, view, verdict.vote(checked))
+                .0
+                .signature,
         };
         let votes = voters.iter().map(vote).collect();
         Certificate {

@@ -54,7 +54,7 @@ fn proposes(one: &One, view: u64, proposal: &Proposal, checked: Checked) -> Vec<
 }
 
 #[test]
-fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sent() {
+pub(super) fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sent() {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
     let settle = Effect::Settle {
@@ -73,7 +73,7 @@ fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sent() {
 }
 
 #[test]
-fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
+pub(super) fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
     for error in [WorkError::Unavailable, no("no")] {
         let mut one = with(4, 0);
         deciding(&mut one, 1);
@@ -88,13 +88,19 @@ fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
         deciding(&mut one, 1);
         decided(&mut one, Ok(b"decision".to_vec()));
         let work = "settle";
-        let expected = one.nullifies(1, Refusal::CouldNot { work, error: error.clone() });
+        let expected = one.nullifies(
+            1,
+            Refusal::CouldNot {
+                work,
+                error: error.clone(),
+            },
+        );
         assert_eq!(settled(&mut one, Err(error)), expected);
     }
 }
 
 #[test]
-fn a_lead_that_does_not_know_how_all_views_ended_does_not_propose() {
+pub(super) fn a_lead_that_does_not_know_how_all_views_ended_does_not_propose() {
     let mut one = One::leading(4, 3);
     one.skip(2);
     deciding(&mut one, 3);
@@ -104,7 +110,7 @@ fn a_lead_that_does_not_know_how_all_views_ended_does_not_propose() {
 }
 
 #[test]
-fn a_proposal_carries_the_last_eight_nullifications() {
+pub(super) fn a_proposal_carries_the_last_eight_nullifications() {
     for skipped in [3, 8, 11] {
         let view = skipped + 1;
         let mut one = One::leading(4, view);
@@ -123,7 +129,7 @@ fn a_proposal_carries_the_last_eight_nullifications() {
 }
 
 #[test]
-fn a_proposal_stands_on_the_last_final_block_with_its_proof() {
+pub(super) fn a_proposal_stands_on_the_last_final_block_with_its_proof() {
     let mut one = One::leading(4, 2).signed();
     one.finish_round(&one.all());
     one.plan();
@@ -153,7 +159,7 @@ fn a_proposal_stands_on_the_last_final_block_with_its_proof() {
 }
 
 #[test]
-fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_top() {
+pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_top() {
     let mut one = One::leading(4, 2);
     one.now = Time::since_start(Duration::from_millis(250));
     let block = Hash::of(b"a block");
@@ -179,7 +185,7 @@ fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_top() {
 }
 
 #[test]
-fn a_lead_that_waits_goes_on_when_the_block_is_final() {
+pub(super) fn a_lead_that_waits_goes_on_when_the_block_is_final() {
     let mut one = One::leading(4, 2).signed();
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
@@ -206,7 +212,7 @@ fn proposed(holds: bool) -> One {
 }
 
 #[test]
-fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
+pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
     let mut one = proposed(true);
     let nullified = one.certificate(1, Verdict::Nullified);
     let mut expected = one.leaves_by(&nullified);
@@ -241,14 +247,14 @@ fn collects(one: &One) -> Vec<Effect> {
 }
 
 #[test]
-fn a_sheet_whose_models_are_not_all_here_is_collected_anew() {
+pub(super) fn a_sheet_whose_models_are_not_all_here_is_collected_anew() {
     let mut one = proposed(false);
     let expected = collects(&one);
     assert_eq!(one.skip(1), expected);
 }
 
 #[test]
-fn a_sheet_whose_models_come_later_is_taken_over_then() {
+pub(super) fn a_sheet_whose_models_come_later_is_taken_over_then() {
     let mut one = proposed(false);
     one.skip(1);
     let x = one.others()[0];
@@ -259,7 +265,7 @@ fn a_sheet_whose_models_come_later_is_taken_over_then() {
 }
 
 #[test]
-fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
+pub(super) fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
     let one = One::leading(4, 2);
     let mut one = one.contributed();
     let x = one.others().into_iter().find(|&x| x != one.epoch.lead(1));
@@ -273,7 +279,7 @@ fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
 }
 
 #[test]
-fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
+pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
     let epoch = epoch(5, 5);
     for reachable in [false, true] {
         let mut one = One::of(epoch.clone(), epoch.lead(2)).contributed();
@@ -295,7 +301,7 @@ fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
 }
 
 #[test]
-fn work_that_failed_on_a_sheet_is_not_tried_again_with_it() {
+pub(super) fn work_that_failed_on_a_sheet_is_not_tried_again_with_it() {
     let mut one = proposed(true);
     one.skip(1);
     decided(&mut one, Err(WorkError::Unavailable));
@@ -303,7 +309,7 @@ fn work_that_failed_on_a_sheet_is_not_tried_again_with_it() {
 }
 
 #[test]
-fn a_proposal_is_said_again_to_whoever_has_not_voted_and_after_a_restart() {
+pub(super) fn a_proposal_is_said_again_to_whoever_has_not_voted_and_after_a_restart() {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
     decided(&mut one, Ok(b"decision".to_vec()));

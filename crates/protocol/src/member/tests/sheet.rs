@@ -67,7 +67,7 @@ fn hear_scores(one: &mut One, by: MemberIndex) -> Vec<Effect> {
 }
 
 #[test]
-fn everybodys_scores_make_the_sheet() {
+pub(super) fn everybodys_scores_make_the_sheet() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -83,7 +83,7 @@ fn everybodys_scores_make_the_sheet() {
 }
 
 #[test]
-fn scores_are_finite_in_order_and_not_too_many() {
+pub(super) fn scores_are_finite_in_order_and_not_too_many() {
     let changes: [fn(&mut Scores); 4] = [
         |scores| scores.losses.swap(0, 1),
         |scores| scores.losses[1].0 = scores.losses[0].0,
@@ -107,7 +107,7 @@ fn scores_are_finite_in_order_and_not_too_many() {
 }
 
 #[test]
-fn scores_count_for_the_members_own_entry_alone() {
+pub(super) fn scores_count_for_the_members_own_entry_alone() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -125,7 +125,7 @@ fn scores_count_for_the_members_own_entry_alone() {
 }
 
 #[test]
-fn who_sends_no_scores_is_left_out_after_patience() {
+pub(super) fn who_sends_no_scores_is_left_out_after_patience() {
     let mut one = scoring();
     let others = one.others();
     let silent = one.others()[1];
@@ -153,7 +153,7 @@ fn who_sends_no_scores_is_left_out_after_patience() {
 }
 
 #[test]
-fn who_sends_no_scores_and_cannot_be_reached_is_left_out_after_d() {
+pub(super) fn who_sends_no_scores_and_cannot_be_reached_is_left_out_after_d() {
     let mut one = scoring();
     let others = one.others();
     let peer = one.others()[1];
@@ -167,7 +167,7 @@ fn who_sends_no_scores_and_cannot_be_reached_is_left_out_after_d() {
 }
 
 #[test]
-fn with_too_few_scores_the_lead_votes_against_its_view() {
+pub(super) fn with_too_few_scores_the_lead_votes_against_its_view() {
     let mut one = scoring();
     let others = one.others();
     hear_scores(&mut one, others[0]);
@@ -197,7 +197,7 @@ fn decides(one: &One, authors: &[MemberIndex]) -> [Effect; 2] {
 }
 
 #[test]
-fn when_all_authors_have_signed_the_lead_decides() {
+pub(super) fn when_all_authors_have_signed_the_lead_decides() {
     let mut one = including(4);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -215,7 +215,7 @@ fn when_all_authors_have_signed_the_lead_decides() {
 }
 
 #[test]
-fn who_does_not_sign_is_left_out_once_all_but_f_have_had_twice_their_time() {
+pub(super) fn who_does_not_sign_is_left_out_once_all_but_f_have_had_twice_their_time() {
     let mut one = including(4);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -242,7 +242,7 @@ fn who_does_not_sign_is_left_out_once_all_but_f_have_had_twice_their_time() {
 }
 
 #[test]
-fn signatures_have_at_least_d_and_until_all_but_f_have_signed_patience() {
+pub(super) fn signatures_have_at_least_d_and_until_all_but_f_have_signed_patience() {
     let mut one = including(4);
     let others = one.others();
     let all = one.all();
@@ -255,7 +255,9 @@ fn signatures_have_at_least_d_and_until_all_but_f_have_signed_patience() {
     let beat = |beat| {
         let mut said = vec![one.progress(1, Phase::Including, beat)];
         let silent = &one.others()[1..];
-        let again = silent.iter().map(|&to| one.sends(to, 1, 1, one.bundle(&all)));
+        let again = silent
+            .iter()
+            .map(|&to| one.sends(to, 1, 1, one.bundle(&all)));
         said.extend(again);
         said
     };
@@ -267,7 +269,7 @@ fn signatures_have_at_least_d_and_until_all_but_f_have_signed_patience() {
 }
 
 #[test]
-fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
+pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
     // With six members f is 1, and three entries are enough.
     let mut one = including(6);
     let mut authors = one.all();
@@ -293,7 +295,7 @@ fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
 }
 
 #[test]
-fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column() {
+pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -311,7 +313,7 @@ fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column() {
 }
 
 #[test]
-fn only_members_with_an_entry_in_the_sheet_sign_for_it() {
+pub(super) fn only_members_with_an_entry_in_the_sheet_sign_for_it() {
     let mut one = One::leading(4, 1);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -329,10 +331,15 @@ fn only_members_with_an_entry_in_the_sheet_sign_for_it() {
 }
 
 #[test]
-fn the_models_of_admitted_contributions_are_held_by_the_lead() {
+pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
     // Its own signature needs no further work: nothing is fetched again.
     let one = including(4);
-    assert!(one.member.round.not_held(&one.entries(&one.all())).is_empty());
+    assert!(
+        one.member
+            .round
+            .not_held(&one.entries(&one.all()))
+            .is_empty()
+    );
     let epoch = epoch_with(1, 1, |charter| charter.minimum = 1);
     let mut one = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![])).0;
     one.plan();

@@ -216,7 +216,10 @@ fn two_votes_of_one_kind_and_nullify_with_finalize_are_evidence() {
         assert_eq!(votes(&mut one, by, 1, second.clone()), []);
         assert_eq!(votes(&mut one, by, 2, first), []);
         assert_eq!(votes(&mut one, by, 2, second), []);
-        assert_eq!(one.read(&envelope::seal_evidence(&one.epoch, &evidence)), []);
+        assert_eq!(
+            one.read(&envelope::seal_evidence(&one.epoch, &evidence)),
+            []
+        );
     }
 }
 
@@ -331,7 +334,9 @@ fn a_vote_against_the_view_is_said_again_to_all_with_the_best_certificates() {
     assert!(one.member.ballots.nullified(2));
     let others = one.others();
     let nullify = others.iter().map(|&to| one.sends(to, 0, 2, Body::Nullify));
-    let way = others.iter().map(|&to| answers(&one, to, 1, Verdict::Nullified));
+    let way = others
+        .iter()
+        .map(|&to| answers(&one, to, 1, Verdict::Nullified));
     let expected: Vec<_> = nullify.chain(way).collect();
     assert_eq!(one.at(4000), expected);
     // Together with the notarised block that is waiting for finality.
