@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::super::*;
 use crate::charter::{Charter, Genesis, Rotation, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
-use crate::identity::{Claim, Strict, Verifier};
+use crate::identity::{Claim, PublicKey, Strict, Verifier};
 use crate::message::{Entry, EntryFields};
 use crate::roster::Silo;
 
@@ -52,14 +52,32 @@ pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter))
     )
 }
 
-/// Checks every signature strictly, but the same one over the same statement only once: frames are
-/// read by many members, and said again with every beat.
+/// Knows the signatures of frames that members at this table sealed themselves (that those are what
+/// `envelope::seal` gives is shown by the tests of one member). Checks any other one strictly, and
+/// remembers those that hold: frames have many readers, and are said again with every beat.
 #[derive(Default)]
 struct Remembering(Mutex<BTreeSet<([u8; 64], Hash)>>);
 
+impl Remembering {
+    /// Member `i` sends this frame.
+    fn sent(&self, epoch: &Epoch, i: usize, frame: &[u8]) {
+        if let Some((by, statement, signature)) = envelope::claimed(frame)
+            && by.at() == i
+        {
+            let claim = claim(&epoch.roster.silos()[i].key, &statement);
+            let mut held = self.0.lock().unwrap();
+            held.insert((signature.to_bytes(), claim));
+        }
+    }
+}
+
+fn claim(key: &PublicKey, statement: &[u8]) -> Hash {
+    Hash::labelled("claim", &[&key.0, statement])
+}
+
 impl Verifier for Remembering {
     fn verify(&self, claim: &Claim<'_>) -> bool {
-        let statement = Hash::labelled("claim", &[&claim.key.public().0, claim.message]);
+        let statement = self::claim(&claim.key.public(), claim.message);
         let claimed = (claim.signature.to_bytes(), statement);
         let mut held = self.0.lock().unwrap();
         held.contains(&claimed) || Strict.verify(claim) && held.insert(claimed)
@@ -178,10 +196,12 @@ impl Table {
         for effect in effects {
             let answer = match effect {
                 Effect::Send { to, frame } => {
+                    self.verifier.sent(&self.epoch, i, &frame);
                     self.deliver(to.at(), &frame);
                     continue;
                 }
                 Effect::Publish { frame } => {
+                    self.verifier.sent(&self.epoch, i, &frame);
                     for to in (0..self.members.len()).filter(|&to| to != i) {
                         self.deliver(to, &frame);
                     }
