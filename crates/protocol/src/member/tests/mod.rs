@@ -1,6 +1,18 @@
-//! Transition tests: exact effects of single steps, and small federations at one table. Faults,
-//! delays and thousands of seeds are the business of the simulations.
+//! Transition tests: exact effects of single steps (`one`, by rule), and small federations at one
+//! table. Faults, delays and thousands of seeds are the business of the simulations.
 #![allow(clippy::unwrap_used)]
 
+mod adopt;
+mod clock;
 mod federations;
+mod judge;
+mod lead;
+mod listen;
+mod one;
+mod propose;
+mod refusals;
+mod round;
+mod sheet;
+mod sync;
 mod table;
+mod votes;

@@ -1,10 +1,12 @@
 //! A whole federation at one table: messages arrive at once and in order, time passes only when
 //! nothing is on its way.
 
+use std::sync::Mutex;
+
 use super::super::*;
 use crate::charter::{Charter, Genesis, Rotation, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
-use crate::identity::Strict;
+use crate::identity::{Claim, PublicKey, Strict, Verifier};
 use crate::message::{Entry, EntryFields};
 use crate::roster::Silo;
 
@@ -15,11 +17,16 @@ pub(super) fn key(i: u16) -> SecretKey {
 }
 
 pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
+    epoch_with(n, rounds, |_| {})
+}
+
+/// The same under a changed charter.
+pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
     };
-    let charter = Charter {
+    let mut charter = Charter {
         name: "table".into(),
         work: "toy".into(),
         start: Hash::of(b"start"),
@@ -35,6 +42,7 @@ pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         keep: 2,
         discovery: false,
     };
+    change(&mut charter);
     Arc::new(
         Epoch::first(&Genesis {
             silos: (0..n).map(silo).collect(),
@@ -42,6 +50,42 @@ pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         })
         .unwrap(),
     )
+}
+
+/// Knows the signatures of frames that members at this table sealed themselves (that those are what
+/// `envelope::seal` gives is shown by the tests of one member). Checks any other one strictly, and
+/// remembers those that hold: frames have many readers, and are said again with every beat.
+#[derive(Default)]
+struct Remembering(Mutex<BTreeSet<([u8; 64], Hash)>>);
+
+impl Remembering {
+    /// Member `i` sends this frame.
+    fn sent(&self, epoch: &Epoch, i: usize, frame: &[u8]) {
+        if let Some((by, statement, signature)) = envelope::claimed(frame)
+            && by.at() == i
+        {
+            let claim = claim(&epoch.roster.silos()[i].key, &statement);
+            let mut held = self.0.lock().unwrap();
+            held.insert((signature.to_bytes(), claim));
+        }
+    }
+}
+
+fn claim(key: &PublicKey, statement: &[u8]) -> Hash {
+    Hash::labelled("claim", &[&key.0, statement])
+}
+
+impl Verifier for Remembering {
+    fn verify(&self, claim: &Claim<'_>) -> bool {
+        let statement = self::claim(&claim.key.public(), claim.message);
+        let claimed = (claim.signature.to_bytes(), statement);
+        let mut held = self.0.lock().unwrap();
+        held.contains(&claimed) || Strict.verify(claim) && held.insert(claimed)
+    }
+
+    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+        claims.iter().all(|claim| self.verify(claim))
+    }
 }
 
 /// n members, a queue, and toy work: a plan is a hash of the state, an outcome a hash of the case.
@@ -60,6 +104,7 @@ pub(super) struct Table {
     /// Who gives its own contribution to nobody.
     pub(super) secretive: BTreeSet<usize>,
     steps: usize,
+    verifier: Remembering,
     pub(super) reports: Vec<(usize, Report)>,
     pub(super) trainings: usize,
     /// Frames that this says yes to are lost.
@@ -80,6 +125,7 @@ impl Table {
             shelves: vec![BTreeSet::new(); usize::from(n)],
             secretive: BTreeSet::new(),
             steps: 0,
+            verifier: Remembering::default(),
             reports: Vec::new(),
             trainings: 0,
             lost: |_, _| false,
@@ -111,7 +157,7 @@ impl Table {
         let Some(member) = &self.members[to] else {
             return;
         };
-        match envelope::open(&self.epoch, &Strict, &member.known(), frame).unwrap() {
+        match envelope::open(&self.epoch, &self.verifier, &member.known(), frame).unwrap() {
             Opened::Message(message) if (self.lost)(to, &message) => {}
             opened => self.queue.push_back((to, Input::Opened(opened))),
         }
@@ -150,10 +196,12 @@ impl Table {
         for effect in effects {
             let answer = match effect {
                 Effect::Send { to, frame } => {
+                    self.verifier.sent(&self.epoch, i, &frame);
                     self.deliver(to.at(), &frame);
                     continue;
                 }
                 Effect::Publish { frame } => {
+                    self.verifier.sent(&self.epoch, i, &frame);
                     for to in (0..self.members.len()).filter(|&to| to != i) {
                         self.deliver(to, &frame);
                     }

@@ -1,0 +1,176 @@
+//! What follows from finality: outcomes adopted, the next round, the end.
+
+use super::super::*;
+use super::one::*;
+use super::table::epoch_with;
+use crate::certificate::Verdict;
+use crate::effects::{FinalRound, WorkError};
+
+/// A member to which round 1 became final, of that many rounds.
+fn finished(rounds: u64) -> One {
+    let epoch = epoch_with(4, rounds, |_| {});
+    let mut one = One::of(epoch.clone(), epoch.lead(0)).signed();
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    one.certify(&one.certificate(1, Verdict::Final(proposal.block.hash())));
+    one
+}
+
+fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) -> Vec<Effect> {
+    one.step(Input::Applied { round, result })
+}
+
+/// What it does that still has the outcome of round 1 to adopt.
+fn adopts(one: &One) -> Effect {
+    let (block, _) = one.member.chain.history.last().unwrap();
+    let contribution = one.sheet_of_round_1();
+    let rounds = vec![FinalRound {
+        round: 1,
+        block: block.hash(),
+        outcome: outcome(),
+        position: contribution,
+    }];
+    Effect::Apply {
+        rounds,
+        holders: one.others(),
+    }
+}
+
+impl One {
+    /// Where its entry stands in the sheet of everybody in round 1.
+    fn sheet_of_round_1(&self) -> Option<usize> {
+        let (before, _) = One::start(self.epoch.clone(), self.me, Start::Kept(vec![]));
+        before
+            .sheet(&self.all())
+            .position(&before.entry(self.me).id)
+    }
+}
+
+#[test]
+fn an_outcome_that_cannot_be_adopted_is_asked_for_again_after_a_beat() {
+    let mut one = finished(5);
+    let again = adopts(&one);
+    assert_eq!(applied(&mut one, 1, Err(WorkError::Unavailable)), []);
+    assert_eq!(one.at(999), []);
+    assert_eq!([one.at(1000), one.at(1001)].concat(), [again.clone()]);
+    let reason = Refusal::Work("damaged".into());
+    let effects = applied(&mut one, 1, Err(no("damaged")));
+    assert_eq!(effects, [refused(one.me, 1, reason)]);
+    assert_eq!([one.at(2000), one.at(2001)].concat(), [again]);
+    let plan = one.plans(2, outcome());
+    assert_eq!(applied(&mut one, 1, Ok(())), [plan]);
+    assert_eq!(applied(&mut one, 1, Ok(())), []);
+}
+
+#[test]
+fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_beat() {
+    let mut one = finished(1);
+    let complete = Effect::Report(Report::Complete);
+    assert_eq!(applied(&mut one, 1, Ok(())), [complete]);
+    assert!(one.member.complete());
+    assert_eq!(one.at(999), []);
+    let others = one.others();
+    let tells = |one: &One, to| one.sends(to, 1, 0, Body::Complete);
+    let told: Vec<_> = others.iter().map(|&to| tells(&one, to)).collect();
+    assert_eq!(one.at(1000), told);
+    // Then it waits for nothing, and tells who comes.
+    assert_eq!(one.member.deadline(), None);
+    assert_eq!(one.at(100_000), []);
+    let (peer, round_trip) = (others[1], Duration::from_millis(20));
+    let told = tells(&one, peer);
+    assert_eq!(one.step(Input::Up { peer, round_trip }), [told]);
+    // It votes no more, and a vote for what it does not know is answered with the end.
+    let proof =
+        envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());
+    let answer = Effect::Send {
+        to: peer,
+        frame: proof,
+    };
+    assert_eq!(one.hear(peer, 0, 2, Body::Nullify), [answer]);
+}
+
+#[test]
+fn a_member_says_once_that_another_one_is_complete_and_asks_it_if_it_is_behind() {
+    let mut one = finished(1);
+    applied(&mut one, 1, Ok(()));
+    let member = one.others()[0];
+    let said = Effect::Report(Report::MemberComplete { member });
+    assert_eq!(one.hear(member, 1, 0, Body::Complete), [said.clone()]);
+    assert_eq!(one.hear(member, 1, 0, Body::Complete), []);
+    let epoch = epoch_with(4, 1, |_| {});
+    let mut one = One::of(epoch.clone(), epoch.lead(0));
+    assert_eq!(
+        one.hear(member, 2, 0, Body::Complete),
+        [],
+        "of no last round"
+    );
+    let asks = one.asks(2, member, 0, 1);
+    assert_eq!(one.hear(member, 1, 0, Body::Complete), [said, asks]);
+}
+
+#[test]
+fn a_member_that_comes_back_adopts_what_it_had_not() {
+    let mut one = finished(5);
+    let (block, proof) = one.member.chain.history[0].clone();
+    let proof = proof.unwrap();
+    let kept = Record::Final {
+        blocks: vec![block.clone()],
+        proof: proof.clone(),
+    };
+    let rounds = vec![FinalRound {
+        round: 1,
+        block: block.hash(),
+        outcome: outcome(),
+        position: None,
+    }];
+    let start = Start::Kept(vec![kept.clone()]);
+    let (next, effects) = One::start(one.epoch.clone(), one.me, start);
+    let apply = Effect::Apply {
+        rounds,
+        holders: one.others(),
+    };
+    assert_eq!(effects, [next.entered(2, 2), apply]);
+    // With its adoption in the journal it goes on from there.
+    let start = Start::Kept(vec![kept, Record::Applied { round: 1 }]);
+    let (next, effects) = One::start(one.epoch.clone(), one.me, start);
+    assert_eq!(effects, [next.entered(2, 2), next.plans(2, outcome())]);
+    // One that had all rounds is complete.
+    one = finished(1);
+    let (block, proof) = one.member.chain.history[0].clone();
+    let kept = Record::Final {
+        blocks: vec![block],
+        proof: proof.unwrap(),
+    };
+    let start = Start::Kept(vec![kept, Record::Applied { round: 1 }]);
+    let (_, effects) = One::start(one.epoch.clone(), one.me, start);
+    assert_eq!(effects, [Effect::Report(Report::Complete)]);
+}
+
+#[test]
+fn a_certificate_kept_takes_a_member_back_to_its_view() {
+    let one = One::follower(4);
+    let kept = Record::Certified(one.certificate(4, Verdict::Nullified));
+    let (vote, _) = one.sealed(one.me, 0, 7, Body::Nullify);
+    let start = Start::Kept(vec![kept.clone()]);
+    let (next, _) = One::start(one.epoch.clone(), one.me, start);
+    assert_eq!(next.member.view(), 5);
+    let start = Start::Kept(vec![kept, Record::Vote(vote)]);
+    let (next, _) = One::start(one.epoch, one.me, start);
+    assert_eq!(next.member.view(), 7);
+}
+
+#[test]
+fn who_voted_for_an_outcome_is_asked_for_it_first() {
+    let mut one = One::follower(4).signed();
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    let last = one.others()[1];
+    let mut voters: Vec<_> = one.all().into_iter().filter(|&m| m != last).collect();
+    voters.sort_unstable();
+    let proof = one.certificate_by(1, Verdict::Final(proposal.block.hash()), &voters);
+    let effects = one.certify(&proof);
+    let mut asked = one.others();
+    asked.retain(|&m| m != last);
+    asked.push(last);
+    assert!(matches!(effects.last(), Some(Effect::Apply { holders, .. }) if *holders == asked));
+}

@@ -1,0 +1,179 @@
+//! Timers, and how much of what others say is reported.
+
+use super::super::*;
+use super::one::*;
+use super::table::epoch_with;
+use crate::message::Phase;
+
+/// Moments that fall on no beat.
+const OFF: u64 = 250;
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// One of ten, which leads none of the first nine views, in the view after that many failed ones.
+fn after(failed: u64, limit: u32) -> One {
+    let epoch = epoch_with(10, 5, |charter| charter.limit = limit);
+    let mut one = One::of(epoch.clone(), epoch.lead(0));
+    one.now = Time::since_start(Duration::from_millis(OFF));
+    for view in 1..=failed {
+        one.skip(view);
+    }
+    one
+}
+
+fn progress(one: &mut One, view: u64) -> Vec<Effect> {
+    let (phase, counter) = (Phase::Collecting, 1);
+    one.hear_lead(view, Body::Progress { phase, counter })
+}
+
+#[test]
+pub(super) fn d_doubles_with_every_failed_view_up_to_sixteen_times() {
+    let phase = |failed| after(failed, 100).member.phase_time();
+    let phases = [0, 1, 2, 3, 4, 5, 6].map(phase);
+    let half_beats = [1, 2, 4, 8, 16, 16, 16];
+    let expected = half_beats.map(|n| Duration::from_millis(500) * n);
+    assert_eq!(phases, expected);
+}
+
+#[test]
+pub(super) fn a_lead_may_be_silent_for_three_beats_or_twice_d() {
+    for (failed, silence) in [(0, 3), (1, 3), (2, 4), (3, 8), (4, 16), (5, 16), (6, 16)] {
+        let (mut one, view) = (after(failed, 100), failed + 1);
+        // It was heard when the view began.
+        progress(&mut one, view);
+        assert_eq!(one.pass(OFF + 1000 * silence - 1), []);
+        let (lead, silence) = (one.name(view), seconds(silence));
+        let expected = one.nullifies(view, Refusal::Silent { lead, silence });
+        let at = OFF + silence.as_millis() as u64;
+        assert_eq!(one.pass(at), expected, "after {failed} failed views");
+    }
+}
+
+#[test]
+pub(super) fn a_final_round_makes_d_short_again() {
+    let mut one = One::follower(4).signed();
+    one.skip(1);
+    assert_eq!(one.member.phase_time(), seconds(1));
+    let mut proposal = one.proposal(2, &one.all());
+    proposal.skipped = vec![one.certificate(1, crate::certificate::Verdict::Nullified)];
+    one.propose(2, &proposal);
+    let block = proposal.block.hash();
+    one.certify(&one.certificate(2, crate::certificate::Verdict::Final(block)));
+    assert_eq!(one.member.view(), 3);
+    assert_eq!(one.member.phase_time(), Duration::from_millis(500));
+}
+
+#[test]
+pub(super) fn progress_of_the_view_counts_and_of_no_other() {
+    let mut one = after(0, 100);
+    one.pass(2000 + OFF);
+    progress(&mut one, 2);
+    progress(&mut one, 1);
+    assert_eq!(one.pass(5000 + OFF - 1), []);
+    let (lead, silence) = (one.name(1), seconds(3));
+    let expected = one.nullifies(1, Refusal::Silent { lead, silence });
+    assert_eq!(one.pass(5000 + OFF), expected);
+    // A lead of a later view, heard before, does not shorten its own time; it was heard already.
+    let mut one = after(0, 100);
+    progress(&mut one, 2);
+    one.pass(2000 + OFF);
+    one.skip(1);
+    assert_eq!(one.pass(5000 + OFF - 1), []);
+}
+
+#[test]
+pub(super) fn a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_patience_and_d_need()
+{
+    // n = 10, f = 3, patience 20: at least 40 beats and seven times D.
+    for (failed, limit) in [(0, 44), (4, 96), (6, 96)] {
+        let (mut one, view) = (after(failed, 44), failed + 1);
+        let entered = one.member.view.entered.elapsed().as_millis() as u64;
+        let due = entered + 1000 * limit;
+        for second in (1..limit).map(|second| entered + 1000 * second + 100) {
+            one.pass(second);
+            assert_eq!(progress(&mut one, view), []);
+        }
+        assert_eq!(one.pass(due - 1), []);
+        let (lead, limit) = (one.name(view), seconds(limit));
+        let expected = one.nullifies(view, Refusal::Slow { lead, limit });
+        // There may be a beat at that moment.
+        assert_eq!(one.pass(due)[..3], expected);
+    }
+}
+
+#[test]
+pub(super) fn a_view_is_nullified_once() {
+    let mut one = after(0, 100);
+    one.pass(3000 + OFF);
+    assert!(one.member.ballots.nullified(1));
+    let vote = |effect: &Effect| matches!(effect, Effect::Persist(_));
+    let later = one.pass(200_000);
+    assert!(!later.iter().any(vote));
+}
+
+#[test]
+pub(super) fn d_follows_the_qth_smallest_round_trip() {
+    let mut one = One::follower(4);
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let up = |one: &mut One, peer, millis| {
+        let round_trip = Duration::from_millis(millis);
+        one.step(Input::Up { peer, round_trip });
+        one.member.phase_time().as_millis()
+    };
+    // Oneself is one of them, with no round trip at all.
+    assert_eq!(up(&mut one, x, 10), 500);
+    assert_eq!(up(&mut one, y, 400), 1600);
+    assert_eq!(up(&mut one, z, 300), 1200);
+    assert_eq!(up(&mut one, x, 350), 1400);
+    assert_eq!(up(&mut one, y, 9000), 1400);
+    assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 beats");
+    // Half a beat at least.
+    assert_eq!(up(&mut one, z, 0), 1400);
+    assert_eq!(up(&mut one, x, 0), 500);
+}
+
+#[test]
+pub(super) fn at_most_eight_refusals_of_a_member_are_said_in_a_view() {
+    let mut one = One::follower(4);
+    let liars = [one.epoch.lead(2), one.epoch.lead(3)];
+    let lie = |one: &mut One, from: MemberIndex, view: u64| {
+        let entry = Hash::of(b"an entry");
+        one.hear(from, 0, view, Body::Receipt { entry }).len()
+    };
+    let said =
+        |one: &mut One, from, view| -> Vec<_> { (0..10).map(|_| lie(one, from, view)).collect() };
+    let few = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0];
+    assert_eq!(said(&mut one, liars[0], 1), few);
+    assert_eq!(said(&mut one, liars[1], 1), few);
+    one.skip(1);
+    assert_eq!(said(&mut one, liars[1], 2), few);
+}
+
+#[test]
+pub(super) fn a_member_wakes_for_what_is_due_next() {
+    let mut one = after(0, 100);
+    let at = |millis| Some(Time::since_start(Duration::from_millis(millis)));
+    assert_eq!(one.member.deadline(), at(1000), "the beat");
+    one.pass(2999);
+    assert_eq!(
+        one.member.deadline(),
+        at(3000),
+        "the silence of the lead of view 1"
+    );
+    one.pass(3000);
+    assert_eq!(
+        one.member.deadline(),
+        at(4000),
+        "only beats once it has voted against the view"
+    );
+    // A lead that collects wakes when D is over, and when patience is.
+    let mut one = One::leading(4, 1);
+    one.plan();
+    assert_eq!(one.member.deadline(), at(500));
+    one.pass(19_500);
+    assert_eq!(one.member.deadline(), at(20_000));
+}

@@ -1,0 +1,580 @@
+//! Whether a proposal is voted for (R1), and what is refused of it (R2).
+
+use super::super::*;
+use super::one::*;
+use super::table::epoch_with;
+use crate::certificate::{Certificate, Verdict};
+use crate::effects::{Case, WorkError};
+use crate::message::{Checked, Content, Learning, Phase, Proposal, Sheet};
+
+fn learning(proposal: &mut Proposal) -> &mut Learning {
+    match &mut proposal.block.content {
+        Content::Learning(learning) => learning,
+        Content::Empty => panic!("a learning block"),
+    }
+}
+
+fn checks(case: Case, holders: Vec<MemberIndex>) -> Effect {
+    Effect::Check { case, holders }
+}
+
+fn settles(case: Case, holders: Vec<MemberIndex>) -> Effect {
+    Effect::Settle { case, holders }
+}
+
+/// A member that holds the sheet of everybody refuses a proposal of view 1 that differs in this.
+fn refuses(change: impl FnOnce(&One, &mut Proposal), reason: Refusal) {
+    let mut one = One::follower(4).signed();
+    let mut proposal = one.proposal(1, &one.all());
+    change(&one, &mut proposal);
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
+    // Not again, and no vote for it comes later.
+    assert_eq!(one.propose(1, &proposal), []);
+    assert_eq!(one.step(Input::Time), []);
+}
+
+#[test]
+pub(super) fn a_proposal_is_checked_then_settled_then_voted_for_once() {
+    let mut one = One::follower(4).signed();
+    let proposal = one.proposal(1, &one.all());
+    let (case, holders) = (one.case(&proposal), one.holders(1));
+    let check = checks(case.clone(), holders.clone());
+    assert_eq!(one.propose(1, &proposal), [check]);
+    assert_eq!(one.propose(1, &proposal), []);
+    assert_eq!(one.check(&proposal, Ok(())), [settles(case, holders)]);
+    let votes = one.notarizes(&proposal.block, CHECKED);
+    assert_eq!(one.settle(&proposal, Ok(outcome())), votes);
+    assert_eq!(one.propose(1, &proposal), []);
+    assert_eq!(one.settle(&proposal, Ok(outcome())), []);
+}
+
+#[test]
+pub(super) fn a_proposal_that_came_before_the_plan_and_its_sheet_waits_for_them() {
+    let mut one = One::follower(4);
+    let proposal = one.proposal(1, &one.all());
+    assert_eq!(one.propose(1, &proposal), []);
+    one.plan();
+    one.train();
+    one.hold_all();
+    let effects = one.hear_lead(1, one.bundle(&one.all()));
+    let sheet = one.sheet(&one.all()).root();
+    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+    let check = checks(one.case(&proposal), one.holders(1));
+    assert_eq!(effects, [inclusion, check]);
+}
+
+#[test]
+pub(super) fn what_only_leads_say_is_refused_from_others() {
+    let (epoch, counter) = (One::follower(4).epoch, 1);
+    let wrong = epoch.lead(2);
+    for view in [1, 2] {
+        let said = |one: &One| {
+            vec![
+                Body::Receipt {
+                    entry: one.entry(one.me).id,
+                },
+                one.bundle(&one.all()),
+                Body::Sheet(one.sheet(&one.all())),
+                Body::Progress {
+                    phase: Phase::Waiting,
+                    counter,
+                },
+                Body::Proposal(Box::new(one.proposal(view, &one.all()))),
+            ]
+        };
+        let from = if view == 1 { wrong } else { epoch.lead(1) };
+        for nth in 0..5 {
+            let mut one = One::follower(4).contributed();
+            let body = said(&one).swap_remove(nth);
+            let (kind, lead) = (body.kind(), one.name(view));
+            let round = u64::from(kind.belongs().round);
+            let reason = Refusal::NotTheLead { kind, view, lead };
+            let effects = one.hear(from, round, view, body);
+            assert_eq!(effects, [refused(from, round, reason)]);
+            // Nor does it count when its view begins.
+            let later = one.skip(1);
+            let entered = one.leaves_by(&one.certificate(1, Verdict::Nullified));
+            let contributes = one.contributes(one.epoch.lead(2));
+            assert_eq!(later, [entered, vec![contributes]].concat());
+        }
+    }
+}
+
+#[test]
+pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
+    let mut one = One::follower(4).contributed();
+    let receipt = |one: &One| Body::Receipt {
+        entry: one.entry(one.me).id,
+    };
+    // Of an earlier view, and of one beyond two cycles: nobody looks at it.
+    one.skip(1);
+    let (far, stranger) = (2 + 2 * 4 + 1, one.epoch.lead(3));
+    assert_eq!(one.hear(stranger, 0, 1, receipt(&one)), []);
+    assert_eq!(one.hear(stranger, 0, far, receipt(&one)), []);
+    // Of the next one: it counts then, before anything else is done. So nothing is sent again.
+    assert_eq!(one.hear_lead(3, receipt(&one)), []);
+    let bundle = one.bundle(&one.all());
+    assert_eq!(one.hear_lead(3, bundle.clone()), []);
+    assert_eq!(one.hear_lead(3, bundle), []);
+    let effects = one.skip(2);
+    let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
+    let hold = Effect::Hold {
+        round: 1,
+        entries: one
+            .entries(&one.all())
+            .into_iter()
+            .filter(|entry| *entry != one.entry(one.me))
+            .collect(),
+        holders: one.holders(3),
+    };
+    let contributes = one.contributes(one.epoch.lead(3));
+    assert_eq!(effects, [entered, vec![contributes, hold]].concat());
+    assert_eq!(one.member.view.receipt, Some(one.entry(one.me).id));
+}
+
+#[test]
+pub(super) fn a_block_belongs_to_the_view_and_the_epoch_of_its_proposal() {
+    let changes: [fn(&mut Proposal); 2] =
+        [|p| p.block.view = 2, |p| p.block.epoch = Hash::of(b"other")];
+    for change in changes {
+        let mut one = One::follower(4).signed();
+        let mut proposal = one.proposal(1, &one.all());
+        change(&mut proposal);
+        let said = refused(one.epoch.lead(1), 0, Refusal::BlockMisplaced);
+        let votes = one.nullifies(1, Refusal::BlockMisplaced);
+        assert_eq!(one.propose(1, &proposal), [vec![said], votes].concat());
+        assert!(one.member.chain.block(&proposal.block.hash()).is_none());
+    }
+}
+
+/// A member in view 2, which knows that a block of view 1 is notarised.
+fn notarised() -> (One, Certificate) {
+    let mut one = One::follower(4).signed();
+    let block = one.proposal(1, &one.all()).block;
+    let certificate = one.certificate(1, Verdict::Notarised(block.hash()));
+    one.certify(&certificate);
+    (one, certificate)
+}
+
+#[test]
+pub(super) fn an_empty_block_on_a_notarised_one_is_voted_for_without_work() {
+    let (mut one, notarised) = notarised();
+    let empty = one.empty(2, &notarised);
+    let votes = one.notarizes(&empty.block, Checked::Structure);
+    assert_eq!(one.propose(2, &empty), votes);
+}
+
+#[test]
+pub(super) fn an_empty_block_needs_a_notarisation() {
+    let (mut one, notarised) = notarised();
+    let mut empty = one.empty(2, &notarised);
+    empty.parent = None;
+    let reason = Refusal::NothingNotarised;
+    assert_eq!(one.propose(2, &empty), one.refuses_lead(2, reason));
+}
+
+#[test]
+pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
+    let (mut one, notarised) = notarised();
+    let mut empty = one.empty(2, &notarised);
+    empty.block.parent = Hash::of(b"another block");
+    let reason = Refusal::ParentUnproven;
+    assert_eq!(one.propose(2, &empty), one.refuses_lead(2, reason));
+    // A nullification of the parent's view is none either.
+    let (mut one, notarised) = self::notarised();
+    let mut empty = one.empty(2, &notarised);
+    empty.parent = Some(one.certificate(1, Verdict::Nullified));
+    let passed_on = one.passes_on(&one.certificate(1, Verdict::Nullified));
+    let refusal = one.refuses_lead(2, Refusal::ParentUnproven);
+    assert_eq!(one.propose(2, &empty), [passed_on, refusal].concat());
+}
+
+#[test]
+pub(super) fn a_parent_is_of_an_earlier_view() {
+    // The door certifies what is inside a proposal first, which ends the view; so this goes past it.
+    let mut one = One::follower(4).signed();
+    let parent = one.certificate(1, Verdict::Notarised(Hash::of(b"of the same view")));
+    let body = Body::Proposal(Box::new(one.empty(1, &parent)));
+    let (message, _) = one.sealed(one.epoch.lead(1), 0, 1, body);
+    one.member.proposal(message);
+    let effects = one.step(Input::Time);
+    assert_eq!(effects, one.refuses_lead(1, Refusal::SkipUnproven));
+}
+
+#[test]
+pub(super) fn a_round_starts_from_the_last_final_block() {
+    let change = |_: &One, proposal: &mut Proposal| proposal.block.parent = Hash::of(b"another");
+    refuses(change, Refusal::ParentNotFinal);
+    // A block that is only notarised is not enough, whatever its proposer brings along.
+    let (mut one, notarised) = notarised();
+    let mut proposal = one.proposal(2, &one.all());
+    proposal.block.parent = notarised.verdict.block().unwrap();
+    proposal.parent = Some(notarised);
+    let reason = Refusal::ParentNotFinal;
+    assert_eq!(one.propose(2, &proposal), one.refuses_lead(2, reason));
+}
+
+#[test]
+pub(super) fn a_proposal_is_about_the_round_under_way() {
+    let wrong = |one: &One, proposal: &mut Proposal, round: u64| {
+        let sheet = one.sheet(&one.all()).root();
+        let sign = |&by: &MemberIndex| {
+            let (message, _) = one.sealed(by, round, 0, Body::Inclusion { sheet });
+            (by, message.signature)
+        };
+        learning(proposal).round = round;
+        learning(proposal).inclusions = one.all().iter().map(sign).collect();
+    };
+    let reason = |got| Refusal::WrongRound { got, now: 1 };
+    refuses(|one, proposal| wrong(one, proposal, 2), reason(2));
+}
+
+#[test]
+pub(super) fn a_proposal_follows_the_plan_that_the_state_gives() {
+    let (got, ours) = (Hash::of(b"another plan"), plan());
+    let change = |_: &One, proposal: &mut Proposal| learning(proposal).plan = got;
+    refuses(change, Refusal::WrongPlan { got, ours });
+}
+
+#[test]
+pub(super) fn every_entry_has_its_authors_signature_and_nobody_elses_is_there() {
+    let change = |one: &One, proposal: &mut Proposal| {
+        *proposal = one.proposal_of(1, &one.sheet(&one.all()), &one.others());
+    };
+    let (signers, entries) = (3, 4);
+    refuses(change, Refusal::Signers { signers, entries });
+    let mut one = One::follower(4).signed();
+    let sheet = one.sheet(&one.without(one.epoch.lead(1)));
+    one.hear_lead(1, one.bundle(&one.without(one.epoch.lead(1))));
+    let proposal = one.proposal_of(1, &sheet, &one.all());
+    let (signers, entries) = (4, 3);
+    let reason = Refusal::Signers { signers, entries };
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
+}
+
+#[test]
+pub(super) fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
+    let mut one = One::follower(4);
+    let (left_out, other) = (one.epoch.lead(3), one.epoch.lead(2));
+    let named = one.without(left_out);
+    one.plan_with(|plan| plan.participants = Some(named.clone()));
+    one.train();
+    one.hear_lead(1, one.bundle(&named));
+    let proposal = one.proposal_of(1, &one.sheet(&named), &one.without(other));
+    let reason = Refusal::NotAParticipant(left_out);
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
+}
+
+#[test]
+pub(super) fn shown_names_are_those_of_the_signers() {
+    let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
+    let (me, lead) = (epoch.lead(0), epoch.lead(1));
+    for good in [true, false] {
+        let mut one = One::of(epoch.clone(), me).contributed();
+        let mut sheet = one.sheet(&one.all());
+        if !good {
+            let of = one.entry(lead).id;
+            let forged = sheet.entries.iter_mut().find(|entry| entry.id == of);
+            forged.unwrap().fields.member = Some(one.epoch.lead(2));
+        }
+        one.hold_all();
+        let entries = sheet.entries.clone();
+        one.hear_lead(1, Body::Bundle(crate::message::Bundle { entries }));
+        let proposal = one.proposal_of(1, &sheet, &one.all());
+        let effects = one.propose(1, &proposal);
+        if good {
+            assert_eq!(effects, [checks(one.case(&proposal), one.holders(1))]);
+        } else {
+            assert_eq!(effects, one.refuses_lead(1, Refusal::WrongNames));
+        }
+    }
+}
+
+#[test]
+pub(super) fn a_round_has_at_least_as_many_entries_as_its_plan_needs() {
+    // No bundle this short is kept; so this one is put there.
+    let mut one = One::follower(4).signed();
+    let few = &one.all()[..2];
+    let sheet = one.sheet(few);
+    let proposal = one.proposal_of(1, &sheet, few);
+    one.member
+        .round
+        .sheets
+        .keep(sheet.root(), sheet.into(), 1, 3);
+    let (entries, needed) = (2, 3);
+    let reason = Refusal::TooFewEntries { entries, needed };
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
+}
+
+/// A member of five, where three entries are enough only after patience. It has a receipt, and a
+/// proposal with three entries is here.
+fn three_of_five() -> (One, Proposal) {
+    let mut one = One::follower(5).contributed();
+    one.hold_all();
+    let entry = one.entry(one.me).id;
+    one.hear_lead(1, Body::Receipt { entry });
+    let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
+    authors.sort_unstable();
+    one.hear_lead(1, one.bundle(&authors));
+    let proposal = one.proposal(1, &authors);
+    assert_eq!(one.propose(1, &proposal), []);
+    (one, proposal)
+}
+
+#[test]
+pub(super) fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
+    let (mut one, proposal) = three_of_five();
+    one.now = Time::since_start(Duration::from_millis(19_999));
+    let (phase, counter) = (Phase::Voting, 19);
+    assert_eq!(one.hear_lead(1, Body::Progress { phase, counter }), []);
+    let patience = Time::ZERO + one.epoch.patience();
+    assert_eq!(one.member.deadline(), Some(patience));
+    let check = checks(one.case(&proposal), one.holders(1));
+    assert_eq!(one.at(20_000), [check]);
+}
+
+#[test]
+pub(super) fn who_cannot_be_reached_is_not_missing() {
+    let (mut one, proposal) = three_of_five();
+    // One may be missing anyway; the other is excused.
+    let peer = one.epoch.lead(3);
+    let check = checks(one.case(&proposal), one.holders(1));
+    assert_eq!(one.step(Input::Down { peer }), [check]);
+}
+
+#[test]
+pub(super) fn of_few_participants_none_may_be_missing_without_a_reason() {
+    for reached in [true, false] {
+        let mut one = One::follower(4);
+        let other = one.epoch.lead(2);
+        let mut named = vec![one.me, other];
+        named.sort_unstable();
+        one.plan_with(|plan| plan.participants = Some(named));
+        one.train();
+        one.hear_lead(1, one.bundle(&[one.me]));
+        if !reached {
+            one.step(Input::Down { peer: other });
+        }
+        let proposal = one.proposal(1, &[one.me]);
+        let check = checks(one.case(&proposal), one.holders(1));
+        let expected = if reached { vec![] } else { vec![check] };
+        assert_eq!(one.propose(1, &proposal), expected);
+    }
+}
+
+#[test]
+pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused() {
+    let mut one = One::follower(4);
+    let peer = one.epoch.lead(2);
+    one.plan_with(|plan| plan.participants = Some(vec![peer]));
+    one.step(Input::Down { peer });
+    one.hear_lead(1, one.bundle(&[]));
+    let proposal = one.proposal(1, &[]);
+    assert_eq!(one.propose(1, &proposal), []);
+    one.now = Time::ZERO + one.epoch.patience();
+    let (phase, counter) = (Phase::Voting, 20);
+    let check = checks(one.case(&proposal), one.holders(1));
+    assert_eq!(one.hear_lead(1, Body::Progress { phase, counter }), [check]);
+}
+
+/// A member with a proposal of view 1 that lacks its own entry.
+fn without_mine() -> (One, Proposal) {
+    let mut one = One::follower(4).contributed();
+    one.hear_lead(1, one.bundle(&one.others()));
+    let proposal = one.proposal(1, &one.others());
+    (one, proposal)
+}
+
+#[test]
+pub(super) fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
+    let (mut one, proposal) = without_mine();
+    let receipt = Body::Receipt {
+        entry: one.entry(one.me).id,
+    };
+    one.hear_lead(1, receipt.clone());
+    let refusal = one.refuses_lead(1, Refusal::LeftOut);
+    assert_eq!(one.propose(1, &proposal), refusal);
+    // Without a receipt, or with one of another view or for something else, it may be missing.
+    let (mut one, proposal) = without_mine();
+    let entry = Hash::of(b"another entry");
+    one.hear_lead(1, Body::Receipt { entry });
+    let check = checks(one.case(&proposal), one.holders(1));
+    assert_eq!(one.propose(1, &proposal), [check]);
+    // One that comes during the work counts.
+    one.hear_lead(1, receipt);
+    one.settle(&proposal, Ok(outcome()));
+    assert_eq!(
+        one.check(&proposal, Ok(())),
+        one.refuses_lead(1, Refusal::LeftOut)
+    );
+}
+
+#[test]
+pub(super) fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
+    let (mut one, proposal) = without_mine();
+    one.propose(1, &proposal);
+    one.check(&proposal, Ok(()));
+    let entry = one.entry(one.me).id;
+    assert_eq!(one.hear_lead(1, Body::Receipt { entry }), []);
+    let refusal = one.refuses_lead(1, Refusal::LeftOut);
+    assert_eq!(one.settle(&proposal, Ok(outcome())), refusal);
+}
+
+#[test]
+pub(super) fn a_receipt_of_an_earlier_view_binds_nobody() {
+    let (mut one, _) = without_mine();
+    let entry = one.entry(one.me).id;
+    one.hear_lead(1, Body::Receipt { entry });
+    one.skip(1);
+    let mut proposal = one.proposal(2, &one.others());
+    proposal.skipped = vec![one.certificate(1, Verdict::Nullified)];
+    let check = checks(one.case(&proposal), one.holders(2));
+    assert_eq!(one.propose(2, &proposal), [check]);
+}
+
+#[test]
+pub(super) fn a_decision_that_is_not_acceptable_is_refused() {
+    let mut one = One::follower(4).signed();
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    let refusal = one.refuses_lead(1, Refusal::Work("a better one exists".into()));
+    assert_eq!(
+        one.check(&proposal, Err(no("a better one exists"))),
+        refusal
+    );
+    // Nothing is settled and voted for after that.
+    assert_eq!(one.settle(&proposal, Ok(outcome())), []);
+}
+
+#[test]
+pub(super) fn a_round_that_cannot_be_settled_is_refused() {
+    let mut one = One::follower(4).signed();
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    one.check(&proposal, Ok(()));
+    let refusal = one.refuses_lead(1, Refusal::Work("no".into()));
+    assert_eq!(one.settle(&proposal, Err(no("no"))), refusal);
+}
+
+#[test]
+pub(super) fn another_outcome_than_the_recomputed_one_is_refused() {
+    let mut one = One::follower(4).signed();
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    // An outcome alone is no reason to vote: the decision is checked first.
+    assert_eq!(one.settle(&proposal, Ok(outcome())), []);
+    let mut one = One::follower(4).signed();
+    one.propose(1, &proposal);
+    one.check(&proposal, Ok(()));
+    let (claimed, recomputed) = (outcome(), Hash::of(b"something else"));
+    let reason = Refusal::WrongOutcome {
+        claimed,
+        recomputed,
+    };
+    let refusal = one.refuses_lead(1, reason);
+    assert_eq!(one.settle(&proposal, Ok(recomputed)), refusal);
+}
+
+#[test]
+pub(super) fn work_that_lacks_a_model_is_done_again_after_a_beat() {
+    let mut one = One::follower(4).signed();
+    let entry = one.entry(one.me).id;
+    one.hear_lead(1, Body::Receipt { entry });
+    let proposal = one.proposal(1, &one.all());
+    let (case, holders) = (one.case(&proposal), one.holders(1));
+    let (check, settle) = (
+        checks(case.clone(), holders.clone()),
+        settles(case, holders),
+    );
+    assert_eq!(one.propose(1, &proposal), [check.clone()]);
+    assert_eq!(one.check(&proposal, Err(WorkError::Unavailable)), []);
+    assert_eq!(one.at(999), []);
+    assert_eq!([one.at(1000), one.at(1001)].concat(), [check]);
+    assert_eq!(one.check(&proposal, Ok(())), [settle.clone()]);
+    assert_eq!(one.settle(&proposal, Err(WorkError::Unavailable)), []);
+    assert_eq!([one.at(2000), one.at(2001)].concat(), [settle]);
+    let votes = one.notarizes(&proposal.block, CHECKED);
+    assert_eq!(one.settle(&proposal, Ok(outcome())), votes);
+}
+
+#[test]
+pub(super) fn two_proposals_of_a_view_are_evidence_and_end_the_view() {
+    let mut one = One::follower(4).signed();
+    let lead = one.epoch.lead(1);
+    let first = one.proposal(1, &one.all());
+    let mut second = first.clone();
+    learning(&mut second).decision = b"another".to_vec();
+    one.propose(1, &first);
+    let signed = |proposal: &Proposal| {
+        let body = Body::Proposal(Box::new(proposal.clone()));
+        one.sealed(lead, 0, 1, body).0
+    };
+    let mut expected = one.accuses(&signed(&first), &signed(&second));
+    let reason = Refusal::Contradiction("two proposals in view 1".into());
+    expected.push(refused(lead, 0, reason.clone()));
+    expected.extend(one.nullifies(1, reason));
+    assert_eq!(one.propose(1, &second), expected);
+}
+
+/// A member in view 3, which does not know how view 1 ended.
+fn in_view_3() -> (One, Proposal) {
+    let mut one = One::follower(4).signed();
+    one.skip(2);
+    let proposal = one.proposal(3, &one.all());
+    (one, proposal)
+}
+
+#[test]
+pub(super) fn how_a_skipped_view_ended_is_asked_once_per_beat() {
+    let (mut one, proposal) = in_view_3();
+    let lead = one.epoch.lead(3);
+    let entry = one.entry(one.me).id;
+    one.hear_lead(3, Body::Receipt { entry });
+    assert_eq!(one.propose(3, &proposal), [one.asks(2, lead, 0, 1)]);
+    assert_eq!(one.at(999), []);
+    let again = one.asks(3, lead, 0, 1);
+    assert_eq!([one.at(1000), one.at(1001)].concat(), [again]);
+    // The answer is all that was missing.
+    let mut answer = one.answer(3);
+    let nullified = one.certificate(1, Verdict::Nullified);
+    answer.certificates = vec![nullified.clone()];
+    let mut expected = one.passes_on(&nullified);
+    expected.push(checks(one.case(&proposal), one.holders(3)));
+    let response = Body::SyncResponse(Box::new(answer));
+    assert_eq!(one.hear(lead, 0, 0, response), expected);
+}
+
+#[test]
+pub(super) fn proofs_inside_a_proposal_are_taken_in_before_it_is_judged() {
+    let (mut one, mut proposal) = in_view_3();
+    let nullified = one.certificate(1, Verdict::Nullified);
+    proposal.skipped = vec![nullified.clone(), one.certificate(2, Verdict::Nullified)];
+    let mut expected = one.passes_on(&nullified);
+    expected.push(checks(one.case(&proposal), one.holders(3)));
+    assert_eq!(one.propose(3, &proposal), expected);
+}
+
+#[test]
+pub(super) fn a_restart_after_a_vote_gives_no_second_one() {
+    let one = One::follower(4);
+    let (first, second) = (one.proposal(1, &one.all()), one.proposal(1, &one.others()));
+    let block = first.block.hash();
+    let vote = Body::Notarize {
+        block,
+        checked: CHECKED,
+    };
+    let (message, _) = one.sealed(one.me, 0, 1, vote);
+    let kept = Start::Kept(vec![Record::Vote(message)]);
+    let (one, _) = One::start(one.epoch, one.me, kept);
+    let mut one = one.signed();
+    one.hear_lead(1, one.bundle(&one.others()));
+    assert_eq!(one.propose(1, &second), []);
+}
+
+#[test]
+pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
+    let one = One::follower(4);
+    let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
+    let scored = Sheet { entries, scores };
+    assert_ne!(scored.root(), one.sheet(&one.all()).root());
+}

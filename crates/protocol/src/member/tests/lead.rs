@@ -1,0 +1,405 @@
+//! The lead: contributions taken, receipts given, the set closed.
+
+use super::super::*;
+use super::one::*;
+use super::table::{BLOB, epoch_with};
+use crate::effects::WorkError;
+use crate::message::{Contribution, EntryFields, Phase, Scores};
+
+pub(super) fn admits(one: &One, from: MemberIndex) -> Effect {
+    let (round, fields) = (one.member.round(), one.trained(from).fields);
+    Effect::Admit {
+        round,
+        fields,
+        from,
+    }
+}
+
+pub(super) fn receipt(one: &One, to: MemberIndex, view: u64) -> Effect {
+    let entry = one.entry(to).id;
+    one.sends(to, 0, view, Body::Receipt { entry })
+}
+
+/// A lead of view 1 that has its own entry and those of some others.
+pub(super) fn with(n: u16, others: usize) -> One {
+    let mut one = One::leading(n, 1).contributed();
+    one.admit(one.me, Ok(()));
+    for other in one.others().into_iter().take(others) {
+        one.take_in(other);
+    }
+    one
+}
+
+/// A member contributes something else than it should.
+fn contributes(
+    one: &mut One,
+    by: MemberIndex,
+    change: impl FnOnce(&mut Contribution),
+) -> Vec<Effect> {
+    let mut contribution = one.contribution(by);
+    change(&mut contribution);
+    one.hear(by, 1, 0, Body::Contribution(contribution))
+}
+
+#[test]
+pub(super) fn a_lead_says_that_it_leads_and_asks_for_the_plan() {
+    let epoch = super::table::epoch(4, 5);
+    let (one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![]));
+    let expected = [
+        one.entered(1, 1),
+        one.progress(1, Phase::Collecting, 0),
+        one.plans(1, epoch.charter.start),
+        one.leading_report(1, Phase::Collecting),
+    ];
+    assert_eq!(effects, expected);
+}
+
+#[test]
+pub(super) fn a_contribution_is_looked_at_and_gets_a_receipt_and_the_last_one_closes_the_set() {
+    let mut one = One::leading(4, 1);
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    // What comes before the plan is kept.
+    let early = Body::Contribution(one.contribution(x));
+    assert_eq!(one.hear(x, 1, 0, early), []);
+    let train = Effect::Train { round: 1 };
+    assert_eq!(one.plan(), [train, admits(&one, x)]);
+    assert_eq!(one.admit(x, Ok(())), [receipt(&one, x, 1)]);
+    let own = one.train();
+    assert_eq!(own.last(), Some(&admits(&one, one.me)));
+    assert_eq!(one.admit(one.me, Ok(())), []);
+    let body = Body::Contribution(one.contribution(y));
+    assert_eq!(one.hear(y, 1, 0, body.clone()), [admits(&one, y)]);
+    assert_eq!(one.hear(y, 1, 0, body.clone()), []);
+    assert_eq!(one.admit(y, Ok(())), [receipt(&one, y, 1)]);
+    // Said again: the receipt was lost.
+    assert_eq!(one.hear(y, 1, 0, body), [receipt(&one, y, 1)]);
+    one.hear(z, 1, 0, Body::Contribution(one.contribution(z)));
+    let closed = [
+        receipt(&one, z, 1),
+        one.publishes(1, 1, one.bundle(&one.all())),
+        one.leading_report(1, Phase::Including),
+    ];
+    assert_eq!(one.admit(z, Ok(())), closed);
+}
+
+#[test]
+pub(super) fn each_objection_to_a_contribution_has_its_refusal() {
+    let another = Hash::of(b"another plan");
+    let wrong_plan = Refusal::WrongPlan {
+        got: another,
+        ours: plan(),
+    };
+    let (limit, needed) = (BLOB, BLOB);
+    let (large, small) = (BLOB + 1, BLOB - 1);
+    type Change = fn(&mut Contribution);
+    let objections: [(Change, Refusal); 6] = [
+        (|c| c.plan = Hash::of(b"another plan"), wrong_plan),
+        (
+            |c| c.fields.size = BLOB + 1,
+            Refusal::ModelTooLarge { got: large, limit },
+        ),
+        (
+            |c| c.fields.size = BLOB - 1,
+            Refusal::ModelSize { got: small, needed },
+        ),
+        (
+            |c| c.fields.member = Some(MemberIndex(1)),
+            Refusal::EntryName,
+        ),
+        (|c| c.fields.weight = Some(5), Refusal::EntryFields),
+        (
+            |c| (c.fields.member, c.fields.weight) = (Some(MemberIndex(0)), Some(1)),
+            Refusal::EntryName,
+        ),
+    ];
+    for (change, reason) in objections {
+        let mut one = with(4, 0);
+        let by = one.others()[0];
+        let effects = contributes(&mut one, by, change);
+        assert_eq!(effects, [refused(by, 1, reason)]);
+        // Once, and nobody waits for that member.
+        assert_eq!(contributes(&mut one, by, change), []);
+        assert_eq!(one.step(Input::Time), []);
+        one.take_in(one.others()[1]);
+        let last = one.take_in(one.others()[2]);
+        let bundle = one.bundle(&one.without(by));
+        assert!(last.contains(&one.publishes(1, 1, bundle)));
+    }
+}
+
+#[test]
+pub(super) fn a_member_that_the_plan_does_not_name_does_not_contribute() {
+    let mut one = One::leading(4, 1);
+    let left_out = one.others()[0];
+    let named = one.without(left_out);
+    one.plan_with(|plan| plan.participants = Some(named));
+    let effects = contributes(&mut one, left_out, |_| {});
+    let reason = Refusal::NotAParticipant(left_out);
+    assert_eq!(effects, [refused(left_out, 1, reason)]);
+    assert_eq!(one.admit(left_out, Ok(())), []);
+}
+
+#[test]
+pub(super) fn where_names_are_shown_a_contribution_names_its_author() {
+    let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
+    let mut one = One::of(epoch.clone(), epoch.lead(1));
+    one.plan();
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let effects = contributes(&mut one, x, |_| {});
+    assert_eq!(effects, [admits(&one, x)]);
+    let effects = contributes(&mut one, y, |c| c.fields.member = Some(x));
+    assert_eq!(effects, [refused(y, 1, Refusal::EntryName)]);
+    let effects = contributes(&mut one, z, |c| c.fields.member = None);
+    assert_eq!(effects, [refused(z, 1, Refusal::EntryName)]);
+}
+
+#[test]
+pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_its_blob_alone() {
+    let mut one = One::leading(4, 1);
+    one.plan_with(|plan| plan.weights = true);
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let say = |one: &One, weight| EntryFields {
+        weight: Some(weight),
+        ..one.trained(x).fields
+    };
+    let admit = |one: &One, weight, from| Effect::Admit {
+        round: 1,
+        fields: say(one, weight),
+        from,
+    };
+    // Three members say that the same model is theirs; one says something else of it.
+    for (by, weight, looks) in [(x, 5, true), (y, 7, true), (z, 5, false)] {
+        let fields = say(&one, weight);
+        let effects = contributes(&mut one, by, |c| c.fields = fields);
+        let expected = if looks {
+            vec![admit(&one, weight, by)]
+        } else {
+            vec![]
+        };
+        assert_eq!(effects, expected);
+    }
+    let (round, fields) = (1, say(&one, 7));
+    let effects = one.step(Input::Admitted {
+        round,
+        fields,
+        result: Err(no("false")),
+    });
+    assert_eq!(effects, [refused(y, 1, Refusal::Work("false".into()))]);
+    let fields = say(&one, 5);
+    let effects = one.step(Input::Admitted {
+        round,
+        fields,
+        result: Ok(()),
+    });
+    assert_eq!(
+        effects,
+        [receipt(&one, x, 1), {
+            let mut contribution = one.contribution(z);
+            contribution.fields = say(&one, 5);
+            let entry = contribution.entry(&one.epoch.federation, 1).id;
+            one.sends(z, 0, 1, Body::Receipt { entry })
+        }]
+    );
+}
+
+#[test]
+pub(super) fn a_model_that_is_no_use_is_refused_and_its_author_not_waited_for() {
+    let mut one = with(4, 2);
+    let bad = one.others()[2];
+    one.hear(bad, 1, 0, Body::Contribution(one.contribution(bad)));
+    let effects = one.admit(bad, Err(no("not finite")));
+    let expected = [
+        refused(bad, 1, Refusal::Work("not finite".into())),
+        one.publishes(1, 1, one.bundle(&one.without(bad))),
+        one.leading_report(1, Phase::Including),
+    ];
+    assert_eq!(effects, expected);
+}
+
+#[test]
+pub(super) fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
+    let mut one = with(4, 2);
+    let late = one.others()[2];
+    one.hear(late, 1, 0, Body::Contribution(one.contribution(late)));
+    assert_eq!(one.admit(late, Err(WorkError::Unavailable)), []);
+    assert_eq!(one.at(999), []);
+    let progress = one.progress(1, Phase::Collecting, 1);
+    let again = admits(&one, late);
+    assert_eq!([one.at(1000), one.at(1001)].concat(), [progress, again]);
+    // The answer to another round's question is none.
+    let (round, fields, result) = (2, one.trained(late).fields, Ok(()));
+    let other = Input::Admitted {
+        round,
+        fields,
+        result,
+    };
+    assert_eq!(one.step(other), []);
+}
+
+#[test]
+pub(super) fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept() {
+    let mut one = One::leading(4, 2).signed();
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    // Of the next round, before this one is over; of one after that, never.
+    let mut next = one.contribution(y);
+    next.nonce = [9; 32];
+    one.hear(y, 2, 0, Body::Contribution(next.clone()));
+    one.hear(z, 3, 0, Body::Contribution(next.clone()));
+    let old = Body::Contribution(one.contribution(x));
+    one.finish_round(&one.all());
+    let reason = Refusal::StaleContribution { got: 1, now: 2 };
+    assert_eq!(one.hear(x, 1, 0, old.clone()), [refused(x, 2, reason)]);
+    assert_eq!(one.hear(x, 1, 0, old), []);
+    let admit = Effect::Admit {
+        round: 2,
+        fields: next.fields,
+        from: y,
+    };
+    assert_eq!(one.plan(), [Effect::Train { round: 2 }, admit]);
+}
+
+#[test]
+pub(super) fn two_different_contributions_of_a_round_are_evidence_and_the_first_counts() {
+    let mut one = with(4, 1);
+    let by = one.others()[0];
+    let first = one.contribution(by);
+    let mut second = first.clone();
+    second.metrics = vec![("loss".into(), 1.0)];
+    let signed = |c: &Contribution| one.sealed(by, 1, 0, Body::Contribution(c.clone())).0;
+    let reason = "two different contributions in round 1".into();
+    let mut expected = vec![refused(by, 1, Refusal::Contradiction(reason))];
+    expected.extend(one.accuses(&signed(&first), &signed(&second)));
+    assert_eq!(one.hear(by, 1, 0, Body::Contribution(second)), expected);
+    // The first one still counts.
+    let again = one.hear(by, 1, 0, Body::Contribution(first));
+    assert_eq!(again, [receipt(&one, by, 1)]);
+}
+
+/// What a lead says with every beat from the first to the last while it collects.
+fn collecting(one: &One, beats: std::ops::RangeInclusive<u64>) -> Vec<Effect> {
+    let progress = |beat| one.progress(1, Phase::Collecting, beat);
+    beats.map(progress).collect()
+}
+
+/// What a lead does that closes the set with these and has not said so before.
+fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
+    let bundle = one.publishes(1, 1, one.bundle(authors));
+    vec![bundle, one.leading_report(1, Phase::Including)]
+}
+
+#[test]
+pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
+    let mut one = with(4, 2);
+    let missing = one.others()[2];
+    assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
+    let authors = one.without(missing);
+    let mut expected = closes(&one, &authors);
+    expected.push(one.progress(1, Phase::Including, 20));
+    let bundle = one.bundle(&authors);
+    let again = one.others();
+    expected.extend(again.iter().map(|&to| one.sends(to, 1, 1, bundle.clone())));
+    assert_eq!(one.pass(20_000), expected);
+}
+
+#[test]
+pub(super) fn who_cannot_be_reached_is_waited_for_until_d_is_over() {
+    let mut one = with(4, 2);
+    let peer = one.others()[2];
+    assert_eq!(one.step(Input::Down { peer }), []);
+    assert_eq!(one.pass(499), []);
+    let expected = closes(&one, &one.without(peer));
+    assert_eq!(one.pass(500), expected);
+    // Unless it can be reached again before that.
+    let mut one = with(4, 2);
+    one.step(Input::Down { peer });
+    let round_trip = Duration::from_millis(20);
+    one.step(Input::Up { peer, round_trip });
+    assert_eq!(one.pass(1500), collecting(&one, 1..=1));
+}
+
+#[test]
+pub(super) fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() {
+    for here in [true, false] {
+        let mut one = One::leading(4, 2).signed();
+        let late = one.others()[2];
+        let authors = if here { one.all() } else { one.without(late) };
+        one.hear_lead(1, one.bundle(&authors));
+        one.finish_round(&authors);
+        one.plan();
+        one.train();
+        one.admit(one.me, Ok(()));
+        for &other in &one.others()[..2] {
+            one.hear(other, 2, 0, Body::Contribution(one.contribution(other)));
+            one.admit(other, Ok(()));
+        }
+        assert_eq!(one.pass(499), []);
+        let bundle = one.publishes(2, 2, one.bundle(&one.without(late)));
+        assert_eq!(one.pass(500).contains(&bundle), !here);
+    }
+}
+
+#[test]
+pub(super) fn with_too_few_entries_a_set_is_not_closed() {
+    let mut one = with(4, 1);
+    for peer in one.others() {
+        one.step(Input::Down { peer });
+    }
+    assert_eq!(one.pass(30_000), collecting(&one, 1..=30));
+}
+
+#[test]
+pub(super) fn a_set_of_few_participants_is_closed_with_whoever_came() {
+    let mut one = One::leading(4, 1);
+    let (x, y) = (one.others()[0], one.others()[1]);
+    one.plan_with(|plan| plan.participants = Some(vec![x, y]));
+    one.take_in(x);
+    // A plan of two may miss one; it is not excused, so patience counts.
+    assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
+    assert_eq!(one.pass(20_000)[..2], closes(&one, &[x]));
+}
+
+#[test]
+pub(super) fn a_set_of_nobody_is_closed_after_patience_and_needs_no_signatures() {
+    let mut one = One::leading(4, 1);
+    let x = one.others()[0];
+    one.plan_with(|plan| plan.participants = Some(vec![x]));
+    one.step(Input::Down { peer: x });
+    assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
+    let decide = Effect::Decide {
+        round: 1,
+        sheet: one.sheet(&[]).into(),
+        holders: one.others(),
+    };
+    let mut expected = closes(&one, &[]);
+    expected.push(decide);
+    expected.push(one.leading_report(1, Phase::Deciding));
+    expected.push(one.progress(1, Phase::Deciding, 20));
+    assert_eq!(one.pass(20_000), expected);
+}
+
+#[test]
+pub(super) fn after_closing_no_receipt_is_given() {
+    let mut one = with(4, 2);
+    let late = one.others()[2];
+    one.step(Input::Down { peer: late });
+    one.pass(500);
+    assert_eq!(
+        one.hear(late, 1, 0, Body::Contribution(one.contribution(late))),
+        []
+    );
+    assert_eq!(one.admit(late, Ok(())), []);
+    let entry = one.entry(late).id;
+    let losses = vec![];
+    assert_eq!(
+        one.hear(late, 1, 0, Body::Scores(Scores { entry, losses })),
+        []
+    );
+}

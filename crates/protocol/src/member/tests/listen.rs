@@ -1,0 +1,404 @@
+//! Members that only listen: new ones, ones without a journal, ones whose key was used (R5).
+
+use super::super::*;
+use super::one::*;
+use super::sync::{answers, chain, proof, up};
+use super::table::epoch;
+use crate::certificate::Verdict;
+use crate::message::{Block, Content, Phase, Reminder, SyncResponse};
+
+fn new() -> (One, Vec<Effect>) {
+    let epoch = epoch(4, 5);
+    let me = epoch.lead(0);
+    One::start(epoch, me, Start::New)
+}
+
+fn lost() -> (One, Vec<Effect>) {
+    let epoch = epoch(4, 100);
+    let me = epoch.lead(0);
+    One::start(epoch, me, Start::Lost)
+}
+
+fn listening(answers: usize, until: Option<u64>) -> Effect {
+    let needed = 3;
+    Effect::Report(Report::Listening {
+        answers,
+        needed,
+        until,
+    })
+}
+
+/// The others, the leads of the next views first.
+fn leads(one: &One) -> [MemberIndex; 3] {
+    [1, 2, 3].map(|view| one.epoch.lead(view))
+}
+
+/// A listening member signs nothing, whatever happens in views 1 and 2.
+fn signs_nothing(one: &mut One) {
+    one.hold_all();
+    one.hear_lead(1, one.bundle(&one.all()));
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    one.check(&proposal, Ok(()));
+    assert_eq!(one.settle(&proposal, Ok(outcome())), []);
+    let notarised = one.certificate(1, Verdict::Notarised(proposal.block.hash()));
+    assert_eq!(one.certify(&notarised), one.leaves_by(&notarised));
+    let silent = one.pass(50_000);
+    let signed = |effect: &Effect| matches!(effect, Effect::Persist(_) | Effect::Publish { .. });
+    assert!(!silent.iter().any(signed));
+}
+
+#[test]
+fn a_new_member_asks_f_plus_1_others_and_takes_part_when_they_know_nothing_of_it() {
+    let (mut one, effects) = new();
+    let plans = one.plans(1, one.epoch.charter.start);
+    assert_eq!(effects, [one.entered(1, 1), plans]);
+    let [x, y, z] = leads(&one);
+    assert_eq!(up(&mut one, x), [one.asks(1, x, 0, 1)]);
+    assert_eq!(up(&mut one, y), [one.asks(2, y, 0, 1)]);
+    assert_eq!(up(&mut one, z), []);
+    assert_eq!(up(&mut one, x), []);
+    // It trains meanwhile, and contributes then.
+    assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
+    assert_eq!(one.train(), []);
+    let answer = one.answer(1);
+    assert_eq!(answers(&mut one, x, answer.clone()), []);
+    assert_eq!(answers(&mut one, x, answer), [], "one member counts once");
+    let contribution = Body::Contribution(one.contribution(one.me));
+    let (message, _) = one.sealed(one.me, 1, 0, contribution);
+    let (round, blob) = (1, blob(one.me));
+    let expected = [
+        Effect::Persist(Record::Contributed(message)),
+        Effect::Report(Report::Contributed { round, blob }),
+        one.contributes(x),
+    ];
+    let answer = one.answer(2);
+    assert_eq!(answers(&mut one, y, answer), expected);
+}
+
+#[test]
+fn a_new_member_asks_leads_of_this_view_and_the_next_in_any_case() {
+    let (mut one, _) = new();
+    let [x, y, z] = leads(&one);
+    assert_eq!(up(&mut one, z), [one.asks(1, z, 0, 1)]);
+    assert_eq!(up(&mut one, y), [one.asks(2, y, 0, 1)]);
+    assert_eq!(up(&mut one, x), [one.asks(3, x, 0, 1)]);
+    // With every beat it asks whoever has not answered.
+    let answer = one.answer(1);
+    answers(&mut one, z, answer);
+    let again: Vec<_> = one.others().into_iter().filter(|&m| m != z).collect();
+    let asks: Vec<_> = (4..)
+        .zip(&again)
+        .map(|(nth, &to)| one.asks(nth, to, 0, 1))
+        .collect();
+    assert_eq!(one.at(1000), asks);
+}
+
+#[test]
+fn a_new_member_signs_nothing_before_it_was_answered() {
+    let (mut one, _) = new();
+    one.plan();
+    one.train();
+    signs_nothing(&mut one);
+    // A lead neither.
+    let epoch = epoch(4, 5);
+    let (mut one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::New);
+    let plans = one.plans(1, epoch.charter.start);
+    assert_eq!(effects, [one.entered(1, 1), plans]);
+    assert_eq!(one.pass(900), []);
+    let [x, y] = [one.others()[0], one.others()[1]];
+    up(&mut one, x);
+    up(&mut one, y);
+    let answer = one.answer(1);
+    answers(&mut one, x, answer);
+    let answer = one.answer(2);
+    let leads = [
+        one.progress(1, Phase::Collecting, 0),
+        one.leading_report(1, Phase::Collecting),
+    ];
+    assert_eq!(answers(&mut one, y, answer), leads);
+}
+
+#[test]
+fn an_answer_with_more_to_come_does_not_say_that_a_key_is_new() {
+    let (mut one, _) = new();
+    let [x, y, _] = leads(&one);
+    up(&mut one, x);
+    up(&mut one, y);
+    for (nth, by) in [(1, x), (2, y)] {
+        let more = true;
+        let answer = SyncResponse {
+            more,
+            ..one.answer(nth)
+        };
+        answers(&mut one, by, answer);
+    }
+    assert!(one.member.sync.listening());
+}
+
+#[test]
+fn alone_nobody_has_to_be_asked_and_of_two_the_other_one() {
+    for (n, needed) in [(1, 0), (2, 1), (3, 1), (4, 2), (7, 3)] {
+        let epoch = epoch(n, 5);
+        let (mut one, _) = One::start(epoch, MemberIndex(0), Start::New);
+        for (nth, by) in (1..).zip(one.others()) {
+            assert_eq!(one.member.sync.listening(), nth <= needed, "{n}");
+            up(&mut one, by);
+            let answer = one.answer(nth);
+            answers(&mut one, by, answer);
+        }
+        assert!(!one.member.sync.listening());
+    }
+}
+
+/// What a new member does that notices that its key was used.
+fn notices() -> [Effect; 2] {
+    [Effect::Report(Report::KeyUsedBefore), listening(0, None)]
+}
+
+#[test]
+fn a_key_with_an_inclusion_or_a_vote_in_the_chain_is_not_new() {
+    for kind in ["inclusion", "vote", "neither"] {
+        let (mut one, _) = new();
+        let [x, y, _] = leads(&one);
+        up(&mut one, x);
+        up(&mut one, y);
+        let mut blocks = chain(&one, 1);
+        if let Content::Learning(learning) = &mut blocks[0].content
+            && kind == "inclusion"
+        {
+            let sheet = one.sheet(&one.all());
+            learning.sheet = sheet.root();
+            learning.inclusions = one.inclusions(&sheet, &one.all());
+        }
+        let voters = match kind {
+            "vote" => one.without(x),
+            _ => one.others(),
+        };
+        let verdict = Verdict::Final(blocks[0].hash());
+        let proof = one.certificate_by(1, verdict, &voters);
+        let answer = SyncResponse {
+            blocks,
+            proof: Some(proof),
+            ..one.answer(1)
+        };
+        let effects = answers(&mut one, x, answer);
+        let noticed = effects.contains(&notices()[0]);
+        assert_eq!(noticed, kind != "neither", "{kind}");
+        assert_eq!(one.member.sync.lost(), noticed);
+    }
+}
+
+#[test]
+fn a_reminder_of_a_vote_or_a_contribution_shows_that_a_key_was_used() {
+    let (block, checked) = (Hash::of(b"a block"), CHECKED);
+    let (one, _) = new();
+    let said = [
+        (0, 1, Body::Notarize { block, checked }),
+        (0, 9, Body::Finalize { block }),
+        (0, 1, Body::Nullify),
+        (1, 0, Body::Contribution(one.contribution(one.me))),
+        (2, 0, Body::Contribution(one.contribution(one.me))),
+    ];
+    for (round, view, body) in said {
+        let (mut one, _) = new();
+        let x = leads(&one)[0];
+        up(&mut one, x);
+        let (own, _) = one.sealed(one.me, round, view, body);
+        let answer = SyncResponse {
+            yours: Reminder::of(&own),
+            ..one.answer(1)
+        };
+        let expected = [notices()[0].clone(), listening(1, None)];
+        assert_eq!(answers(&mut one, x, answer), expected);
+    }
+}
+
+#[test]
+fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
+    // Of a view up to the last final block.
+    let (mut one, _) = new();
+    let [x, y, _] = leads(&one);
+    up(&mut one, x);
+    let blocks = chain(&one, 1);
+    let (own, _) = one.sealed(one.me, 0, 1, Body::Nullify);
+    let answer = SyncResponse {
+        proof: Some(proof(&one, &blocks[0])),
+        blocks,
+        yours: Reminder::of(&own),
+        ..one.answer(1)
+    };
+    answers(&mut one, x, answer);
+    assert!(!one.member.sync.lost());
+    // Somebody else's.
+    let (mut one, _) = new();
+    up(&mut one, x);
+    let (other, _) = one.sealed(y, 0, 1, Body::Nullify);
+    let answer = SyncResponse {
+        yours: Reminder::of(&other),
+        ..one.answer(1)
+    };
+    assert_eq!(answers(&mut one, x, answer), []);
+    assert!(!one.member.sync.lost());
+    // What is in its journal.
+    let one = One::follower(4);
+    let (vote, _) = one.sealed(one.me, 0, 1, Body::Nullify);
+    let kept = Start::Kept(vec![Record::Vote(vote.clone())]);
+    let (mut one, _) = One::start(one.epoch, one.me, kept);
+    up(&mut one, x);
+    let answer = SyncResponse {
+        yours: Reminder::of(&vote),
+        ..one.answer(1)
+    };
+    assert_eq!(answers(&mut one, x, answer), []);
+    assert!(!one.member.sync.lost());
+}
+
+#[test]
+fn an_old_copy_of_a_journal_is_noticed_too() {
+    let one = One::follower(4);
+    let (forgotten, _) = one.sealed(one.me, 0, 1, Body::Nullify);
+    let (mut one, _) = One::start(one.epoch, one.me, Start::Kept(vec![]));
+    let x = leads(&one)[0];
+    up(&mut one, x);
+    let answer = SyncResponse {
+        yours: Reminder::of(&forgotten),
+        ..one.answer(1)
+    };
+    let expected = [notices()[0].clone(), listening(1, None)];
+    assert_eq!(answers(&mut one, x, answer), expected);
+}
+
+/// A question is asked and answered by somebody who knows of a certificate of that view.
+fn tells(one: &mut One, nth: u64, by: MemberIndex, view: u64) -> Vec<Effect> {
+    let answer = SyncResponse {
+        highest: Some(one.certificate(view, Verdict::Nullified)),
+        ..one.answer(nth)
+    };
+    answers(one, by, answer)
+}
+
+/// Blocks up to one of that view, which is final.
+fn final_at(one: &One, view: u64) -> (Vec<Block>, SyncResponse) {
+    let first = one.member.chain.tip.hash;
+    let block = one.block(view, first, Content::Empty);
+    let answer = SyncResponse {
+        proof: Some(proof(one, &block)),
+        blocks: vec![block.clone()],
+        ..one.answer(1)
+    };
+    (vec![block], answer)
+}
+
+#[test]
+fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles_later() {
+    let (mut one, effects) = lost();
+    let plans = one.plans(1, one.epoch.charter.start);
+    let expected = [one.entered(1, 1), listening(0, None), plans];
+    assert_eq!(effects, expected);
+    let others = one.others();
+    for (nth, &peer) in (1..).zip(&others) {
+        assert_eq!(up(&mut one, peer), [one.asks(nth, peer, 0, 1)]);
+    }
+    // It does not train.
+    assert_eq!(one.plan(), []);
+    // Views 5, 2 and 6 of cycles 1, 0 and 1: until a block of cycle 3 is final.
+    let last = |effects: Vec<Effect>| effects.last().cloned();
+    assert_eq!(
+        last(tells(&mut one, 1, others[0], 5)),
+        Some(listening(1, None))
+    );
+    assert_eq!(last(tells(&mut one, 1, others[0], 5)), None, "a replay");
+    let second = tells(&mut one, 2, others[1], 2);
+    assert_eq!(last(second), Some(listening(2, None)));
+    let third = tells(&mut one, 3, others[2], 6);
+    assert_eq!(last(third), Some(listening(3, Some(12))));
+    let (early, _) = final_at(&one, 11);
+    one.member.chain.keep(early[0].hash(), early[0].clone());
+    let effects = one.certify(&proof(&one, &early[0]));
+    assert!(!effects.contains(&Effect::Report(Report::TakingPart)));
+    assert!(one.member.sync.listening());
+    let (late, _) = final_at(&one, 12);
+    one.member.chain.keep(late[0].hash(), late[0].clone());
+    let effects = one.certify(&proof(&one, &late[0]));
+    assert!(effects.contains(&Effect::Report(Report::TakingPart)));
+    assert!(!one.member.sync.listening());
+    // From here on it trains and contributes.
+    assert!(effects.contains(&Effect::Train { round: 1 }));
+}
+
+#[test]
+fn a_member_without_its_journal_signs_nothing() {
+    let (mut one, _) = lost();
+    one.plan();
+    signs_nothing(&mut one);
+}
+
+#[test]
+fn too_few_answers_are_not_enough_however_late_the_block() {
+    for enough in [0, 1, 2, 3] {
+        let (mut one, _) = lost();
+        let others = one.others();
+        for (nth, &peer) in (1..).zip(&others[..enough]) {
+            up(&mut one, peer);
+            let answer = one.answer(nth);
+            answers(&mut one, peer, answer);
+        }
+        let (block, _) = final_at(&one, 99);
+        one.member.chain.keep(block[0].hash(), block[0].clone());
+        one.certify(&proof(&one, &block[0]));
+        assert_eq!(one.member.sync.listening(), enough < 3, "{enough}");
+    }
+}
+
+#[test]
+fn a_height_counts_only_with_its_certificate() {
+    // Whoever answers without one says nothing of how far views have come.
+    let (mut one, _) = lost();
+    let others = one.others();
+    let mut effects = Vec::new();
+    for (nth, &peer) in (1..).zip(&others) {
+        up(&mut one, peer);
+        let answer = SyncResponse {
+            after: 1 << 60,
+            more: true,
+            ..one.answer(nth)
+        };
+        effects = answers(&mut one, peer, answer);
+    }
+    assert_eq!(effects, [listening(3, Some(8))]);
+}
+
+#[test]
+fn another_process_with_the_same_key_is_named_once() {
+    let mut one = One::follower(4).contributed();
+    let me = one.me;
+    let elsewhere = Effect::Report(Report::KeyUsedElsewhere);
+    // Its own words, as others pass them on, are none of another process.
+    let own = Body::Contribution(one.contribution(me));
+    assert_eq!(one.hear(me, 1, 0, own), []);
+    let (phase, counter) = (Phase::Collecting, 1);
+    let lead = one.epoch.lead(1);
+    assert_eq!(one.hear(lead, 0, 1, Body::Progress { phase, counter }), []);
+    assert_eq!(one.hear(me, 0, 1, Body::Nullify), [elsewhere.clone()]);
+    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
+    // Another contribution to this round.
+    let mut one = One::follower(4).contributed();
+    let mut other = one.contribution(me);
+    other.fields.coalition = Some(1);
+    assert_eq!(
+        one.hear(me, 1, 0, Body::Contribution(other)),
+        [elsewhere.clone()]
+    );
+    // Its own vote.
+    let mut one = One::follower(4);
+    one.pass(3000);
+    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
+    // Another vote of the same kind and view.
+    let block = Hash::of(b"a block");
+    let said = one.hear(me, 0, 1, Body::Finalize { block });
+    assert_eq!(said, [elsewhere]);
+    // Whoever only listens knows that it has forgotten something.
+    let (mut one, _) = new();
+    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
+}

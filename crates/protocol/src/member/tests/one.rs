@@ -1,0 +1,601 @@
+//! One member alone with a test. The test plays everybody else with their keys, and says which
+//! effects every step has: all of them, in order.
+
+use std::cell::RefCell;
+
+use super::super::*;
+use super::table::{BLOB, epoch, key, trained};
+use crate::certificate::{Certificate, Verdict, Vote};
+use crate::charter::Verification;
+use crate::effects::{Case, Planned, Trained, WorkError};
+use crate::identity::{Signature, Strict};
+use crate::message::{
+    Block, Bundle, Checked, Content, Contribution, Entry, Learning, Phase, Proposal, Sheet,
+    SyncResponse,
+};
+
+pub(super) const SEED: [u8; 32] = [7; 32];
+/// What a member that settled a round says of its vote.
+pub(super) const CHECKED: Checked = Checked::Outcome(Verification::Full);
+
+thread_local! {
+    /// The refusals that members said in this thread, for the table of all of them.
+    pub(super) static SAID: RefCell<Vec<Refusal>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The member under test.
+pub(super) struct One {
+    pub(super) epoch: Arc<Epoch>,
+    pub(super) me: MemberIndex,
+    pub(super) member: Member,
+    pub(super) now: Time,
+}
+
+impl One {
+    /// A member comes to life; what it does first.
+    pub(super) fn start(epoch: Arc<Epoch>, me: MemberIndex, start: Start) -> (Self, Vec<Effect>) {
+        let mut effects = Vec::new();
+        let config = Config::new(epoch.clone(), me, key(me.0), SEED);
+        let member = Member::new(config, start, Time::ZERO, &mut effects);
+        let now = Time::ZERO;
+        let one = Self {
+            epoch,
+            me,
+            member,
+            now,
+        };
+        (one, effects)
+    }
+
+    /// A member with an empty journal that asked another one, which knows nothing more either.
+    pub(super) fn of(epoch: Arc<Epoch>, me: MemberIndex) -> Self {
+        let (mut one, _) = Self::start(epoch, me, Start::Kept(Vec::new()));
+        let peer = one.others()[0];
+        let round_trip = Duration::from_millis(20);
+        one.step(Input::Up { peer, round_trip });
+        one.hear(peer, 0, 0, one.nothing_new(1));
+        one
+    }
+
+    /// One of n members, which does not lead before view n.
+    pub(super) fn follower(n: u16) -> Self {
+        let epoch = epoch(n, 5);
+        let me = epoch.lead(0);
+        Self::of(epoch, me)
+    }
+
+    /// One of n members, which leads that view.
+    pub(super) fn leading(n: u16, view: u64) -> Self {
+        let epoch = epoch(n, 5);
+        let me = epoch.lead(view);
+        Self::of(epoch, me)
+    }
+
+    /// It has contributed to round 1, a round of everybody without scores.
+    pub(super) fn contributed(mut self) -> Self {
+        self.plan();
+        self.train();
+        self
+    }
+
+    /// It has signed for the sheet of everybody's entries, and holds all models of round 1.
+    pub(super) fn signed(self) -> Self {
+        let mut one = self.contributed();
+        one.hold_all();
+        one.hear_lead(1, one.bundle(&one.all()));
+        one
+    }
+
+    // What happens to it.
+
+    pub(super) fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.member.step(self.now, input, &mut effects);
+        for effect in &effects {
+            if let Effect::Report(
+                Report::Refused { reason, .. } | Report::Nullifying { reason, .. },
+            ) = effect
+            {
+                SAID.with_borrow_mut(|said| said.push(reason.clone()));
+            }
+        }
+        effects
+    }
+
+    /// A message comes in through the door.
+    pub(super) fn hear(
+        &mut self,
+        from: MemberIndex,
+        round: u64,
+        view: u64,
+        body: Body,
+    ) -> Vec<Effect> {
+        let (_, frame) = self.sealed(from, round, view, body);
+        self.read(&frame)
+    }
+
+    /// Bytes come in through the door.
+    pub(super) fn read(&mut self, frame: &Bytes) -> Vec<Effect> {
+        let opened = envelope::open(&self.epoch, &Strict, &self.member.known(), frame).unwrap();
+        self.step(Input::Opened(opened))
+    }
+
+    /// The lead of a view says something of round 1.
+    pub(super) fn hear_lead(&mut self, view: u64, body: Body) -> Vec<Effect> {
+        let round = u64::from(body.kind().belongs().round);
+        self.hear(self.epoch.lead(view), round, view, body)
+    }
+
+    /// The lead of a view proposes.
+    pub(super) fn propose(&mut self, view: u64, proposal: &Proposal) -> Vec<Effect> {
+        self.hear_lead(view, Body::Proposal(Box::new(proposal.clone())))
+    }
+
+    pub(super) fn certify(&mut self, certificate: &Certificate) -> Vec<Effect> {
+        self.read(&envelope::seal_certificate(&self.epoch, certificate))
+    }
+
+    /// A view is certified to be nullified.
+    pub(super) fn skip(&mut self, view: u64) -> Vec<Effect> {
+        let certificate = self.certificate(view, Verdict::Nullified);
+        self.certify(&certificate)
+    }
+
+    pub(super) fn plan(&mut self) -> Vec<Effect> {
+        self.plan_with(|_| {})
+    }
+
+    pub(super) fn plan_with(&mut self, change: impl FnOnce(&mut Planned)) -> Vec<Effect> {
+        let mut planned = Planned {
+            round: self.member.round.number,
+            plan: plan(),
+            participants: None,
+            cross_evaluate: false,
+            weights: false,
+            blob_size: BLOB,
+        };
+        change(&mut planned);
+        self.step(Input::Planned(planned))
+    }
+
+    pub(super) fn train(&mut self) -> Vec<Effect> {
+        let result = Ok(self.trained(self.me));
+        let round = self.member.round.number;
+        self.step(Input::Trained { round, result })
+    }
+
+    /// It holds the models of these members.
+    pub(super) fn hold(&mut self, members: &[MemberIndex]) -> Vec<Effect> {
+        let (round, result) = (self.member.round.number, Ok(()));
+        let blobs = members.iter().map(|&member| blob(member)).collect();
+        self.step(Input::Held {
+            round,
+            blobs,
+            result,
+        })
+    }
+
+    pub(super) fn hold_all(&mut self) -> Vec<Effect> {
+        self.hold(&self.all())
+    }
+
+    /// The model of a member is usable, or is not.
+    pub(super) fn admit(
+        &mut self,
+        member: MemberIndex,
+        result: Result<(), WorkError>,
+    ) -> Vec<Effect> {
+        let (round, fields) = (self.member.round.number, self.trained(member).fields);
+        self.step(Input::Admitted {
+            round,
+            fields,
+            result,
+        })
+    }
+
+    /// A member contributes, and its model is usable.
+    pub(super) fn take_in(&mut self, member: MemberIndex) -> Vec<Effect> {
+        let contribution = Body::Contribution(self.contribution(member));
+        self.hear(member, 1, 0, contribution);
+        self.admit(member, Ok(()))
+    }
+
+    pub(super) fn check(
+        &mut self,
+        proposal: &Proposal,
+        result: Result<(), WorkError>,
+    ) -> Vec<Effect> {
+        let case = self.case(proposal).id();
+        self.step(Input::Checked { case, result })
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        proposal: &Proposal,
+        result: Result<Hash, WorkError>,
+    ) -> Vec<Effect> {
+        let case = self.case(proposal).id();
+        self.step(Input::Settled { case, result })
+    }
+
+    /// It becomes that late, and nothing else happens.
+    pub(super) fn at(&mut self, millis: u64) -> Vec<Effect> {
+        self.now = Time::since_start(Duration::from_millis(millis));
+        self.step(Input::Time)
+    }
+
+    /// Time passes to that moment, timer by timer; what it does before it.
+    pub(super) fn pass(&mut self, millis: u64) -> Vec<Effect> {
+        let (end, mut effects) = (Duration::from_millis(millis), Vec::new());
+        for _ in 0..1000 {
+            match self.member.deadline() {
+                Some(due) if due.elapsed() <= end => {
+                    self.now = due;
+                    effects.extend(self.step(Input::Time));
+                }
+                _ => {
+                    self.now = Time::since_start(end);
+                    return effects;
+                }
+            }
+        }
+        panic!("a thousand timers before {end:?}");
+    }
+
+    /// A round becomes final in the view under way, which another member leads.
+    pub(super) fn finish_round(&mut self, authors: &[MemberIndex]) -> Vec<Effect> {
+        let view = self.member.view();
+        let proposal = self.proposal(view, authors);
+        self.propose(view, &proposal);
+        let block = proposal.block.hash();
+        let mut effects = self.certify(&self.certificate(view, Verdict::Final(block)));
+        let (round, result) = (self.member.round.number - 1, Ok(()));
+        effects.extend(self.step(Input::Applied { round, result }));
+        effects
+    }
+
+    // Who and what there is.
+
+    pub(super) fn all(&self) -> Vec<MemberIndex> {
+        self.epoch.roster.members().collect()
+    }
+
+    pub(super) fn others(&self) -> Vec<MemberIndex> {
+        self.without(self.me)
+    }
+
+    pub(super) fn without(&self, member: MemberIndex) -> Vec<MemberIndex> {
+        let others = self.all().into_iter();
+        others.filter(|&other| other != member).collect()
+    }
+
+    /// Who is asked for blobs while the lead of a view leads.
+    pub(super) fn holders(&self, view: u64) -> Vec<MemberIndex> {
+        let lead = self.epoch.lead(view);
+        let mut holders = self.others();
+        holders.sort_by_key(|&member| member != lead);
+        holders
+    }
+
+    pub(super) fn name(&self, view: u64) -> String {
+        self.epoch.roster.name(self.epoch.lead(view)).to_owned()
+    }
+
+    pub(super) fn trained(&self, member: MemberIndex) -> Trained {
+        let mut trained = trained(blob(member));
+        let shown = self.epoch.charter.names_shown;
+        trained.fields.member = shown.then_some(member);
+        trained
+    }
+
+    /// What a member contributes to the round.
+    pub(super) fn contribution(&self, member: MemberIndex) -> Contribution {
+        let round = self.member.round.number.to_le_bytes();
+        Contribution {
+            plan: plan(),
+            fields: self.trained(member).fields,
+            nonce: key(member.0).derive("nonce", &[&self.epoch.federation.0, &round]),
+            metrics: Vec::new(),
+        }
+    }
+
+    pub(super) fn entry(&self, member: MemberIndex) -> Entry {
+        let contribution = self.contribution(member);
+        contribution.entry(&self.epoch.federation, self.member.round.number)
+    }
+
+    /// Entries of members, in the order of their ids.
+    pub(super) fn entries(&self, authors: &[MemberIndex]) -> Vec<Entry> {
+        let mut entries: Vec<_> = authors.iter().map(|&author| self.entry(author)).collect();
+        entries.sort_by_key(|entry| entry.id);
+        entries
+    }
+
+    pub(super) fn bundle(&self, authors: &[MemberIndex]) -> Body {
+        let entries = self.entries(authors);
+        Body::Bundle(Bundle { entries })
+    }
+
+    pub(super) fn sheet(&self, authors: &[MemberIndex]) -> Sheet {
+        let (entries, scores) = (self.entries(authors), None);
+        Sheet { entries, scores }
+    }
+
+    /// Who has signed for a sheet.
+    pub(super) fn inclusions(&self, sheet: &Sheet, signers: &[MemberIndex]) -> Inclusions {
+        let (round, sheet) = (self.member.round.number, sheet.root());
+        let sign = |&by: &MemberIndex| -> (MemberIndex, Signature) {
+            let (message, _) = self.sealed(by, round, 0, Body::Inclusion { sheet });
+            (by, message.signature)
+        };
+        signers.iter().map(sign).collect()
+    }
+
+    /// A proposal that stands on the last final block, with the entries of these members.
+    pub(super) fn proposal(&self, view: u64, authors: &[MemberIndex]) -> Proposal {
+        self.proposal_of(view, &self.sheet(authors), authors)
+    }
+
+    pub(super) fn proposal_of(
+        &self,
+        view: u64,
+        sheet: &Sheet,
+        signers: &[MemberIndex],
+    ) -> Proposal {
+        let round = self.member.round.number;
+        let learning = Learning {
+            round,
+            plan: plan(),
+            sheet: sheet.root(),
+            inclusions: self.inclusions(sheet, signers),
+            decision: b"decision".to_vec(),
+            outcome: outcome(),
+        };
+        let content = Content::Learning(learning);
+        let tip = &self.member.chain.tip;
+        Proposal {
+            block: self.block(view, tip.hash, content),
+            parent: tip.proof.clone(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// A proposal of an empty block on a notarised one.
+    pub(super) fn empty(&self, view: u64, notarised: &Certificate) -> Proposal {
+        let parent = notarised.verdict.block().unwrap();
+        Proposal {
+            block: self.block(view, parent, Content::Empty),
+            parent: Some(notarised.clone()),
+            skipped: Vec::new(),
+        }
+    }
+
+    pub(super) fn block(&self, view: u64, parent: Hash, content: Content) -> Block {
+        Block {
+            epoch: self.epoch.id,
+            view,
+            parent,
+            content,
+        }
+    }
+
+    /// What a proposal of entries without scores is judged by.
+    pub(super) fn case(&self, proposal: &Proposal) -> Case {
+        let learning = proposal.block.learning().unwrap();
+        let sheet = self.member.round.sheets.get(&learning.sheet).unwrap();
+        let decision = learning.decision.clone().into();
+        Case::new(learning.round, learning.sheet, sheet.clone(), decision)
+    }
+
+    /// A quorum's votes, this member's not among them where it can be done without.
+    pub(super) fn certificate(&self, view: u64, verdict: Verdict) -> Certificate {
+        let mut voters = self.others();
+        voters.push(self.me);
+        voters.truncate(self.epoch.roster.quorum());
+        voters.sort_unstable();
+        self.certificate_by(view, verdict, &voters)
+    }
+
+    pub(super) fn certificate_by(
+        &self,
+        view: u64,
+        verdict: Verdict,
+        voters: &[MemberIndex],
+    ) -> Certificate {
+        let checked = match verdict {
+            Verdict::Notarised(_) => CHECKED,
+            _ => Checked::Structure,
+        };
+        let vote = |&member: &MemberIndex| Vote {
+            member,
+            checked,
+            signature: self
+                .sealed(member, 0, view, verdict.vote(checked))
+                .0
+                .signature,
+        };
+        let votes = voters.iter().map(vote).collect();
+        Certificate {
+            view,
+            verdict,
+            votes,
+        }
+    }
+
+    pub(super) fn sealed(
+        &self,
+        by: MemberIndex,
+        round: u64,
+        view: u64,
+        body: Body,
+    ) -> (Message, Bytes) {
+        envelope::seal(&self.epoch, &key(by.0), round, view, by, body)
+    }
+
+    /// The nonce of the nth question that it asks.
+    pub(super) fn nonce(&self, nth: u64) -> u64 {
+        self.member.config.draw("question", nth)
+    }
+
+    /// An answer to its nth question by somebody who knows nothing.
+    pub(super) fn answer(&self, nth: u64) -> SyncResponse {
+        SyncResponse {
+            after: 0,
+            nonce: self.nonce(nth),
+            highest: None,
+            blocks: Vec::new(),
+            proof: None,
+            more: false,
+            certificates: Vec::new(),
+            yours: None,
+        }
+    }
+
+    pub(super) fn nothing_new(&self, nth: u64) -> Body {
+        Body::SyncResponse(Box::new(self.answer(nth)))
+    }
+
+    // What it is expected to do.
+
+    /// It sends that to a member.
+    pub(super) fn sends(&self, to: MemberIndex, round: u64, view: u64, body: Body) -> Effect {
+        let (_, frame) = self.sealed(self.me, round, view, body);
+        Effect::Send { to, frame }
+    }
+
+    pub(super) fn publishes(&self, round: u64, view: u64, body: Body) -> Effect {
+        let (_, frame) = self.sealed(self.me, round, view, body);
+        Effect::Publish { frame }
+    }
+
+    pub(super) fn proposes(&self, view: u64, proposal: &Proposal) -> Vec<Effect> {
+        let body = Body::Proposal(Box::new(proposal.clone()));
+        let (message, frame) = self.sealed(self.me, 0, view, body);
+        let proposed = Effect::Persist(Record::Proposed(message));
+        vec![proposed, Effect::Publish { frame }]
+    }
+
+    pub(super) fn asks(&self, nth: u64, to: MemberIndex, after: u64, from: u64) -> Effect {
+        let nonce = self.nonce(nth);
+        self.sends(to, 0, 0, Body::SyncRequest { after, from, nonce })
+    }
+
+    /// It asks again for the plan of a round.
+    pub(super) fn plans(&self, round: u64, state: Hash) -> Effect {
+        Effect::Plan { round, state }
+    }
+
+    pub(super) fn contributes(&self, to: MemberIndex) -> Effect {
+        let contribution = Body::Contribution(self.contribution(self.me));
+        self.sends(to, self.member.round.number, 0, contribution)
+    }
+
+    pub(super) fn persists_vote(&self, view: u64, body: Body) -> Effect {
+        let (message, _) = self.sealed(self.me, 0, view, body);
+        Effect::Persist(Record::Vote(message))
+    }
+
+    /// It votes for a block in a view that others lead.
+    pub(super) fn notarizes(&self, block: &Block, checked: Checked) -> Vec<Effect> {
+        let (view, hash) = (block.view, block.hash());
+        let body = Body::Notarize {
+            block: hash,
+            checked,
+        };
+        vec![
+            Effect::Persist(Record::Block(block.clone())),
+            self.persists_vote(view, body.clone()),
+            self.sends(self.epoch.lead(view), 0, view, body.clone()),
+            self.sends(self.epoch.lead(view + 1), 0, view, body),
+        ]
+    }
+
+    pub(super) fn finalizes(&self, view: u64, block: Hash) -> Vec<Effect> {
+        let body = Body::Finalize { block };
+        vec![
+            self.persists_vote(view, body.clone()),
+            self.sends(self.epoch.lead(view), 0, view, body.clone()),
+            self.sends(self.epoch.lead(view + 1), 0, view, body),
+        ]
+    }
+
+    /// It votes against a view.
+    pub(super) fn nullifies(&self, view: u64, reason: Refusal) -> Vec<Effect> {
+        vec![
+            Effect::Report(Report::Nullifying { view, reason }),
+            self.persists_vote(view, Body::Nullify),
+            self.publishes(0, view, Body::Nullify),
+        ]
+    }
+
+    /// It refuses what the lead of a view said in round 1, and votes against the view.
+    pub(super) fn refuses_lead(&self, view: u64, reason: Refusal) -> Vec<Effect> {
+        let mut effects = vec![refused(self.epoch.lead(view), 1, reason.clone())];
+        effects.extend(self.nullifies(view, reason));
+        effects
+    }
+
+    /// It takes in a certificate.
+    pub(super) fn passes_on(&self, certificate: &Certificate) -> Vec<Effect> {
+        let frame = envelope::seal_certificate(&self.epoch, certificate);
+        vec![
+            Effect::Publish { frame },
+            Effect::Report(Report::Certified(certificate.clone())),
+        ]
+    }
+
+    /// It takes in a certificate and goes on to the next view.
+    pub(super) fn leaves_by(&self, certificate: &Certificate) -> Vec<Effect> {
+        let mut effects = self.passes_on(certificate);
+        effects.push(Effect::Persist(Record::Certified(certificate.clone())));
+        effects.push(self.entered(certificate.view + 1, self.member.round.number));
+        effects
+    }
+
+    pub(super) fn entered(&self, view: u64, round: u64) -> Effect {
+        let lead = self.epoch.lead(view);
+        Effect::Report(Report::Entered { view, lead, round })
+    }
+
+    pub(super) fn leading_report(&self, view: u64, phase: Phase) -> Effect {
+        let round = self.member.round.number;
+        Effect::Report(Report::Leading { view, round, phase })
+    }
+
+    pub(super) fn progress(&self, view: u64, phase: Phase, counter: u64) -> Effect {
+        self.publishes(0, view, Body::Progress { phase, counter })
+    }
+
+    /// It shows that a member broke the rules.
+    pub(super) fn accuses(&self, first: &Message, second: &Message) -> Vec<Effect> {
+        let evidence = Evidence::of(first, second).unwrap();
+        let frame = envelope::seal_evidence(&self.epoch, &evidence);
+        let fault = Report::Fault(Box::new(evidence));
+        vec![Effect::Publish { frame }, Effect::Report(fault)]
+    }
+}
+
+pub(super) fn refused(member: MemberIndex, round: u64, reason: Refusal) -> Effect {
+    Effect::Report(Report::Refused {
+        member,
+        round,
+        reason,
+    })
+}
+
+/// The model of a member.
+pub(super) fn blob(member: MemberIndex) -> Hash {
+    Hash::labelled("model of", &[&member.0.to_le_bytes()])
+}
+
+pub(super) fn plan() -> Hash {
+    Hash::of(b"plan")
+}
+
+pub(super) fn outcome() -> Hash {
+    Hash::of(b"outcome")
+}
+
+pub(super) fn no(reason: &str) -> WorkError {
+    WorkError::Refused(reason.into())
+}

@@ -1,0 +1,346 @@
+//! The lead: the decision, its outcome, the proposal; and sheets taken over from earlier views.
+
+use super::super::*;
+use super::lead::{admits, with};
+use super::one::*;
+use super::table::epoch;
+use crate::certificate::Verdict;
+use crate::effects::{Case, WorkError};
+use crate::message::{Checked, Phase, Proposal};
+
+fn case(one: &One, authors: &[MemberIndex]) -> Case {
+    let (sheet, decision) = (one.sheet(authors), b"decision".to_vec());
+    let root = sheet.root();
+    Case::new(1, root, sheet.into(), decision.into())
+}
+
+fn decided(one: &mut One, result: Result<Vec<u8>, WorkError>) -> Vec<Effect> {
+    let sheet = one.sheet(&one.all()).root();
+    one.step(Input::Decided { sheet, result })
+}
+
+fn settled(one: &mut One, result: Result<Hash, WorkError>) -> Vec<Effect> {
+    let case = case(one, &one.all()).id();
+    one.step(Input::Settled { case, result })
+}
+
+/// A lead of a view that all authors have signed for, and that decides.
+fn deciding(one: &mut One, view: u64) {
+    if one.member.round.own_entry().is_none() {
+        one.plan();
+        one.train();
+    }
+    one.admit(one.me, Ok(()));
+    for other in one.others() {
+        one.take_in(other);
+    }
+    let sheet = one.sheet(&one.all()).root();
+    for other in one.others() {
+        one.hear(other, 1, 0, Body::Inclusion { sheet });
+    }
+    assert_eq!(one.member.view(), view);
+}
+
+/// What a lead does when it proposes and votes for its own proposal.
+fn proposes(one: &One, view: u64, proposal: &Proposal, checked: Checked) -> Vec<Effect> {
+    let mut expected = one.proposes(view, proposal);
+    expected.push(one.leading_report(view, Phase::Voting));
+    let mut votes = one.notarizes(&proposal.block, checked);
+    // Its own vote it hears itself.
+    let own = |effect: &Effect| matches!(effect, Effect::Send { to, .. } if *to == one.me);
+    votes.retain(|effect| !own(effect));
+    expected.extend(votes);
+    expected
+}
+
+#[test]
+pub(super) fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sent() {
+    let mut one = with(4, 0);
+    deciding(&mut one, 1);
+    let settle = Effect::Settle {
+        case: case(&one, &one.all()),
+        holders: one.others(),
+    };
+    // The decision on another sheet is none on this one.
+    let (sheet, result) = (Hash::of(b"another"), Ok(b"decision".to_vec()));
+    assert_eq!(one.step(Input::Decided { sheet, result }), []);
+    let ours = Ok(b"decision".to_vec());
+    assert_eq!(decided(&mut one, ours.clone()), [settle]);
+    assert_eq!(decided(&mut one, ours), []);
+    let proposal = one.proposal(1, &one.all());
+    let expected = proposes(&one, 1, &proposal, CHECKED);
+    assert_eq!(settled(&mut one, Ok(outcome())), expected);
+}
+
+#[test]
+pub(super) fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
+    for error in [WorkError::Unavailable, no("no")] {
+        let mut one = with(4, 0);
+        deciding(&mut one, 1);
+        let work = "decide";
+        let reason = Refusal::CouldNot {
+            work,
+            error: error.clone(),
+        };
+        let expected = one.nullifies(1, reason);
+        assert_eq!(decided(&mut one, Err(error.clone())), expected);
+        let mut one = with(4, 0);
+        deciding(&mut one, 1);
+        decided(&mut one, Ok(b"decision".to_vec()));
+        let work = "settle";
+        let expected = one.nullifies(
+            1,
+            Refusal::CouldNot {
+                work,
+                error: error.clone(),
+            },
+        );
+        assert_eq!(settled(&mut one, Err(error)), expected);
+    }
+}
+
+#[test]
+pub(super) fn a_lead_that_does_not_know_how_all_views_ended_does_not_propose() {
+    let mut one = One::leading(4, 3);
+    one.skip(2);
+    deciding(&mut one, 3);
+    decided(&mut one, Ok(b"decision".to_vec()));
+    let expected = one.nullifies(3, Refusal::ViewsUnknown);
+    assert_eq!(settled(&mut one, Ok(outcome())), expected);
+}
+
+#[test]
+pub(super) fn a_proposal_carries_the_last_eight_nullifications() {
+    for skipped in [3, 8, 11] {
+        let view = skipped + 1;
+        let mut one = One::leading(4, view);
+        for view in 1..=skipped {
+            one.skip(view);
+        }
+        deciding(&mut one, view);
+        decided(&mut one, Ok(b"decision".to_vec()));
+        let mut proposal = one.proposal(view, &one.all());
+        let carried = skipped.saturating_sub(8) + 1..=skipped;
+        let carried = carried.map(|view| one.certificate(view, Verdict::Nullified));
+        proposal.skipped = carried.collect();
+        let expected = one.proposes(view, &proposal);
+        assert_eq!(settled(&mut one, Ok(outcome()))[..2], expected);
+    }
+}
+
+#[test]
+pub(super) fn a_proposal_stands_on_the_last_final_block_with_its_proof() {
+    let mut one = One::leading(4, 2).signed();
+    one.finish_round(&one.all());
+    one.plan();
+    one.train();
+    one.admit(one.me, Ok(()));
+    for other in one.others() {
+        one.hear(other, 2, 0, Body::Contribution(one.contribution(other)));
+        one.admit(other, Ok(()));
+    }
+    let sheet = one.sheet(&one.all());
+    let root = sheet.root();
+    for other in one.others() {
+        one.hear(other, 2, 0, Body::Inclusion { sheet: root });
+    }
+    let result = Ok(b"decision".to_vec());
+    one.step(Input::Decided {
+        sheet: root,
+        result,
+    });
+    let proposal = one.proposal(2, &one.all());
+    assert!(proposal.parent.is_some());
+    let decision = b"decision".to_vec().into();
+    let case = Case::new(2, root, sheet.into(), decision).id();
+    let result = Ok(outcome());
+    let effects = one.step(Input::Settled { case, result });
+    assert_eq!(effects, proposes(&one, 2, &proposal, CHECKED));
+}
+
+#[test]
+pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_top() {
+    let mut one = One::leading(4, 2);
+    one.now = Time::since_start(Duration::from_millis(250));
+    let block = Hash::of(b"a block");
+    let notarised = one.certificate(1, Verdict::Notarised(block));
+    let effects = one.certify(&notarised);
+    let expected = [
+        one.entered(2, 1),
+        one.progress(2, Phase::Waiting, 0),
+        one.leading_report(2, Phase::Waiting),
+    ];
+    assert_eq!(effects[effects.len() - 3..], expected);
+    // A view without a final learning block doubled D. Meanwhile there is a beat.
+    let finalize = Body::Finalize { block };
+    let lead = one.epoch.lead(1);
+    let expected = [
+        one.progress(2, Phase::Waiting, 1),
+        one.sends(lead, 0, 1, finalize),
+    ];
+    assert_eq!(one.pass(1249), expected);
+    let empty = one.empty(2, &notarised);
+    let expected = proposes(&one, 2, &empty, Checked::Structure);
+    assert_eq!(one.pass(1250), expected);
+}
+
+#[test]
+pub(super) fn a_lead_that_waits_goes_on_when_the_block_is_final() {
+    let mut one = One::leading(4, 2).signed();
+    let proposal = one.proposal(1, &one.all());
+    let hash = proposal.block.hash();
+    one.propose(1, &proposal);
+    one.certify(&one.certificate(1, Verdict::Notarised(hash)));
+    let effects = one.certify(&one.certificate(1, Verdict::Final(hash)));
+    assert_eq!(one.member.round(), 2);
+    assert!(effects.contains(&one.leading_report(2, Phase::Collecting)));
+}
+
+/// The lead of view 2 in view 1, where everybody's sheet was proposed; it holds all models, or its
+/// own alone.
+fn proposed(holds: bool) -> One {
+    let one = One::leading(4, 2);
+    let mut one = if holds {
+        one.signed()
+    } else {
+        let mut one = one.contributed();
+        one.hear_lead(1, one.bundle(&one.all()));
+        one
+    };
+    one.propose(1, &one.proposal(1, &one.all()));
+    one
+}
+
+#[test]
+pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
+    let mut one = proposed(true);
+    let nullified = one.certificate(1, Verdict::Nullified);
+    let mut expected = one.leaves_by(&nullified);
+    expected.extend([
+        one.progress(2, Phase::Collecting, 0),
+        one.publishes(1, 2, one.bundle(&one.all())),
+        Effect::Decide {
+            round: 1,
+            sheet: one.sheet(&one.all()).into(),
+            holders: one.others(),
+        },
+        one.leading_report(2, Phase::Deciding),
+    ]);
+    assert_eq!(one.certify(&nullified), expected);
+    // Nobody signs again.
+    decided(&mut one, Ok(b"decision".to_vec()));
+    let mut proposal = one.proposal(2, &one.all());
+    proposal.skipped = vec![nullified];
+    let expected = proposes(&one, 2, &proposal, CHECKED);
+    assert_eq!(settled(&mut one, Ok(outcome())), expected);
+}
+
+/// What the lead of view 2 does that collects anew.
+fn collects(one: &One) -> Vec<Effect> {
+    let mut expected = one.leaves_by(&one.certificate(1, Verdict::Nullified));
+    expected.extend([
+        one.progress(2, Phase::Collecting, 0),
+        one.leading_report(2, Phase::Collecting),
+        admits(one, one.me),
+    ]);
+    expected
+}
+
+#[test]
+pub(super) fn a_sheet_whose_models_are_not_all_here_is_collected_anew() {
+    let mut one = proposed(false);
+    let expected = collects(&one);
+    assert_eq!(one.skip(1), expected);
+}
+
+#[test]
+pub(super) fn a_sheet_whose_models_come_later_is_taken_over_then() {
+    let mut one = proposed(false);
+    one.skip(1);
+    let x = one.others()[0];
+    one.take_in(x);
+    // The receipt of this view is covered.
+    let effects = one.hold_all();
+    assert!(effects.contains(&one.leading_report(2, Phase::Deciding)));
+}
+
+#[test]
+pub(super) fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
+    let one = One::leading(4, 2);
+    let mut one = one.contributed();
+    let x = one.others().into_iter().find(|&x| x != one.epoch.lead(1));
+    let x = x.unwrap();
+    let authors = one.without(x);
+    one.hear_lead(1, one.bundle(&authors));
+    one.propose(1, &one.proposal(1, &authors));
+    one.skip(1);
+    one.take_in(x);
+    assert_eq!(one.hold_all(), []);
+}
+
+#[test]
+pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
+    let epoch = epoch(5, 5);
+    for reachable in [false, true] {
+        let mut one = One::of(epoch.clone(), epoch.lead(2)).contributed();
+        one.hold_all();
+        let (lead, peer) = (epoch.lead(1), epoch.lead(3));
+        let mut authors = vec![one.me, lead, epoch.lead(4)];
+        authors.sort_unstable();
+        one.step(Input::Down { peer });
+        one.hear_lead(1, one.bundle(&authors));
+        one.propose(1, &one.proposal(1, &authors));
+        if reachable {
+            let round_trip = Duration::from_millis(20);
+            one.step(Input::Up { peer, round_trip });
+        }
+        let effects = one.skip(1);
+        let taken = effects.contains(&one.leading_report(2, Phase::Deciding));
+        assert_eq!(taken, !reachable);
+    }
+}
+
+#[test]
+pub(super) fn work_that_failed_on_a_sheet_is_not_tried_again_with_it() {
+    let mut one = proposed(true);
+    one.skip(1);
+    decided(&mut one, Err(WorkError::Unavailable));
+    assert!(one.member.round.proposed.is_none());
+}
+
+#[test]
+pub(super) fn a_proposal_is_said_again_to_whoever_has_not_voted_and_after_a_restart() {
+    let mut one = with(4, 0);
+    deciding(&mut one, 1);
+    decided(&mut one, Ok(b"decision".to_vec()));
+    settled(&mut one, Ok(outcome()));
+    let proposal = one.proposal(1, &one.all());
+    let body = Body::Proposal(Box::new(proposal.clone()));
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let (block, checked) = (proposal.block.hash(), CHECKED);
+    one.hear(x, 0, 1, Body::Notarize { block, checked });
+    let vote = Body::Notarize { block, checked };
+    let expected = [
+        one.progress(1, Phase::Voting, 1),
+        one.sends(y, 1, 1, one.bundle(&one.all())),
+        one.sends(z, 1, 1, one.bundle(&one.all())),
+        one.sends(y, 0, 1, body.clone()),
+        one.sends(z, 0, 1, body.clone()),
+        one.sends(one.epoch.lead(2), 0, 1, vote),
+    ];
+    assert_eq!(one.pass(1000), expected);
+    // In its next life it says the same.
+    let (message, frame) = one.sealed(one.me, 0, 1, body);
+    let kept = Start::Kept(vec![Record::Proposed(message)]);
+    let (one, effects) = One::start(one.epoch, one.me, kept);
+    let expected = [
+        one.entered(1, 1),
+        one.progress(1, Phase::Voting, 0),
+        Effect::Publish { frame },
+        one.plans(1, one.epoch.charter.start),
+        one.leading_report(1, Phase::Voting),
+    ];
+    assert_eq!(effects, expected);
+}

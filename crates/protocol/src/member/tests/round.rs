@@ -1,0 +1,394 @@
+//! A member's own part of a round: plan, training, contribution, scores, signatures, adoption.
+
+use super::super::*;
+use super::one::*;
+use super::sheet::scores;
+use super::table::{BLOB, epoch};
+use crate::certificate::Verdict;
+use crate::effects::WorkError;
+use crate::message::{Bundle, Entry, Phase, Sheet};
+
+fn holds(one: &One, entries: Vec<Entry>, view: u64) -> Effect {
+    Effect::Hold {
+        round: 1,
+        entries,
+        holders: one.holders(view),
+    }
+}
+
+fn signs(one: &One, sheet: &Sheet, view: u64) -> Effect {
+    let sheet = sheet.root();
+    one.sends(one.epoch.lead(view), 1, 0, Body::Inclusion { sheet })
+}
+
+/// The entries of a bundle, changed.
+fn bundle(one: &One, change: impl FnOnce(&mut Vec<Entry>)) -> Body {
+    let mut entries = one.entries(&one.all());
+    change(&mut entries);
+    Body::Bundle(Bundle { entries })
+}
+
+#[test]
+pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
+    let (one, effects) = {
+        let epoch = epoch(4, 5);
+        let me = epoch.lead(0);
+        One::start(epoch, me, Start::Kept(vec![]))
+    };
+    let plans = one.plans(1, one.epoch.charter.start);
+    assert_eq!(effects, [one.entered(1, 1), plans]);
+    let mut one = One::follower(4);
+    // The plan of another round is none.
+    assert_eq!(one.plan_with(|plan| plan.round = 2), []);
+    assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
+    // The training of another round is none.
+    let (round, result) = (2, Ok(one.trained(one.me)));
+    assert_eq!(one.step(Input::Trained { round, result }), []);
+    let contribution = Body::Contribution(one.contribution(one.me));
+    let (message, _) = one.sealed(one.me, 1, 0, contribution);
+    let (round, blob) = (1, blob(one.me));
+    let expected = [
+        Effect::Persist(Record::Contributed(message)),
+        Effect::Report(Report::Contributed { round, blob }),
+        one.contributes(one.epoch.lead(1)),
+    ];
+    assert_eq!(one.train(), expected);
+    assert_eq!(one.train(), []);
+}
+
+#[test]
+pub(super) fn a_contribution_is_said_again_until_the_lead_gives_its_receipt_and_to_the_next_lead() {
+    let mut one = One::follower(4).contributed();
+    let again = one.contributes(one.epoch.lead(1));
+    assert_eq!(one.pass(1000), [again.clone()]);
+    // A receipt for something else is none.
+    let entry = Hash::of(b"another entry");
+    one.hear_lead(1, Body::Receipt { entry });
+    assert_eq!(one.pass(2000), [again]);
+    let entry = one.entry(one.me).id;
+    assert_eq!(one.hear_lead(1, Body::Receipt { entry }), []);
+    let (phase, counter) = (Phase::Collecting, 3);
+    one.hear_lead(1, Body::Progress { phase, counter });
+    assert_eq!(one.pass(3000), []);
+    // The next lead gets the same, and nobody trains again.
+    let mut expected = one.leaves_by(&one.certificate(1, Verdict::Nullified));
+    expected.push(one.contributes(one.epoch.lead(2)));
+    assert_eq!(one.skip(1), expected);
+}
+
+#[test]
+pub(super) fn a_contribution_is_the_same_after_a_restart() {
+    let one = One::follower(4);
+    let contribution = Body::Contribution(one.contribution(one.me));
+    let (message, frame) = one.sealed(one.me, 1, 0, contribution);
+    let kept = Start::Kept(vec![Record::Contributed(message)]);
+    let (mut one, effects) = One::start(one.epoch, one.me, kept);
+    let to = one.epoch.lead(1);
+    let expected = [
+        one.entered(1, 1),
+        Effect::Send { to, frame },
+        one.plans(1, one.epoch.charter.start),
+    ];
+    assert_eq!(effects, expected);
+    assert_eq!(one.plan(), [], "it is not trained again");
+    // One of another round is over.
+    let other = one.sealed(one.me, 2, 0, Body::Contribution(one.contribution(one.me)));
+    let kept = Start::Kept(vec![Record::Contributed(other.0)]);
+    let (mut one, effects) = One::start(one.epoch, one.me, kept);
+    assert_eq!(effects.len(), 2);
+    assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
+}
+
+#[test]
+pub(super) fn a_training_that_failed_is_said_and_not_repeated() {
+    let mut one = One::follower(4);
+    one.plan();
+    let (round, reason) = (1, "no data".to_owned());
+    let result = Err(reason.clone());
+    let effects = one.step(Input::Trained { round, result });
+    let failed = Report::TrainingFailed { round, reason };
+    assert_eq!(effects, [Effect::Report(failed)]);
+    assert_eq!(one.train(), []);
+}
+
+#[test]
+pub(super) fn a_member_that_the_plan_does_not_name_does_not_train() {
+    let mut one = One::follower(4);
+    let others = one.others();
+    assert_eq!(one.plan_with(|plan| plan.participants = Some(others)), []);
+    assert_eq!(one.train(), []);
+}
+
+#[test]
+pub(super) fn a_bundle_with_ones_own_entry_is_signed_once_all_models_are_here() {
+    let mut one = One::follower(4).contributed();
+    let (sheet, others) = (one.sheet(&one.all()), one.entries(&one.others()));
+    let bundle = one.bundle(&one.all());
+    let hold = holds(&one, others.clone(), 1);
+    assert_eq!(one.hear_lead(1, bundle.clone()), [hold]);
+    // Once at a time.
+    assert_eq!(one.hear_lead(1, bundle.clone()), []);
+    let some = &one.others()[..2];
+    let rest = holds(&one, one.entries(&one.others()[2..]), 1);
+    assert_eq!(one.hold(some), [rest]);
+    assert_eq!(one.hold(&one.others()), [signs(&one, &sheet, 1)]);
+    // Said again when it is sent again: the signature was lost.
+    assert_eq!(one.hear_lead(1, bundle), [signs(&one, &sheet, 1)]);
+}
+
+#[test]
+pub(super) fn models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_again() {
+    let mut one = One::follower(4).contributed();
+    let held = |result| Input::Held {
+        round: 1,
+        blobs: vec![],
+        result,
+    };
+    let hold = holds(&one, one.entries(&one.others()), 1);
+    one.hear_lead(1, one.bundle(&one.all()));
+    assert_eq!(one.step(held(Err(WorkError::Unavailable))), []);
+    assert_eq!(one.step(Input::Time), []);
+    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), [hold.clone()]);
+    let reason = Refusal::Work("wrong shapes".into());
+    let effects = one.step(held(Err(no("wrong shapes"))));
+    assert_eq!(effects, [refused(one.epoch.lead(1), 1, reason)]);
+    assert_eq!(one.step(Input::Time), []);
+    // Models of another round are none of this one.
+    one.hear_lead(1, one.bundle(&one.all()));
+    let (round, blobs) = (2, one.others().into_iter().map(blob).collect());
+    let result = Ok(());
+    let other = Input::Held {
+        round,
+        blobs,
+        result,
+    };
+    assert_eq!(one.step(other), []);
+}
+
+#[test]
+pub(super) fn without_ones_own_entry_unchanged_nothing_is_signed() {
+    let mut one = One::follower(4).contributed();
+    one.hold_all();
+    assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
+    let own = one.entry(one.me).id;
+    let changed = bundle(&one, |entries| {
+        let entry = entries.iter_mut().find(|entry| entry.id == own);
+        entry.unwrap().fields.coalition = Some(1);
+    });
+    assert_eq!(one.hear_lead(1, changed), []);
+    // A member that has not contributed signs nothing either.
+    let mut one = One::follower(4);
+    one.plan();
+    one.hold_all();
+    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), []);
+}
+
+#[test]
+pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
+    let mut one = One::follower(7).contributed();
+    one.hold_all();
+    // f + 2 = 4 sheets of five to seven entries, all with its own.
+    let mut signed = 0;
+    for out in one.others().into_iter().take(6) {
+        let authors = one.without(out);
+        let effects = one.hear_lead(1, one.bundle(&authors));
+        if signed < 4 {
+            assert_eq!(effects, [signs(&one, &one.sheet(&authors), 1)]);
+        } else {
+            assert_eq!(effects, []);
+        }
+        signed += 1;
+    }
+    // In the next view again.
+    one.skip(1);
+    let effects = one.hear_lead(2, one.bundle(&one.all()));
+    assert_eq!(effects, [signs(&one, &one.sheet(&one.all()), 2)]);
+}
+
+/// The lead of view 1 sends that; it is refused.
+fn refuses(mut one: One, body: Body, reason: Refusal) {
+    assert_eq!(one.hear_lead(1, body), one.refuses_lead(1, reason));
+}
+
+#[test]
+pub(super) fn the_entries_of_a_bundle_are_as_many_as_the_plan_allows() {
+    let participants = 4;
+    for listed in [2, 5] {
+        let one = One::follower(4).contributed();
+        let mut more = one.entry(one.me);
+        more.id = Hash([255; 32]);
+        let body = bundle(&one, |entries| {
+            entries.push(more);
+            entries.truncate(listed);
+        });
+        let reason = Refusal::EntryCount {
+            listed,
+            participants,
+        };
+        refuses(one, body, reason);
+    }
+}
+
+#[test]
+pub(super) fn the_entries_of_a_bundle_are_in_strictly_ascending_order() {
+    let changes: [fn(&mut Vec<Entry>); 3] = [
+        |entries| entries.swap(0, 1),
+        |entries| entries.swap(2, 3),
+        |entries| entries[1] = entries[0].clone(),
+    ];
+    for change in changes {
+        let one = One::follower(4).contributed();
+        let body = bundle(&one, change);
+        refuses(one, body, Refusal::EntryOrder);
+    }
+}
+
+#[test]
+pub(super) fn the_models_of_a_bundle_have_the_agreed_size() {
+    let one = One::follower(4).contributed();
+    let (got, needed) = (BLOB - 1, BLOB);
+    let body = bundle(&one, |entries| entries[3].fields.size = BLOB - 1);
+    refuses(one, body, Refusal::ModelSize { got, needed });
+}
+
+#[test]
+pub(super) fn the_entries_of_a_bundle_carry_what_the_plan_asks_for() {
+    let one = One::follower(4).contributed();
+    let body = bundle(&one, |entries| entries[3].fields.weight = Some(1));
+    refuses(one, body, Refusal::EntryFields);
+    let mut one = One::follower(4);
+    one.plan_with(|plan| plan.weights = true);
+    let body = one.bundle(&one.all());
+    refuses(one, body, Refusal::EntryFields);
+}
+
+/// A member that has contributed to a round with scores.
+fn crossing() -> One {
+    let mut one = One::follower(4);
+    one.plan_with(|plan| plan.cross_evaluate = true);
+    one.train();
+    one
+}
+
+fn evaluates(one: &One, entries: Vec<Entry>) -> Effect {
+    Effect::Evaluate {
+        round: 1,
+        entries,
+        holders: one.holders(1),
+    }
+}
+
+fn evaluated(one: &mut One, result: Result<Vec<(Hash, f64)>, WorkError>) -> Vec<Effect> {
+    one.step(Input::Evaluated { round: 1, result })
+}
+
+#[test]
+pub(super) fn a_bundle_of_a_round_with_scores_is_evaluated_and_the_scores_go_to_the_lead() {
+    let mut one = crossing();
+    let (bundle, all) = (one.bundle(&one.all()), one.all());
+    let evaluate = evaluates(&one, one.entries(&all));
+    assert_eq!(one.hear_lead(1, bundle.clone()), [evaluate.clone()]);
+    assert_eq!(one.hear_lead(1, bundle.clone()), []);
+    assert_eq!(evaluated(&mut one, Err(WorkError::Unavailable)), []);
+    assert_eq!(one.hear_lead(1, bundle.clone()), [evaluate]);
+    let own = scores(&one, one.me, &all);
+    let sends = one.sends(one.epoch.lead(1), 1, 0, Body::Scores(own.clone()));
+    assert_eq!(evaluated(&mut one, Ok(own.losses.clone())), [sends.clone()]);
+    // Asked again, it measures nothing again.
+    assert_eq!(one.hear_lead(1, bundle), [sends]);
+    // Without one's own entry it is not evaluated.
+    let mut one = crossing();
+    assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
+}
+
+#[test]
+pub(super) fn a_model_that_cannot_be_evaluated_is_a_reason_against_the_view() {
+    let mut one = crossing();
+    one.hear_lead(1, one.bundle(&one.all()));
+    let reason = Refusal::Work("not finite".into());
+    let expected = one.refuses_lead(1, reason);
+    assert_eq!(evaluated(&mut one, Err(no("not finite"))), expected);
+}
+
+/// A sheet with everybody's entries and these rows; the member's own row is what it measured.
+fn sheet(one: &One, change: impl FnOnce(&mut Vec<Vec<f64>>)) -> Sheet {
+    let entries = one.entries(&one.all());
+    let own = entries.iter().position(|e| *e == one.entry(one.me));
+    let mut rows = vec![vec![0.5; 4]; 4];
+    rows[own.unwrap()] = vec![f64::from(one.me.0); 4];
+    change(&mut rows);
+    let scores = Some(rows);
+    Sheet { entries, scores }
+}
+
+fn measured() -> One {
+    let mut one = crossing();
+    one.hear_lead(1, one.bundle(&one.all()));
+    let own = scores(&one, one.me, &one.all()).losses;
+    evaluated(&mut one, Ok(own));
+    one
+}
+
+#[test]
+pub(super) fn a_sheet_with_ones_own_row_to_the_bit_is_signed() {
+    let mut one = measured();
+    let good = sheet(&one, |_| {});
+    assert_eq!(
+        one.hear_lead(1, Body::Sheet(good.clone())),
+        [signs(&one, &good, 1)]
+    );
+    let at = good.position(&one.entry(one.me).id).unwrap();
+    for column in 0..4 {
+        let forged = sheet(&one, |rows| rows[at][column] = 7.25);
+        assert_eq!(one.hear_lead(1, Body::Sheet(forged)), []);
+    }
+    // The rows of others are not its business.
+    let other = sheet(&one, |rows| rows[(at + 1) % 4][0] = 7.25);
+    assert_eq!(
+        one.hear_lead(1, Body::Sheet(other.clone())),
+        [signs(&one, &other, 1)]
+    );
+    // What it has not measured it cannot compare.
+    let mut one = crossing();
+    one.hold_all();
+    assert_eq!(one.hear_lead(1, Body::Sheet(good)), []);
+}
+
+#[test]
+pub(super) fn a_sheet_has_a_finite_score_for_every_entry_by_every_entry() {
+    let changes: [fn(&mut Vec<Vec<f64>>); 4] = [
+        |rows| drop(rows.pop()),
+        |rows| rows[2].truncate(3),
+        |rows| rows[3].push(0.0),
+        |rows| rows[2][1] = f64::INFINITY,
+    ];
+    for change in changes {
+        let one = measured();
+        let body = Body::Sheet(sheet(&one, change));
+        refuses(one, body, Refusal::SheetShape);
+    }
+    let one = measured();
+    let body = Body::Sheet(one.sheet(&one.all()));
+    refuses(one, body, Refusal::SheetShape);
+    // Where nobody scores there are none.
+    let one = One::follower(4).contributed();
+    let body = Body::Sheet(sheet(&one, |_| {}));
+    refuses(one, body, Refusal::SheetShape);
+    let one = measured();
+    let mut few = sheet(&one, |_| {});
+    few.entries.swap(0, 1);
+    refuses(one, Body::Sheet(few), Refusal::EntryOrder);
+}
+
+#[test]
+pub(super) fn ones_own_model_is_given_to_the_lead_alone_until_the_bundle_is_here() {
+    let mut one = One::follower(4).contributed();
+    let (own, lead, other) = (blob(one.me), one.epoch.lead(1), one.epoch.lead(2));
+    assert!(one.member.may_serve(lead, &own) && !one.member.may_serve(other, &own));
+    assert!(one.member.may_serve(other, &blob(other)));
+    // A bundle without it does not open it.
+    one.hear_lead(1, one.bundle(&one.others()));
+    assert!(!one.member.may_serve(other, &own));
+    one.hear_lead(1, one.bundle(&one.all()));
+    assert!(one.member.may_serve(other, &own));
+}

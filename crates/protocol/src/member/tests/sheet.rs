@@ -1,0 +1,353 @@
+//! The lead: scores and inclusions come in, and who sends none is left out.
+
+use super::super::*;
+use super::lead::{admits, receipt, with};
+use super::one::*;
+use super::table::epoch_with;
+use crate::message::{Entry, Phase, Scores, Sheet};
+use crate::refusal::Omission;
+
+/// What a member says of all entries of a round with scores: its own number of each.
+pub(super) fn scores(one: &One, by: MemberIndex, authors: &[MemberIndex]) -> Scores {
+    let mut losses: Vec<_> = authors
+        .iter()
+        .map(|&author| (blob(author), f64::from(by.0)))
+        .collect();
+    losses.sort_by_key(|(blob, _)| *blob);
+    let entry = one.entry(by).id;
+    Scores { entry, losses }
+}
+
+/// The sheet that follows.
+fn scored(one: &One, authors: &[MemberIndex]) -> Sheet {
+    let row = |entry: &Entry| {
+        let author = authors.iter().find(|&&a| one.entry(a) == *entry);
+        vec![f64::from(author.unwrap().0); authors.len()]
+    };
+    let entries = one.entries(authors);
+    let scores = Some(entries.iter().map(row).collect());
+    Sheet { entries, scores }
+}
+
+/// A lead of view 1 that waits for scores of everybody, its own are there.
+fn scoring() -> One {
+    let mut one = One::leading(4, 1);
+    one.plan_with(|plan| plan.cross_evaluate = true);
+    one.train();
+    one.admit(one.me, Ok(()));
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    one.take_in(x);
+    one.take_in(y);
+    assert_eq!(
+        one.hear(z, 1, 0, Body::Contribution(one.contribution(z))),
+        [admits(&one, z)]
+    );
+    let expected = [
+        receipt(&one, z, 1),
+        one.publishes(1, 1, one.bundle(&one.all())),
+        one.leading_report(1, Phase::Scoring),
+        Effect::Evaluate {
+            round: 1,
+            entries: one.entries(&one.all()),
+            holders: one.others(),
+        },
+    ];
+    assert_eq!(one.admit(z, Ok(())), expected);
+    let own = scores(&one, one.me, &one.all()).losses;
+    let (round, result) = (1, Ok(own));
+    assert_eq!(one.step(Input::Evaluated { round, result }), []);
+    one
+}
+
+fn hear_scores(one: &mut One, by: MemberIndex) -> Vec<Effect> {
+    let body = Body::Scores(scores(one, by, &one.all()));
+    one.hear(by, 1, 0, body)
+}
+
+#[test]
+pub(super) fn everybodys_scores_make_the_sheet() {
+    let mut one = scoring();
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    assert_eq!(hear_scores(&mut one, x), []);
+    assert_eq!(hear_scores(&mut one, y), []);
+    let sheet = Body::Sheet(scored(&one, &one.all()));
+    let expected = [
+        one.publishes(1, 1, sheet),
+        one.leading_report(1, Phase::Including),
+    ];
+    assert_eq!(hear_scores(&mut one, z), expected);
+}
+
+#[test]
+pub(super) fn scores_are_finite_in_order_and_not_too_many() {
+    let changes: [fn(&mut Scores); 4] = [
+        |scores| scores.losses.swap(0, 1),
+        |scores| scores.losses[1].0 = scores.losses[0].0,
+        |scores| scores.losses[2].1 = f64::NAN,
+        |scores| scores.losses.push((Hash([255; 32]), 1.0)),
+    ];
+    for change in changes {
+        let mut one = scoring();
+        let by = one.others()[0];
+        let mut said = scores(&one, by, &one.all());
+        change(&mut said);
+        let effects = one.hear(by, 1, 0, Body::Scores(said));
+        assert_eq!(effects, [refused(by, 1, Refusal::Scores)]);
+    }
+    // Scores of another round are nobody's business.
+    let mut one = scoring();
+    let by = one.others()[0];
+    let said = Body::Scores(scores(&one, by, &one.all()));
+    assert_eq!(one.hear(by, 2, 0, said), []);
+    assert!(!one.member.round.rows.contains_key(&by));
+}
+
+#[test]
+pub(super) fn scores_count_for_the_members_own_entry_alone() {
+    let mut one = scoring();
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    hear_scores(&mut one, x);
+    hear_scores(&mut one, y);
+    let mut said = scores(&one, z, &one.all());
+    said.entry = one.entry(x).id;
+    assert_eq!(one.hear(z, 1, 0, Body::Scores(said)), []);
+    // And for all entries, or not at all.
+    let mut said = scores(&one, z, &one.all());
+    said.losses.pop();
+    assert_eq!(one.hear(z, 1, 0, Body::Scores(said)), []);
+    assert!(!hear_scores(&mut one, z).is_empty());
+}
+
+#[test]
+pub(super) fn who_sends_no_scores_is_left_out_after_patience() {
+    let mut one = scoring();
+    let others = one.others();
+    let silent = one.others()[1];
+    hear_scores(&mut one, others[0]);
+    hear_scores(&mut one, others[2]);
+    // With every beat it is asked again, alone.
+    let asked = one.sends(silent, 1, 1, one.bundle(&one.all()));
+    let beat = |beat| vec![one.progress(1, Phase::Scoring, beat), asked.clone()];
+    let before: Vec<_> = (1..=19).flat_map(beat).collect();
+    assert_eq!(one.pass(19_999), before);
+    let authors = one.without(silent);
+    let sheet = Body::Sheet(scored(&one, &authors));
+    let left_out = Effect::Report(Report::LeftOut {
+        view: 1,
+        round: 1,
+        members: vec![silent],
+        reason: Omission::Scores,
+    });
+    let expected = [
+        left_out,
+        one.publishes(1, 1, sheet),
+        one.leading_report(1, Phase::Including),
+    ];
+    assert_eq!(one.pass(20_000)[..3], expected);
+}
+
+#[test]
+pub(super) fn who_sends_no_scores_and_cannot_be_reached_is_left_out_after_d() {
+    let mut one = scoring();
+    let others = one.others();
+    let peer = one.others()[1];
+    hear_scores(&mut one, others[0]);
+    hear_scores(&mut one, others[2]);
+    one.step(Input::Down { peer });
+    assert_eq!(one.pass(499), []);
+    let sheet = Body::Sheet(scored(&one, &one.without(peer)));
+    let effects = one.pass(500);
+    assert_eq!(effects[1], one.publishes(1, 1, sheet));
+}
+
+#[test]
+pub(super) fn with_too_few_scores_the_lead_votes_against_its_view() {
+    let mut one = scoring();
+    let others = one.others();
+    hear_scores(&mut one, others[0]);
+    one.pass(19_999);
+    let (missing, reason) = (2, Omission::Scores);
+    let expected = one.nullifies(1, Refusal::TooFewLeft { missing, reason });
+    assert_eq!(one.pass(20_000)[..3], expected);
+}
+
+/// A lead of view 1 that waits for signatures for the sheet of all of n.
+fn including(n: u16) -> One {
+    with(n, usize::from(n) - 1)
+}
+
+fn hear_inclusion(one: &mut One, by: MemberIndex, authors: &[MemberIndex]) -> Vec<Effect> {
+    let sheet = one.sheet(authors).root();
+    one.hear(by, 1, 0, Body::Inclusion { sheet })
+}
+
+fn decides(one: &One, authors: &[MemberIndex]) -> [Effect; 2] {
+    let decide = Effect::Decide {
+        round: 1,
+        sheet: one.sheet(authors).into(),
+        holders: one.others(),
+    };
+    [decide, one.leading_report(1, Phase::Deciding)]
+}
+
+#[test]
+pub(super) fn when_all_authors_have_signed_the_lead_decides() {
+    let mut one = including(4);
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let all = one.all();
+    assert_eq!(hear_inclusion(&mut one, x, &all), []);
+    // Twice is once; for another sheet or round it is nothing.
+    assert_eq!(hear_inclusion(&mut one, x, &all), []);
+    let (others, root) = (one.others(), one.sheet(&all).root());
+    assert_eq!(hear_inclusion(&mut one, z, &others), []);
+    assert_eq!(one.hear(z, 2, 0, Body::Inclusion { sheet: root }), []);
+    assert_eq!(hear_inclusion(&mut one, y, &all), []);
+    let expected = decides(&one, &all);
+    assert_eq!(hear_inclusion(&mut one, z, &all), expected);
+}
+
+#[test]
+pub(super) fn who_does_not_sign_is_left_out_once_all_but_f_have_had_twice_their_time() {
+    let mut one = including(4);
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let all = one.all();
+    hear_inclusion(&mut one, x, &all);
+    one.now = Time::since_start(Duration::from_millis(400));
+    hear_inclusion(&mut one, y, &all);
+    assert_eq!(one.pass(799), []);
+    let kept = one.without(z);
+    let left_out = Effect::Report(Report::LeftOut {
+        view: 1,
+        round: 1,
+        members: vec![z],
+        reason: Omission::Inclusion,
+    });
+    let bundle = one.publishes(1, 1, one.bundle(&kept));
+    assert_eq!(one.pass(800), [left_out, bundle]);
+    // Another sheet: all of its authors sign again, the one that was left out does not count.
+    assert_eq!(hear_inclusion(&mut one, x, &kept), []);
+    assert_eq!(hear_inclusion(&mut one, z, &kept), []);
+    let expected = decides(&one, &kept);
+    assert_eq!(hear_inclusion(&mut one, y, &kept), expected);
+}
+
+#[test]
+pub(super) fn signatures_have_at_least_d_and_until_all_but_f_have_signed_patience() {
+    let mut one = including(4);
+    let others = one.others();
+    let all = one.all();
+    hear_inclusion(&mut one, others[0], &all);
+    hear_inclusion(&mut one, others[1], &all);
+    assert_eq!(one.pass(499), []);
+    assert_eq!(one.pass(500).len(), 2);
+    let mut one = including(4);
+    hear_inclusion(&mut one, others[0], &all);
+    let beat = |beat| {
+        let mut said = vec![one.progress(1, Phase::Including, beat)];
+        let silent = &one.others()[1..];
+        let again = silent
+            .iter()
+            .map(|&to| one.sends(to, 1, 1, one.bundle(&all)));
+        said.extend(again);
+        said
+    };
+    let before: Vec<_> = (1..=19).flat_map(beat).collect();
+    assert_eq!(one.pass(19_999), before);
+    let (missing, reason) = (2, Omission::Inclusion);
+    let expected = one.nullifies(1, Refusal::TooFewLeft { missing, reason });
+    assert_eq!(one.pass(20_000)[..3], expected);
+}
+
+#[test]
+pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
+    // With six members f is 1, and three entries are enough.
+    let mut one = including(6);
+    let mut authors = one.all();
+    for again in 1..=3 {
+        let signers = authors.iter().copied().filter(|&by| by != one.me);
+        let signers: Vec<_> = signers.collect();
+        let (silent, signers) = signers.split_first().unwrap();
+        for &by in signers {
+            hear_inclusion(&mut one, by, &authors);
+        }
+        let kept: Vec<_> = authors.iter().copied().filter(|by| by != silent).collect();
+        let effects = one.pass(500 * again);
+        if again == 3 {
+            let (missing, reason) = (1, Omission::Inclusion);
+            let refusal = Refusal::TooFewLeft { missing, reason };
+            assert_eq!(effects, one.nullifies(1, refusal));
+        } else {
+            let bundle = one.publishes(1, 1, one.bundle(&kept));
+            assert_eq!(effects[1], bundle, "{again}");
+        }
+        authors = kept;
+    }
+}
+
+#[test]
+pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column() {
+    let mut one = scoring();
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    for by in [x, y, z] {
+        hear_scores(&mut one, by);
+    }
+    let sheet = scored(&one, &one.all()).root();
+    for by in [x, z] {
+        one.hear(by, 1, 0, Body::Inclusion { sheet });
+    }
+    let smaller = Body::Sheet(scored(&one, &one.without(y)));
+    let effects = one.pass(500);
+    assert_eq!(effects[1], one.publishes(1, 1, smaller));
+}
+
+#[test]
+pub(super) fn only_members_with_an_entry_in_the_sheet_sign_for_it() {
+    let mut one = One::leading(4, 1);
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    let named = one.without(z);
+    one.plan_with(|plan| plan.participants = Some(named.clone()));
+    one.train();
+    one.admit(one.me, Ok(()));
+    one.take_in(x);
+    one.take_in(y);
+    assert_eq!(hear_inclusion(&mut one, z, &named), []);
+    assert_eq!(hear_inclusion(&mut one, x, &named), []);
+    let expected = decides(&one, &named);
+    assert_eq!(hear_inclusion(&mut one, y, &named), expected);
+}
+
+#[test]
+pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
+    // Its own signature needs no further work: nothing is fetched again.
+    let one = including(4);
+    assert!(
+        one.member
+            .round
+            .not_held(&one.entries(&one.all()))
+            .is_empty()
+    );
+    let epoch = epoch_with(1, 1, |charter| charter.minimum = 1);
+    let mut one = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![])).0;
+    one.plan();
+    one.train();
+    let decide = Effect::Decide {
+        round: 1,
+        sheet: one.sheet(&one.all()).into(),
+        holders: vec![],
+    };
+    assert!(one.admit(one.me, Ok(())).contains(&decide));
+}

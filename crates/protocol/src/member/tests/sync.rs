@@ -1,0 +1,488 @@
+//! Catching up: questions, answers, and what is believed of them.
+
+use super::super::*;
+use super::one::*;
+use super::table::epoch;
+use crate::certificate::{Certificate, Verdict};
+use crate::effects::FinalRound;
+use crate::message::{Block, Content, Learning, Message, Reminder, SyncResponse};
+
+fn round_trip() -> Duration {
+    Duration::from_millis(20)
+}
+
+pub(super) fn up(one: &mut One, peer: MemberIndex) -> Vec<Effect> {
+    let round_trip = round_trip();
+    one.step(Input::Up { peer, round_trip })
+}
+
+pub(super) fn answers(one: &mut One, by: MemberIndex, answer: SyncResponse) -> Vec<Effect> {
+    one.hear(by, 0, 0, Body::SyncResponse(Box::new(answer)))
+}
+
+/// Learning blocks of rounds 1, 2, ..., one in each view.
+pub(super) fn chain(one: &One, rounds: u64) -> Vec<Block> {
+    let mut parent = one.epoch.id;
+    let mut blocks = Vec::new();
+    for round in 1..=rounds {
+        let learning = Learning {
+            round,
+            plan: plan(),
+            sheet: Hash::of(b"sheet"),
+            inclusions: [].into(),
+            decision: Vec::new(),
+            outcome: Hash::of(&round.to_le_bytes()),
+        };
+        let block = one.block(round, parent, Content::Learning(learning));
+        parent = block.hash();
+        blocks.push(block);
+    }
+    blocks
+}
+
+pub(super) fn proof(one: &One, block: &Block) -> Certificate {
+    one.certificate(block.view, Verdict::Final(block.hash()))
+}
+
+fn asks(one: &mut One, by: MemberIndex, after: u64, from: u64) -> Vec<Effect> {
+    let nonce = 77;
+    one.hear(by, 0, 0, Body::SyncRequest { after, from, nonce })
+}
+
+/// An answer to question 77.
+fn response(after: u64) -> SyncResponse {
+    SyncResponse {
+        after,
+        nonce: 77,
+        highest: None,
+        blocks: Vec::new(),
+        proof: None,
+        more: false,
+        certificates: Vec::new(),
+        yours: None,
+    }
+}
+
+fn sends(one: &One, to: MemberIndex, answer: SyncResponse) -> Effect {
+    one.sends(to, 0, 0, Body::SyncResponse(Box::new(answer)))
+}
+
+/// A member that was away.
+fn away() -> One {
+    let epoch = epoch(4, 5);
+    let me = epoch.lead(0);
+    One::start(epoch, me, Start::Kept(vec![])).0
+}
+
+#[test]
+fn who_was_away_asks_the_first_that_it_reaches_and_with_every_beat_the_next_one() {
+    let mut one = away();
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    assert_eq!(up(&mut one, x), [one.asks(1, x, 0, 1)]);
+    assert_eq!(up(&mut one, y), []);
+    assert_eq!(one.at(1000), [one.asks(2, y, 0, 1)]);
+    assert_eq!(one.at(2000), [one.asks(3, z, 0, 1)]);
+    // An answer, also a late one, is enough.
+    let answer = one.answer(1);
+    assert_eq!(answers(&mut one, x, answer), []);
+    assert_eq!(one.pass(2999), []);
+    // Around again.
+    let mut one = away();
+    let said = one.pass(2000);
+    assert_eq!(said, [one.asks(1, x, 0, 1), one.asks(2, y, 0, 1)]);
+}
+
+#[test]
+fn who_was_asked_and_is_gone_is_not_waited_for() {
+    let mut one = away();
+    let [x, y, _] = one.others()[..] else {
+        panic!("three others")
+    };
+    up(&mut one, x);
+    one.step(Input::Down { peer: x });
+    assert_eq!(up(&mut one, y), [one.asks(2, y, 0, 1)]);
+    // Its answer to the question that it may not have heard is none.
+    let answer = one.answer(1);
+    assert_eq!(answers(&mut one, x, answer), []);
+    assert!(one.at(1000).contains(&one.asks(3, one.others()[2], 0, 1)));
+}
+
+/// An answer to its first question, with two final rounds.
+fn two_rounds(one: &One) -> SyncResponse {
+    let blocks = chain(one, 2);
+    let proof = proof(one, &blocks[1]);
+    SyncResponse {
+        proof: Some(proof),
+        blocks,
+        ..one.answer(1)
+    }
+}
+
+/// What a member does with it.
+fn catches_up(one: &One) -> Vec<Effect> {
+    let blocks = chain(one, 2);
+    let finals = blocks.iter().map(|block| {
+        let view = block.view;
+        Effect::Report(Report::Final {
+            round: view,
+            view,
+            lead: one.epoch.lead(view),
+            block: block.hash(),
+            authors: vec![],
+        })
+    });
+    let round = |block: &Block| FinalRound {
+        round: block.view,
+        block: block.hash(),
+        outcome: Hash::of(&block.view.to_le_bytes()),
+        position: None,
+    };
+    let mut expected = vec![Effect::Persist(Record::Final {
+        blocks: blocks.clone(),
+        proof: proof(one, &blocks[1]),
+    })];
+    expected.extend(finals);
+    expected.push(one.entered(3, 3));
+    expected.push(Effect::Apply {
+        rounds: blocks.iter().map(round).collect(),
+        holders: one.others(),
+    });
+    expected
+}
+
+#[test]
+fn blocks_that_continue_the_chain_with_the_proof_of_the_last_are_final() {
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let answer = two_rounds(&one);
+    let expected = catches_up(&one);
+    assert_eq!(answers(&mut one, x, answer.clone()), expected);
+    // Once.
+    assert_eq!(answers(&mut one, x, answer), []);
+}
+
+#[test]
+fn blocks_that_are_known_are_passed_over() {
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    one.at(1000);
+    let first = chain(&one, 1);
+    let answer = SyncResponse {
+        proof: Some(proof(&one, &first[0])),
+        blocks: first,
+        ..one.answer(1)
+    };
+    answers(&mut one, x, answer);
+    let second = SyncResponse {
+        nonce: one.nonce(2),
+        ..two_rounds(&one)
+    };
+    let y = one.others()[1];
+    let effects = answers(&mut one, y, second);
+    let blocks = chain(&one, 2);
+    let kept = Record::Final {
+        proof: proof(&one, &blocks[1]),
+        blocks: blocks[1..].to_vec(),
+    };
+    assert_eq!(effects[0], Effect::Persist(kept));
+}
+
+#[test]
+fn an_answer_to_no_question_of_its_own_is_nothing() {
+    type Change = fn(&One, &mut SyncResponse);
+    let changes: [Change; 3] = [
+        |_, answer| answer.nonce += 1,
+        |_, answer| answer.nonce = 0,
+        // Of a question to be asked.
+        |one, answer| answer.nonce = one.nonce(2),
+    ];
+    for change in changes {
+        let mut one = away();
+        let x = one.others()[0];
+        up(&mut one, x);
+        let mut answer = two_rounds(&one);
+        change(&one, &mut answer);
+        assert_eq!(answers(&mut one, x, answer), []);
+        // The right one still counts.
+        let answer = two_rounds(&one);
+        assert!(!answers(&mut one, x, answer).is_empty());
+    }
+    // Nor the right one by somebody else.
+    let mut one = away();
+    let (x, y) = (one.others()[0], one.others()[1]);
+    up(&mut one, x);
+    let answer = two_rounds(&one);
+    assert_eq!(answers(&mut one, y, answer), []);
+    // Or without any question.
+    let mut one = away();
+    let answer = two_rounds(&one);
+    assert_eq!(answers(&mut one, x, answer), []);
+}
+
+#[test]
+fn blocks_without_a_proof_of_the_last_or_without_links_are_nothing() {
+    type Change = fn(&One, &mut SyncResponse);
+    let changes: [(&str, Change); 7] = [
+        ("no proof", |_, answer| answer.proof = None),
+        ("no blocks", |_, answer| answer.blocks.clear()),
+        ("a proof of the first block", |one, answer| {
+            answer.proof = Some(proof(one, &answer.blocks[0]));
+        }),
+        ("a notarisation", |one, answer| {
+            let verdict = Verdict::Notarised(answer.blocks[1].hash());
+            answer.proof = Some(one.certificate(2, verdict));
+        }),
+        ("the first block is missing", |_, answer| {
+            answer.blocks.remove(0);
+        }),
+        ("another first block", |_, answer| {
+            answer.blocks[0].content = Content::Empty;
+        }),
+        ("a first block on another parent", |one, answer| {
+            let parent = Hash::of(b"another parent");
+            answer.blocks[0].parent = parent;
+            answer.blocks[1].parent = answer.blocks[0].hash();
+            answer.proof = Some(proof(one, &answer.blocks[1]));
+        }),
+    ];
+    for (what, change) in changes {
+        let mut one = away();
+        let x = one.others()[0];
+        up(&mut one, x);
+        let mut answer = two_rounds(&one);
+        change(&one, &mut answer);
+        assert_eq!(answers(&mut one, x, answer), [], "{what}");
+        assert_eq!(one.member.chain.tip.view, 0);
+    }
+}
+
+#[test]
+fn certificates_of_an_answer_lead_to_the_view_under_way() {
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let (first, third) = (
+        one.certificate(1, Verdict::Nullified),
+        one.certificate(3, Verdict::Nullified),
+    );
+    let answer = SyncResponse {
+        certificates: vec![first.clone()],
+        highest: Some(third.clone()),
+        ..one.answer(1)
+    };
+    let expected = [one.leaves_by(&first), one.leaves_by(&third)].concat();
+    assert_eq!(answers(&mut one, x, answer), expected);
+}
+
+#[test]
+fn who_has_more_is_asked_again_as_long_as_it_gives_something() {
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let answer = SyncResponse {
+        more: true,
+        ..two_rounds(&one)
+    };
+    let mut expected = catches_up(&one);
+    let apply = expected.pop();
+    expected.push(one.asks(2, x, 2, 3));
+    expected.extend(apply);
+    assert_eq!(answers(&mut one, x, answer), expected);
+    let nothing = SyncResponse {
+        more: true,
+        ..one.answer(2)
+    };
+    assert_eq!(answers(&mut one, x, nothing), []);
+    // How a further view ended is something too.
+    let mut one = away();
+    up(&mut one, x);
+    let answer = SyncResponse {
+        more: true,
+        certificates: vec![one.certificate(1, Verdict::Nullified)],
+        ..one.answer(1)
+    };
+    let again = one.asks(2, x, 0, 2);
+    assert_eq!(answers(&mut one, x, answer).last(), Some(&again));
+}
+
+/// A member to which that many rounds are final, each with its own proof.
+fn knowing(rounds: u64) -> One {
+    let epoch = epoch(4, 100);
+    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let record = |block: Block| Record::Final {
+        proof: proof(&one, &block),
+        blocks: vec![block],
+    };
+    let records = chain(&one, rounds).into_iter().map(record).collect();
+    One::start(epoch, one.me, Start::Kept(records)).0
+}
+
+#[test]
+fn a_question_is_answered_with_what_is_final_and_how_views_ended() {
+    let mut one = knowing(3);
+    let x = one.others()[0];
+    let blocks = chain(&one, 3);
+    one.skip(5);
+    one.skip(6);
+    let skipped = [5, 6].map(|view| one.certificate(view, Verdict::Nullified));
+    let answer = |after, from: usize| SyncResponse {
+        highest: Some(skipped[1].clone()),
+        blocks: blocks[from..].to_vec(),
+        proof: (from < 3).then(|| proof(&knowing(0), &blocks[2])),
+        certificates: skipped.to_vec(),
+        ..response(after)
+    };
+    for (after, from) in [(0, 0), (1, 1), (3, 3), (99, 3)] {
+        let mut expected = answer(after, from);
+        if after == 99 {
+            expected.certificates.clear();
+        }
+        let effects = asks(&mut one, x, after, 1);
+        assert_eq!(effects, [sends(&one, x, expected)], "after {after}");
+    }
+    // Certificates from the view on that was asked for.
+    let mut expected = answer(3, 3);
+    expected.certificates.remove(0);
+    assert_eq!(asks(&mut one, x, 3, 6), [sends(&one, x, expected)]);
+    // Nothing is known: nothing is said.
+    let mut one = away();
+    let x = one.others()[0];
+    assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, response(0))]);
+    // The proof of the last block is the highest certificate where there is no other.
+    let mut one = knowing(1);
+    let x = one.others()[0];
+    let proof = proof(&one, &blocks[0]);
+    let expected = SyncResponse {
+        highest: Some(proof.clone()),
+        blocks: blocks[..1].to_vec(),
+        proof: Some(proof),
+        ..response(0)
+    };
+    assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, expected)]);
+}
+
+#[test]
+fn an_answer_has_at_most_64_blocks_and_32_certificates_and_says_that_there_are_more() {
+    let mut one = knowing(70);
+    let x = one.others()[0];
+    let blocks = chain(&one, 70);
+    one.skip(71);
+    let highest = Some(one.certificate(71, Verdict::Nullified));
+    let expected = SyncResponse {
+        highest: highest.clone(),
+        blocks: blocks[..64].to_vec(),
+        proof: Some(proof(&one, &blocks[63])),
+        more: true,
+        ..response(0)
+    };
+    assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, expected)]);
+    let expected = SyncResponse {
+        highest: highest.clone(),
+        blocks: blocks[6..].to_vec(),
+        proof: Some(proof(&one, &blocks[69])),
+        certificates: highest.into_iter().collect(),
+        ..response(6)
+    };
+    assert_eq!(asks(&mut one, x, 6, 1), [sends(&one, x, expected)]);
+    for (views, more) in [(32, false), (33, true)] {
+        let mut one = away();
+        let x = one.others()[0];
+        for view in 1..=views {
+            one.skip(view);
+        }
+        let certificates = (1..=32).map(|view| one.certificate(view, Verdict::Nullified));
+        let expected = SyncResponse {
+            highest: Some(one.certificate(views, Verdict::Nullified)),
+            certificates: certificates.collect(),
+            more,
+            ..response(0)
+        };
+        assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, expected)]);
+    }
+}
+
+#[test]
+fn the_blocks_of_an_answer_end_with_one_that_has_a_proof() {
+    // Two blocks became final together: only the second one has a proof.
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let answer = two_rounds(&one);
+    answers(&mut one, x, answer.clone());
+    let expected = SyncResponse {
+        highest: answer.proof.clone(),
+        blocks: answer.blocks.clone(),
+        proof: answer.proof.clone(),
+        ..response(0)
+    };
+    assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, expected)]);
+}
+
+#[test]
+fn an_answer_is_no_larger_than_half_of_what_a_message_may_be() {
+    let epoch = epoch(4, 100);
+    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let mut blocks = chain(&one, 3);
+    let room = envelope::limit(&epoch) / 2;
+    let mut parent = epoch.id;
+    for block in &mut blocks {
+        block.parent = parent;
+        if let Content::Learning(learning) = &mut block.content {
+            learning.decision = vec![0; room / 2 - 400];
+        }
+        parent = block.hash();
+    }
+    let records = blocks.iter().map(|block| Record::Final {
+        proof: proof(&one, block),
+        blocks: vec![block.clone()],
+    });
+    let (mut one, _) = One::start(epoch, one.me, Start::Kept(records.collect()));
+    let x = one.others()[0];
+    let expected = SyncResponse {
+        highest: Some(proof(&one, &blocks[2])),
+        proof: Some(proof(&one, &blocks[1])),
+        more: true,
+        blocks: blocks[..2].to_vec(),
+        ..response(0)
+    };
+    assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, expected)]);
+}
+
+#[test]
+fn an_answer_reminds_the_asker_of_what_it_signed_last() {
+    let mut one = One::leading(4, 1);
+    let x = one.others()[0];
+    let signed = |one: &One, round, view, body| one.sealed(x, round, view, body).0;
+    let reminds = |one: &mut One, of: Option<&Message>, highest: Option<Certificate>| {
+        let expected = SyncResponse {
+            yours: of.and_then(Reminder::of),
+            certificates: highest.iter().cloned().collect(),
+            highest,
+            ..response(0)
+        };
+        let expected = sends(one, x, expected);
+        assert_eq!(asks(one, x, 0, 1), [expected]);
+    };
+    reminds(&mut one, None, None);
+    let contribution = Body::Contribution(one.contribution(x));
+    one.hear(x, 1, 0, contribution.clone());
+    let contribution = signed(&one, 1, 0, contribution);
+    reminds(&mut one, Some(&contribution), None);
+    let (block, checked) = (Hash::of(b"a block"), CHECKED);
+    // The newest view first; of one view, what binds most.
+    let votes = [
+        (1, Body::Notarize { block, checked }),
+        (1, Body::Nullify),
+        (2, Body::Notarize { block, checked }),
+        (2, Body::Finalize { block }),
+    ];
+    for (view, vote) in votes {
+        one.hear(x, 0, view, vote.clone());
+        let vote = signed(&one, 0, view, vote);
+        reminds(&mut one, Some(&vote), None);
+    }
+}
