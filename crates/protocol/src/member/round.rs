@@ -171,6 +171,13 @@ impl Round {
         *self = next;
     }
 
+    /// For tests: a member is excused in rounds before `until`.
+    #[cfg(test)]
+    pub(super) fn excuse(&mut self, member: MemberIndex, until: u64) {
+        let missed = 1;
+        self.absent.insert(member, Absence { missed, until });
+    }
+
     /// Whether this round need not wait for a member beyond D.
     pub(super) fn excuses(&self, member: MemberIndex, reachable: bool) -> bool {
         let absence = self.absent.get(&member);

@@ -235,6 +235,7 @@ impl Member {
         }
         if self.sync.listening() {
             self.notice_used_key();
+            self.recover();
         } else if !std::mem::replace(&mut self.key_elsewhere, true) {
             self.out.push(Effect::Report(Report::KeyUsedElsewhere));
         }

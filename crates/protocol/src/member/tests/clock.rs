@@ -24,7 +24,9 @@ fn after(failed: u64, limit: u32) -> One {
 }
 
 fn progress(one: &mut One, view: u64) -> Vec<Effect> {
-    let (phase, counter) = (Phase::Collecting, 1);
+    // Higher every time.
+    let counter = one.now.elapsed().as_millis() as u64;
+    let phase = Phase::Collecting;
     one.hear_lead(view, Body::Progress { phase, counter })
 }
 
@@ -81,6 +83,36 @@ pub(super) fn progress_of_the_view_counts_and_of_no_other() {
     one.pass(2000 + OFF);
     one.skip(1);
     assert_eq!(one.pass(5000 + OFF - 1), []);
+}
+
+#[test]
+pub(super) fn old_progress_said_again_is_none() {
+    let mut one = after(0, 100);
+    let old = |one: &mut One, counter| {
+        let phase = Phase::Collecting;
+        one.hear_lead(1, Body::Progress { phase, counter })
+    };
+    old(&mut one, 3);
+    one.pass(2000 + OFF);
+    old(&mut one, 2);
+    old(&mut one, 3);
+    let (lead, silence) = (one.name(1), seconds(3));
+    let expected = one.nullifies(1, Refusal::Silent { lead, silence });
+    assert_eq!(one.pass(3000 + OFF), expected);
+}
+
+#[test]
+pub(super) fn a_view_whose_lead_votes_against_it_is_over() {
+    let mut one = after(0, 100);
+    let other = one.others().into_iter().find(|&by| by != one.epoch.lead(1));
+    assert_eq!(one.hear(other.unwrap(), 0, 1, Body::Nullify), []);
+    let lead = one.name(1);
+    let expected = one.nullifies(1, Refusal::GaveUp { lead });
+    assert_eq!(one.hear_lead(1, Body::Nullify), expected);
+    // Of a lead that has proposed the proposal is judged, whatever it says afterwards.
+    let mut one = One::follower(4).signed();
+    one.propose(1, &one.proposal(1, &one.all()));
+    assert_eq!(one.hear_lead(1, Body::Nullify), []);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::*;
 use super::one::*;
 use super::table::{BLOB, epoch_with};
 use crate::effects::WorkError;
-use crate::message::{Contribution, EntryFields, Phase, Scores};
+use crate::message::{Contribution, EntryFields, METRIC_NAME, METRICS, Phase, Scores};
 
 pub(super) fn admits(one: &One, from: MemberIndex) -> Effect {
     let (round, fields) = (one.member.round(), one.trained(from).fields);
@@ -173,39 +173,45 @@ pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_i
         fields: say(one, weight),
         from,
     };
-    // Three members say that the same model is theirs; one says something else of it.
-    for (by, weight, looks) in [(x, 5, true), (y, 7, true), (z, 5, false)] {
+    // Three members say that the same model is theirs: it is fetched from each of them, since two
+    // may have copied what the third said of it.
+    for (by, weight) in [(x, 5), (y, 7), (z, 5)] {
         let fields = say(&one, weight);
         let effects = contributes(&mut one, by, |c| c.fields = fields);
-        let expected = if looks {
-            vec![admit(&one, weight, by)]
-        } else {
-            vec![]
-        };
-        assert_eq!(effects, expected);
+        assert_eq!(effects, [admit(&one, weight, by)]);
     }
-    let (round, fields) = (1, say(&one, 7));
-    let effects = one.step(Input::Admitted {
-        round,
-        fields,
-        result: Err(no("false")),
-    });
-    assert_eq!(effects, [refused(y, 1, Refusal::Work("false".into()))]);
-    let fields = say(&one, 5);
-    let effects = one.step(Input::Admitted {
-        round,
-        fields,
-        result: Ok(()),
-    });
-    assert_eq!(
-        effects,
-        [receipt(&one, x, 1), {
-            let mut contribution = one.contribution(z);
-            contribution.fields = say(&one, 5);
-            let entry = contribution.entry(&one.epoch.federation, 1).id;
-            one.sends(z, 0, 1, Body::Receipt { entry })
-        }]
-    );
+    let mut answer = |from, weight, result| {
+        let (round, fields) = (1, say(&one, weight));
+        one.step(Input::Admitted {
+            round,
+            from,
+            fields,
+            result,
+        })
+    };
+    let refusal = answer(y, 7, Err(no("false")));
+    assert_eq!(refusal, [refused(y, 1, Refusal::Work("false".into()))]);
+    // The copy cannot be had; the original can.
+    assert_eq!(answer(x, 5, Err(WorkError::Unavailable)), []);
+    let receipts = answer(z, 5, Ok(()));
+    let mut contribution = one.contribution(z);
+    contribution.fields = say(&one, 5);
+    let entry = contribution.entry(&one.epoch.federation, 1).id;
+    assert_eq!(receipts, [one.sends(z, 0, 1, Body::Receipt { entry })]);
+}
+
+#[test]
+pub(super) fn metrics_are_few_finite_and_named_briefly() {
+    let mut one = with(4, 1);
+    let by = one.others()[2];
+    let many = (0..=METRICS).map(|i| (format!("{i:03}"), 0.0)).collect();
+    let long = vec![("x".repeat(METRIC_NAME + 1), 0.0)];
+    for metrics in [vec![("loss".to_owned(), f64::NAN)], many, long] {
+        let effects = contributes(&mut one, by, |c| c.metrics = metrics);
+        assert_eq!(effects, [refused(by, 1, Refusal::Metrics)]);
+    }
+    // Nothing of it was kept: the first that is right counts.
+    assert_eq!(one.take_in(by), [receipt(&one, by, 1)]);
 }
 
 #[test]
@@ -236,6 +242,7 @@ pub(super) fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
     let (round, fields, result) = (2, one.trained(late).fields, Ok(()));
     let other = Input::Admitted {
         round,
+        from: late,
         fields,
         result,
     };
@@ -310,19 +317,32 @@ pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
 }
 
 #[test]
-pub(super) fn who_cannot_be_reached_is_waited_for_until_d_is_over() {
+pub(super) fn who_is_excused_is_waited_for_until_d_is_over() {
     let mut one = with(4, 2);
     let peer = one.others()[2];
-    assert_eq!(one.step(Input::Down { peer }), []);
+    one.member.round.excuse(peer, 2);
     assert_eq!(one.pass(499), []);
     let expected = closes(&one, &one.without(peer));
     assert_eq!(one.pass(500), expected);
-    // Unless it can be reached again before that.
-    let mut one = with(4, 2);
-    one.step(Input::Down { peer });
-    let round_trip = Duration::from_millis(20);
-    one.step(Input::Up { peer, round_trip });
-    assert_eq!(one.pass(1500), collecting(&one, 1..=1));
+    // One that cannot be reached may be back within patience; one whose chance has come is waited
+    // for if it can be reached.
+    for (absent, down, excused) in [
+        (false, true, false),
+        (true, true, true),
+        (true, false, false),
+    ] {
+        let mut one = with(4, 2);
+        if absent {
+            one.member.round.excuse(peer, 1);
+        }
+        if down {
+            one.step(Input::Down { peer });
+        }
+        let closed = one
+            .pass(500)
+            .contains(&one.leading_report(1, Phase::Including));
+        assert_eq!(closed, excused);
+    }
 }
 
 #[test]
@@ -389,7 +409,7 @@ pub(super) fn a_set_of_nobody_is_closed_after_patience_and_needs_no_signatures()
 pub(super) fn after_closing_no_receipt_is_given() {
     let mut one = with(4, 2);
     let late = one.others()[2];
-    one.step(Input::Down { peer: late });
+    one.member.round.excuse(late, 2);
     one.pass(500);
     assert_eq!(
         one.hear(late, 1, 0, Body::Contribution(one.contribution(late))),

@@ -86,11 +86,9 @@ fn a_new_member_asks_leads_of_this_view_and_the_next_in_any_case() {
     // With every beat it asks whoever has not answered.
     let answer = one.answer(1);
     answers(&mut one, z, answer);
-    let again: Vec<_> = one.others().into_iter().filter(|&m| m != z).collect();
-    let asks: Vec<_> = (4..)
-        .zip(&again)
-        .map(|(nth, &to)| one.asks(nth, to, 0, 1))
-        .collect();
+    let again = one.others().into_iter().filter(|&m| m != z);
+    let nth = |to| if to == x { 3 } else { 2 };
+    let asks: Vec<_> = again.map(|to| one.asks(nth(to), to, 0, 1)).collect();
     assert_eq!(one.at(1000), asks);
 }
 
@@ -398,7 +396,9 @@ fn another_process_with_the_same_key_is_named_once() {
     let block = Hash::of(b"a block");
     let said = one.hear(me, 0, 1, Body::Finalize { block });
     assert_eq!(said, [elsewhere]);
-    // Whoever only listens knows that it has forgotten something.
+    // A new member learns from it that its key was used.
     let (mut one, _) = new();
-    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
+    let used = Effect::Report(Report::KeyUsedBefore);
+    let said = one.hear(me, 0, 1, Body::Nullify);
+    assert_eq!(said, [used, listening(0, None)]);
 }

@@ -188,6 +188,7 @@ impl One {
         let (round, fields) = (self.member.round.number, self.trained(member).fields);
         self.step(Input::Admitted {
             round,
+            from: member,
             fields,
             result,
         })

@@ -66,6 +66,8 @@ shown! {
     Refusal::Scores => sheet::scores_are_finite_in_order_and_not_too_many;
     Refusal::StaleContribution { .. } =>
         lead::contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept;
+    Refusal::Metrics => lead::metrics_are_few_finite_and_named_briefly;
+    Refusal::GaveUp { .. } => clock::a_view_whose_lead_votes_against_it_is_over;
     Refusal::Silent { .. } => clock::a_lead_may_be_silent_for_three_beats_or_twice_d;
     Refusal::Slow { .. } =>
         clock::a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_patience_and_d_need;

@@ -153,13 +153,13 @@ pub(super) fn who_sends_no_scores_is_left_out_after_patience() {
 }
 
 #[test]
-pub(super) fn who_sends_no_scores_and_cannot_be_reached_is_left_out_after_d() {
+pub(super) fn who_sends_no_scores_and_is_excused_is_left_out_after_d() {
     let mut one = scoring();
     let others = one.others();
     let peer = one.others()[1];
     hear_scores(&mut one, others[0]);
     hear_scores(&mut one, others[2]);
-    one.step(Input::Down { peer });
+    one.member.round.excuse(peer, 2);
     assert_eq!(one.pass(499), []);
     let sheet = Body::Sheet(scored(&one, &one.without(peer)));
     let effects = one.pass(500);
