@@ -214,6 +214,8 @@ struct Window {
     rounds: f64,
     /// Lines that were said besides those of rounds.
     lines: u64,
+    /// Times that a node stopped listening to one of the honest, which never happens.
+    wrong: u64,
     /// Bytes that were logged.
     logged: u64,
     /// Most memory that one of them has, in MiB.
@@ -224,6 +226,8 @@ struct Window {
 struct Field {
     nodes: Nodes,
     fourth: std::path::PathBuf,
+    /// The fourth's name.
+    name: String,
 }
 
 impl Field {
@@ -234,7 +238,14 @@ impl Field {
         let mut nodes = Nodes::new(honest, &[]);
         (0..3).for_each(|node| nodes.start(node));
         let fourth = fourth[0].clone();
-        let field = Self { nodes, fourth };
+        let institution = Institution::load(&fourth).unwrap();
+        let roster = &institution.agreement.epoch.roster;
+        let name = roster.name(institution.me).into();
+        let field = Self {
+            nodes,
+            fourth,
+            name,
+        };
         field.nodes.until(0, "final", 60);
         field
     }
@@ -264,7 +275,7 @@ impl Field {
         while self.nodes.said.try_recv().is_ok() {}
         let (logged, began) = (self.logged(), Instant::now());
         let end = began + Duration::from_secs_f64(seconds);
-        let (mut rounds, mut lines) = (0, 0);
+        let (mut rounds, mut lines, mut wrong) = (0, 0, 0);
         while let Some(said) = self.nodes.next(end) {
             let event = said.line["event"].as_str().unwrap_or_default().to_owned();
             assert!(!said.line.is_null(), "a node ended\n{}", self.nodes.tails());
@@ -273,10 +284,12 @@ impl Field {
                 "final" | "adopted" | "view" | "nullifying" | "nullified" => {}
                 _ => lines += 1,
             }
+            wrong += u64::from(event == "muted" && said.line["member"] != self.name.as_str());
         }
         Window {
             rounds: f64::from(rounds) / began.elapsed().as_secs_f64(),
             lines,
+            wrong,
             logged: self.logged() - logged,
             memory: self.memory(),
         }
@@ -305,6 +318,7 @@ fn rounds_go_on_and_nothing_grows_whatever_one_member_sends() {
         eprintln!("{flood:?}: {said} messages, {quiet:?}, {disturbed:?}");
         // Half, because other tests run on this machine; without a budget it is nothing or little.
         assert!(disturbed.rounds >= quiet.rounds / 2.0, "{flood:?}");
+        assert_eq!((quiet.wrong, disturbed.wrong), (0, 0), "{flood:?}");
         assert!(disturbed.lines < 100, "{flood:?}");
         assert!(disturbed.logged < 20_000, "{flood:?}");
         assert!(disturbed.memory < quiet.memory + 80.0, "{flood:?}");

@@ -27,9 +27,9 @@ const BYTES: Rate = Rate::per_second(2 << 20, 16 << 20);
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
 /// What a stream costs that it opens, in bytes.
 const STREAM: u64 = 1 << 10;
-/// Frames and published frames of one member: 30 views in which a hundred members vote against the
+/// Frames and published frames of one member: ten views in which a hundred members vote against the
 /// view, at once.
-const FRAMES: Rate = Rate::per_second(2000, 8000);
+const FRAMES: Rate = Rate::per_second(1000, 2000);
 /// The same complaint about a member is written once in that time.
 const ONCE_IN: Duration = Duration::from_secs(60);
 
@@ -315,9 +315,9 @@ mod tests {
         let steady = read(10).await;
         assert!(((19 << 20)..(22 << 20)).contains(&steady), "{steady}");
         pace.mute(Duration::from_secs(10));
-        // What was read before is a debt of the trickle, of one second at most.
+        // One second's worth may have been saved up.
         let muted = read(8).await;
-        assert!(muted <= 8 * (64 << 10) + 8192, "{muted}");
+        assert!(muted <= 9 * (64 << 10) + 2 * 8192, "{muted}");
         assert!(pace.muted().is_some());
         sleep(Duration::from_secs(3)).await;
         assert!(pace.muted().is_none());
@@ -328,7 +328,7 @@ mod tests {
     async fn published_frames_beyond_a_share_mute_and_the_first_bad_stream_does_not() {
         let pace = Pace::default();
         let passed = (0..10_000).filter(|_| pace.published()).count();
-        assert_eq!(passed, 8000);
+        assert_eq!(passed, 2000);
         assert!(pace.muted().is_some());
 
         let pace = Pace::default();
@@ -348,9 +348,7 @@ mod tests {
             sleep(pace.frame()).await;
         }
         let took = began.elapsed().as_secs_f64();
-        assert!(
-            (1.9..2.5).contains(&took) || took >= 2.0 && took < 14.0,
-            "{took}"
-        );
+        // 2000 at once, the others a thousand a second; the timer has milliseconds.
+        assert!((9.9..11.0).contains(&took), "{took}");
     }
 }

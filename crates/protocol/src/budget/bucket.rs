@@ -158,7 +158,7 @@ impl Offences {
             return None;
         }
         self.left.refill(&self.tolerated, now, 0);
-        if self.left.is_open() {
+        if self.left.level >= TOKEN {
             self.left.take(&self.tolerated, 1);
             return None;
         }

@@ -58,7 +58,7 @@ const LEAST: u64 = 4;
 pub const OFFENCES: u64 = 10;
 const OFFENCE: Duration = Duration::from_secs(10);
 /// Messages beyond a budget that are dropped without more ado, and how many more a second.
-const EXCESS: (u64, u64) = (2000, 100);
+const EXCESS: (u64, u64) = (500, 50);
 /// Views without a final block that votes are given room for.
 const FAILED_VIEWS: u64 = 4096;
 /// Answers that may be outstanding from one member.
