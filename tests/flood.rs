@@ -119,6 +119,12 @@ impl Drop for Attacker {
     }
 }
 
+/// For everything since the beginning, each time another.
+fn question(nonce: u64) -> Body {
+    let (after, from) = (0, 1);
+    Body::SyncRequest { after, from, nonce }
+}
+
 async fn attack(
     institution: Institution,
     flood: Flood,
@@ -169,7 +175,7 @@ async fn attack(
                 let evidence = Evidence::of(&vote(b"one"), &vote(b"other")).unwrap();
                 seal_evidence(&epoch, &evidence)
             }
-            Flood::Sync => sealed(&key, 0, Body::SyncRequest { after: 0 }),
+            Flood::Sync => sealed(&key, 0, question(number)),
             Flood::Progress => sealed(&key, view, progress),
             Flood::Signatures => sealed(&other, view, progress),
             Flood::Garbage => {

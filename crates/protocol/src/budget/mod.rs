@@ -63,9 +63,9 @@ const EXCESS: (u64, u64) = (500, 50);
 const FAILED_VIEWS: u64 = 4096;
 /// Answers that may be outstanding from one member.
 const ANSWERS: u8 = 8;
-/// Views that a member must have come on since its last SyncRequest for the next to be free: half
-/// of what an answer brings.
-const PROGRESS: u64 = 32;
+/// Views that a member must have come on since it asked from the furthest, for a SyncRequest to be
+/// free: an answer brings the certificates of that many views at least.
+const PROGRESS: u64 = 16;
 /// Blobs that a member may ask for at once, in each of two ways to count: see [`Budget::asks`].
 const ASKS: u64 = 4096;
 
@@ -185,7 +185,7 @@ struct Neighbour {
 /// What a signer has left, by kind.
 struct Signer {
     kinds: [Bucket; Kind::ALL.len()],
-    /// What its last SyncRequest asked for.
+    /// The furthest view from which it asked what became final.
     asked: u64,
 }
 
@@ -393,12 +393,14 @@ impl Budget {
             }
             bucket.take(&said, 1);
         }
-        if let Body::SyncRequest { after, .. } = message.body {
-            // Who comes on by half an answer since it last asked may ask again at once.
-            if after >= signer.asked.saturating_add(PROGRESS) {
+        if let Body::SyncRequest { after, from, .. } = message.body {
+            // Who comes on may ask again at once: once for every part of the chain, and no further
+            // than there is one.
+            let place = after.max(from).min(self.view);
+            if place >= signer.asked + PROGRESS {
                 bucket.give_back(&said, 1);
             }
-            signer.asked = after;
+            signer.asked = signer.asked.max(place);
         }
         Ok(())
     }

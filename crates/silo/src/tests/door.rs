@@ -44,8 +44,9 @@ fn flooded(
                 said.push(command);
             }
         }
-        let told = rig.told.borrow().iter().map(|(_, notice)| notice.clone());
-        (said, told.collect(), silo.counts())
+        let told = rig.told.borrow();
+        let told = told.iter().map(|(_, notice)| notice.clone()).collect();
+        (said, told, silo.counts())
     })
 }
 
