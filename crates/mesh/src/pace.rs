@@ -21,8 +21,8 @@ use protocol::budget::{Bucket, Offences, Rate};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Bytes of one member. In a federation of a hundred the lead of ten views a second sends 1.2 MB a
-/// second, and a day of blocks for one that was away 10 MB at once.
-const BYTES: Rate = Rate::per_second(2 << 20, 16 << 20);
+/// second, and no message has more than 4 MB.
+const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
 /// The same while it is muted.
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
 /// What a stream costs that it opens, in bytes.
@@ -311,7 +311,7 @@ mod tests {
             bytes
         };
         let burst = read(1).await;
-        assert!(((16 << 20)..(20 << 20)).contains(&burst), "{burst}");
+        assert!(((4 << 20)..(7 << 20)).contains(&burst), "{burst}");
         let steady = read(10).await;
         assert!(((19 << 20)..(22 << 20)).contains(&steady), "{steady}");
         pace.mute(Duration::from_secs(10));
