@@ -231,7 +231,8 @@ fn a_member_that_catches_up_is_answered_as_fast_as_it_comes_on_and_another_is_no
     assert!(honest);
     // The same question again and again, jumping to and fro, everything again and again, and ever
     // further beyond the end: the burst and two a beat, and everything once at most.
-    let questions: [(fn(u64) -> u64, u32); 4] = [
+    type Question = fn(u64) -> u64;
+    let questions: [(Question, u32); 4] = [
         (|_| 0, 30),
         (|number| 64 * (number % 2), 31),
         (|number| 16 * number % 1600, 130),
