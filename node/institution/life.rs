@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use learn::DataError;
 use mesh::MeshError;
 use protocol::net::Event;
-use protocol::{Time, member};
+use protocol::{Time, envelope, member};
 use serde_json::json;
 use silo::{Checks, Network, Notice, SiloConfig, SpawnError, Stopped, Surroundings};
 use simulations::silo_seed;
@@ -113,6 +113,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         .build()?;
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
     config.discovery = epoch.charter.discovery;
+    config.frame = envelope::limit(&epoch);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
     let name = epoch.roster.name(institution.me);

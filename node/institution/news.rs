@@ -129,7 +129,17 @@ impl News {
                 coalition,
                 ..
             } => self.adopted(at, *round, *outcome, (*coalition, state.models.len())),
-            Notice::Unopened { from, reason } => self.complain(at, *from, 0, reason),
+            Notice::Unopened { from, reason, .. } | Notice::Dropped { from, reason, .. } => {
+                self.complain(at, *from, 0, reason);
+            }
+            Notice::Muted { member, span } => {
+                let (member, seconds) = (self.name(*member), span.as_secs_f64());
+                let line = format!(
+                    "warning: {member} goes on against the rules: nothing is heard from it for {seconds} s"
+                );
+                let document = json!({ "member": member, "seconds": seconds });
+                self.say(at, "muted", document, line);
+            }
             Notice::Lost { messages } => {
                 self.say(at, "lost", json!({ "messages": messages }), String::new());
             }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc as std_mpsc};
 
 use mesh::{Config, Contact, Transport};
-use protocol::{Hash, MemberIndex};
+use protocol::{Hash, MemberIndex, envelope};
 use silo::{Checks, Feed, Pool, Surroundings};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
@@ -74,6 +74,8 @@ pub struct Loopback {
     runtime: Option<Runtime>,
     transport: Transport,
     federation: Hash,
+    /// Most bytes of a message.
+    frame: usize,
     /// Every member, with its addresses once it has been there.
     contacts: Vec<Contact>,
     places: Vec<Place>,
@@ -150,6 +152,7 @@ impl Loopback {
             runtime: Some(runtime),
             transport,
             federation: epoch.id,
+            frame: envelope::limit(epoch),
             contacts: contacts.collect(),
             places: places.collect(),
             ear: stage.ear.clone(),
@@ -176,6 +179,7 @@ impl Loopback {
         };
         let config = Config {
             transport: self.transport,
+            frame: self.frame,
             commands: SHORT,
             events: SHORT,
             ..Config::new(self.federation, listen)

@@ -46,7 +46,7 @@ impl Tap {
     ) {
         while let Some(event) = events.recv().await {
             match &event {
-                Event::Received { from, frame } => {
+                Event::Received { from, frame, .. } => {
                     if let Some(sent) = self.messages.get(from.at()) {
                         sent.fetch_add(frame.len() as u64, Ordering::Relaxed);
                     }

@@ -14,6 +14,8 @@ pub(crate) struct Loopback {
     transport: Transport,
     members: u16,
     there: BTreeMap<u16, (Vec<String>, Option<JoinHandle<()>>)>,
+    /// Pairs that do not know where to find each other.
+    apart: Vec<(u16, u16)>,
 }
 
 fn key(member: u16) -> [u8; 32] {
@@ -29,10 +31,12 @@ impl Loopback {
         let log = tracing_subscriber::fmt().with_env_filter(filter);
         let _ = log.with_writer(std::io::stderr).with_ansi(false).try_init();
         let there = BTreeMap::new();
+        let apart = Vec::new();
         Self {
             transport,
             members,
             there,
+            apart,
         }
     }
 
@@ -42,12 +46,14 @@ impl Loopback {
             Some((before, _)) => before.clone(),
             None => self.transport.addresses("127.0.0.1", 0),
         };
-        let contact = |member| Contact {
-            member: MemberIndex(member),
-            key: SecretKey::from_bytes(&key(member)).public(),
+        let apart = |other| self.apart.contains(&(other, member));
+        let contact = |other| Contact {
+            member: MemberIndex(other),
+            key: SecretKey::from_bytes(&key(other)).public(),
             addresses: self
                 .there
-                .get(&member)
+                .get(&other)
+                .filter(|_| !apart(other))
                 .map_or(Vec::new(), |(known, _)| known.clone()),
         };
         let roster = (0..self.members).map(contact).collect();
@@ -88,6 +94,33 @@ macro_rules! kinds {
 
             async fn start(&mut self, member: u16, events: usize) -> Ends {
                 self.0.start(member, events).await
+            }
+
+            async fn line() -> (Self, Vec<Ends>) {
+                let mut lab = Self::new(3).await;
+                lab.0.apart = vec![(0, 2)];
+                let mut all = Vec::new();
+                for member in 0..3 {
+                    all.push(lab.start(member, 64).await);
+                }
+                all[0].up(1).await;
+                all[1].all_up([0, 2]).await;
+                all[2].up(1).await;
+                // Until each knows that the other listens to gossip: then nothing comes directly.
+                for (from, to) in [(0, 1), (1, 2)] {
+                    for number in 0u32.. {
+                        let frame = format!("is gossip there? {from} {number}").into();
+                        all[from].say(mesh::Command::Publish { frame }).await;
+                        let gossiped = |event| match event {
+                            mesh::Event::Received { ticket, .. } => Some(ticket.is_some()),
+                            _ => None,
+                        };
+                        if all[to].next(gossiped).await {
+                            break;
+                        }
+                    }
+                }
+                (lab, all)
             }
 
             async fn stop(&mut self, member: u16, ends: Ends) {

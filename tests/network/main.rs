@@ -32,6 +32,8 @@ macro_rules! all_promises {
             frames_of_one_member_stay_in_order,
             nothing_comes_that_was_not_said,
             published_frames_arrive_at_most_once,
+            published_frames_are_passed_on_only_when_accepted,
+            a_muted_member_is_not_heard_until_its_mute_ends,
             a_slow_reader_loses_nothing,
             one_that_does_not_read_holds_up_nobody,
             a_member_that_returns_is_reached_again,

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mesh::{Command, Event, Wish};
+use mesh::{Command, Event, Verdict, Wish};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -38,6 +38,9 @@ pub(crate) trait Lab: Sized {
     /// Member `member` comes, or comes again, with room for so many events.
     async fn start(&mut self, member: u16, events: usize) -> Ends;
 
+    /// Three members, there and up, of whom the first and the last have no link.
+    async fn line() -> (Self, Vec<Ends>);
+
     /// It goes. Ends when it is gone.
     async fn stop(&mut self, member: u16, ends: Ends);
 }
@@ -64,7 +67,7 @@ impl Ends {
         self.commands.send(command).await.unwrap();
     }
 
-    async fn up(&mut self, peer: u16) -> Duration {
+    pub(crate) async fn up(&mut self, peer: u16) -> Duration {
         self.next(|event| match event {
             Event::Up {
                 peer: up,
@@ -76,7 +79,7 @@ impl Ends {
     }
 
     /// Until all of these can be reached.
-    async fn all_up(&mut self, members: impl IntoIterator<Item = u16>) {
+    pub(crate) async fn all_up(&mut self, members: impl IntoIterator<Item = u16>) {
         let mut missing: BTreeSet<u16> = members.into_iter().collect();
         while !missing.is_empty() {
             let up = self.next(|event| match event {
@@ -87,12 +90,31 @@ impl Ends {
         }
     }
 
+    /// The next frame. It is accepted, so that others may have it.
     pub(crate) async fn frame(&mut self) -> (u16, Bytes) {
+        let (from, frame, ticket) = self.unjudged().await;
+        self.judge(ticket, Verdict::Accept).await;
+        (from, frame)
+    }
+
+    /// The next frame, with its ticket.
+    async fn unjudged(&mut self) -> (u16, Bytes, Option<u64>) {
         self.next(|event| match event {
-            Event::Received { from, frame } => Some((from.0, frame)),
+            Event::Received {
+                from,
+                frame,
+                ticket,
+            } => Some((from.0, frame, ticket)),
             _ => None,
         })
         .await
+    }
+
+    async fn judge(&self, ticket: Option<u64>, verdict: Verdict) {
+        if let Some(ticket) = ticket {
+            // A full way back only means that others get the frame from somebody else.
+            let _ = self.commands.try_send(Command::Judge { ticket, verdict });
+        }
     }
 
     /// Asks these members for a blob.
@@ -385,6 +407,70 @@ pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
         assert_eq!(all[member].frame().await.1, numbered(1, 4));
         assert_eq!(all[0].frame().await, (member as u16, numbered(2, 4)));
     }
+}
+
+/// What was published is passed on by a member only when its silo accepted it.
+pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() {
+    let (_lab, mut all) = L::line().await;
+    let [author, between, end] = &mut all[..] else {
+        unreachable!()
+    };
+    let verdicts = [Verdict::Ignore, Verdict::Reject, Verdict::Accept];
+    for (number, verdict) in (0..).zip(verdicts) {
+        let frame = numbered(number, 40);
+        let publish = Command::Publish {
+            frame: frame.clone(),
+        };
+        author.say(publish).await;
+        let (from, came, ticket) = between.unjudged().await;
+        assert_eq!((from, came), (0, frame));
+        assert!(ticket.is_some(), "{number} came directly");
+        between.judge(ticket, verdict).await;
+    }
+    // The first that comes to the end is the one that was accepted, by way of the middle.
+    let (from, frame, ticket) = end.unjudged().await;
+    assert_eq!((from, frame), (1, numbered(2, 40)));
+    assert!(ticket.is_some());
+}
+
+/// Nothing is heard from a muted member, by others everything, and from it again afterwards.
+pub(crate) async fn a_muted_member_is_not_heard_until_its_mute_ends<L: Lab>() {
+    let (_lab, mut all) = whole::<L>(3, ROOM).await;
+    let span = Duration::from_secs(3);
+    let mute = Command::Mute {
+        peer: MemberIndex(0),
+        span,
+    };
+    all[2].say(mute).await;
+    // What is said after this answer is said to somebody who has muted.
+    let hash = Hash::of(b"nobody has this");
+    all[2].fetch(hash, 1, &[]).await;
+    assert_eq!(all[2].fetched_one().await, None);
+    let say = |number, to| Command::Send {
+        to: MemberIndex(to),
+        frame: numbered(number, 4),
+    };
+    all[0].say(say(1, 2)).await;
+    all[0].say(say(2, 1)).await;
+    assert_eq!(all[1].frame().await, (0, numbered(2, 4)));
+    all[1].say(say(3, 2)).await;
+    assert_eq!(all[2].frame().await, (1, numbered(3, 4)));
+    sleep(span).await;
+    let [muted, _, reader] = &mut all[..] else {
+        unreachable!()
+    };
+    // Its stream may have been closed meanwhile, and a frame or two are lost with it.
+    let speak = async {
+        loop {
+            muted.say(say(4, 2)).await;
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let heard = tokio::select! {
+        heard = reader.frame() => heard,
+        () = speak => unreachable!(),
+    };
+    assert_eq!(heard, (0, numbered(4, 4)));
 }
 
 /// A silo that does not read for a while finds everything afterwards.

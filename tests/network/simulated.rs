@@ -38,6 +38,19 @@ macro_rules! kinds {
                 Ends { commands, events }
             }
 
+            async fn line() -> (Self, Vec<Ends>) {
+                let mut lab = Self::new(3).await;
+                let mut all = Vec::new();
+                for member in 0..3 {
+                    all.push(lab.start(member, 64).await);
+                }
+                for (me, ends) in (0..).zip(&mut all) {
+                    ends.all_up((0..3).filter(|&other| other != me)).await;
+                }
+                lab.0.cut(&[(0, 2), (2, 0)]);
+                (lab, all)
+            }
+
             async fn stop(&mut self, member: u16, ends: Ends) {
                 drop(ends);
                 self.0.disconnect(MemberIndex(member));

@@ -18,6 +18,7 @@ use libp2p::{quic, tcp, yamux};
 use crate::config::{Config, MeshError};
 use crate::gossip;
 use crate::members::Members;
+use crate::pace::{Paced, Paces};
 use crate::streams::{self, Opener};
 
 /// Streams that one member may have open on one connection: frames, ping, gossip and blobs.
@@ -89,13 +90,19 @@ pub(crate) fn swarm(
         .with_per_connection_event_buffer_size(32)
         .with_max_negotiating_inbound_streams(STREAMS);
     Ok((
-        Swarm::new(transport(key)?, behaviour, me, swarm_config),
+        Swarm::new(
+            transport(key, members.paces())?,
+            behaviour,
+            me,
+            swarm_config,
+        ),
         opener,
     ))
 }
 
-/// QUIC, and TCP with Noise and Yamux. Which of them is used is a matter of addresses.
-fn transport(key: &Keypair) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
+/// QUIC, and TCP with Noise and Yamux, read at each member's pace. Which of them is used is a matter
+/// of addresses.
+fn transport(key: &Keypair, paces: Paces) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
     let mut quic_config = quic::Config::new(key);
     quic_config.max_concurrent_stream_limit = STREAMS as u32;
     let quic = quic::tokio::Transport::new(quic_config);
@@ -110,9 +117,14 @@ fn transport(key: &Keypair) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError
         .timeout(Duration::from_secs(10));
     Ok(quic
         .or_transport(tcp)
-        .map(|either, _| match either {
-            futures::future::Either::Left((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
-            futures::future::Either::Right((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
+        .map(move |either, _| {
+            let (peer, muxer) = match either {
+                futures::future::Either::Left((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
+                futures::future::Either::Right((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
+            };
+            // A stranger's connection is denied before anything is read from it.
+            let pace = paces.get(&peer).cloned().unwrap_or_default();
+            (peer, StreamMuxerBox::new(Paced::new(muxer, pace)))
         })
         .boxed())
 }

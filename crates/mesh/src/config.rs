@@ -71,7 +71,9 @@ pub struct Config {
     pub commands: usize,
     /// Events that may wait; then the mesh waits. Default 1024.
     pub events: usize,
-    /// Most bytes of a frame, both ways. Default 64 MiB, the most that the protocol encodes.
+    /// Most bytes of a frame, both ways; a stream on which a larger one begins is closed. Default
+    /// 64 MiB, the most that the protocol encodes: a node takes `protocol::envelope::limit`, the most
+    /// that a message of its federation can have.
     pub frame: usize,
     /// Frames that may wait for one member; more are lost. Default 1024.
     pub queue: usize,

@@ -12,6 +12,9 @@
 //! what does not fit into that is lost. Frames for a member that is not connected any more are lost
 //! at once. Those for a member that was never connected wait in the queue: nodes that start together
 //! need not say everything twice.
+//!
+//! A stream on which a frame is announced that is larger than frames may be, or which brings bytes
+//! that are no frame, is read no further; the second such stream mutes the member.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,10 +27,11 @@ use libp2p::Stream;
 use protocol::net::Event;
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::gossip::{Origin, Seen};
 use crate::members::Peer;
+use crate::pace::Pace;
 use crate::streams::{Kind, Opener};
 
 /// Frames up to this size are written together with their header.
@@ -161,20 +165,25 @@ enum ReadError {
     Io(#[from] io::Error),
     #[error("it sent bytes that are no frame: the stream is closed, the member is kept")]
     Garbage,
+    #[error(
+        "it began a frame of {0} bytes, and {1} is the most here: the stream is closed, the member \
+         is kept (do both nodes run with the same agreement?)"
+    )]
+    TooLarge(usize, usize),
 }
 
 /// What comes next on a stream of frames.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Frame(Said, Bytes),
-    /// A frame of so many bytes, which were passed over.
-    TooLarge(usize),
     End,
 }
 
 /// Reads frames of one member and hands them to the silo, waiting while the silo is behind.
 pub(crate) struct Reader {
     pub(crate) member: MemberIndex,
+    /// How fast it is listened to.
+    pub(crate) pace: Arc<Pace>,
     /// Streams that it opened; the newest replaces the others.
     pub(crate) streams: mpsc::Receiver<Stream>,
     pub(crate) events: mpsc::Sender<Event>,
@@ -215,14 +224,13 @@ impl Reader {
                 }
             };
             match frame {
-                Ok(Next::Frame(said, frame)) => self.deliver(said, frame).await?,
-                Ok(Next::TooLarge(bytes)) => {
-                    let (member, limit) = (self.member, self.limit);
-                    tracing::warn!(
-                        %member, bytes, limit,
-                        "a frame is lost: it is larger than frames may be here (do both nodes run \
-                         with the same limit?)"
-                    );
+                Ok(Next::Frame(..)) if self.pace.muted().is_some() => return newer,
+                Ok(Next::Frame(said, frame)) => {
+                    self.deliver(said, frame).await?;
+                    let pause = self.pace.frame();
+                    if !pause.is_zero() {
+                        sleep(pause).await;
+                    }
                 }
                 Ok(Next::End) => return newer,
                 Err(ReadError::Io(error)) => {
@@ -230,7 +238,13 @@ impl Reader {
                     return newer;
                 }
                 Err(error) => {
-                    tracing::warn!(member = %self.member, "a stream of frames was closed: {error}");
+                    let muted = self.pace.bad_stream();
+                    if self.pace.may_warn() {
+                        tracing::warn!(
+                            member = %self.member, ?muted,
+                            "a stream of frames was closed: {error}"
+                        );
+                    }
                     return newer;
                 }
             }
@@ -244,12 +258,16 @@ impl Reader {
                 return Some(());
             }
         }
-        let from = self.member;
-        self.events.send(Event::Received { from, frame }).await.ok()
+        let event = Event::Received {
+            from: self.member,
+            frame,
+            ticket: None,
+        };
+        self.events.send(event).await.ok()
     }
 }
 
-/// The next frame. Of one that is too large no more is kept than a buffer of bytes.
+/// The next frame. Of one that is too large nothing is read.
 async fn read_frame(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result<Next, ReadError> {
     let (mut kind, mut length) = ([0; 1], [0; 4]);
     if from.read(&mut kind).await? == 0 {
@@ -263,12 +281,7 @@ async fn read_frame(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result
     from.read_exact(&mut length).await?;
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {
-        let rest = from.take(length as u64);
-        let passed = futures::io::copy(rest, &mut futures::io::sink()).await?;
-        return match passed == length as u64 {
-            true => Ok(Next::TooLarge(length)),
-            false => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-        };
+        return Err(ReadError::TooLarge(length, limit));
     }
     // Zeroed memory costs nothing until it is written: a length alone is no burden.
     let mut frame = BytesMut::zeroed(length);
@@ -309,23 +322,24 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_too_large_is_passed_over_and_the_next_is_read() {
+    fn a_frame_that_is_too_large_ends_the_stream_before_its_bytes_are_read() {
         let frame = |length| vec![7; length];
         let bytes = written(&[
             (Said::Sent, frame(LIMIT)),
-            (Said::Published, frame(LIMIT + 1)),
-            (Said::Sent, frame(SMALL * 10)),
             (Said::Published, frame(0)),
+            (Said::Published, frame(LIMIT + 1)),
         ]);
-        let (all, ended) = read(&bytes);
-        let expected = [
-            Next::Frame(Said::Sent, frame(LIMIT).into()),
-            Next::TooLarge(LIMIT + 1),
-            Next::TooLarge(SMALL * 10),
-            Next::Frame(Said::Published, Bytes::new()),
-        ];
-        assert_eq!(all, expected);
-        assert!(ended.is_none());
+        // What was announced need not even be there.
+        for bytes in [&bytes[..], &bytes[..bytes.len() - LIMIT - 1]] {
+            let (all, ended) = read(bytes);
+            let expected = [
+                Next::Frame(Said::Sent, frame(LIMIT).into()),
+                Next::Frame(Said::Published, Bytes::new()),
+            ];
+            assert_eq!(all, expected);
+            let ended = ended.expect("too large").to_string();
+            assert!(ended.contains("1001 bytes, and 1000"), "{ended}");
+        }
     }
 
     #[test]
@@ -339,10 +353,8 @@ mod tests {
             ended.contains("no frame") && ended.contains("is kept"),
             "{ended}"
         );
-        // Also where the cut is in a frame that would be passed over.
-        let large = written(&[(Said::Sent, vec![7; LIMIT + 1])]);
-        for (bytes, cut) in [(&good, 3), (&good, 9), (&large, LIMIT)] {
-            let (all, ended) = read(&bytes[..cut]);
+        for cut in [3, 9] {
+            let (all, ended) = read(&good[..cut]);
             assert!(
                 all.is_empty() && matches!(ended, Some(ReadError::Io(_))),
                 "{cut}"

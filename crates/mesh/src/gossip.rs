@@ -12,6 +12,7 @@ use libp2p::gossipsub::{
     self, Behaviour, ConfigBuilder, IdentTopic, MessageAuthenticity, MessageId, ValidationMode,
 };
 use protocol::Hash;
+use protocol::net::JUDGED;
 
 use crate::config::MeshError;
 
@@ -27,6 +28,10 @@ const QUEUE: usize = 256;
 /// Message ids that are announced at once: 13.6 KB of the 16 KiB of such talk that a reader accepts.
 /// The default, 5000, would make it close the stream.
 const ANNOUNCED: usize = 400;
+/// How often gossip looks after itself.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// Heartbeats that a message is kept for: longer than the silo may take to judge it.
+const KEPT: usize = JUDGED.as_millis().div_ceil(HEARTBEAT.as_millis()) as usize + 2;
 /// Published frames that are remembered.
 const REMEMBERED: usize = 16384;
 
@@ -69,6 +74,14 @@ impl Seen {
         new
     }
 
+    /// A frame that gossip brought goes no further. It may come again from who may say it, and what
+    /// is published here is not gossip's business any more.
+    pub(crate) fn forget(&mut self, frame: &Hash) {
+        if self.known.get(frame) == Some(&Origin::Gossip) {
+            self.known.remove(frame);
+        }
+    }
+
     /// How to publish a frame here.
     pub(crate) fn publish(&mut self, frame: Hash) -> Way {
         match self.known.get_mut(&frame) {
@@ -99,7 +112,7 @@ pub(crate) fn topic(federation: Hash) -> IdentTopic {
 }
 
 /// Gossipsub, subscribed to that topic. Messages are passed on only after
-/// `report_message_validation_result`, which the mesh calls when the silo has room for them.
+/// `report_message_validation_result`, which the mesh calls when the silo has judged them.
 pub(crate) fn behaviour(topic: &IdentTopic) -> Result<Behaviour, MeshError> {
     let config = ConfigBuilder::default()
         .validation_mode(ValidationMode::Anonymous)
@@ -108,7 +121,8 @@ pub(crate) fn behaviour(topic: &IdentTopic) -> Result<Behaviour, MeshError> {
         .max_transmit_size(TRANSMIT)
         .max_control_messages_sent(ANNOUNCED)
         .connection_handler_queue_len(QUEUE)
-        .heartbeat_interval(Duration::from_millis(500))
+        .heartbeat_interval(HEARTBEAT)
+        .history_length(KEPT)
         .build()
         .map_err(|error| MeshError::Start(format!("gossip: {error}")))?;
     let mut behaviour = Behaviour::new(MessageAuthenticity::Anonymous, config)
@@ -139,6 +153,14 @@ mod tests {
 
         assert!(seen.first(sent, Origin::Direct));
         assert_eq!(seen.publish(sent), Way::Spread);
+
+        let dropped = Hash::of(b"dropped");
+        assert!(seen.first(dropped, Origin::Gossip));
+        seen.forget(&dropped);
+        seen.forget(&own);
+        assert!(seen.first(dropped, Origin::Direct));
+        assert_eq!(seen.publish(dropped), Way::Spread);
+        assert_eq!(seen.publish(own), Way::Again);
     }
 
     #[test]

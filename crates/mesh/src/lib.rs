@@ -10,6 +10,10 @@
 //!   the `limit` it was asked for with;
 //! - every blob of a `Fetch` is answered once, with `Fetched` or `Missing`; the answer to `Wanted`
 //!   is `Serve`;
+//! - a frame that was published and came by way of a member has a ticket, and is passed on to
+//!   others only after the silo accepted it ([`Command::Judge`]), within [`protocol::net::JUDGED`]; what is not
+//!   accepted goes no further;
+//! - nothing is heard from a muted member ([`Command::Mute`]) until its mute ends;
 //! - commands that do not fit into the channel are lost (the protocol says everything again);
 //!   events wait for the silo, so the silo sees every one.
 //!
@@ -20,8 +24,10 @@
 //! |---|---|
 //! | who may connect | members of the roster; strangers are denied before any protocol sees them |
 //! | connections | QUIC, or TCP with Noise and Yamux; one to a member, dialled again with back-off |
+//! | how fast | what a member opened is read at its share; a frame over the limit ends its stream |
 //! | `Send` | a stream of frames to each member, in order; those said before it was ever reached wait |
 //! | `Publish` | anonymous gossipsub up to 52 KiB, directly to everybody above that |
+//! | `Judge` | gossipsub's own validation: nothing is passed on before |
 //! | `Fetch`, `Serve` | a stream to each holder; small blobs together, large ones in verified chunks |
 //! | `Up`, `Down` | libp2p's ping, and the end of the last connection |
 
@@ -33,13 +39,14 @@ mod direct;
 mod gossip;
 mod members;
 mod node;
+mod pace;
 mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use config::{Config, Contact, MeshError, Transport, check};
-pub use protocol::net::{Command, Event, Wish};
+pub use protocol::net::{Command, Event, Verdict, Wish};
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::config::{Contact, MeshError};
 use crate::direct::Line;
+use crate::pace::{Pace, Paces};
 
 /// Blob streams that are open to one member at once; further fetches wait.
 const ASKED: usize = 16;
@@ -29,6 +30,8 @@ pub(crate) struct Peer {
     met: AtomicU64,
     /// Frames on their way to it.
     pub(crate) line: Line,
+    /// How fast it is listened to.
+    pub(crate) pace: Arc<Pace>,
     /// Its turns as a holder of blobs.
     pub(crate) asked: Semaphore,
     /// Its turns as one who asks for blobs.
@@ -79,6 +82,7 @@ impl Members {
                 connected: watch::Sender::new(false),
                 met: AtomicU64::new(0),
                 line: line(contact.member),
+                pace: Arc::default(),
                 asked: Semaphore::new(ASKED),
                 asking: Arc::new(Semaphore::new(ASKING)),
             };
@@ -97,6 +101,12 @@ impl Members {
 
     pub(crate) fn of(&self, id: &PeerId) -> Option<&Arc<Peer>> {
         self.by_id.get(id)
+    }
+
+    /// How fast each of them is listened to.
+    pub(crate) fn paces(&self) -> Paces {
+        let pace = |(id, peer): (&PeerId, &Arc<Peer>)| (*id, peer.pace.clone());
+        self.by_id.iter().map(pace).collect()
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Peer>> {

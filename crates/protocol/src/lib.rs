@@ -4,6 +4,7 @@
 //! the others is [`Member::step`]: inputs in, effects out. Agreement follows Simplex (Chan & Pass,
 //! TCC 2023): one round of learning is one block, one attempt at it is one view with one lead.
 
+pub mod budget;
 pub mod certificate;
 pub mod charter;
 pub mod codec;

@@ -47,6 +47,36 @@ pub enum Command {
         /// The blobs in the order of the question, none for those refused.
         blobs: Vec<Option<Bytes>>,
     },
+    /// What came of a frame that others are waiting for: the answer to the ticket of
+    /// [`Event::Received`]. One that comes later than [`JUDGED`] counts as [`Verdict::Ignore`].
+    Judge {
+        /// Which frame.
+        ticket: u64,
+        /// What came of it.
+        verdict: Verdict,
+    },
+    /// Hear nothing more from a member for that long: what it sends is dropped before it costs
+    /// anything, and slowly taken from it.
+    Mute {
+        /// Whom.
+        peer: MemberIndex,
+        /// From now on; what an earlier command said longer stays.
+        span: Duration,
+    },
+}
+
+/// How long a network keeps a frame that is not judged yet.
+pub const JUDGED: Duration = Duration::from_secs(2);
+
+/// What comes of a frame that was published and may be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It opened and was wanted: it is passed on.
+    Accept,
+    /// Known, of the past, or more than somebody may say: it goes no further.
+    Ignore,
+    /// No member's message: it goes no further.
+    Reject,
 }
 
 /// Network → silo. The network waits while the channel is full.
@@ -58,6 +88,10 @@ pub enum Event {
         from: MemberIndex,
         /// A sealed envelope, or anything else.
         frame: Bytes,
+        /// Names a published frame that came by way of `from`, whoever published it, and that the
+        /// network passes on only when [`Command::Judge`] accepts it. None for what `from` itself
+        /// sent here.
+        ticket: Option<u64>,
     },
     /// A member can be reached.
     Up {

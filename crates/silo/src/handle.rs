@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::Addr;
 use methods::Progress;
+use protocol::Report;
 use tokio::sync::oneshot;
 
 use crate::actors::silo::{Halt, SiloActor, Stop};
@@ -127,6 +128,10 @@ pub struct Counts {
     pub received: u64,
     /// Frames that were not let in.
     pub unopened: u64,
+    /// Frames that were dropped unread: over a budget, of the past, or of a member that is muted.
+    pub dropped: u64,
+    /// Times that a member was muted.
+    pub mutes: u64,
     /// Frames for one member.
     pub sent: u64,
     /// Frames for all members.
@@ -147,18 +152,45 @@ pub struct Counts {
     pub commits: u64,
 }
 
-/// [`Counts`] in the making.
+/// Where the state machine is, as far as its reports say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// Its view.
+    pub(crate) view: u64,
+    /// The view of the last final block with a round.
+    pub(crate) last_final: u64,
+}
+
+/// [`Counts`] in the making, and where the silo is.
 #[derive(Debug, Default)]
-pub(crate) struct Counters(Cell<Counts>);
+pub(crate) struct Counters {
+    counts: Cell<Counts>,
+    place: Cell<Place>,
+}
 
 impl Counters {
     pub(crate) fn read(&self) -> Counts {
-        self.0.get()
+        self.counts.get()
     }
 
     pub(crate) fn add(&self, change: impl FnOnce(&mut Counts)) {
-        let mut counts = self.0.get();
+        let mut counts = self.counts.get();
         change(&mut counts);
-        self.0.set(counts);
+        self.counts.set(counts);
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place.get()
+    }
+
+    /// Takes note of where the state machine says that it is.
+    pub(crate) fn follow(&self, report: &Report) {
+        let mut place = self.place.get();
+        match report {
+            Report::Entered { view, .. } => place.view = *view,
+            Report::Final { view, .. } => place.last_final = *view,
+            _ => return,
+        }
+        self.place.set(place);
     }
 }

@@ -1,6 +1,7 @@
 //! What a silo tells people and measurements.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use methods::{Params, State};
 use protocol::{Hash, MemberIndex, Report, Time};
@@ -54,6 +55,27 @@ pub enum Notice {
         from: MemberIndex,
         /// Why, in a sentence.
         reason: String,
+        /// How often something of that member was not let in since the last such notice: there is
+        /// at most one a minute about a member.
+        times: u64,
+    },
+    /// Messages that were dropped unread, because their neighbour or signer said more than a member
+    /// has to say, or what no member says.
+    Dropped {
+        /// Who passed them on.
+        from: MemberIndex,
+        /// Why, in a sentence.
+        reason: String,
+        /// How many for that reason since the last such notice: there is at most one a minute about
+        /// a member and reason.
+        times: u64,
+    },
+    /// A member went on against the rules: nothing is heard from it for a while.
+    Muted {
+        /// Which.
+        member: MemberIndex,
+        /// How long.
+        span: Duration,
     },
     /// A blob could not be kept or removed.
     Store {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::net::{Command, Event};
+use protocol::net::{Command, Event, Verdict};
 use protocol::{Hash, MemberIndex, codec};
 use silo::Checks;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use crate::tamper::Tamper;
 
 use super::Traffic;
 use super::blobs::Fetches;
-use super::gossip::Gossip;
+use super::gossip::{Gossip, Judging, Seen};
 use super::model::{LinkConfig, Links};
 
 /// Something that will happen.
@@ -53,6 +53,8 @@ pub(super) struct Port {
     pub(super) free: Option<Instant>,
     pub(super) traffic: Traffic,
     pub(super) tamper: Option<Tamper>,
+    /// Whom it does not hear, and until when.
+    muted: BTreeMap<usize, Instant>,
 }
 
 impl Port {
@@ -71,6 +73,7 @@ pub(super) struct Core {
     sequence: u64,
     linked: BTreeSet<(usize, usize)>,
     gossip: Gossip,
+    judging: Judging,
     recorder: Ear,
 }
 
@@ -93,6 +96,7 @@ impl Core {
             sequence: 0,
             linked: BTreeSet::new(),
             gossip: Gossip::new(n),
+            judging: Judging::default(),
             recorder,
         }
     }
@@ -119,6 +123,7 @@ impl Core {
     pub(super) fn connect(&mut self, silo: usize, inbox: mpsc::Sender<Event>) -> u32 {
         let port = &mut self.ports[silo];
         port.inbox = Some(inbox);
+        port.muted.clear();
         let life = port.life;
         self.gossip.forget(silo);
         self.relink_one(silo);
@@ -195,6 +200,12 @@ impl Core {
                 from: holders,
             } => self.fetch(from, blobs, holders),
             Command::Serve { ticket, blobs } => self.serve(ticket, blobs),
+            Command::Judge { ticket, verdict } => self.judged(from, ticket, verdict),
+            Command::Mute { peer, span } => {
+                let until = self.ports[from].muted.entry(peer.at());
+                let until = until.or_insert_with(Instant::now);
+                *until = (*until).max(Instant::now() + span);
+            }
         }
     }
 
@@ -238,37 +249,48 @@ impl Core {
         self.recorder.said(MemberIndex(from as u16), frame);
         let (id, now) = (Hash::of(frame), Instant::now());
         let mut seen = self.gossip.take(&id);
-        seen.first(from, now);
+        seen.published(from, now);
         for to in (0..self.ports.len()).filter(|&to| to != from) {
             // Most gossip is what a member passes on that everybody has had.
             if !self.ports[to].alive() || seen.at(to).is_some_and(|at| at <= now) {
                 continue;
             }
-            let Some(detour) = self.detour(from, to) else {
-                continue;
-            };
-            for after in self.links.copies(from, to, frame.len()) {
-                let after = after + detour;
-                if seen.first(to, now + after) {
-                    self.ports[from].traffic.messages += frame.len() as u64;
-                    self.carry(from, to, after, id, frame, Some(now + after));
-                }
+            if self.links.open(from, to) {
+                self.spread(from, to, id, frame, &mut seen);
             }
         }
         self.gossip.put(id, seen);
     }
 
-    /// What gossip takes longer than on the direct link; none if there is no way.
-    fn detour(&self, from: usize, to: usize) -> Option<Duration> {
-        if self.links.open(from, to) {
-            return Some(Duration::ZERO);
-        }
-        let over = |&via: &usize| {
-            let third = via != from && via != to && self.ports[via].alive();
-            third && self.links.open(from, via) && self.links.open(via, to)
+    /// A silo has judged a publication: what it accepted is passed on to those whom its author
+    /// cannot reach.
+    fn judged(&mut self, via: usize, ticket: u64, verdict: Verdict) {
+        let Some((id, frame)) = self.judging.answer(ticket, via) else {
+            return;
         };
-        let via = (0..self.ports.len()).find(over)?;
-        Some(self.links.latency(from, via))
+        if verdict != Verdict::Accept {
+            return;
+        }
+        let mut seen = self.gossip.take(&id);
+        for to in (0..self.ports.len()).filter(|&to| to != via) {
+            let cut = |author| author != to && !self.links.open(author, to);
+            let unreached = seen.at(to).is_none() && seen.author().is_some_and(cut);
+            if unreached && self.ports[to].alive() && self.links.open(via, to) {
+                self.spread(via, to, id, &frame, &mut seen);
+            }
+        }
+        self.gossip.put(id, seen);
+    }
+
+    /// Copies of a publication go from one silo to another.
+    fn spread(&mut self, from: usize, to: usize, id: Hash, frame: &Bytes, seen: &mut Seen) {
+        let now = Instant::now();
+        for after in self.links.copies(from, to, frame.len()) {
+            if seen.first(to, now + after) {
+                self.ports[from].traffic.messages += frame.len() as u64;
+                self.carry(from, to, after, id, frame, Some(now + after));
+            }
+        }
     }
 
     fn happen(&mut self, due: Due) {
@@ -289,9 +311,23 @@ impl Core {
                 if port.life != life || !port.alive() || !open || other {
                     return;
                 }
+                let now = Instant::now();
+                if port.muted.get(&from).is_some_and(|until| *until > now) {
+                    // Others may still bring it.
+                    self.gossip.lost(&id, to);
+                    return;
+                }
                 let (from, reader) = (MemberIndex(from as u16), MemberIndex(to as u16));
                 self.recorder.heard(from, reader, &id, &frame);
-                self.hand(to, Event::Received { from, frame });
+                let ticket = gossip.map(|_| self.judging.ask(to, id, &frame));
+                self.hand(
+                    to,
+                    Event::Received {
+                        from,
+                        frame,
+                        ticket,
+                    },
+                );
             }
             Due::Event { to, life, event } => {
                 if self.ports[to].life != life || !self.ports[to].alive() {

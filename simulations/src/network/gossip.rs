@@ -1,8 +1,11 @@
-//! Which bytes have been published, and when they come to whom first.
+//! Which bytes have been published, when they come to whom first, and which of them a silo has yet
+//! to judge before it passes them on.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
 use protocol::Hash;
+use protocol::net::JUDGED;
 use tokio::time::Instant;
 
 /// Published bytes that are remembered.
@@ -16,21 +19,72 @@ pub(super) struct Gossip {
 }
 
 /// When one publication comes to each silo first; its author has it from the beginning.
-pub(super) struct Seen(Vec<Option<Instant>>);
+pub(super) struct Seen {
+    at: Vec<Option<Instant>>,
+    /// Who published it last.
+    author: Option<usize>,
+}
 
 impl Seen {
     /// When it comes to a silo, if it does.
     pub(super) fn at(&self, silo: usize) -> Option<Instant> {
-        self.0[silo]
+        self.at[silo]
+    }
+
+    /// Who published it last.
+    pub(super) fn author(&self) -> Option<usize> {
+        self.author
+    }
+
+    /// A silo publishes it.
+    pub(super) fn published(&mut self, by: usize, at: Instant) {
+        self.author = Some(by);
+        self.first(by, at);
     }
 
     /// Whether a silo will not have had it before `at`; then it will from now on.
     pub(super) fn first(&mut self, silo: usize, at: Instant) -> bool {
-        let is = self.0[silo].is_none_or(|known| known > at);
+        let is = self.at[silo].is_none_or(|known| known > at);
         if is {
-            self.0[silo] = Some(at);
+            self.at[silo] = Some(at);
         }
         is
+    }
+}
+
+/// Publications that silos have not judged yet.
+#[derive(Default)]
+pub(super) struct Judging {
+    last: u64,
+    waiting: BTreeMap<u64, (usize, Hash, Bytes, Instant)>,
+}
+
+impl Judging {
+    /// The ticket of a publication that comes to a silo.
+    pub(super) fn ask(&mut self, silo: usize, id: Hash, frame: &Bytes) -> u64 {
+        let now = Instant::now();
+        while let Some(oldest) = self.waiting.first_entry()
+            && now - oldest.get().3 > JUDGED
+        {
+            oldest.remove();
+        }
+        if self.waiting.len() >= SEEN {
+            self.waiting.pop_first();
+        }
+        self.last += 1;
+        self.waiting
+            .insert(self.last, (silo, id, frame.clone(), now));
+        self.last
+    }
+
+    /// What a ticket of that silo was for, unless the answer comes too late.
+    pub(super) fn answer(&mut self, ticket: u64, by: usize) -> Option<(Hash, Bytes)> {
+        let asked = self
+            .waiting
+            .get(&ticket)
+            .is_some_and(|(silo, ..)| *silo == by);
+        let (_, id, frame, since) = asked.then(|| self.waiting.remove(&ticket)).flatten()?;
+        (since.elapsed() <= JUDGED).then_some((id, frame))
     }
 }
 
@@ -46,11 +100,14 @@ impl Gossip {
 
     /// What is known of a publication, to be [put](Self::put) back.
     pub(super) fn take(&mut self, id: &Hash) -> Seen {
-        let known = self
-            .seen
-            .get_mut(id)
-            .map(|seen| Seen(std::mem::take(&mut seen.0)));
-        known.unwrap_or_else(|| Seen(vec![None; self.silos]))
+        let known = self.seen.get_mut(id).map(|seen| Seen {
+            at: std::mem::take(&mut seen.at),
+            author: seen.author,
+        });
+        known.unwrap_or_else(|| Seen {
+            at: vec![None; self.silos],
+            author: None,
+        })
     }
 
     pub(super) fn put(&mut self, id: Hash, seen: Seen) {
@@ -72,6 +129,13 @@ impl Gossip {
 
     /// A silo begins anew: it has had nothing.
     pub(super) fn forget(&mut self, silo: usize) {
-        self.seen.values_mut().for_each(|seen| seen.0[silo] = None);
+        self.seen.values_mut().for_each(|seen| seen.at[silo] = None);
+    }
+
+    /// A publication did not come to a silo after all.
+    pub(super) fn lost(&mut self, id: &Hash, silo: usize) {
+        if let Some(seen) = self.seen.get_mut(id) {
+            seen.at[silo] = None;
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! One task owns everything that is under way, in a queue ordered by time and sequence, on the
 //! paused clock of the runtime. Messages are lost, doubled, late and kept apart as the scenario
 //! says. Gossip brings the same bytes to a member at most once, around cut links where a third
-//! member can pass them on. Blobs are asked for one holder after another, and hashed for real by
+//! member can pass them on and accepted them. Blobs are asked for one holder after another, and hashed for real by
 //! the receiving side: started in the pool when a transfer begins, and waited for when it ends.
 
 mod blobs;

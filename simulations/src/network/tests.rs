@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::Hash;
-use protocol::net::{Command, Event, Wish};
+use protocol::net::{Command, Event, JUDGED, Verdict, Wish};
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
@@ -75,7 +75,10 @@ fn a_message_takes_the_latency_and_the_bandwidth() {
             },
         )
         .await;
-        let Some(Event::Received { from, frame: got }) = next(&mut silos[1]).await else {
+        let Some(Event::Received {
+            from, frame: got, ..
+        }) = next(&mut silos[1]).await
+        else {
             panic!()
         };
         assert_eq!((from, got), (MemberIndex(0), frame));
@@ -96,15 +99,24 @@ fn gossip_comes_once_and_around_a_cut_link() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
         let frame = Bytes::from_static(b"news");
-        for silo in [0, 1, 0] {
-            say(
-                &silos[silo],
-                Command::Publish {
-                    frame: frame.clone(),
-                },
-            )
-            .await;
+        for _ in 0..2 {
+            let frame = frame.clone();
+            say(&silos[0], Command::Publish { frame }).await;
         }
+        let ticket = gossiped(&mut silos[1], &frame).await;
+        // Not before the silo in between has accepted it.
+        assert!(next(&mut silos[2]).await.is_none(), "passed on unjudged");
+        sleep(JUDGED).await;
+        say(&silos[1], judge(ticket, Verdict::Accept)).await;
+        assert!(next(&mut silos[2]).await.is_none(), "judged too late");
+
+        let frame = Bytes::from_static(b"more news");
+        let publish = Command::Publish {
+            frame: frame.clone(),
+        };
+        say(&silos[0], publish).await;
+        let ticket = gossiped(&mut silos[1], &frame).await;
+        say(&silos[1], judge(ticket, Verdict::Accept)).await;
         let heard = next(&mut silos[2]).await;
         assert!(
             matches!(
@@ -118,6 +130,55 @@ fn gossip_comes_once_and_around_a_cut_link() {
         );
         assert!(next(&mut silos[2]).await.is_none(), "heard twice");
         assert!(next(&mut silos[0]).await.is_none(), "published itself");
+    });
+}
+
+/// The next frame of a silo, which gossip brought; its ticket.
+async fn gossiped(silo: &mut silo::Network, expected: &Bytes) -> u64 {
+    match next(silo).await {
+        Some(Event::Received {
+            frame,
+            ticket: Some(ticket),
+            ..
+        }) if frame == *expected => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn judge(ticket: u64, verdict: Verdict) -> Command {
+    Command::Judge { ticket, verdict }
+}
+
+#[test]
+fn what_a_silo_does_not_accept_or_a_muted_one_says_goes_no_further() {
+    with(config(), |network, mut silos| async move {
+        network.cut(&[(0, 2)]);
+        for verdict in [Verdict::Ignore, Verdict::Reject] {
+            let frame = Bytes::from(format!("{verdict:?}"));
+            let publish = Command::Publish {
+                frame: frame.clone(),
+            };
+            say(&silos[0], publish).await;
+            let ticket = gossiped(&mut silos[1], &frame).await;
+            say(&silos[1], judge(ticket, verdict)).await;
+            assert!(next(&mut silos[2]).await.is_none(), "{verdict:?}");
+        }
+        let span = Duration::from_secs(100);
+        let peer = MemberIndex(0);
+        say(&silos[1], Command::Mute { peer, span }).await;
+        let send = |word: &'static str| Command::Send {
+            to: MemberIndex(1),
+            frame: Bytes::from_static(word.as_bytes()),
+        };
+        say(&silos[0], send("muted")).await;
+        assert!(next(&mut silos[1]).await.is_none());
+        sleep(span).await;
+        say(&silos[0], send("heard")).await;
+        let heard = next(&mut silos[1]).await;
+        assert!(
+            matches!(&heard, Some(Event::Received { frame, .. }) if frame == "heard"),
+            "{heard:?}"
+        );
     });
 }
 

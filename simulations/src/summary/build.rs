@@ -287,16 +287,25 @@ impl Told<'_> {
     fn refused(&self) -> Vec<Refused> {
         let mut times = BTreeMap::<(MemberIndex, u64, String), u64>::new();
         for (_, _, notice) in &self.recorded.notices {
-            let key = match notice {
+            let (key, more) = match notice {
                 Notice::Protocol(Report::Refused {
                     member,
                     round,
                     reason,
-                }) => (*member, *round, reason.to_string()),
-                Notice::Unopened { from, reason } => (*from, 0, reason.clone()),
+                }) => ((*member, *round, reason.to_string()), 1),
+                Notice::Unopened {
+                    from,
+                    reason,
+                    times,
+                }
+                | Notice::Dropped {
+                    from,
+                    reason,
+                    times,
+                } => ((*from, 0, reason.clone()), *times),
                 _ => continue,
             };
-            *times.entry(key).or_default() += 1;
+            *times.entry(key).or_default() += more;
         }
         times
             .into_iter()

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use libp2p::gossipsub::{self, MessageAcceptance};
+use libp2p::gossipsub::{self, MessageAcceptance, MessageId};
 use libp2p::multiaddr::Protocol;
 use libp2p::swarm::{ConnectionId, ListenError, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, mdns, ping};
 use protocol::Hash;
-use protocol::net::Event;
+use protocol::net::{Event, Verdict};
+use tokio::time::Instant;
 
+use super::judging::Waiting;
 use super::{Link, Node};
 use crate::behaviour::BehaviourEvent;
 use crate::dial;
 use crate::gossip::Origin;
+use crate::members::Peer;
 use crate::streams::{Inbound, Kind};
 
 /// Strangers that are remembered, so that each is spoken of once.
@@ -131,6 +134,9 @@ impl Node {
             return;
         };
         let member = peer.member;
+        if peer.pace.muted().is_some() {
+            return;
+        }
         match kind {
             Kind::Frames => {
                 let reader = self.readers.get(&member);
@@ -140,7 +146,9 @@ impl Node {
             }
             Kind::Blob => {
                 let Ok(turn) = peer.asking.clone().try_acquire_owned() else {
-                    tracing::warn!(%member, "it asks for too many blobs at once: one is refused");
+                    if peer.pace.may_warn() {
+                        tracing::warn!(%member, "it asks for too many blobs at once: they are refused");
+                    }
                     return;
                 };
                 let desk = self.desk.clone();
@@ -163,18 +171,92 @@ impl Node {
         else {
             return;
         };
-        let Some(from) = self.members.of(&source).map(|peer| peer.member) else {
+        let Some(peer) = self.members.of(&source).cloned() else {
             return;
         };
-        let mut seen = self.seen.lock().expect("nobody panics while holding it");
-        if seen.first(Hash::of(&message.data), Origin::Gossip) {
-            let frame = message.data.into();
-            self.outbox.push_back(Event::Received { from, frame });
+        let within = peer.pace.published();
+        if peer.pace.muted().is_some() {
+            self.shut(&peer);
+            return self.report(&message_id, &source, MessageAcceptance::Ignore);
         }
-        drop(seen);
-        // Any frame of a member is passed on: what is in it only the silo can judge.
+        let hash = Hash::of(&message.data);
+        let new = within && {
+            let mut seen = self.seen.lock().expect("nobody panics while holding it");
+            seen.first(hash, Origin::Gossip)
+        };
+        if !new {
+            // What came directly before, the silo has judged for itself alone.
+            return self.report(&message_id, &source, MessageAcceptance::Ignore);
+        }
+        let (ticket, dropped) = self.judging.ask(message_id, source, hash);
+        if let Some(Waiting { id, source, .. }) = dropped {
+            self.report(&id, &source, MessageAcceptance::Ignore);
+        }
+        self.outbox.push_back(Event::Received {
+            from: peer.member,
+            frame: message.data.into(),
+            ticket: Some(ticket),
+        });
+    }
+
+    /// The silo has judged a frame: gossip passes it on, or forgets it.
+    pub(super) fn judged(&mut self, ticket: u64, verdict: Verdict) {
+        let Some(Waiting {
+            id, source, frame, ..
+        }) = self.judging.answer(ticket)
+        else {
+            return;
+        };
+        let acceptance = match verdict {
+            Verdict::Accept => MessageAcceptance::Accept,
+            Verdict::Ignore => MessageAcceptance::Ignore,
+            Verdict::Reject => MessageAcceptance::Reject,
+        };
+        if verdict == Verdict::Ignore {
+            let mut seen = self.seen.lock().expect("nobody panics while holding it");
+            seen.forget(&frame);
+        }
+        self.report(&id, &source, acceptance);
+    }
+
+    fn report(&mut self, id: &MessageId, source: &PeerId, acceptance: MessageAcceptance) {
         let gossip = &mut self.swarm.behaviour_mut().gossip;
-        gossip.report_message_validation_result(&message_id, &source, MessageAcceptance::Accept);
+        gossip.report_message_validation_result(id, source, acceptance);
+    }
+
+    /// Lets gossip hear nothing of a muted member: what it passes on first, others would be taken
+    /// to repeat.
+    pub(super) fn shut(&mut self, peer: &Peer) {
+        let Some(left) = peer.pace.muted() else {
+            return;
+        };
+        let until = Instant::now() + left;
+        if self.muted.insert(peer.member, until).is_none() {
+            tracing::debug!(member = %peer.member, ?left, "a member is muted");
+            self.swarm.behaviour_mut().gossip.blacklist_peer(&peer.id);
+        }
+    }
+
+    /// Hears those again whose mute is over.
+    pub(super) fn unmute(&mut self) {
+        let now = Instant::now();
+        for peer in self.members.all() {
+            let over = self
+                .muted
+                .get(&peer.member)
+                .is_some_and(|until| *until <= now);
+            if !over {
+                continue;
+            }
+            // It may have been muted again meanwhile.
+            if let Some(left) = peer.pace.muted() {
+                self.muted.insert(peer.member, now + left);
+            } else {
+                self.muted.remove(&peer.member);
+                let gossip = &mut self.swarm.behaviour_mut().gossip;
+                gossip.remove_blacklisted_peer(&peer.id);
+            }
+        }
     }
 
     fn hear_ping(

@@ -5,6 +5,7 @@
 //! in `outbox`, and while it does the swarm is not polled: its connections then stop reading.
 
 mod heard;
+mod judging;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,6 +33,8 @@ use crate::dial::{self, Dialer, Resolved};
 use crate::direct::Said;
 use crate::gossip::{self, Seen, Way};
 use crate::members::{Members, Peer};
+
+use judging::Judging;
 
 /// Fetches that are under way at the same time; more are answered with `Missing`.
 const FETCHES: usize = 256;
@@ -86,6 +89,9 @@ pub(crate) struct Node {
     tasks: JoinSet<()>,
     /// Strangers that were spoken of already.
     strangers: BTreeSet<PeerId>,
+    judging: Judging,
+    /// Members whose gossip is not heard, and until when.
+    muted: BTreeMap<MemberIndex, Instant>,
 }
 
 impl Node {
@@ -95,6 +101,7 @@ impl Node {
         let events = self.events.clone();
         loop {
             let due = self.dialer.next();
+            let heard_again = self.muted.values().min().copied();
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(command) => self.obey(command),
@@ -116,6 +123,7 @@ impl Node {
                         });
                     }
                 }
+                () = at(heard_again) => self.unmute(),
                 Some(Ok((member, resolved))) = self.resolving.join_next() => {
                     self.dial(member, resolved);
                 }
@@ -166,6 +174,13 @@ impl Node {
             Command::Send { to, frame } => self.send(to, frame),
             Command::Publish { frame } => self.publish(frame),
             Command::Serve { ticket, blobs } => self.desk.answer(ticket, blobs),
+            Command::Judge { ticket, verdict } => self.judged(ticket, verdict),
+            Command::Mute { peer, span } => {
+                if let Some(peer) = self.members.at(peer).cloned() {
+                    peer.pace.mute(span);
+                    self.shut(&peer);
+                }
+            }
             Command::Fetch { blobs, from } => {
                 if self.fetches.len() < FETCHES {
                     self.fetches.spawn(self.fetcher.clone().fetch(blobs, from));

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::judging::Judging;
 use super::{Ends, Node};
 use crate::behaviour;
 use crate::blobs::{Desk, Fetcher};
@@ -68,13 +69,15 @@ impl Node {
         let seen = Arc::new(Mutex::default());
         let (mut tasks, mut readers) = (JoinSet::new(), BTreeMap::new());
         for (member, waiting) in queues {
-            if let Some(peer) = members.at(member) {
-                tasks.spawn(direct::write(peer.clone(), opener.clone(), waiting));
-            }
+            let Some(peer) = members.at(member) else {
+                continue;
+            };
+            tasks.spawn(direct::write(peer.clone(), opener.clone(), waiting));
             let (reader, streams) = mpsc::channel(1);
             readers.insert(member, reader);
             let reader = Reader {
                 member,
+                pace: peer.pace.clone(),
                 streams,
                 events: events.clone(),
                 seen: seen.clone(),
@@ -112,6 +115,8 @@ impl Node {
             fetches: JoinSet::new(),
             tasks,
             strangers: BTreeSet::new(),
+            judging: Judging::default(),
+            muted: BTreeMap::new(),
         };
         let addresses = node.listen(&config).await?;
         let ends = Ends {

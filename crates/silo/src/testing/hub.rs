@@ -56,7 +56,14 @@ impl Hub {
         match command {
             Command::Send { to, frame } => {
                 self.0.borrow_mut().frames.push((me, frame.clone()));
-                self.deliver(to, Event::Received { from: me, frame });
+                let from = me;
+                let ticket = None;
+                let event = Event::Received {
+                    from,
+                    frame,
+                    ticket,
+                };
+                self.deliver(to, event);
             }
             Command::Publish { frame } => {
                 self.0.borrow_mut().frames.push((me, frame.clone()));
@@ -71,6 +78,7 @@ impl Hub {
                         Event::Received {
                             from: me,
                             frame: frame.clone(),
+                            ticket: None,
                         },
                     );
                 }
@@ -80,6 +88,7 @@ impl Hub {
                 let blobs = blobs.iter().map(|wish| wish.hash).collect();
                 self.ask(me, blobs, from);
             }
+            Command::Judge { .. } | Command::Mute { .. } => {}
             Command::Serve { ticket, blobs } => {
                 let Some((by, hashes, rest)) = self.0.borrow_mut().tickets.remove(&ticket) else {
                     return;

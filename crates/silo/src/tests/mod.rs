@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod door;
 mod federation;
 mod measure;
 mod silo;

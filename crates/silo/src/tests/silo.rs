@@ -274,6 +274,7 @@ fn what_is_no_message_is_counted_and_not_let_in() {
             .send(Event::Received {
                 from,
                 frame: b"nonsense"[..].into(),
+                ticket: None,
             })
             .await
             .unwrap();

@@ -1,5 +1,6 @@
 //! Pumps the network in both directions.
 
+mod guard;
 mod messages;
 mod pump;
 
@@ -13,6 +14,7 @@ use protocol::Epoch;
 use protocol::net::Command;
 use tokio::sync::mpsc;
 
+use guard::Guard;
 pub(crate) use messages::{Arrived, Fetch, Heard, Listen, Outgoing, WhatIsKnown};
 use pump::Pump;
 
@@ -47,6 +49,7 @@ pub(crate) struct MeshActor {
     clock: Clock,
     life: Rc<Life>,
     counters: Rc<Counters>,
+    guard: Rc<RefCell<Guard>>,
 }
 
 impl MeshActor {
@@ -59,7 +62,9 @@ impl MeshActor {
         counters: Rc<Counters>,
     ) -> Self {
         let waiting = Waiting::default();
+        let guard = Guard::new(&door.epoch, clock.now(), counters.clone());
         Self {
+            guard: Rc::new(RefCell::new(guard)),
             network,
             door,
             waiting,
@@ -95,7 +100,7 @@ fn count(command: &Command) -> impl FnOnce(&mut crate::handle::Counts) + use<> {
     match command {
         Command::Send { .. } => sent = 1,
         Command::Publish { .. } => published = 1,
-        Command::Fetch { .. } => {}
+        Command::Fetch { .. } | Command::Judge { .. } | Command::Mute { .. } => {}
         Command::Serve { blobs, .. } => {
             served = blobs.iter().flatten().count() as u64;
             unserved = blobs.len() as u64 - served;
@@ -126,6 +131,8 @@ impl Handler<Listen> for MeshActor {
         let pump = Pump {
             door: self.door.clone(),
             to,
+            commands: self.network.commands.clone(),
+            guard: self.guard.clone(),
             waiting: self.waiting.clone(),
             observer: self.observer.clone(),
             clock: self.clock,
@@ -147,6 +154,9 @@ impl Handler<Outgoing> for MeshActor {
         for command in commands {
             if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
                 self.door.checks.made(&self.door.epoch, frame);
+            }
+            if let Command::Send { to, frame } = &command {
+                self.guard.borrow_mut().said(*to, frame);
             }
             lost += u64::from(!self.command(command));
         }

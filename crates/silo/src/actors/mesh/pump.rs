@@ -1,20 +1,25 @@
 //! From the network to the silo: one event at a time, waiting while the silo is behind.
 
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::Recipient;
 use actix::prelude::SendError;
 use bytes::Bytes;
+use protocol::budget::{Denied, Path};
 use protocol::envelope::{self, Known, OpenError, Opened};
-use protocol::net::Event;
+use protocol::identity::{Claim, Verifier};
+use protocol::net::{Command, Event, Verdict};
 use protocol::{Hash, Input, MemberIndex};
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::{Receiver, Sender};
 
+use super::guard::{Consequence, Guard};
 use super::{Arrived, Door, Heard, Listen, Waiting, WhatIsKnown};
 use crate::actors::observer::Notices;
+use crate::checks::Checks;
 use crate::clock::Clock;
 use crate::handle::{Counters, Life};
-use crate::notice::Notice;
 use crate::surroundings::{Work, run, wait};
 
 /// Signatures that are checked at once; more are checked in the pool, so that silos that share a
@@ -24,6 +29,8 @@ const INLINE: usize = 2;
 pub(super) struct Pump {
     pub(super) door: Door,
     pub(super) to: Listen,
+    pub(super) commands: Sender<Command>,
+    pub(super) guard: Rc<RefCell<Guard>>,
     pub(super) waiting: Waiting,
     pub(super) observer: Recipient<Notices>,
     pub(super) clock: Clock,
@@ -53,15 +60,19 @@ impl Pump {
 
     async fn take(&self, event: Event) -> Option<Heard> {
         match event {
-            Event::Received { from, frame } => {
+            Event::Received {
+                from,
+                frame,
+                ticket,
+            } => {
                 self.counters.add(|counts| counts.received += 1);
-                self.open(from, frame).await
+                self.receive(from, frame, ticket).await
             }
             Event::Up { peer, round_trip } => input(Input::Up { peer, round_trip }),
             Event::Down { peer } => input(Input::Down { peer }),
             Event::Fetched { blobs } => self.arrived(blobs, Vec::new()),
             Event::Missing { blobs } => self.arrived(Vec::new(), blobs),
-            Event::Wanted { by, blobs, ticket } => Some(Heard::Wanted { by, blobs, ticket }),
+            Event::Wanted { by, blobs, ticket } => self.wanted(by, blobs, ticket),
         }
     }
 
@@ -76,7 +87,49 @@ impl Pump {
         None
     }
 
-    async fn open(&self, from: MemberIndex, frame: Bytes) -> Option<Heard> {
+    /// A frame: admitted by its budget, opened, judged for others, and handed on.
+    async fn receive(&self, from: MemberIndex, frame: Bytes, ticket: Option<u64>) -> Option<Heard> {
+        let path = match ticket {
+            Some(_) => Path::Gossip,
+            None => Path::Direct,
+        };
+        let now = self.clock.now();
+        let admitted = self.guard.borrow_mut().admit(now, from, path, &frame);
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(denied) => return self.deny(from, ticket, denied),
+        };
+        let (opened, checked) = self.open(frame).await?;
+        let now = self.clock.now();
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.judge(ticket, Verdict::Reject);
+                let cost = (&admitted, checked);
+                let refused = self.guard.borrow_mut().refused(now, from, cost, &error);
+                self.follow(from, refused);
+                return None;
+            }
+        };
+        let heard = self
+            .guard
+            .borrow_mut()
+            .opened(now, &admitted, checked, &opened);
+        match (heard, opened) {
+            (Err(denied), _) => self.deny(from, ticket, denied),
+            (Ok(()), Opened::Known) => {
+                self.judge(ticket, Verdict::Ignore);
+                None
+            }
+            (Ok(()), opened) => {
+                self.judge(ticket, Verdict::Accept);
+                input(Input::Opened(opened))
+            }
+        }
+    }
+
+    /// Opens a frame, and says how many signatures were checked for it.
+    async fn open(&self, frame: Bytes) -> Option<(Result<Opened, OpenError>, u64)> {
         let Door {
             epoch,
             checks,
@@ -84,42 +137,106 @@ impl Pump {
         } = self.door.clone();
         let signatures = envelope::cost(&epoch, &frame);
         let shared = checks.shared(&epoch, &frame);
-        let opened = if signatures <= INLINE {
-            let open = || envelope::open(&epoch, &*checks, &Known::default(), &frame).map_err(said);
-            shared.map_or_else(open, |opened| Ok((*opened).clone()))
-        } else {
-            let known = self.to.known.send(WhatIsKnown).await.ok()?;
-            let work = Work::Open {
-                signatures: signatures as u64,
+        if signatures <= INLINE {
+            let opened = match shared {
+                Some(opened) => (Ok((*opened).clone()), 0),
+                None => counted(&checks, |checks| {
+                    envelope::open(&epoch, checks, &Known::default(), &frame)
+                }),
             };
-            if let Some(opened) = shared {
-                let known = move || opened.unless_in(&known);
-                wait(&*pool, work, known).await
-            } else {
-                let open = move || envelope::open(&epoch, &*checks, &known, &frame).map_err(said);
-                run(&*pool, work, open).await.and_then(|opened| opened)
-            }
-        };
-        match opened {
-            Ok(Opened::Known) => None,
-            Ok(opened) => input(Input::Opened(opened)),
-            Err(reason) => {
-                self.counters.add(|counts| counts.unopened += 1);
-                let list = vec![Notice::Unopened { from, reason }];
-                self.observer.do_send(Notices {
-                    at: self.clock.now(),
-                    list,
-                });
-                None
-            }
+            return Some(opened);
         }
+        let known = self.to.known.send(WhatIsKnown).await.ok()?;
+        let work = Work::Open {
+            signatures: signatures as u64,
+        };
+        let done = if let Some(opened) = shared {
+            let known = move || (Ok(opened.unless_in(&known)), 0);
+            wait(&*pool, work, known).await
+        } else {
+            let open = move || {
+                counted(&checks, |checks| {
+                    envelope::open(&epoch, checks, &known, &frame)
+                })
+            };
+            run(&*pool, work, open).await
+        };
+        // A job that panicked is a defect, told where it happened: the frame is dropped.
+        done.ok()
+    }
+
+    /// A frame is dropped.
+    fn deny(&self, from: MemberIndex, ticket: Option<u64>, why: Denied) -> Option<Heard> {
+        self.judge(ticket, Verdict::Ignore);
+        let now = self.clock.now();
+        let denied = self.guard.borrow_mut().denied(now, from, why);
+        self.follow(from, denied);
+        None
+    }
+
+    /// Tells the network whether others may have a frame. Where that does not fit they get it from
+    /// somebody else.
+    fn judge(&self, ticket: Option<u64>, verdict: Verdict) {
+        if let Some(ticket) = ticket {
+            let _ = self.commands.try_send(Command::Judge { ticket, verdict });
+        }
+    }
+
+    fn follow(&self, peer: MemberIndex, Consequence { notices, mute }: Consequence) {
+        if let Some(span) = mute {
+            // Where it does not fit the guard alone keeps the member out.
+            let _ = self.commands.try_send(Command::Mute { peer, span });
+        }
+        if !notices.is_empty() {
+            self.observer.do_send(Notices {
+                at: self.clock.now(),
+                list: notices,
+            });
+        }
+    }
+
+    /// A member asks for blobs: the silo answers, unless the member asks too much.
+    fn wanted(&self, by: MemberIndex, blobs: Vec<Hash>, ticket: u64) -> Option<Heard> {
+        let now = self.clock.now();
+        if self.guard.borrow_mut().wants(now, by, blobs.len()) {
+            return Some(Heard::Wanted { by, blobs, ticket });
+        }
+        self.counters
+            .add(|counts| counts.unserved += blobs.len() as u64);
+        let blobs = vec![None; blobs.len()];
+        let _ = self.commands.try_send(Command::Serve { ticket, blobs });
+        None
+    }
+}
+
+/// Does something that checks signatures; its result, and how many it checked.
+fn counted<T>(checks: &Checks, work: impl FnOnce(&Counting<'_>) -> T) -> (T, u64) {
+    let counting = Counting {
+        checks,
+        count: AtomicU64::new(0),
+    };
+    let done = work(&counting);
+    (done, counting.count.into_inner())
+}
+
+/// Counts what is checked.
+struct Counting<'a> {
+    checks: &'a Checks,
+    count: AtomicU64,
+}
+
+impl Verifier for Counting<'_> {
+    fn verify(&self, claim: &Claim<'_>) -> bool {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.checks.verify(claim)
+    }
+
+    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+        self.count.fetch_add(claims.len() as u64, Ordering::Relaxed);
+        self.checks.verify_all(claims)
     }
 }
 
 fn input(input: Input) -> Option<Heard> {
     Some(Heard::Input(Box::new(input)))
-}
-
-fn said(error: OpenError) -> String {
-    error.to_string()
 }

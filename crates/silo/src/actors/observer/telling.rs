@@ -35,7 +35,23 @@ pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
             );
         }
         // Whoever can reach this silo can cause these: no louder than debug.
-        Notice::Unopened { from, reason } => debug!(round, view, %from, reason, "not let in"),
+        Notice::Unopened {
+            from,
+            reason,
+            times,
+        } => {
+            debug!(round, view, %from, reason, times, "not let in");
+        }
+        Notice::Dropped {
+            from,
+            reason,
+            times,
+        } => {
+            debug!(round, view, %from, reason, times, "dropped");
+        }
+        Notice::Muted { member, span } => {
+            warn!(round, view, %member, ?span, "nothing is heard from a member for a while");
+        }
         Notice::Store { reason } => warn!(round, view, reason, "blobs"),
         Notice::Stopped(reason @ (Stopped::Asked | Stopped::Killed)) => {
             info!(round, view, "{reason}");

@@ -30,7 +30,10 @@ impl SiloActor {
                 Effect::Persist(_) => {}
                 Effect::Send { to, frame } => commands.push(Command::Send { to, frame }),
                 Effect::Publish { frame } => commands.push(Command::Publish { frame }),
-                Effect::Report(report) => notices.push(Notice::Protocol(report)),
+                Effect::Report(report) => {
+                    self.counters.follow(&report);
+                    notices.push(Notice::Protocol(report));
+                }
                 Effect::Plan { .. }
                 | Effect::Train { .. }
                 | Effect::Admit { .. }

@@ -1,0 +1,100 @@
+//! Published frames that the silo has not judged yet. Only after that they are passed on.
+
+use std::collections::BTreeMap;
+
+use libp2p::PeerId;
+use libp2p::gossipsub::MessageId;
+use protocol::Hash;
+use protocol::net::JUDGED;
+use tokio::time::Instant;
+
+/// Frames that may wait for the silo; of more the oldest is passed to nobody.
+const WAITING: usize = 2048;
+
+/// A frame that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) id: MessageId,
+    pub(super) source: PeerId,
+    pub(super) frame: Hash,
+    since: Instant,
+}
+
+/// All that wait, by ticket.
+#[derive(Debug, Default)]
+pub(super) struct Judging {
+    last: u64,
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+impl Judging {
+    /// A ticket for a frame, and a frame that has no place any more.
+    pub(super) fn ask(
+        &mut self,
+        id: MessageId,
+        source: PeerId,
+        frame: Hash,
+    ) -> (u64, Option<Waiting>) {
+        let since = Instant::now();
+        // Gossip has forgotten these.
+        while let Some(oldest) = self.waiting.first_entry()
+            && since - oldest.get().since > JUDGED
+        {
+            oldest.remove();
+        }
+        let full = self.waiting.len() >= WAITING;
+        let dropped = full.then(|| self.waiting.pop_first()).flatten();
+        self.last += 1;
+        let waiting = Waiting {
+            id,
+            source,
+            frame,
+            since,
+        };
+        self.waiting.insert(self.last, waiting);
+        (self.last, dropped.map(|(_, waiting)| waiting))
+    }
+
+    /// The frame of a ticket, unless the verdict comes too late.
+    pub(super) fn answer(&mut self, ticket: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&ticket)?;
+        (waiting.since.elapsed() <= JUDGED).then_some(waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_frame_waits_for_its_verdict_for_a_while_and_in_a_bounded_queue() {
+        let mut judging = Judging::default();
+        let ask = |judging: &mut Judging, number: u64| {
+            let frame = Hash::of(&number.to_le_bytes());
+            judging.ask(MessageId::from(frame.0.to_vec()), PeerId::random(), frame)
+        };
+        let (first, _) = ask(&mut judging, 0);
+        let (late, _) = ask(&mut judging, 1);
+        assert_eq!(
+            judging.answer(first).map(|w| w.frame),
+            Some(Hash::of(&[0; 8]))
+        );
+        assert!(judging.answer(first).is_none());
+        advance(JUDGED + Duration::from_millis(1)).await;
+        assert!(judging.answer(late).is_none());
+
+        let dropped: Vec<_> = (0..WAITING as u64 + 2)
+            .filter_map(|number| ask(&mut judging, number).1)
+            .map(|waiting| waiting.frame)
+            .collect();
+        assert_eq!(dropped, [Hash::of(&[0; 8]), Hash::of(&1u64.to_le_bytes())]);
+        assert_eq!(judging.waiting.len(), WAITING);
+        advance(JUDGED + Duration::from_millis(1)).await;
+        ask(&mut judging, 0);
+        assert_eq!(judging.waiting.len(), 1);
+    }
+}

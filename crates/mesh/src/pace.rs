@@ -1,0 +1,354 @@
+//! How fast a member is listened to.
+//!
+//! Everything that a member sends of its own accord comes over streams that it opened: frames,
+//! gossip, questions for blobs. They are read no faster than its share, so what it sends beyond
+//! that waits at its own side, and costs nothing here. Blobs that this node asked for come over
+//! streams that this node opened, as fast as they can.
+//!
+//! A muted member is read at a trickle, because nothing that it says is used.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures::io::{AsyncRead, AsyncWrite};
+use libp2p::PeerId;
+use libp2p::core::muxing::{StreamMuxer, StreamMuxerBox, StreamMuxerEvent, SubstreamBox};
+use protocol::Time;
+use protocol::budget::{Bucket, Offences, Rate};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Bytes of one member. In a federation of a hundred the lead of ten views a second sends 1.2 MB a
+/// second, and no message has more than 4 MB.
+const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
+/// The same while it is muted.
+const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
+/// What a stream costs that it opens, in bytes.
+const STREAM: u64 = 1 << 10;
+/// Frames and published frames of one member: ten views in which a hundred members vote against the
+/// view, at once.
+const FRAMES: Rate = Rate::per_second(1000, 2000);
+/// The same complaint about a member is written once in that time.
+const ONCE_IN: Duration = Duration::from_secs(60);
+
+/// How fast one member is listened to. Shared by everything that reads from it.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    origin: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    bytes: Bucket,
+    trickle: Bucket,
+    frames: Bucket,
+    /// Streams on which it sent what is no frame.
+    streams: Offences,
+    /// Published frames beyond its share.
+    flood: Offences,
+    muted: Time,
+    warned: Option<Time>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let now = Time::ZERO;
+        let second = Duration::from_secs(1);
+        let state = State {
+            bytes: Bucket::full(&BYTES, now),
+            trickle: Bucket::full(&TRICKLE, now),
+            frames: Bucket::full(&FRAMES, now),
+            streams: Offences::tolerating(1, 1, ONCE_IN, now),
+            flood: Offences::tolerating(100, 10, second, now),
+            muted: now,
+            warned: None,
+        };
+        Self {
+            origin: Instant::now(),
+            state: Mutex::new(state),
+        }
+    }
+}
+
+impl Pace {
+    fn now(&self) -> Time {
+        Time::since_start(self.origin.elapsed())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding it")
+    }
+
+    /// Listens to nothing that it says, for that long at least.
+    pub(crate) fn mute(&self, span: Duration) {
+        let until = self.now() + span;
+        let mut state = self.state();
+        state.muted = state.muted.max(until);
+    }
+
+    /// How much longer it is muted, if it is.
+    pub(crate) fn muted(&self) -> Option<Duration> {
+        let left = self.state().muted - self.now();
+        (left > Duration::ZERO).then_some(left)
+    }
+
+    /// It sent what is no frame, or too large. Gives the mute that begins with it, if one does.
+    pub(crate) fn bad_stream(&self) -> Option<Duration> {
+        let now = self.now();
+        let span = self.state().streams.another(now);
+        span.inspect(|&span| self.mute(span))
+    }
+
+    /// A frame came that was published, by way of it. False if that is beyond its share, and then
+    /// it may be muted.
+    pub(crate) fn published(&self) -> bool {
+        let now = self.now();
+        let mut state = self.state();
+        state.frames.refill(&FRAMES, now, 0);
+        if state.frames.is_open() {
+            state.frames.take(&FRAMES, 1);
+            return true;
+        }
+        let span = state.flood.another(now);
+        drop(state);
+        if let Some(span) = span {
+            self.mute(span);
+        }
+        false
+    }
+
+    /// A frame came that it sent here; how long to wait before the next is read.
+    pub(crate) fn frame(&self) -> Duration {
+        let now = self.now();
+        let mut state = self.state();
+        state.frames.refill(&FRAMES, now, 0);
+        state.frames.take(&FRAMES, 1);
+        state.frames.wait(&FRAMES)
+    }
+
+    /// Whether it is time to write a complaint about it.
+    pub(crate) fn may_warn(&self) -> bool {
+        let now = self.now();
+        let mut state = self.state();
+        let may = state.warned.is_none_or(|last| now - last >= ONCE_IN);
+        if may {
+            state.warned = Some(now);
+        }
+        may
+    }
+
+    /// How long to wait before more of its bytes are read.
+    fn wait(&self) -> Duration {
+        let now = self.now();
+        let mut state = self.state();
+        if now < state.muted {
+            state.trickle.refill(&TRICKLE, now, 0);
+            return state.trickle.wait(&TRICKLE);
+        }
+        state.bytes.refill(&BYTES, now, 0);
+        state.bytes.wait(&BYTES)
+    }
+
+    fn read(&self, bytes: u64) {
+        let mut state = self.state();
+        state.bytes.take(&BYTES, bytes);
+        state.trickle.take(&TRICKLE, bytes);
+    }
+}
+
+/// Waits for a pace, inside a poll.
+#[derive(Default)]
+struct Turn(Option<Pin<Box<Sleep>>>);
+
+impl Turn {
+    fn poll(&mut self, pace: &Pace, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if let Some(pause) = &mut self.0 {
+                ready!(pause.as_mut().poll(context));
+                self.0 = None;
+            }
+            let wait = pace.wait();
+            if wait.is_zero() {
+                return Poll::Ready(());
+            }
+            self.0 = Some(Box::pin(sleep(wait.max(Duration::from_millis(1)))));
+        }
+    }
+}
+
+/// The paces of all members.
+pub(crate) type Paces = BTreeMap<PeerId, Arc<Pace>>;
+
+/// A connection whose other end's streams are read at a pace.
+pub(crate) struct Paced {
+    inner: StreamMuxerBox,
+    pace: Arc<Pace>,
+    turn: Turn,
+}
+
+impl Paced {
+    pub(crate) fn new(inner: StreamMuxerBox, pace: Arc<Pace>) -> Self {
+        let turn = Turn::default();
+        Self { inner, pace, turn }
+    }
+}
+
+impl StreamMuxer for Paced {
+    type Substream = PacedStream;
+    type Error = <StreamMuxerBox as StreamMuxer>::Error;
+
+    fn poll_inbound(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<PacedStream, Self::Error>> {
+        let this = &mut *self;
+        ready!(this.turn.poll(&this.pace, context));
+        let inner = ready!(Pin::new(&mut this.inner).poll_inbound(context))?;
+        this.pace.read(STREAM);
+        let paced = Some((this.pace.clone(), Turn::default()));
+        Poll::Ready(Ok(PacedStream { inner, paced }))
+    }
+
+    fn poll_outbound(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<PacedStream, Self::Error>> {
+        let inner = ready!(Pin::new(&mut self.inner).poll_outbound(context))?;
+        let paced = None;
+        Poll::Ready(Ok(PacedStream { inner, paced }))
+    }
+
+    fn poll_close(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Self::Error>> {
+        Pin::new(&mut self.inner).poll_close(context)
+    }
+
+    fn poll(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<StreamMuxerEvent, Self::Error>> {
+        Pin::new(&mut self.inner).poll(context)
+    }
+}
+
+/// A stream on such a connection.
+pub(crate) struct PacedStream {
+    inner: SubstreamBox,
+    /// Where the other end opened it.
+    paced: Option<(Arc<Pace>, Turn)>,
+}
+
+impl AsyncRead for PacedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let this = &mut *self;
+        if let Some((pace, turn)) = &mut this.paced {
+            ready!(turn.poll(pace, context));
+        }
+        let read = ready!(Pin::new(&mut this.inner).poll_read(context, buffer))?;
+        if let Some((pace, _)) = &this.paced {
+            pace.read(read as u64);
+        }
+        Poll::Ready(Ok(read))
+    }
+}
+
+impl AsyncWrite for PacedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, parts)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_close(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.inner).poll_close(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_is_read_at_its_share_and_a_muted_one_at_a_trickle() {
+        let pace = Pace::default();
+        let read = async |seconds: u64| {
+            let (mut bytes, end) = (0, Instant::now() + Duration::from_secs(seconds));
+            let mut turn = Turn::default();
+            while Instant::now() < end {
+                std::future::poll_fn(|context| turn.poll(&pace, context)).await;
+                pace.read(8192);
+                bytes += 8192;
+            }
+            bytes
+        };
+        let burst = read(1).await;
+        assert!(((4 << 20)..(7 << 20)).contains(&burst), "{burst}");
+        let steady = read(10).await;
+        assert!(((19 << 20)..(22 << 20)).contains(&steady), "{steady}");
+        pace.mute(Duration::from_secs(10));
+        // One second's worth may have been saved up.
+        let muted = read(8).await;
+        assert!(muted <= 9 * (64 << 10) + 2 * 8192, "{muted}");
+        assert!(pace.muted().is_some());
+        sleep(Duration::from_secs(3)).await;
+        assert!(pace.muted().is_none());
+        assert!(read(1).await > 2 << 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn published_frames_beyond_a_share_mute_and_the_first_bad_stream_does_not() {
+        let pace = Pace::default();
+        let passed = (0..10_000).filter(|_| pace.published()).count();
+        assert_eq!(passed, 2000);
+        assert!(pace.muted().is_some());
+
+        let pace = Pace::default();
+        assert_eq!(pace.bad_stream(), None);
+        assert!(pace.muted().is_none());
+        assert_eq!(pace.bad_stream(), Some(Duration::from_secs(1)));
+        assert!(pace.muted().is_some());
+        assert!(pace.may_warn() && !pace.may_warn());
+        sleep(ONCE_IN).await;
+        assert!(pace.may_warn());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_are_read_at_their_rate() {
+        let (pace, began) = (Pace::default(), Instant::now());
+        for _ in 0..12_000 {
+            sleep(pace.frame()).await;
+        }
+        let took = began.elapsed().as_secs_f64();
+        // 2000 at once, the others a thousand a second; the timer has milliseconds.
+        assert!((9.9..11.0).contains(&took), "{took}");
+    }
+}

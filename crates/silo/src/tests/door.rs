@@ -1,0 +1,142 @@
+//! What one member may cost a silo: budgets at its door, and what follows from what was not let in.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::envelope::seal;
+use protocol::message::{Body, Phase};
+use protocol::net::{Command, Event, Verdict};
+use protocol::{Epoch, MemberIndex};
+use tokio::time::sleep;
+
+use crate::testing::*;
+use crate::{Checks, Notice, spawn};
+
+const FLOODER: u16 = 3;
+
+/// Progress of the first view, by the flooder.
+fn progress(epoch: &Epoch, signer: u16, counter: u64) -> Bytes {
+    let phase = Phase::Collecting;
+    let body = Body::Progress { phase, counter };
+    seal(epoch, &key(signer), 0, 1, MemberIndex(FLOODER), body).1
+}
+
+/// Hears so many frames of the flooder, one a millisecond; what the silo said and told then.
+fn flooded(
+    frames: u64,
+    ticket: impl Fn(u64) -> Option<u64>,
+    frame: impl Fn(&Epoch, u64) -> Bytes,
+) -> (Vec<Command>, Vec<Notice>, crate::Counts) {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
+        let (surroundings, mut ends) = rig.surroundings();
+        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let mut said = Vec::new();
+        for number in 0..frames {
+            let event = Event::Received {
+                from: MemberIndex(FLOODER),
+                frame: frame(&epoch, number),
+                ticket: ticket(number),
+            };
+            ends.events.send(event).await.unwrap();
+            sleep(Duration::from_millis(1)).await;
+            while let Ok(command) = ends.commands.try_recv() {
+                said.push(command);
+            }
+        }
+        let told = rig.told.borrow();
+        let told = told.iter().map(|(_, notice)| notice.clone()).collect();
+        (said, told, silo.counts())
+    })
+}
+
+fn verdicts(said: &[Command]) -> Vec<(u64, Verdict)> {
+    let verdict = |command: &Command| match command {
+        Command::Judge { ticket, verdict } => Some((*ticket, *verdict)),
+        _ => None,
+    };
+    said.iter().filter_map(verdict).collect()
+}
+
+fn mutes(said: &[Command]) -> Vec<u64> {
+    let mute = |command: &Command| match command {
+        Command::Mute { peer, span } => {
+            assert_eq!(*peer, MemberIndex(FLOODER));
+            Some(span.as_secs())
+        }
+        _ => None,
+    };
+    said.iter().filter_map(mute).collect()
+}
+
+#[test]
+fn gossip_is_judged_by_what_came_of_it() {
+    // Its own, somebody else's signature in its name, no message at all; and over its budget.
+    let (said, _, _) = flooded(60, Some, |epoch, number| match number {
+        0 => progress(epoch, FLOODER, 0),
+        1 => progress(epoch, 2, 1),
+        2 => Bytes::from_static(b"garbage"),
+        _ => progress(epoch, FLOODER, number),
+    });
+    let verdicts = verdicts(&said);
+    assert_eq!(verdicts.len(), 60);
+    let first = [Verdict::Accept, Verdict::Reject, Verdict::Reject];
+    let expected: Vec<_> = (0..).zip(first).collect();
+    assert_eq!(verdicts[..3], expected);
+    assert_eq!(verdicts[3].1, Verdict::Accept);
+    assert_eq!(verdicts[59].1, Verdict::Ignore);
+}
+
+#[test]
+fn bad_signatures_mute_and_are_told_once_a_minute() {
+    let (said, told, counts) = flooded(5000, |_| None, |epoch, number| progress(epoch, 2, number));
+    assert_eq!(mutes(&said), [1, 2, 4]);
+    assert_eq!((counts.mutes, counts.received), (3, 5000));
+    assert!(counts.unopened < 30, "{}", counts.unopened);
+    assert_eq!(counts.unopened + counts.dropped, 5000);
+    let unopened = |notice: &&Notice| matches!(notice, Notice::Unopened { .. });
+    assert_eq!(told.iter().filter(unopened).count(), 1);
+    let others = |notice: &&Notice| matches!(notice, Notice::Dropped { .. } | Notice::Muted { .. });
+    assert_eq!(told.iter().filter(others).count(), 3);
+}
+
+#[test]
+fn what_one_member_says_too_often_is_dropped_unread_and_told_once_a_minute() {
+    let (said, told, counts) = flooded(
+        5000,
+        |_| None,
+        |epoch, number| progress(epoch, FLOODER, number),
+    );
+    // 32 at once, and 3 a beat.
+    let heard = counts.received - counts.dropped;
+    assert!((30..80).contains(&heard), "{heard}");
+    assert!(!mutes(&said).is_empty());
+    assert_eq!(counts.unopened, 0);
+    let dropped = |notice: &&Notice| matches!(notice, Notice::Dropped { .. });
+    assert_eq!(told.iter().filter(dropped).count(), 1);
+}
+
+#[test]
+fn a_member_that_asks_for_too_many_blobs_is_refused_without_the_silo() {
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
+        let (surroundings, mut ends) = rig.surroundings();
+        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        for ticket in 0..100 {
+            let blobs = vec![protocol::Hash::of(b"nobody has this"); 1000];
+            let by = MemberIndex(FLOODER);
+            let wanted = Event::Wanted { by, blobs, ticket };
+            ends.events.send(wanted).await.unwrap();
+        }
+        sleep(Duration::from_millis(1)).await;
+        let mut answered = 0;
+        while let Ok(command) = ends.commands.try_recv() {
+            if let Command::Serve { blobs, .. } = command {
+                assert_eq!((blobs.len(), blobs.iter().flatten().count()), (1000, 0));
+                answered += 1;
+            }
+        }
+        assert_eq!(answered, 100);
+        assert_eq!(silo.counts().unserved, 100_000);
+    });
+}
