@@ -167,7 +167,7 @@ impl Chain {
     }
 
     /// The certificates of views from `view` on that are above the tip, by ascending view.
-    pub(super) fn from_view(&self, view: u64) -> impl Iterator<Item = &Certificate> {
+    pub(super) fn since_view(&self, view: u64) -> impl Iterator<Item = &Certificate> {
         self.certificates
             .range((view, Verdict::Nullified)..)
             .map(|(_, (certificate, _))| certificate)

@@ -128,7 +128,7 @@ impl Member {
         let blocks = newer[..count].iter().map(|(block, _)| block.clone());
         let proof = last.and_then(|last| newer[last].1.clone());
         let reached = newer[..count].last().map_or(after, |(block, _)| block.view);
-        let mut above = self.chain.from_view(from.max(reached + 1));
+        let mut above = self.chain.since_view(from.max(reached + 1));
         let (certificates, more) = match count == newer.len() {
             true => (above.by_ref().take(CERTIFICATES).cloned().collect(), false),
             false => (Vec::new(), true),

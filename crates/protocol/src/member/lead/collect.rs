@@ -40,17 +40,20 @@ impl Member {
             if let Some(reason) = self.objection(&message, contribution) {
                 self.round.objected.insert(from);
                 self.refuse(from, plan.round, reason);
-            } else if self.round.admissions.contains_key(&from) {
-                self.accept(from, contribution);
-            } else {
-                // Of every author by itself: who repeats what another said of a model may not have
-                // it.
-                self.round.admissions.insert(from, Admission::Pending);
-                self.out.push(Effect::Admit {
-                    round: plan.round,
-                    fields: contribution.fields.clone(),
-                    from,
-                });
+                continue;
+            }
+            match self.round.admissions.get(&from) {
+                Some(_) => self.accept(from, contribution),
+                // Of every author by itself: who repeats what another said of a model may not
+                // have it.
+                None => {
+                    self.round.admissions.insert(from, Admission::Pending);
+                    self.out.push(Effect::Admit {
+                        round: plan.round,
+                        fields: contribution.fields.clone(),
+                        from,
+                    });
+                }
             }
         }
         if self.closing() {

@@ -1,6 +1,6 @@
 //! Transition tests: exact effects of single steps (`one`, by rule), and small federations at one
 //! table. Faults, delays and thousands of seeds are the business of the simulations.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cloned_ref_to_slice_refs)]
 
 mod adopt;
 mod clock;

@@ -188,8 +188,7 @@ pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
     let mut one = One::follower(7).contributed();
     one.hold_all();
     // f + 2 = 4 sheets of five to seven entries, all with its own.
-    let mut signed = 0;
-    for out in one.others().into_iter().take(6) {
+    for (signed, out) in one.others().into_iter().take(6).enumerate() {
         let authors = one.without(out);
         let effects = one.hear_lead(1, one.bundle(&authors));
         if signed < 4 {
@@ -197,7 +196,6 @@ pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
         } else {
             assert_eq!(effects, []);
         }
-        signed += 1;
     }
     // In the next view again.
     one.skip(1);
