@@ -7,6 +7,8 @@
 //! and every honest member must finish: uniform faults hide a federation that cannot heal.
 
 mod byzantine;
+mod deaths;
+mod ending;
 mod faults;
 mod links;
 mod oracle;
@@ -20,7 +22,11 @@ use std::time::Duration;
 use protocol::Time;
 use protocol::member;
 
-pub use faults::Faults;
+pub use byzantine::{Behaviour, Lies};
+pub use deaths::{Deaths, Moment};
+pub use ending::{Diagnosis, Standing};
+pub use faults::{Amnesia, Faults};
+pub use work::Plans;
 
 use crate::invariants::Violation;
 
@@ -31,8 +37,10 @@ pub struct Options {
     pub members: usize,
     /// Learning rounds.
     pub rounds: u64,
-    /// Whether members score each other's entries.
-    pub cross_evaluate: bool,
+    /// Whether members score each other's entries; `None`: in some rounds, drawn from the state.
+    pub cross_evaluate: Option<bool>,
+    /// Whom the plans name.
+    pub plans: Plans,
     /// What goes wrong.
     pub faults: Faults,
     /// Changes how members come to life: the place to break a rule on purpose.
@@ -50,18 +58,21 @@ impl fmt::Debug for Options {
             .field("members", &self.members)
             .field("rounds", &self.rounds)
             .field("cross_evaluate", &self.cross_evaluate)
+            .field("plans", &self.plans)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
     }
 }
 
 impl Options {
-    /// `members` members, three rounds with cross-evaluation, these faults.
+    /// `members` members, three rounds of everybody, some of them with cross-evaluation, these
+    /// faults.
     pub fn new(members: usize, faults: Faults) -> Self {
         Self {
             members,
             rounds: 3,
-            cross_evaluate: true,
+            cross_evaluate: None,
+            plans: Plans::Everybody,
             faults,
             alter: None,
             persist_last: false,
@@ -70,10 +81,10 @@ impl Options {
     }
 }
 
-/// How a run ended well.
+/// How a run ended, if nothing was wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// When the last honest member had finished.
+    /// When the last honest member had finished, or the run was given up.
     pub time: Time,
     /// Highest view anybody entered.
     pub views: u64,
@@ -85,24 +96,34 @@ pub struct Ended {
     pub trace: protocol::Hash,
     /// How often an honest member finished a training, by round.
     pub trainings: Vec<u64>,
+    /// Members that died for good.
+    pub dead: u64,
+    /// Who is stuck where, if more members were missing than a federation can bear and it did not
+    /// finish.
+    pub stalled: Option<Diagnosis>,
 }
 
 /// How a run ended badly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+#[error("seed {seed}: {wrong}\n{diagnosis}")]
+pub struct Failure {
+    /// The seed that shows it.
+    pub seed: u64,
+    /// What was wrong.
+    pub wrong: Wrong,
+    /// Where everybody stood.
+    pub diagnosis: Diagnosis,
+}
+
+/// What was wrong with a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
     /// A property did not hold.
-    #[error("seed {seed}: {violation}")]
-    Violated {
-        /// The seed that shows it.
-        seed: u64,
-        /// What happened.
-        violation: Violation,
-    },
+    #[error(transparent)]
+    Violated(Violation),
     /// An honest member said something that another could not read.
-    #[error("seed {seed}: {from} said something that {to} could not read: {why}")]
+    #[error("{from} said something that {to} could not read: {why}")]
     Unreadable {
-        /// The seed that shows it.
-        seed: u64,
         /// Who said it.
         from: String,
         /// Who could not read it.
@@ -110,25 +131,33 @@ pub enum Failure {
         /// Why.
         why: String,
     },
+    /// The chains that honest members ended with are not what they must be.
+    #[error("the chains in the end: {0}")]
+    Chains(String),
     /// The federation did not heal.
-    #[error("seed {seed}: healed after {healed:?}, still not complete after {ended:?}: {stuck}")]
+    #[error("healed after {healed:?}, still not complete after {ended:?}")]
     NotLive {
-        /// The seed that shows it.
-        seed: u64,
         /// When the faults ended.
         healed: Duration,
         /// When the run was given up.
         ended: Duration,
-        /// Who is stuck where.
-        stuck: String,
+    },
+    /// Members keep each other busy without getting anywhere.
+    #[error("{events} events {span}: members keep each other busy and get nowhere")]
+    Busy {
+        /// How many.
+        events: u64,
+        /// Within what.
+        span: &'static str,
     },
 }
 
 /// Runs one federation to its end.
 ///
 /// # Errors
-/// [`Failure`]: a property was violated, or the federation did not heal.
-pub fn run(seed: u64, options: &Options) -> Result<Ended, Failure> {
+/// [`Failure`]: a property was violated, the chains in the end are not one, or the federation did
+/// not heal although no more members were missing than it can bear.
+pub fn run(seed: u64, options: &Options) -> Result<Ended, Box<Failure>> {
     world::World::new(seed, options).run()
 }
 

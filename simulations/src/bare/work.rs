@@ -9,8 +9,64 @@ use protocol::{Hash, MemberIndex};
 
 use crate::random::Random;
 
+use super::Options;
+
 /// Size of a toy model, in bytes.
-const SIZE: u64 = 8;
+pub(super) const SIZE: u64 = 8;
+
+/// Whom the plan of a round names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plans {
+    /// Every member.
+    Everybody,
+    /// One member, two, or any number of them, drawn from the state that the round starts from.
+    Some,
+}
+
+impl Plans {
+    /// Who takes part in a round that starts from this state, ascending; `None`: everybody.
+    pub(super) fn participants(
+        self,
+        n: usize,
+        round: u64,
+        state: &Hash,
+    ) -> Option<Vec<MemberIndex>> {
+        let drawn = Hash::labelled("participants", &[&round.to_le_bytes(), &state.0]);
+        let mut random = Random::new(0, &drawn.to_string());
+        let count = match self {
+            Self::Everybody => return None,
+            Self::Some => match random.below(4) {
+                0 => 1,
+                1 => 2.min(n),
+                2 => 1 + random.below(n),
+                _ => return None,
+            },
+        };
+        let mut members: Vec<_> = (0..n as u16).map(MemberIndex).collect();
+        for last in (1..n).rev() {
+            members.swap(last, random.below(last + 1));
+        }
+        members.truncate(count);
+        members.sort();
+        Some(members)
+    }
+}
+
+/// The outcome of any good decision on a sheet, in a round that starts from this state.
+pub(super) fn outcome(state: &Hash, round: u64, sheet: &Hash) -> Hash {
+    Hash::labelled("outcome", &[&state.0, &round.to_le_bytes(), &sheet.0])
+}
+
+/// The decision that a sheet asks for.
+pub(super) fn decision(sheet: &Hash) -> Vec<u8> {
+    sheet.0.to_vec()
+}
+
+/// Whether a decision is good for a sheet: it may say something more, so that a lead can decide in
+/// several ways that are all good.
+fn good(decision: &[u8], sheet: &Hash) -> bool {
+    decision.starts_with(&sheet.0)
+}
 
 /// What a member has on its disk besides its journal.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +95,7 @@ pub(super) fn duration(random: &mut Random, effect: &Effect) -> Duration {
 pub(super) fn answer(
     me: MemberIndex,
     shelf: &mut Shelf,
-    cross_evaluate: bool,
+    options: &Options,
     effect: &Effect,
     fetch: &dyn Fn(&Hash, &[MemberIndex]) -> bool,
 ) -> Option<Input> {
@@ -59,8 +115,11 @@ pub(super) fn answer(
             Input::Planned(Planned {
                 round,
                 plan,
-                participants: None,
-                cross_evaluate,
+                participants: options.plans.participants(options.members, round, &state),
+                // By the hash, which is as good as drawn.
+                cross_evaluate: options
+                    .cross_evaluate
+                    .unwrap_or(plan.0[0].is_multiple_of(2)),
                 weights: false,
                 blob_size: SIZE,
             })
@@ -138,11 +197,11 @@ pub(super) fn answer(
             let result = all.try_for_each(|entry| get(shelf, &entry.fields.blob, holders));
             Input::Decided {
                 sheet: root,
-                result: result.map(|()| root.0.to_vec()),
+                result: result.map(|()| decision(&root)),
             }
         }
         Effect::Check { case, .. } => {
-            let right = case.decision[..] == case.sheet.root().0;
+            let right = good(&case.decision, &case.sheet.root());
             let no = || WorkError::Refused("not the decision that this sheet asks for".into());
             Input::Checked {
                 case: case.id(),
@@ -186,7 +245,7 @@ fn settle(shelf: &mut Shelf, case: &Case) -> Result<Hash, WorkError> {
         .states
         .get(&case.round)
         .ok_or(WorkError::Unavailable)?;
-    let outcome = Hash::labelled("outcome", &[&state.0, &case.id().0]);
+    let outcome = outcome(state, case.round, &case.sheet.root());
     shelf.outcomes.insert(outcome);
     Ok(outcome)
 }

@@ -1,5 +1,6 @@
-//! S6: a final sheet holds at most f entries of faulty origin, none twice, and no row that its
-//! author did not send.
+//! S6: a final sheet holds no more entries of faulty origin than faulty members signed for it (so
+//! at most f, and at most as many as take part), none twice, and no row that its author did not
+//! send.
 //!
 //! The lead sees all contributions and could invent some, leave some in twice, or write scores of
 //! its own. It cannot, because every entry needs the signature of a distinct member over the whole
@@ -53,10 +54,12 @@ fn entries(sheet: &Sheet, learning: &Learning, ledger: &Ledger) -> Result<(), St
             ));
         }
     }
-    let most = ledger.epoch.roster.faulty().max(ledger.faulty.len());
+    let signed = learning.inclusions.iter().map(|&(member, _)| member);
+    let most = signed.filter(|&member| !ledger.honest(member)).count();
     if foreign > most {
         return Err(format!(
-            "the final sheet of round {round} holds {foreign} entries of faulty origin, {most} are possible"
+            "the final sheet of round {round} holds {foreign} entries of faulty origin, and {most} \
+             faulty members signed for it"
         ));
     }
     Ok(())

@@ -7,22 +7,30 @@ use std::time::Duration;
 use bytes::Bytes;
 use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
 use protocol::effects::{Effect, Input};
-use protocol::envelope::Opened;
+use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
+use protocol::message::Kind;
 use protocol::roster::Silo;
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
-use crate::invariants::{Violation, Watch};
+use crate::invariants::{Violation, Watch, kind};
 use crate::random::Random;
 
-use super::byzantine::Liar;
+use super::byzantine::{Behaviour, Liar};
+use super::deaths::Death;
 use super::faults::{self, Act, Script};
 use super::links::Links;
 use super::oracle::Oracle;
 use super::work::Shelf;
-use super::{Ended, Failure, Options};
+use super::{Ended, Options, Wrong};
 
+mod course;
+mod dying;
+mod forgetting;
 mod living;
+mod working;
+
+use forgetting::Forgotten;
 
 const BEAT: Duration = Duration::from_secs(1);
 const PATIENCE: u32 = 6;
@@ -35,9 +43,24 @@ struct Node {
     journal: Vec<Record>,
     /// Lost its journal and has not voted since.
     lost: bool,
+    /// How it died, if it is dead for good.
+    dead: Option<String>,
     armed: Option<Time>,
     shelf: Shelf,
     liar: Option<Liar>,
+    /// What it last refused, or why it voted against a view.
+    last: String,
+}
+
+impl Node {
+    /// Whether the run ends only when this member has finished.
+    fn counts(&self) -> bool {
+        self.liar.is_none() && self.dead.is_none()
+    }
+
+    fn complete(&self) -> bool {
+        self.member.as_ref().is_some_and(Member::complete)
+    }
 }
 
 enum Event {
@@ -61,13 +84,15 @@ enum Event {
     },
     Act(Act),
     Restart(usize),
+    /// A liar does what it does once per beat.
+    Lie(usize),
 }
 
 pub(super) struct World<'a> {
     options: &'a Options,
     seed: u64,
     epoch: Arc<Epoch>,
-    oracle: Oracle,
+    oracle: Arc<Oracle>,
     now: Time,
     queue: BTreeMap<(Time, u64), Event>,
     sequence: u64,
@@ -76,7 +101,10 @@ pub(super) struct World<'a> {
     linked: BTreeSet<(usize, usize)>,
     random: Random,
     watch: Watch,
-    amnesiac: Option<MemberIndex>,
+    byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
+    amnesiac: Vec<MemberIndex>,
+    forgotten: Forgotten,
+    deaths: Vec<Death>,
     healed: Option<Time>,
     trace: blake3::Hasher,
     ended: Ended,
@@ -94,13 +122,16 @@ impl<'a> World<'a> {
             acts,
             byzantine,
             amnesiac,
+            deaths,
         } = faults::script(&mut random, n, epoch.roster.faulty(), &options.faults);
-        let nodes = keys
+        let oracle = Arc::new(Oracle::default());
+        let nodes: Vec<_> = keys
             .into_iter()
             .zip(epoch.roster.members())
             .map(|(key, me)| {
                 let liar = byzantine.get(&me).map(|behaviours| {
-                    Liar::new(epoch.clone(), me, key.clone(), behaviours.clone(), seed)
+                    let (epoch, oracle) = (epoch.clone(), oracle.clone());
+                    Liar::new(epoch, oracle, me, key.clone(), behaviours, seed)
                 });
                 Node {
                     key,
@@ -108,19 +139,22 @@ impl<'a> World<'a> {
                     life: 0,
                     journal: Vec::new(),
                     lost: false,
+                    dead: None,
                     armed: None,
                     shelf: Shelf::default(),
                     liar,
+                    last: String::new(),
                 }
-            });
+            })
+            .collect();
         let mut world = Self {
             options,
             seed,
-            oracle: Oracle::default(),
+            oracle,
             now: Time::ZERO,
             queue: BTreeMap::new(),
             sequence: 0,
-            nodes: nodes.collect(),
+            nodes,
             links: Links::new(seed, options.faults),
             linked: BTreeSet::new(),
             random,
@@ -129,7 +163,10 @@ impl<'a> World<'a> {
                 byzantine.keys().copied().collect(),
                 Duration::ZERO,
             ),
+            byzantine,
             amnesiac,
+            forgotten: Forgotten::default(),
+            deaths,
             healed: None,
             trace: blake3::Hasher::new(),
             ended: Ended {
@@ -139,6 +176,8 @@ impl<'a> World<'a> {
                 faults: 0,
                 trace: Hash([0; 32]),
                 trainings: vec![0; options.rounds as usize],
+                dead: 0,
+                stalled: None,
             },
             epoch,
         };
@@ -148,83 +187,19 @@ impl<'a> World<'a> {
         world
     }
 
-    pub(super) fn run(mut self) -> Result<Ended, Failure> {
-        for node in 0..self.nodes.len() {
-            self.start(node)?;
-        }
-        self.relink()?;
-        while let Some((&at, _)) = self.queue.first_key_value() {
-            if let Some(stuck) = self.hopeless(at.0) {
-                return Err(stuck);
-            }
-            let Some(event) = self.queue.remove(&at) else {
-                break;
-            };
-            self.now = at.0;
-            self.ended.events += 1;
-            self.event(event)?;
-            let done = |node: &Node| node.member.as_ref().is_some_and(Member::complete);
-            if self
-                .nodes
-                .iter()
-                .filter(|node| node.liar.is_none())
-                .all(done)
-            {
-                break;
-            }
-        }
-        self.ended.time = self.now;
-        self.ended.faults += self.links.played;
-        self.ended.trace = Hash(*self.trace.finalize().as_bytes());
-        Ok(self.ended)
-    }
-
-    /// The time that healing may take: for every round 2f + 4 views of the longest kind.
-    fn hopeless(&self, at: Time) -> Option<Failure> {
-        let healed = self.healed?;
-        let f = self.epoch.roster.faulty() as u32;
-        let view = BEAT * (2 * PATIENCE + 8 * (f + 4));
-        let bound = view * (2 * f + 4) * (self.options.rounds as u32 + 2);
-        if at <= healed + bound {
-            return None;
-        }
-        let stuck: Vec<_> = self
-            .nodes
-            .iter()
-            .zip(self.epoch.roster.silos())
-            .map(|(node, silo)| match &node.member {
-                Some(member) => {
-                    let liar = if node.liar.is_some() { ", faulty" } else { "" };
-                    let done = if member.complete() { ", complete" } else { "" };
-                    format!(
-                        "{} in view {}, round {}{liar}{done}",
-                        silo.name,
-                        member.view(),
-                        member.round()
-                    )
-                }
-                None => format!("{} down", silo.name),
-            })
-            .collect();
-        Some(Failure::NotLive {
-            seed: self.seed,
-            healed: healed.elapsed(),
-            ended: at.elapsed(),
-            stuck: stuck.join("; "),
-        })
-    }
-
     fn schedule(&mut self, after: Duration, event: Event) {
         self.sequence += 1;
         self.queue.insert((self.now + after, self.sequence), event);
     }
 
-    fn event(&mut self, event: Event) -> Result<(), Failure> {
+    fn event(&mut self, event: Event) -> Result<(), Wrong> {
         let time = (self.now - Time::ZERO).as_micros() as u64;
         self.trace.update(&time.to_le_bytes());
         match event {
             Event::Deliver { from, to, frame } => {
-                self.trace.update(&[0, from as u8, to as u8]).update(&frame);
+                self.trace
+                    .update(&[0, from as u8, to as u8])
+                    .update(told(&frame));
                 self.deliver(from, to, &frame)
             }
             Event::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
@@ -254,15 +229,17 @@ impl<'a> World<'a> {
                 self.start(node)?;
                 self.relink()
             }
+            Event::Lie(node) => self.lie(node),
         }
     }
 
-    fn act(&mut self, act: Act) -> Result<(), Failure> {
+    fn act(&mut self, act: Act) -> Result<(), Wrong> {
         self.ended.faults += 1;
         match act {
             Act::Cut(links) => self.links.cut(&links),
             Act::Mend(links) => self.links.mend(&links),
             Act::Crash(node) => return self.crash(node),
+            Act::Die(node) => return self.die(node, "at a drawn time"),
             Act::Heal => {
                 self.links.heal();
                 self.healed = Some(self.now);
@@ -275,7 +252,7 @@ impl<'a> World<'a> {
     }
 
     /// Tells members who can be reached now. A link that is cut one way goes unnoticed.
-    fn relink(&mut self) -> Result<(), Failure> {
+    fn relink(&mut self) -> Result<(), Wrong> {
         let up = |world: &Self, a: usize, b: usize| {
             let alive = world.nodes[a].member.is_some() && world.nodes[b].member.is_some();
             alive && (world.links.open(a, b) || world.links.open(b, a))
@@ -303,12 +280,18 @@ impl<'a> World<'a> {
         }
         Ok(())
     }
+}
 
-    fn violated(&self, violation: Violation) -> Failure {
-        Failure::Violated {
-            seed: self.seed,
-            violation,
-        }
+fn violated(violation: Violation) -> Wrong {
+    Wrong::Violated(violation)
+}
+
+/// What tells one frame from another: all of it if it stands alone, otherwise the part that holds
+/// the signature over the rest.
+fn told(frame: &Bytes) -> &[u8] {
+    match kind(frame) {
+        None | Some(Kind::Certificate | Kind::Evidence) => frame,
+        Some(_) => &frame[..OVERHEAD.min(frame.len())],
     }
 }
 

@@ -1,0 +1,25 @@
+//! Plans that name some members only.
+
+use super::*;
+
+fn some(members: usize, faults: Faults) -> Options {
+    let mut options = Options::new(members, faults);
+    options.plans = Plans::Some;
+    options
+}
+
+#[test]
+fn plans_that_name_few_members_are_carried_out() {
+    for members in [1, 2, 3, 4, 7] {
+        run_all(&some(members, Faults::none()), seeds(10));
+    }
+}
+
+#[test]
+fn a_round_of_few_members_ends_whatever_happens_to_them() {
+    for members in [2, 3] {
+        run_all(&some(members, without_liars()), seeds(20));
+    }
+    run_all(&some(4, Faults::all()), seeds(60));
+    run_all(&some(7, Faults::all()), seeds(10));
+}
