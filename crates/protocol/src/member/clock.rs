@@ -80,7 +80,8 @@ impl Member {
     fn limit(&self) -> Duration {
         let epoch = &self.config.epoch;
         let phases = epoch.roster.faulty() as u32 + 4;
-        let least = 2 * epoch.patience() + phases * self.phase_time();
+        // Collecting, scoring and signing may each take the whole patience.
+        let least = 3 * epoch.patience() + phases * self.phase_time();
         (epoch.beat() * epoch.charter.limit).max(least)
     }
 

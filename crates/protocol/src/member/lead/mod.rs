@@ -45,8 +45,6 @@ enum Stage {
         sheet: Arc<Sheet>,
         root: Hash,
         since: Time,
-        /// When all but f of the authors had signed.
-        most: Option<Time>,
         signed: ByMember<Signature>,
     },
     Deciding {
@@ -176,7 +174,12 @@ impl Member {
                 vec![entered, self.round.started + self.config.epoch.patience()]
             }
             Some(Stage::Scoring { entries, since }) => vec![self.scores_due(entries, *since)],
-            Some(Stage::Including { since, most, .. }) => vec![self.inclusions_due(*since, *most)],
+            Some(Stage::Including {
+                sheet,
+                since,
+                signed,
+                ..
+            }) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
             _ => Vec::new(),
         }
     }

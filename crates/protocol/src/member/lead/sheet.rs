@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
+use crate::identity::Signature;
 use crate::member::sheets::per_view;
-use crate::member::{Member, Mutation};
+use crate::member::{ByMember, Member, Mutation};
 use crate::message::{Body, Entry, Message, Scores, Sheet};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
@@ -29,7 +30,6 @@ impl Member {
             sheet,
             root,
             since,
-            most: None,
             signed,
         });
     }
@@ -106,26 +106,39 @@ impl Member {
     /// When missing scores are not waited for any longer: after patience, or after D where all
     /// whose scores are missing are excused.
     pub(super) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
-        let Some(lead) = &self.lead else { return since };
         let silent = |member: &MemberIndex| {
             let scores = self.round.rows.get(member);
             scores.is_none_or(|scores| scores.row(entries).is_none())
         };
-        let mut silent = lead.authors(entries).into_iter().filter(silent);
-        match silent.all(|member| self.excused(member)) {
-            true => since + self.phase_time(),
-            false => since + self.config.epoch.patience(),
-        }
+        self.answers_due(entries, silent, since)
     }
 
-    /// When missing signatures for a sheet are not waited for any longer. Who signs holds all
-    /// models, and fetching them takes what it takes: after all but f have signed the others get as
-    /// long again, at least D; before that the round's patience counts.
-    pub(super) fn inclusions_due(&self, since: Time, most: Option<Time>) -> Time {
-        let shortest = self.phase_time();
-        match most {
-            Some(most) => since + shortest.max(2 * (most - since)),
-            None => since + shortest.max(self.config.epoch.patience()),
+    /// When missing signatures for a sheet are not waited for any longer. Who signs fetches all
+    /// models first, which takes what it takes: the same spans as for scores.
+    pub(super) fn inclusions_due(
+        &self,
+        entries: &[Entry],
+        signed: &ByMember<Signature>,
+        since: Time,
+    ) -> Time {
+        let silent = |member: &MemberIndex| !signed.contains_key(member);
+        self.answers_due(entries, silent, since)
+    }
+
+    /// How long authors that owe something are waited for: until patience is over, or D where all
+    /// of them are excused.
+    fn answers_due(
+        &self,
+        entries: &[Entry],
+        owes: impl Fn(&MemberIndex) -> bool,
+        since: Time,
+    ) -> Time {
+        let authors = self.lead.as_ref().map(|lead| lead.authors(entries));
+        let mut owing = authors.into_iter().flatten().filter(owes);
+        let phase = self.phase_time();
+        match owing.all(|member| self.excused(member)) {
+            true => since + phase,
+            false => since + phase.max(self.config.epoch.patience()),
         }
     }
 
@@ -161,7 +174,6 @@ impl Member {
 
     /// An author's signature over the sheet.
     pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
-        let (now, faulty) = (self.now, self.config.epoch.roster.faulty());
         let Some(lead) = &mut self.lead else { return };
         if message.round != self.round.number {
             return;
@@ -169,7 +181,6 @@ impl Member {
         if let Stage::Including {
             root,
             signed,
-            most,
             sheet: full,
             ..
         } = &mut lead.stage
@@ -180,9 +191,6 @@ impl Member {
                 .is_some_and(|own| full.position(&own.id).is_some())
         {
             signed.insert(message.sender, message.signature);
-            if most.is_none() && signed.len() + faulty >= full.entries.len() {
-                *most = Some(now);
-            }
         }
     }
 
@@ -193,7 +201,6 @@ impl Member {
                     sheet,
                     root,
                     since,
-                    most,
                     signed,
                 },
             ..
@@ -202,7 +209,7 @@ impl Member {
             return;
         };
         let short = usize::from(self.broken(Mutation::InclusionMissing));
-        let waiting = self.now < self.inclusions_due(*since, *most);
+        let waiting = self.now < self.inclusions_due(&sheet.entries, signed, *since);
         if signed.len() + short < sheet.entries.len() && waiting {
             return;
         }

@@ -118,9 +118,9 @@ pub(super) fn a_view_whose_lead_votes_against_it_is_over() {
 #[test]
 pub(super) fn a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_patience_and_d_need()
 {
-    // n = 10, f = 3, patience 20: at least 40 beats and seven times D.
-    for (failed, limit) in [(0, 44), (4, 96), (6, 96)] {
-        let (mut one, view) = (after(failed, 44), failed + 1);
+    // n = 10, f = 3, patience 20: at least 60 beats and seven times D.
+    for (failed, limit) in [(0, 64), (4, 116), (6, 116)] {
+        let (mut one, view) = (after(failed, 64), failed + 1);
         let entered = one.member.view.entered.elapsed().as_millis() as u64;
         let due = entered + 1000 * limit;
         for second in (1..limit).map(|second| entered + 1000 * second + 100) {
