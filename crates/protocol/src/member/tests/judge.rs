@@ -581,3 +581,39 @@ pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
     let scored = Sheet { entries, scores };
     assert_ne!(scored.root(), one.sheet(&one.all()).root());
 }
+
+#[test]
+pub(super) fn who_was_missing_in_the_last_round_is_not_missing_again() {
+    // Three of five entries; one may be missing anyway.
+    for absent in [3, 1] {
+        let one = One::follower(5);
+        let absent = one.epoch.lead(absent);
+        let mut one = one.without_in_round_1(absent);
+        let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
+        authors.sort_unstable();
+        one.hear_lead(2, one.bundle(&authors));
+        let proposal = one.proposal(2, &authors);
+        let check = checks(one.case(&proposal), one.holders(2));
+        let excused = !authors.contains(&absent);
+        let expected = if excused { vec![check] } else { vec![] };
+        assert_eq!(one.propose(2, &proposal), expected);
+    }
+}
+
+#[test]
+pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
+    let mut one = One::follower(4).contributed();
+    let hold = one.hear_lead(1, one.bundle(&one.all()));
+    assert!(matches!(hold[..], [Effect::Hold { .. }]));
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    let effects = one.check(&proposal, Ok(()));
+    let sheet = one.sheet(&one.all()).root();
+    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+    let settle = settles(one.case(&proposal), one.holders(1));
+    let both = [
+        vec![inclusion.clone(), settle.clone()],
+        vec![settle, inclusion],
+    ];
+    assert!(both.contains(&effects), "{effects:?}");
+}
