@@ -79,6 +79,11 @@ fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_b
     let (peer, round_trip) = (others[1], Duration::from_millis(20));
     let told = tells(&one, peer);
     assert_eq!(one.step(Input::Up { peer, round_trip }), [told]);
+    let (lead, view) = (one.epoch.lead(2), one.member.view());
+    let mut misplaced = one.proposal(view, &[]);
+    misplaced.block.view += 1;
+    let refusal = refused(lead, 0, Refusal::BlockMisplaced);
+    assert_eq!(one.propose(view, &misplaced), [refusal]);
     // It votes no more, and a vote for what it does not know is answered with the end.
     let proof =
         envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());

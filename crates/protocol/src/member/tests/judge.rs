@@ -187,6 +187,15 @@ pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
     let passed_on = one.passes_on(&one.certificate(1, Verdict::Nullified));
     let refusal = one.refuses_lead(2, Refusal::ParentUnproven);
     assert_eq!(one.propose(2, &empty), [passed_on, refusal].concat());
+    // Nor is its finality: what is final needs no empty block.
+    let (mut one, notarised) = self::notarised();
+    let mut empty = one.empty(2, &notarised);
+    let proof = one.certificate(1, Verdict::Final(empty.block.parent));
+    empty.parent = Some(proof.clone());
+    let mut expected = one.passes_on(&proof);
+    expected.push(one.asks(2, one.others()[1], 0, 2));
+    expected.extend(one.refuses_lead(2, Refusal::ParentUnproven));
+    assert_eq!(one.propose(2, &empty), expected);
 }
 
 #[test]
@@ -616,4 +625,28 @@ pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
         vec![settle, inclusion],
     ];
     assert!(both.contains(&effects), "{effects:?}");
+}
+
+#[test]
+fn a_sheet_that_was_judged_is_kept_whatever_leads_send_afterwards() {
+    let mut one = One::follower(4).signed();
+    one.propose(1, &one.proposal(1, &one.all()));
+    let root = one.sheet(&one.all()).root();
+    for view in 1..40 {
+        one.skip(view);
+        for invented in 0..3 {
+            let mut entries = one.entries(&one.all());
+            entries[0].fields.coalition = Some(view as u32 * 3 + invented);
+            let lead = one.epoch.lead(view + 1);
+            if lead != one.me {
+                one.hear(
+                    lead,
+                    1,
+                    view + 1,
+                    Body::Bundle(crate::message::Bundle { entries }),
+                );
+            }
+        }
+    }
+    assert!(one.member.round.sheets.get(&root).is_some());
 }

@@ -205,7 +205,10 @@ pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
 
 /// The lead of view 1 sends that; it is refused.
 fn refuses(mut one: One, body: Body, reason: Refusal) {
-    assert_eq!(one.hear_lead(1, body), one.refuses_lead(1, reason));
+    let refusal = one.refuses_lead(1, reason);
+    assert_eq!(one.hear_lead(1, body.clone()), refusal);
+    // Again: one vote is enough.
+    assert_eq!(one.hear_lead(1, body), refusal[..1]);
 }
 
 #[test]
