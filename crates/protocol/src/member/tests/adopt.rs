@@ -12,6 +12,9 @@ fn finished(rounds: u64) -> One {
     let mut one = One::of(epoch.clone(), epoch.lead(0)).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
+    one.check(&proposal, Ok(()));
+    one.settle(&proposal, Ok(outcome()));
+    assert!(one.member.ballots.notarized(1));
     one.certify(&one.certificate(1, Verdict::Final(proposal.block.hash())));
     one
 }
@@ -50,6 +53,8 @@ impl One {
 fn an_outcome_that_cannot_be_adopted_is_asked_for_again_after_a_beat() {
     let mut one = finished(5);
     let again = adopts(&one);
+    // Votes of views up to the final block can do no harm any more.
+    assert_eq!((one.member.ballots.highest(), one.member.view()), (0, 2));
     assert_eq!(applied(&mut one, 1, Err(WorkError::Unavailable)), []);
     assert_eq!(one.at(999), []);
     assert_eq!([one.at(1000), one.at(1001)].concat(), [again.clone()]);
@@ -128,8 +133,10 @@ fn a_member_that_comes_back_adopts_what_it_had_not() {
         outcome: outcome(),
         position: None,
     }];
-    let start = Start::Kept(vec![kept.clone()]);
+    // What is final needs no block of its own any more.
+    let start = Start::Kept(vec![kept.clone(), Record::Block(block.clone())]);
     let (next, effects) = One::start(one.epoch.clone(), one.me, start);
+    assert!(next.member.chain.block(&block.hash()).is_none());
     let apply = Effect::Apply {
         rounds,
         holders: one.others(),

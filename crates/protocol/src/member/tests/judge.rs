@@ -116,6 +116,8 @@ pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
     let bundle = one.bundle(&one.all());
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
+    // The last of a kind is enough.
+    assert_eq!(one.member.ahead.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
     let hold = Effect::Hold {
@@ -221,6 +223,14 @@ pub(super) fn a_round_starts_from_the_last_final_block() {
     proposal.parent = Some(notarised);
     let reason = Refusal::ParentNotFinal;
     assert_eq!(one.propose(2, &proposal), one.refuses_lead(2, reason));
+}
+
+#[test]
+fn a_view_that_is_only_known_to_be_notarised_is_not_skipped() {
+    let (mut one, _) = notarised();
+    let proposal = one.proposal(2, &one.all());
+    let asks = one.asks(2, one.epoch.lead(2), 0, 1);
+    assert_eq!(one.propose(2, &proposal), [asks]);
 }
 
 #[test]

@@ -404,6 +404,10 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
     expected.push(Effect::Persist(Record::Certified(proof.clone())));
     expected.push(one.entered(4, 1));
     assert_eq!(one.certify(&proof), expected);
+    // An earlier block is no reason to ask for less.
+    one.certify(&one.certificate(2, Verdict::Final(block(b"earlier"))));
+    let waiting = one.member.chain.unresolved.as_ref();
+    assert_eq!(waiting.map(|proof| proof.view), Some(3));
     // With every beat the next member is asked.
     let said = one.at(1000);
     assert!(said.contains(&one.asks(3, one.others()[2], 0, 1)));
