@@ -155,6 +155,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
         }
     }
     let (mut put, mut counts) = (BTreeSet::new(), Counts::default());
+    let (mut trained, mut last) = (BTreeSet::new(), 0);
     let mut blocks: BTreeMap<Hash, Block> = BTreeMap::new();
     for done in log {
         let needed: Vec<Hash> = match &done {
@@ -162,12 +163,18 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                 put.insert(*hash);
                 continue;
             }
-            Done::Committed(Entry::Trained { blob, personal, .. }) => {
+            Done::Committed(Entry::Trained {
+                blob,
+                personal,
+                round,
+            }) => {
                 counts.trained += 1;
+                trained.insert((*round, Hash(*blob)));
                 vec![Hash(*blob), Hash(*personal)]
             }
             Done::Committed(Entry::Adopted(adopted)) => {
                 counts.adopted += 1;
+                last = adopted.round;
                 let all = adopted.blobs.iter();
                 all.chain([&adopted.personal, &adopted.outcome])
                     .copied()
@@ -175,13 +182,17 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                     .collect()
             }
             Done::Committed(Entry::Protocol(record)) => match record {
-                Record::Contributed(own) => match &own.body {
-                    Body::Contribution(own) => {
-                        counts.contributed += 1;
-                        vec![own.fields.blob]
-                    }
-                    other => panic!("{other:?}"),
-                },
+                Record::Contributed(message) => {
+                    let Body::Contribution(own) = &message.body else {
+                        panic!("{message:?}")
+                    };
+                    counts.contributed += 1;
+                    // What the training left behind is kept, and so is what it started from.
+                    let (round, blob) = (message.round, own.fields.blob);
+                    assert!(trained.contains(&(round, blob)), "room {room}: {round}");
+                    assert_eq!(last + 1, round, "room {room}");
+                    vec![blob]
+                }
                 Record::Block(block) => {
                     blocks.insert(block.hash(), block.clone());
                     continue;
