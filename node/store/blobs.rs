@@ -121,7 +121,7 @@ impl DiskBlobs {
             parts.0.push(self.write(blob)?);
         }
         for (path, file) in &parts.0 {
-            file.sync_all().map_err(|error| io_error(path, error))?;
+            folder::sync_file(path, file).map_err(|error| io_error(path, error))?;
         }
         // Under the lock, so that no name is taken away again that was just given.
         let mut content = self.content();
@@ -252,4 +252,64 @@ fn parse(name: &str) -> Option<Hash> {
         *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(Hash(hash))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::folder::noted::{FAILS, SYNCED, Synced};
+    use super::*;
+
+    fn blob(n: u8) -> (Hash, Bytes) {
+        let bytes = Bytes::from(vec![n; 100 + usize::from(n)]);
+        (Hash::of(&bytes), bytes)
+    }
+
+    fn names(blobs: impl IntoIterator<Item = u8>) -> Vec<String> {
+        let mut names: Vec<_> = blobs
+            .into_iter()
+            .map(|n| format!("{:#}", blob(n).0))
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn a_blob_gets_its_name_when_its_bytes_are_durable_and_then_the_name_is() {
+        let place = tempfile::tempdir().unwrap();
+        let blobs = DiskBlobs::open(place.path(), 0).unwrap();
+        SYNCED.take();
+        blobs.put_all(vec![blob(1), blob(2)]).unwrap();
+        let both = Synced::Folder(names([1, 2]));
+        let expected = [Synced::File(101, true), Synced::File(102, true), both];
+        assert_eq!(SYNCED.take(), expected);
+        blobs.put(blob(3).0, blob(3).1).unwrap();
+        let all = Synced::Folder(names([1, 2, 3]));
+        assert_eq!(SYNCED.take(), [Synced::File(103, true), all]);
+        // What is durable already is not written again.
+        blobs.put_all(vec![blob(1), blob(3)]).unwrap();
+        assert_eq!(SYNCED.take(), []);
+        // Many at once: every batch is durable before the call returns.
+        let many: Vec<_> = (10..140).map(blob).collect();
+        blobs.put_all(many).unwrap();
+        let synced = SYNCED.take();
+        let files = synced.iter().filter(|s| matches!(s, Synced::File(_, true)));
+        assert_eq!((files.count(), synced.len()), (130, 133));
+        let all = Synced::Folder(names([1, 2, 3].into_iter().chain(10..140)));
+        assert_eq!(synced.last(), Some(&all));
+    }
+
+    #[test]
+    fn a_blob_whose_bytes_cannot_be_made_durable_is_not_there() {
+        let place = tempfile::tempdir().unwrap();
+        let blobs = DiskBlobs::open(place.path(), 1 << 20).unwrap();
+        FAILS.set(true);
+        let refused = blobs.put_all(vec![blob(1), blob(2)]);
+        FAILS.set(false);
+        assert!(refused.is_err());
+        assert_eq!((blobs.get(&blob(1).0), blobs.get(&blob(2).0)), (None, None));
+        assert_eq!(fs::read_dir(place.path().join("blobs")).unwrap().count(), 0);
+        blobs.put_all(vec![blob(1)]).unwrap();
+        assert_eq!(blobs.get(&blob(1).0), Some(blob(1).1));
+    }
 }

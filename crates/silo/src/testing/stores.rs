@@ -10,7 +10,7 @@ use protocol::Hash;
 
 use crate::{Blobs, Done, Entry, Job, Journal, Pool, StoreError, Work};
 
-/// Transactions, and after how many of them the disk is full.
+/// Transactions, and after how many of them the disk is full, or writing to it panics.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryJournal(Arc<Mutex<Disk>>);
 
@@ -18,11 +18,18 @@ pub(crate) struct MemoryJournal(Arc<Mutex<Disk>>);
 struct Disk {
     transactions: Vec<Vec<Entry>>,
     room: Option<usize>,
+    panics: bool,
 }
 
 impl MemoryJournal {
     pub(crate) fn fail_after(&self, transactions: usize) {
         self.0.lock().unwrap().room = Some(transactions);
+    }
+
+    /// The transaction after so many panics.
+    pub(crate) fn panic_after(&self, transactions: usize) {
+        let mut disk = self.0.lock().unwrap();
+        (disk.room, disk.panics) = (Some(transactions), true);
     }
 
     pub(crate) fn transactions(&self) -> Vec<Vec<Entry>> {
@@ -40,11 +47,19 @@ impl Journal for MemoryJournal {
     }
 
     fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        let Disk { transactions, room } = &mut *self.0.lock().unwrap();
-        if room.is_some_and(|room| transactions.len() >= room) {
-            return Err(full());
+        let mut disk = self.0.lock().unwrap();
+        let full = disk
+            .room
+            .is_some_and(|room| disk.transactions.len() >= room);
+        if full && disk.panics {
+            // Not while others wait for what it holds.
+            drop(disk);
+            panic!("a disk that is gone");
         }
-        transactions.push(entries);
+        if full {
+            return Err(self::full());
+        }
+        disk.transactions.push(entries);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::Body;
-use protocol::{MemberIndex, Record};
+use protocol::{Epoch, MemberIndex, Record};
 use tokio::time::{Instant, sleep};
 
 use super::LONG;
@@ -19,6 +19,8 @@ enum Third {
     IsKilled,
     /// Its disk is full after so many transactions.
     Has(usize),
+    /// Writing the transaction after so many panics.
+    Panics(usize),
 }
 
 /// Four silos and three rounds; what each was told, what was said, and the work that it took.
@@ -36,8 +38,10 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
             hub.join(MemberIndex(i), ends);
             spawn(config(&epoch, i), surroundings).unwrap()
         };
-        if let Third::Has(room) = third {
-            rigs[2].journal.fail_after(room);
+        match third {
+            Third::Has(room) => rigs[2].journal.fail_after(room),
+            Third::Panics(room) => rigs[2].journal.panic_after(room),
+            Third::Lives | Third::IsKilled => {}
         }
         let mut silos: Vec<_> = (0..4).map(live).collect();
         if let Third::IsKilled = third {
@@ -56,6 +60,39 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
     })
 }
 
+/// What the third silo said that it must not forget is in its journal.
+fn is_durable(epoch: &Epoch, rig: &Rig, hub: &Hub, room: usize) -> usize {
+    let promised = |entry| match entry {
+        Entry::Protocol(
+            Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message),
+        ) => Some(message),
+        _ => None,
+    };
+    let entries = rig.journal.entries().into_iter();
+    let durable: Vec<_> = entries.filter_map(promised).collect();
+    let mut promises = 0;
+    for (from, frame) in hub.frames() {
+        let opened = envelope::open(epoch, &Strict, &Known::default(), &frame).unwrap();
+        let Opened::Message(message) = opened else {
+            continue;
+        };
+        let promise = matches!(
+            message.body,
+            Body::Contribution(_)
+                | Body::Proposal(_)
+                | Body::Notarize { .. }
+                | Body::Finalize { .. }
+                | Body::Nullify
+        );
+        if promise && from == MemberIndex(2) {
+            let said = &message.body;
+            assert!(durable.contains(&message), "room {room}: {said:?}");
+            promises += 1;
+        }
+    }
+    promises
+}
+
 #[test]
 fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
     let epoch = epoch(4, 3);
@@ -69,41 +106,7 @@ fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
             rig.journal.transactions()[..],
             whole[2].journal.transactions()[..room]
         );
-        let promised = |entry| match entry {
-            Entry::Protocol(
-                Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message),
-            ) => Some(message),
-            _ => None,
-        };
-        let durable: Vec<_> = rig
-            .journal
-            .entries()
-            .into_iter()
-            .filter_map(promised)
-            .collect();
-        let mut promises = 0;
-        for (from, frame) in hub.frames() {
-            let opened = envelope::open(&epoch, &Strict, &Known::default(), &frame).unwrap();
-            let Opened::Message(message) = opened else {
-                continue;
-            };
-            let promise = matches!(
-                message.body,
-                Body::Contribution(_)
-                    | Body::Proposal(_)
-                    | Body::Notarize { .. }
-                    | Body::Finalize { .. }
-                    | Body::Nullify
-            );
-            if promise && from == MemberIndex(2) {
-                assert!(
-                    durable.contains(&message),
-                    "room {room}: {:?}",
-                    message.body
-                );
-                promises += 1;
-            }
-        }
+        let promises = is_durable(&epoch, rig, &hub, room);
         // What a lead promises itself is durable and not sent; all the same it says enough.
         assert!(promises > 0 || room < commits, "room {room}");
         let told = rig.told.borrow();
@@ -118,6 +121,24 @@ fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
             .filter(|entry| adopted(entry))
             .count();
         assert_eq!(rig.adopted().len(), durable);
+    }
+}
+
+#[test]
+fn nothing_of_a_step_is_done_before_its_records_are_durable() {
+    // A panic while they are written leaves behind whatever was done before.
+    let epoch = epoch(4, 3);
+    let (whole, _, _) = four(true, Third::Lives);
+    let commits = whole[2].journal.transactions().len();
+    for room in 0..commits {
+        let (rigs, hub, _) = four(true, Third::Panics(room));
+        let transactions = rigs[2].journal.transactions();
+        assert_eq!(
+            transactions[..],
+            whole[2].journal.transactions()[..room],
+            "room {room}"
+        );
+        is_durable(&epoch, &rigs[2], &hub, room);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod bench;
 mod door;
+mod durable;
 mod federation;
 mod measure;
 mod silo;

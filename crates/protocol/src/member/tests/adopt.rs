@@ -12,6 +12,9 @@ fn finished(rounds: u64) -> One {
     let mut one = One::of(epoch.clone(), epoch.lead(0)).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
+    one.check(&proposal, Ok(()));
+    one.settle(&proposal, Ok(outcome()));
+    assert!(one.member.ballots.notarized(1));
     one.certify(&one.certificate(1, Verdict::Final(proposal.block.hash())));
     one
 }
@@ -50,6 +53,8 @@ impl One {
 fn an_outcome_that_cannot_be_adopted_is_asked_for_again_after_a_beat() {
     let mut one = finished(5);
     let again = adopts(&one);
+    // Votes of views up to the final block can do no harm any more.
+    assert_eq!((one.member.ballots.highest(), one.member.view()), (0, 2));
     assert_eq!(applied(&mut one, 1, Err(WorkError::Unavailable)), []);
     assert_eq!(one.at(999), []);
     assert_eq!([one.at(1000), one.at(1001)].concat(), [again.clone()]);
@@ -79,6 +84,11 @@ fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_b
     let (peer, round_trip) = (others[1], Duration::from_millis(20));
     let told = tells(&one, peer);
     assert_eq!(one.step(Input::Up { peer, round_trip }), [told]);
+    let (lead, view) = (one.epoch.lead(2), one.member.view());
+    let mut misplaced = one.proposal(view, &[]);
+    misplaced.block.view += 1;
+    let refusal = refused(lead, 0, Refusal::BlockMisplaced);
+    assert_eq!(one.propose(view, &misplaced), [refusal]);
     // It votes no more, and a vote for what it does not know is answered with the end.
     let proof =
         envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());
@@ -123,8 +133,10 @@ fn a_member_that_comes_back_adopts_what_it_had_not() {
         outcome: outcome(),
         position: None,
     }];
-    let start = Start::Kept(vec![kept.clone()]);
+    // What is final needs no block of its own any more.
+    let start = Start::Kept(vec![kept.clone(), Record::Block(block.clone())]);
     let (next, effects) = One::start(one.epoch.clone(), one.me, start);
+    assert!(next.member.chain.block(&block.hash()).is_none());
     let apply = Effect::Apply {
         rounds,
         holders: one.others(),

@@ -209,3 +209,29 @@ pub(super) fn a_member_wakes_for_what_is_due_next() {
     one.pass(19_500);
     assert_eq!(one.member.deadline(), at(20_000));
 }
+
+#[test]
+pub(super) fn who_misses_rounds_is_waited_for_again_less_and_less_often() {
+    // Of ten: one misses every round, and can be reached; another cannot be.
+    let epoch = epoch_with(10, 50, |_| {});
+    let mut one = One::of(epoch.clone(), epoch.lead(0));
+    let (slow, dead) = (epoch.lead(10), epoch.lead(11));
+    let mut absent = vec![slow, dead];
+    absent.retain(|&member| member != one.me);
+    one.step(Input::Down { peer: dead });
+    let mut waited = Vec::new();
+    while one.member.view() < 10 {
+        let round = one.member.round();
+        one.plan();
+        if !one.member.excused(slow) {
+            waited.push(round);
+        }
+        assert_eq!(one.member.excused(dead), round > 1, "round {round}");
+        let authors = one.all().into_iter().filter(|by| !absent.contains(by));
+        one.finish_round(&authors.collect::<Vec<_>>());
+    }
+    assert_eq!(waited, [1, 3, 7]);
+    // Whoever is in a round is waited for in the next.
+    one.step(Input::Time);
+    assert!(one.member.excused(slow));
+}

@@ -116,6 +116,8 @@ pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
     let bundle = one.bundle(&one.all());
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
+    // The last of a kind is enough.
+    assert_eq!(one.member.ahead.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
     let hold = Effect::Hold {
@@ -187,6 +189,15 @@ pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
     let passed_on = one.passes_on(&one.certificate(1, Verdict::Nullified));
     let refusal = one.refuses_lead(2, Refusal::ParentUnproven);
     assert_eq!(one.propose(2, &empty), [passed_on, refusal].concat());
+    // Nor is its finality: what is final needs no empty block.
+    let (mut one, notarised) = self::notarised();
+    let mut empty = one.empty(2, &notarised);
+    let proof = one.certificate(1, Verdict::Final(empty.block.parent));
+    empty.parent = Some(proof.clone());
+    let mut expected = one.passes_on(&proof);
+    expected.push(one.asks(2, one.others()[1], 0, 2));
+    expected.extend(one.refuses_lead(2, Refusal::ParentUnproven));
+    assert_eq!(one.propose(2, &empty), expected);
 }
 
 #[test]
@@ -212,6 +223,14 @@ pub(super) fn a_round_starts_from_the_last_final_block() {
     proposal.parent = Some(notarised);
     let reason = Refusal::ParentNotFinal;
     assert_eq!(one.propose(2, &proposal), one.refuses_lead(2, reason));
+}
+
+#[test]
+fn a_view_that_is_only_known_to_be_notarised_is_not_skipped() {
+    let (mut one, _) = notarised();
+    let proposal = one.proposal(2, &one.all());
+    let asks = one.asks(2, one.epoch.lead(2), 0, 1);
+    assert_eq!(one.propose(2, &proposal), [asks]);
 }
 
 #[test]
@@ -580,4 +599,64 @@ pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
     let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
     let scored = Sheet { entries, scores };
     assert_ne!(scored.root(), one.sheet(&one.all()).root());
+}
+
+#[test]
+pub(super) fn who_was_missing_in_the_last_round_is_not_missing_again() {
+    // Three of five entries; one may be missing anyway.
+    for absent in [3, 1] {
+        let one = One::follower(5);
+        let absent = one.epoch.lead(absent);
+        let mut one = one.without_in_round_1(absent);
+        let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
+        authors.sort_unstable();
+        one.hear_lead(2, one.bundle(&authors));
+        let proposal = one.proposal(2, &authors);
+        let check = checks(one.case(&proposal), one.holders(2));
+        let excused = !authors.contains(&absent);
+        let expected = if excused { vec![check] } else { vec![] };
+        assert_eq!(one.propose(2, &proposal), expected);
+    }
+}
+
+#[test]
+pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
+    let mut one = One::follower(4).contributed();
+    let hold = one.hear_lead(1, one.bundle(&one.all()));
+    assert!(matches!(hold[..], [Effect::Hold { .. }]));
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    let effects = one.check(&proposal, Ok(()));
+    let sheet = one.sheet(&one.all()).root();
+    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+    let settle = settles(one.case(&proposal), one.holders(1));
+    let both = [
+        vec![inclusion.clone(), settle.clone()],
+        vec![settle, inclusion],
+    ];
+    assert!(both.contains(&effects), "{effects:?}");
+}
+
+#[test]
+fn a_sheet_that_was_judged_is_kept_whatever_leads_send_afterwards() {
+    let mut one = One::follower(4).signed();
+    one.propose(1, &one.proposal(1, &one.all()));
+    let root = one.sheet(&one.all()).root();
+    for view in 1..40 {
+        one.skip(view);
+        for invented in 0..3 {
+            let mut entries = one.entries(&one.all());
+            entries[0].fields.coalition = Some(view as u32 * 3 + invented);
+            let lead = one.epoch.lead(view + 1);
+            if lead != one.me {
+                one.hear(
+                    lead,
+                    1,
+                    view + 1,
+                    Body::Bundle(crate::message::Bundle { entries }),
+                );
+            }
+        }
+    }
+    assert!(one.member.round.sheets.get(&root).is_some());
 }

@@ -326,6 +326,24 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
 }
 
 #[test]
+fn the_highest_of_all_certificates_of_an_answer_counts() {
+    let (mut one, _) = lost();
+    let others = one.others();
+    let mut last = None;
+    for (nth, &peer) in (1..).zip(&others) {
+        up(&mut one, peer);
+        let nullified = |view| one.certificate(view, Verdict::Nullified);
+        let answer = SyncResponse {
+            certificates: vec![nullified(1), nullified(9)],
+            highest: Some(nullified(3)),
+            ..one.answer(nth)
+        };
+        last = answers(&mut one, peer, answer).pop();
+    }
+    assert_eq!(last, Some(listening(3, Some(16))));
+}
+
+#[test]
 fn a_member_without_its_journal_signs_nothing() {
     let (mut one, _) = lost();
     one.plan();

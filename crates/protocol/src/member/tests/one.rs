@@ -71,7 +71,7 @@ impl One {
         Self::of(epoch, me)
     }
 
-    /// It has contributed to round 1, a round of everybody without scores.
+    /// It has contributed to a round of everybody without scores.
     pub(super) fn contributed(mut self) -> Self {
         self.plan();
         self.train();
@@ -84,6 +84,16 @@ impl One {
         one.hold_all();
         one.hear_lead(1, one.bundle(&one.all()));
         one
+    }
+
+    /// Round 1 became final without a member, and it has contributed to round 2.
+    pub(super) fn without_in_round_1(self, absent: MemberIndex) -> Self {
+        let mut one = self.contributed();
+        one.hold_all();
+        let authors = one.without(absent);
+        one.hear_lead(1, one.bundle(&authors));
+        one.finish_round(&authors);
+        one.contributed()
     }
 
     // What happens to it.
@@ -120,9 +130,9 @@ impl One {
         self.step(Input::Opened(opened))
     }
 
-    /// The lead of a view says something of round 1.
+    /// The lead of a view says something of the round under way.
     pub(super) fn hear_lead(&mut self, view: u64, body: Body) -> Vec<Effect> {
-        let round = u64::from(body.kind().belongs().round);
+        let round = u64::from(body.kind().belongs().round) * self.member.round();
         self.hear(self.epoch.lead(view), round, view, body)
     }
 
@@ -197,7 +207,7 @@ impl One {
     /// A member contributes, and its model is usable.
     pub(super) fn take_in(&mut self, member: MemberIndex) -> Vec<Effect> {
         let contribution = Body::Contribution(self.contribution(member));
-        self.hear(member, 1, 0, contribution);
+        self.hear(member, self.member.round(), 0, contribution);
         self.admit(member, Ok(()))
     }
 
@@ -529,9 +539,10 @@ impl One {
         ]
     }
 
-    /// It refuses what the lead of a view said in round 1, and votes against the view.
+    /// It refuses what the lead of a view said of the round, and votes against the view.
     pub(super) fn refuses_lead(&self, view: u64, reason: Refusal) -> Vec<Effect> {
-        let mut effects = vec![refused(self.epoch.lead(view), 1, reason.clone())];
+        let (lead, round) = (self.epoch.lead(view), self.member.round());
+        let mut effects = vec![refused(lead, round, reason.clone())];
         effects.extend(self.nullifies(view, reason));
         effects
     }

@@ -235,6 +235,37 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
     assert_eq!(settled(&mut one, Ok(outcome())), expected);
 }
 
+#[test]
+pub(super) fn what_was_settled_before_is_not_settled_again() {
+    let mut one = proposed(true);
+    let proposal = one.proposal(1, &one.all());
+    one.check(&proposal, Ok(()));
+    one.settle(&proposal, Ok(outcome()));
+    one.skip(1);
+    let effects = decided(&mut one, Ok(b"decision".to_vec()));
+    assert!(matches!(effects[0], Effect::Persist(Record::Proposed(_))));
+}
+
+#[test]
+pub(super) fn receipts_of_a_round_that_is_over_count_for_nothing() {
+    // The lead of view 3 collects for round 1, when it hears that view 1 had made it final.
+    let mut one = One::leading(4, 3).contributed();
+    let proposal = one.proposal(1, &one.all());
+    let block = proposal.block.clone();
+    one.member.chain.keep(block.hash(), block);
+    one.skip(2);
+    let x = one.others()[0];
+    let effects = one.take_in(x);
+    assert_eq!(effects, [super::lead::receipt(&one, x, 3)]);
+    let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
+    one.certify(&proof);
+    let (round, result) = (1, Ok(()));
+    one.step(Input::Applied { round, result });
+    one.plan();
+    let body = Body::Contribution(one.contribution(x));
+    assert_eq!(one.hear(x, 2, 0, body), [admits(&one, x)]);
+}
+
 /// What the lead of view 2 does that collects anew.
 fn collects(one: &One) -> Vec<Effect> {
     let mut expected = one.leaves_by(&one.certificate(1, Verdict::Nullified));

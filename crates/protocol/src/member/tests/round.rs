@@ -137,6 +137,41 @@ pub(super) fn a_bundle_with_ones_own_entry_is_signed_once_all_models_are_here() 
 }
 
 #[test]
+fn bundles_and_sheets_of_another_round_are_nothing() {
+    let mut one = One::follower(4).contributed();
+    one.hold_all();
+    let lead = one.epoch.lead(1);
+    assert_eq!(one.hear(lead, 2, 1, one.bundle(&one.all())), []);
+    assert_eq!(one.hear(lead, 2, 1, one.bundle(&[])), []);
+    assert_eq!(one.hear(lead, 2, 1, Body::Sheet(one.sheet(&[]))), []);
+}
+
+#[test]
+fn a_fetch_for_the_lead_of_an_earlier_view_does_not_delay_the_next() {
+    let mut one = One::follower(4).contributed();
+    let hold = |view| holds(&one, one.entries(&one.others()), view);
+    let (first, second) = (hold(1), hold(2));
+    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), [first]);
+    assert_eq!(one.skip(1).last(), Some(&second));
+}
+
+#[test]
+pub(super) fn ones_own_metrics_are_few_finite_and_named_briefly() {
+    let mut one = One::follower(4);
+    one.plan();
+    let good = |i: usize| (format!("{i:03}"), 1.0);
+    let mut trained = one.trained(one.me);
+    trained.metrics = vec![("x".repeat(129), 1.0), ("nan".into(), f64::NAN)];
+    trained.metrics.extend((0..70).map(good));
+    let (round, result) = (1, Ok(trained));
+    let effects = one.step(Input::Trained { round, result });
+    let mut contribution = one.contribution(one.me);
+    contribution.metrics = (0..64).map(good).collect();
+    let body = Body::Contribution(contribution);
+    assert_eq!(effects[2], one.sends(one.epoch.lead(1), 1, 0, body));
+}
+
+#[test]
 pub(super) fn models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_again() {
     let mut one = One::follower(4).contributed();
     let held = |result| Input::Held {
@@ -205,7 +240,10 @@ pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
 
 /// The lead of view 1 sends that; it is refused.
 fn refuses(mut one: One, body: Body, reason: Refusal) {
-    assert_eq!(one.hear_lead(1, body), one.refuses_lead(1, reason));
+    let refusal = one.refuses_lead(1, reason);
+    assert_eq!(one.hear_lead(1, body.clone()), refusal);
+    // Again: one vote is enough.
+    assert_eq!(one.hear_lead(1, body), refusal[..1]);
 }
 
 #[test]
@@ -293,7 +331,12 @@ pub(super) fn a_bundle_of_a_round_with_scores_is_evaluated_and_the_scores_go_to_
     let sends = one.sends(one.epoch.lead(1), 1, 0, Body::Scores(own.clone()));
     assert_eq!(evaluated(&mut one, Ok(own.losses.clone())), [sends.clone()]);
     // Asked again, it measures nothing again.
-    assert_eq!(one.hear_lead(1, bundle), [sends]);
+    assert_eq!(one.hear_lead(1, bundle.clone()), [sends]);
+    // What was measured in another round is nothing here.
+    let mut one = crossing();
+    one.hear_lead(1, bundle);
+    let (round, result) = (2, Ok(own.losses));
+    assert_eq!(one.step(Input::Evaluated { round, result }), []);
     // Without one's own entry it is not evaluated.
     let mut one = crossing();
     assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
@@ -384,6 +427,11 @@ pub(super) fn ones_own_model_is_given_to_the_lead_alone_until_the_bundle_is_here
     let (own, lead, other) = (blob(one.me), one.epoch.lead(1), one.epoch.lead(2));
     assert!(one.member.may_serve(lead, &own) && !one.member.may_serve(other, &own));
     assert!(one.member.may_serve(other, &blob(other)));
+    // One that is trained and not signed yet is no less its own.
+    let mut new = One::start(one.epoch.clone(), one.me, Start::New).0;
+    new.plan();
+    new.train();
+    assert!(new.member.may_serve(lead, &own) && !new.member.may_serve(other, &own));
     // A bundle without it does not open it.
     one.hear_lead(1, one.bundle(&one.others()));
     assert!(!one.member.may_serve(other, &own));

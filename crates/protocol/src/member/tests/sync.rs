@@ -192,6 +192,60 @@ fn blocks_that_are_known_are_passed_over() {
 }
 
 #[test]
+fn a_final_block_that_waited_for_its_ancestors_is_final_with_them() {
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let third = chain(&one, 3).remove(2);
+    one.member.chain.keep(third.hash(), third.clone());
+    let waits = proof(&one, &third);
+    one.certify(&waits);
+    assert_eq!(one.member.chain.tip.view, 0);
+    let answer = two_rounds(&one);
+    let effects = answers(&mut one, x, answer);
+    let kept = Record::Final {
+        blocks: vec![third],
+        proof: waits,
+    };
+    assert!(effects.contains(&Effect::Persist(kept)));
+    assert_eq!(one.member.chain.tip.view, 3);
+}
+
+#[test]
+fn ones_own_entry_has_a_place_in_the_sheet_of_its_round_alone() {
+    let epoch = epoch(4, 5);
+    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let mut one = one.signed();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let sheet = one.sheet(&one.all());
+    let mut blocks = chain(&one, 2);
+    let mut parent = epoch.id;
+    for block in &mut blocks {
+        block.parent = parent;
+        if let Content::Learning(learning) = &mut block.content {
+            learning.sheet = sheet.root();
+        }
+        parent = block.hash();
+    }
+    let answer = SyncResponse {
+        proof: Some(proof(&one, &blocks[1])),
+        blocks,
+        ..one.answer(1)
+    };
+    let own = sheet.position(&one.entry(one.me).id);
+    let effects = answers(&mut one, x, answer);
+    let places = effects.iter().find_map(|effect| match effect {
+        Effect::Apply { rounds, .. } => {
+            let places = rounds.iter().map(|round| round.position);
+            Some(places.collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    assert_eq!(places, Some(vec![own, None]));
+}
+
+#[test]
 fn an_answer_to_no_question_of_its_own_is_nothing() {
     type Change = fn(&One, &mut SyncResponse);
     let changes: [Change; 3] = [
@@ -270,7 +324,7 @@ fn certificates_of_an_answer_lead_to_the_view_under_way() {
         one.certificate(3, Verdict::Nullified),
     );
     let answer = SyncResponse {
-        certificates: vec![first.clone()],
+        certificates: vec![first.clone(), third.clone()],
         highest: Some(third.clone()),
         ..one.answer(1)
     };
@@ -423,6 +477,27 @@ fn the_blocks_of_an_answer_end_with_one_that_has_a_proof() {
 }
 
 #[test]
+fn an_answer_has_more_blocks_than_that_where_none_of_them_has_a_proof() {
+    let epoch = epoch(4, 100);
+    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let blocks = chain(&one, 70);
+    let kept = Record::Final {
+        proof: proof(&one, &blocks[69]),
+        blocks: blocks.clone(),
+    };
+    let (mut one, _) = One::start(epoch, one.me, Start::Kept(vec![kept]));
+    let x = one.others()[0];
+    let proof = proof(&one, &blocks[69]);
+    let expected = SyncResponse {
+        highest: Some(proof.clone()),
+        blocks,
+        proof: Some(proof),
+        ..response(0)
+    };
+    assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, expected)]);
+}
+
+#[test]
 fn an_answer_is_no_larger_than_half_of_what_a_message_may_be() {
     let epoch = epoch(4, 100);
     let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
@@ -485,4 +560,17 @@ fn an_answer_reminds_the_asker_of_what_it_signed_last() {
         let vote = signed(&one, 0, view, vote);
         reminds(&mut one, Some(&vote), None);
     }
+    // A lead is reminded of its proposal, rather than of what it contributed.
+    let mut one = One::follower(4).signed();
+    let lead = one.epoch.lead(1);
+    one.hear(lead, 1, 0, Body::Contribution(one.contribution(lead)));
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    let (signed, _) = one.sealed(lead, 0, 1, Body::Proposal(Box::new(proposal)));
+    let expected = SyncResponse {
+        yours: Reminder::of(&signed),
+        ..response(0)
+    };
+    let answer = sends(&one, lead, expected);
+    assert_eq!(asks(&mut one, lead, 0, 1), [answer]);
 }

@@ -91,6 +91,25 @@ fn a_late_notarisation_is_answered_with_finalize_without_going_back() {
     let expected = [one.passes_on(&notarised), one.finalizes(1, block)].concat();
     assert_eq!(one.certify(&notarised), expected);
     assert_eq!(one.member.view(), 2);
+    // Once, also after a restart: the certificate was not kept, the vote was.
+    let (vote, _) = one.sealed(one.me, 0, 1, Body::Finalize { block });
+    let skipped = one.certificate(1, Verdict::Nullified);
+    let kept = vec![Record::Certified(skipped), Record::Vote(vote)];
+    let (mut one, _) = One::start(one.epoch, one.me, Start::Kept(kept));
+    assert_eq!(one.certify(&notarised), one.passes_on(&notarised));
+}
+
+#[test]
+fn of_two_votes_of_a_member_the_first_counts() {
+    let mut one = One::follower(4);
+    let (a, b) = (block(b"one"), block(b"another"));
+    let [x, y, z] = one.others()[..] else {
+        panic!("three others")
+    };
+    votes(&mut one, x, 1, notarize(a));
+    votes(&mut one, x, 1, notarize(b));
+    votes(&mut one, y, 1, notarize(b));
+    assert_eq!(votes(&mut one, z, 1, notarize(b)), []);
 }
 
 #[test]
@@ -385,6 +404,10 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
     expected.push(Effect::Persist(Record::Certified(proof.clone())));
     expected.push(one.entered(4, 1));
     assert_eq!(one.certify(&proof), expected);
+    // An earlier block is no reason to ask for less.
+    one.certify(&one.certificate(2, Verdict::Final(block(b"earlier"))));
+    let waiting = one.member.chain.unresolved.as_ref();
+    assert_eq!(waiting.map(|proof| proof.view), Some(3));
     // With every beat the next member is asked.
     let said = one.at(1000);
     assert!(said.contains(&one.asks(3, one.others()[2], 0, 1)));
@@ -425,6 +448,9 @@ fn an_empty_block_that_is_final_makes_its_parent_final() {
     let kept = Effect::Persist(Record::Final { blocks, proof });
     assert_eq!(effects[2], kept);
     assert_eq!((one.member.round(), one.member.chain.learned.view), (2, 1));
+    // D counts from the learning block: chains of empty ones do not shorten it.
+    assert_eq!(one.member.view(), 3);
+    assert_eq!(one.member.phase_time(), Duration::from_secs(1));
 }
 
 #[test]

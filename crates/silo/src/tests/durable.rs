@@ -1,0 +1,250 @@
+//! What is fetched, trained or settled is durable before anything is signed that rests on it. One
+//! log holds what a silo's blobs, journal and network did, in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::envelope::{self, Known, Opened};
+use protocol::identity::Strict;
+use protocol::message::{Block, Body, Message, Sheet};
+use protocol::net::Command;
+use protocol::{Hash, MemberIndex, Record};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use crate::testing::*;
+use crate::{Blobs, Checks, Entry, Journal, StoreError, spawn};
+
+/// Virtual time that three rounds take, also where one of four silos can keep nothing.
+const ENOUGH: Duration = Duration::from_secs(60);
+
+#[derive(Clone)]
+enum Done {
+    Put(Hash),
+    Committed(Entry),
+    Sent(Bytes),
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<Done>>>);
+
+impl Log {
+    fn note(&self, done: Done) {
+        self.0.lock().unwrap().push(done);
+    }
+}
+
+struct NotedJournal(MemoryJournal, Log);
+
+impl Journal for NotedJournal {
+    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
+        self.0.load()
+    }
+
+    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.0.commit(entries.clone())?;
+        let committed = entries.into_iter().map(Done::Committed);
+        committed.for_each(|done| self.1.note(done));
+        Ok(())
+    }
+
+    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.0.replace(entries)
+    }
+}
+
+/// Blobs that are kept, until the disk is full after so many.
+struct NotedBlobs {
+    kept: Arc<MemoryBlobs>,
+    log: Log,
+    room: Mutex<usize>,
+}
+
+impl Blobs for NotedBlobs {
+    fn get(&self, hash: &Hash) -> Option<Bytes> {
+        self.kept.get(hash)
+    }
+
+    fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError> {
+        let mut room = self.room.lock().unwrap();
+        *room = room.checked_sub(1).ok_or_else(full)?;
+        self.kept.put(hash, blob)?;
+        self.log.note(Done::Put(hash));
+        Ok(())
+    }
+
+    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+        self.kept.retain(keep)
+    }
+}
+
+/// Four silos and three rounds; the third has room for so many blobs. Its log, and all frames.
+fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
+    virtually(async {
+        let (epoch, hub, log) = (epoch(4, 3), Hub::default(), Log::default());
+        // Without the memo every silo computes, and so fetches, everything itself.
+        let checks = Checks::new(false);
+        let rigs: Vec<_> = (0..4).map(|_| Rig::new(checks.clone())).collect();
+        let mut silos = Vec::new();
+        for (i, rig) in (0..).zip(&rigs) {
+            let (mut surroundings, mut ends) = rig.surroundings();
+            if i == 2 {
+                surroundings.journal = Box::new(NotedJournal(rig.journal.clone(), log.clone()));
+                surroundings.blobs = Arc::new(NotedBlobs {
+                    kept: rig.blobs.clone(),
+                    log: log.clone(),
+                    room: Mutex::new(room),
+                });
+                let (on, commands) = mpsc::channel(256);
+                let mut said = std::mem::replace(&mut ends.commands, commands);
+                let log = log.clone();
+                tokio::task::spawn_local(async move {
+                    while let Some(command) = said.recv().await {
+                        if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
+                            log.note(Done::Sent(frame.clone()));
+                        }
+                        let _ = on.send(command).await;
+                    }
+                });
+            }
+            hub.join(MemberIndex(i), ends);
+            silos.push(spawn(config(&epoch, i), surroundings).unwrap());
+        }
+        sleep(ENOUGH).await;
+        // The other three need nothing of it.
+        let others = [0, 1, 3].map(|i: usize| rigs[i].adopted().len());
+        assert_eq!(others, [3; 3], "room {room}");
+        for silo in &mut silos {
+            silo.stop();
+            silo.stopped().await;
+        }
+        sleep(Duration::from_secs(1)).await;
+        let done = log.0.lock().unwrap().clone();
+        (done, hub.frames())
+    })
+}
+
+/// What a silo signed or adopted, each with what it rests on: how often.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    trained: usize,
+    contributed: usize,
+    included: usize,
+    notarized: usize,
+    adopted: usize,
+}
+
+/// Looks whether everything that a log shows rests on what was durable before it.
+fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize) -> Counts {
+    let epoch = epoch(4, 3);
+    let message = |frame: &Bytes| -> Option<Message> {
+        match envelope::open(&epoch, &Strict, &Known::default(), frame).unwrap() {
+            Opened::Message(message) => Some(message),
+            _ => None,
+        }
+    };
+    // Which blobs a sheet, and an outcome, consists of.
+    let mut sheets = BTreeMap::new();
+    for (_, frame) in frames {
+        if let Some(Body::Bundle(bundle)) = message(frame).map(|message| message.body) {
+            let blobs: Vec<_> = bundle.entries.iter().map(|e| e.fields.blob).collect();
+            let (entries, scores) = (bundle.entries, None);
+            sheets.insert(Sheet { entries, scores }.root(), blobs);
+        }
+    }
+    let (mut put, mut counts) = (BTreeSet::new(), Counts::default());
+    let (mut trained, mut last) = (BTreeSet::new(), 0);
+    let mut blocks: BTreeMap<Hash, Block> = BTreeMap::new();
+    for done in log {
+        let needed: Vec<Hash> = match &done {
+            Done::Put(hash) => {
+                put.insert(*hash);
+                continue;
+            }
+            Done::Committed(Entry::Trained {
+                blob,
+                personal,
+                round,
+            }) => {
+                counts.trained += 1;
+                trained.insert((*round, Hash(*blob)));
+                vec![Hash(*blob), Hash(*personal)]
+            }
+            Done::Committed(Entry::Adopted(adopted)) => {
+                counts.adopted += 1;
+                last = adopted.round;
+                let all = adopted.blobs.iter();
+                all.chain([&adopted.personal, &adopted.outcome])
+                    .copied()
+                    .map(Hash)
+                    .collect()
+            }
+            Done::Committed(Entry::Protocol(record)) => match record {
+                Record::Contributed(message) => {
+                    let Body::Contribution(own) = &message.body else {
+                        panic!("{message:?}")
+                    };
+                    counts.contributed += 1;
+                    // What the training left behind is kept, and so is what it started from.
+                    let (round, blob) = (message.round, own.fields.blob);
+                    assert!(trained.contains(&(round, blob)), "room {room}: {round}");
+                    assert_eq!(last + 1, round, "room {room}");
+                    vec![blob]
+                }
+                Record::Block(block) => {
+                    blocks.insert(block.hash(), block.clone());
+                    continue;
+                }
+                Record::Vote(vote) => match &vote.body {
+                    Body::Notarize { block, .. } => {
+                        let Some(learning) = blocks[block].learning() else {
+                            continue;
+                        };
+                        counts.notarized += 1;
+                        [&sheets[&learning.sheet][..], &[learning.outcome]].concat()
+                    }
+                    _ => continue,
+                },
+                _ => continue,
+            },
+            Done::Committed(Entry::Lost) => continue,
+            Done::Sent(frame) => match message(frame).map(|message| message.body) {
+                Some(Body::Inclusion { sheet }) => {
+                    counts.included += 1;
+                    sheets[&sheet].clone()
+                }
+                _ => continue,
+            },
+        };
+        for hash in needed {
+            assert!(put.contains(&hash), "room {room}: {hash} is not durable");
+        }
+    }
+    counts
+}
+
+#[test]
+fn what_is_signed_rests_on_what_is_durable() {
+    let (log, frames) = third(usize::MAX);
+    let counts = rests_on_durable(log, &frames, usize::MAX);
+    assert_eq!((counts.trained, counts.contributed), (3, 3));
+    assert_eq!((counts.notarized, counts.adopted), (3, 3));
+    // For its own sheet a lead signs without saying so.
+    assert!(counts.included >= 2, "{counts:?}");
+}
+
+#[test]
+fn what_could_not_be_kept_is_not_signed_for() {
+    let all = third(usize::MAX).0;
+    let puts = all
+        .iter()
+        .filter(|done| matches!(done, Done::Put(_)))
+        .count();
+    assert!(puts > 12, "{puts}");
+    for room in 0..puts {
+        let (log, frames) = third(room);
+        rests_on_durable(log, &frames, room);
+    }
+}
