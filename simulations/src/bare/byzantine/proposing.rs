@@ -184,6 +184,10 @@ impl Lie for Impostor {
         let Opened::Message(message) = opened else {
             return false;
         };
+        // Two impostors do not repeat each other.
+        if message.sender != who.epoch.lead(message.view) {
+            return false;
+        }
         let body = match &message.body {
             Body::Bundle(bundle) => {
                 let mut bundle = bundle.clone();

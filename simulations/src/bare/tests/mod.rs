@@ -134,13 +134,22 @@ fn federations_too_small_for_liars_live_with_crashes() {
 /// drawn and with what members say; those below were found with the present ones.
 #[test]
 fn what_was_wrong_once_stays_right() {
-    // A member came back with a proof of finality whose blocks it lacked, asked one member that had
-    // nothing, and never asked again.
-    let mut options = Options::new(4, Faults::all());
-    options.cross_evaluate = Some(false);
-    run_all(&options, [380]);
-    // Two members each had one of two blocks that were final, and gave each other neither.
+    // A member came back with a proof of finality whose blocks it lacked, asked one member that said
+    // it had nothing, and never asked again.
+    let faults = Faults {
+        deaths: Deaths::None,
+        lies: Lies::Only(&[Behaviour::SyncNothing]),
+        ..Faults::all()
+    };
+    let mut options = Options::new(4, faults);
+    options.rounds = 6;
+    run_all(&options, [591]);
+    // Two members each had one of two blocks that were final, and gave each other neither (1471). The
+    // only member that a plan names died, or kept back its signature, after it had contributed.
     let mut options = Options::new(3, without_liars());
     options.plans = Plans::Some;
-    run_all(&options, [1471]);
+    run_all(&options, [1471, 7012, 7485]);
+    let mut options = Options::new(4, Faults::all());
+    options.plans = Plans::Some;
+    run_all(&options, [1065, 1710]);
 }
