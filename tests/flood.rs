@@ -122,7 +122,12 @@ impl Drop for Attacker {
 /// For everything since the beginning, each time another.
 fn question(nonce: u64) -> Body {
     let (after, from) = (0, 1);
-    Body::SyncRequest { after, from, nonce }
+    Body::SyncRequest {
+        after,
+        from,
+        missing: None,
+        nonce,
+    }
 }
 
 async fn attack(

@@ -76,6 +76,8 @@ pub enum Body {
         after: u64,
         /// The first view after that whose end the asker does not know.
         from: u64,
+        /// The first block, going back from one that is final, that the asker does not have.
+        missing: Option<Hash>,
         /// Drawn for this question; the answer repeats it, so that no old answer can be replayed.
         nonce: u64,
     },
@@ -440,6 +442,9 @@ pub struct SyncResponse {
     pub blocks: Vec<Block>,
     /// Finality of the last of them.
     pub proof: Option<Certificate>,
+    /// The block that the asker misses, and blocks before it, each the parent of the one before:
+    /// as far as they are known, final or not.
+    pub missing: Vec<Block>,
     /// Whether there are more final blocks, or more certificates, after these.
     pub more: bool,
     /// Certificates above the last of these blocks, by ascending view, so that the asker can enter

@@ -71,7 +71,12 @@ fn message(signer: u16, view: u64, body: Body) -> Opened {
 
 fn question(after: u64) -> Body {
     let (from, nonce) = (after + 1, 7);
-    Body::SyncRequest { after, from, nonce }
+    Body::SyncRequest {
+        after,
+        from,
+        missing: None,
+        nonce,
+    }
 }
 
 fn progress(signer: u16, view: u64) -> Opened {

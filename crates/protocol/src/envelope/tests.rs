@@ -155,6 +155,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         Body::SyncRequest {
             after: 0,
             from: 1,
+            missing: None,
             nonce: 7,
         },
         Body::SyncResponse(Box::new(SyncResponse {
@@ -163,6 +164,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
             highest: None,
             blocks: vec![],
             proof: None,
+            missing: vec![],
             more: false,
             certificates: vec![],
             yours: None,
@@ -323,6 +325,7 @@ fn nothing_is_used_of_a_certificate_inside_a_message_that_was_not_verified() {
             highest: Some(highest.clone()),
             blocks: vec![],
             proof: Some(proof.clone()),
+            missing: vec![],
             more: false,
             certificates: vec![above.clone()],
             yours: None,
@@ -412,6 +415,7 @@ fn a_reminder_is_signed_by_whom_it_reminds() {
             highest: None,
             blocks: vec![],
             proof: None,
+            missing: vec![],
             more: false,
             certificates: vec![],
             yours: Some(yours),

@@ -189,18 +189,41 @@ impl Chain {
         above.max(self.tip.view)
     }
 
-    /// The blocks that the finality of `block` makes final, oldest first; `None` while one of them
-    /// is not known.
-    fn path(&self, block: Hash) -> Option<Vec<Block>> {
+    /// The blocks that the finality of `block` makes final, oldest first; or the first one, going
+    /// back, that is not known.
+    fn path(&self, block: Hash) -> Result<Vec<Block>, Hash> {
         let mut path = Vec::new();
         let mut at = block;
         while at != self.tip.hash {
-            let block = self.blocks.get(&at)?;
+            let block = self.blocks.get(&at).ok_or(at)?;
             path.push(block.clone());
             at = block.parent;
         }
         path.reverse();
-        Some(path)
+        Ok(path)
+    }
+
+    /// The first block that is not known, going back from one that is final.
+    pub(super) fn missing(&self) -> Option<Hash> {
+        let last = self.unresolved.as_ref()?.verdict.block()?;
+        self.path(last).err()
+    }
+
+    /// A block that somebody misses and those before it, as far as they are known, at most `most`.
+    pub(super) fn back_from(&self, block: Hash, most: usize) -> Vec<Block> {
+        let mut found = Vec::new();
+        let mut at = block;
+        while found.len() < most {
+            // Whoever asks for more of what is final asks by view.
+            let settled = || self.history.iter().rev().take(most).map(|(block, _)| block);
+            let of_history = || settled().find(|block| block.hash() == at);
+            let Some(block) = self.blocks.get(&at).or_else(of_history) else {
+                break;
+            };
+            at = block.parent;
+            found.push(block.clone());
+        }
+        found
     }
 
     /// Moves the tip over blocks that are final; `proof` is of the last.
@@ -286,7 +309,7 @@ impl Member {
         else {
             return;
         };
-        let Some(blocks) = self.chain.path(hash) else {
+        let Ok(blocks) = self.chain.path(hash) else {
             // What is final is what q members voted for; the blocks before it can be asked for.
             let newer = self
                 .chain

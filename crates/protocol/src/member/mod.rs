@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::certificate::Verdict;
 use crate::charter::Epoch;
 use crate::effects::{Effect, Input, Record, Report};
 use crate::envelope::{self, Known, Opened};
@@ -294,6 +295,10 @@ impl Member {
                     self.chain.advance(blocks, proof);
                 }
                 Record::Certified(certificate) => {
+                    if matches!(certificate.verdict, Verdict::Final(_)) {
+                        // Its ancestors were not all here.
+                        self.chain.unresolved = Some(certificate.clone());
+                    }
                     self.chain.insert(certificate, self.now);
                 }
                 Record::Block(block) => self.chain.keep(block.hash(), block),
@@ -307,6 +312,8 @@ impl Member {
                 Record::Applied { round } => applied = round,
             }
         }
+        let tip = self.chain.tip.view;
+        self.chain.unresolved.take_if(|proof| proof.view <= tip);
         self.round = Round::new(self.chain.learned.round + 1, self.now);
         if let Some(message) = own.filter(|message| message.round == self.round.number) {
             self.round.take_back(&self.config.epoch, message);
@@ -393,7 +400,12 @@ impl Member {
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => self.ballot(message),
             Body::Progress { counter, .. } => self.progressed(counter),
-            Body::SyncRequest { after, from, nonce } => self.answer(sender, after, from, nonce),
+            Body::SyncRequest {
+                after,
+                from,
+                missing,
+                nonce,
+            } => self.answer(sender, (after, from), missing, nonce),
             Body::SyncResponse(response) => self.answered(sender, *response),
             Body::Complete => self.heard_complete(sender, round),
         }

@@ -8,11 +8,14 @@ use crate::certificate::{Certificate, Verdict};
 use crate::codec;
 use crate::effects::{Effect, Report};
 use crate::envelope;
+use crate::hash::Hash;
 use crate::message::{Block, Body, Message, Reminder, SyncResponse};
 use crate::roster::MemberIndex;
 
 /// Final blocks sent in one answer.
 const BLOCKS: usize = 64;
+/// Blocks sent in one answer that the asker misses before a final one.
+const MISSING: usize = 16;
 /// Certificates sent in one answer.
 const CERTIFICATES: usize = 32;
 
@@ -105,7 +108,13 @@ impl Sync {
 
 impl Member {
     /// What became final after a view, and how views ended from `after` on, for a member that asks.
-    pub(super) fn answer(&mut self, asker: MemberIndex, after: u64, from: u64, nonce: u64) {
+    pub(super) fn answer(
+        &mut self,
+        asker: MemberIndex,
+        (after, from): (u64, u64),
+        missing: Option<Hash>,
+        nonce: u64,
+    ) {
         if asker == self.me() {
             return;
         }
@@ -139,6 +148,7 @@ impl Member {
             highest: self.chain.highest_certificate().cloned(),
             blocks: blocks.collect(),
             proof,
+            missing: missing.map_or_else(Vec::new, |block| self.chain.back_from(block, MISSING)),
             more: more || above.next().is_some(),
             certificates,
             yours: self.signed_by(asker).and_then(Reminder::of),
@@ -174,13 +184,14 @@ impl Member {
         {
             self.advance(blocks, proof);
         }
+        let ancestors = self.take_missing(response.missing);
         let mut highest = 0;
         for certificate in response.certificates.into_iter().chain(response.highest) {
             highest = certificate.view.max(highest);
             self.certify(certificate);
         }
         // Whoever says that there is more and gives nothing is not asked again and again.
-        self.sync.behind = response.more && self.missing_from() > before;
+        self.sync.behind = ancestors || response.more && self.missing_from() > before;
         let forgotten = response
             .yours
             .is_some_and(|own| self.forgot(&own.message()));
@@ -201,6 +212,27 @@ impl Member {
         if self.sync.behind {
             self.ask(sender);
         }
+    }
+
+    /// Blocks between the last final one here and one that is final: each is the one that was
+    /// missing. Whether some were taken and others are still missing.
+    fn take_missing(&mut self, blocks: Vec<Block>) -> bool {
+        let mut taken = false;
+        for block in blocks {
+            let hash = block.hash();
+            if self.chain.missing() != Some(hash) {
+                break;
+            }
+            self.chain.keep(hash, block);
+            taken = true;
+        }
+        if self.chain.missing().is_some() {
+            return taken;
+        }
+        if let Some(waiting) = self.chain.unresolved.take() {
+            self.finalise(waiting);
+        }
+        false
     }
 
     /// How far this member knows how views ended: its last final view, and the first one after it
@@ -375,8 +407,13 @@ impl Member {
         let new = self.config.draw("question", self.sync.questions);
         let nonce = *self.sync.asked.entry(peer).or_insert(new);
         self.sync.last = Some(peer);
-        let after = self.chain.tip.view;
-        let (_, frame) = self.seal(0, 0, Body::SyncRequest { after, from, nonce });
+        let question = Body::SyncRequest {
+            after: self.chain.tip.view,
+            from,
+            missing: self.chain.missing(),
+            nonce,
+        };
+        let (_, frame) = self.seal(0, 0, question);
         self.out.push(Effect::Send { to: peer, frame });
     }
 
@@ -445,7 +482,7 @@ impl Member {
 
 /// Whether these blocks continue a chain from `tip`, each the parent of the next, and the
 /// certificate makes the last of them final.
-fn proves(blocks: &[Block], tip: &crate::hash::Hash, proof: &Certificate) -> bool {
+fn proves(blocks: &[Block], tip: &Hash, proof: &Certificate) -> bool {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return false;
     };

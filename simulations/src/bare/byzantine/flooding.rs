@@ -152,7 +152,16 @@ impl Lie for Flood {
                     } else {
                         let (after, nonce) = (count / 2, count);
                         let from = after + 1;
-                        who.seal(0, 0, Body::SyncRequest { after, from, nonce })
+                        who.seal(
+                            0,
+                            0,
+                            Body::SyncRequest {
+                                after,
+                                from,
+                                missing: None,
+                                nonce,
+                            },
+                        )
                     }
                 }
             };

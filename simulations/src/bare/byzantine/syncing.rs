@@ -122,6 +122,7 @@ impl Lie for Forge {
                     highest: None,
                     blocks: Vec::new(),
                     proof: None,
+                    missing: Vec::new(),
                     more: false,
                     certificates: Vec::new(),
                     yours: None,
@@ -203,6 +204,7 @@ impl Lie for Replay {
             let body = Body::SyncRequest {
                 after: 0,
                 from: 1,
+                missing: None,
                 nonce,
             };
             act.say(None, who.seal(0, 0, body));
@@ -243,6 +245,7 @@ impl Lie for Unasked {
             highest: None,
             blocks: Vec::new(),
             proof: None,
+            missing: Vec::new(),
             more: true,
             certificates: Vec::new(),
             yours: None,

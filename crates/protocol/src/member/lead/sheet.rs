@@ -144,7 +144,7 @@ impl Member {
 
     /// Goes on without some authors; false if that is not allowed any more.
     fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
-        let fewest = self.fewest().max(1);
+        let fewest = self.fewest();
         let most = self.config.epoch.roster.faulty() + 1;
         let Some(lead) = &mut self.lead else {
             return false;

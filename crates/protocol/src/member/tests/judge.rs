@@ -195,7 +195,8 @@ pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
     let proof = one.certificate(1, Verdict::Final(empty.block.parent));
     empty.parent = Some(proof.clone());
     let mut expected = one.passes_on(&proof);
-    expected.push(one.asks(2, one.others()[1], 0, 2));
+    let missing = Some(empty.block.parent);
+    expected.push(one.asks_for(2, one.others()[1], (0, 2), missing));
     expected.extend(one.refuses_lead(2, Refusal::ParentUnproven));
     assert_eq!(one.propose(2, &empty), expected);
 }

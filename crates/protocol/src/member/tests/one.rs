@@ -456,6 +456,7 @@ impl One {
             highest: None,
             blocks: Vec::new(),
             proof: None,
+            missing: Vec::new(),
             more: false,
             certificates: Vec::new(),
             yours: None,
@@ -487,11 +488,27 @@ impl One {
     }
 
     pub(super) fn asks(&self, nth: u64, to: MemberIndex, after: u64, from: u64) -> Effect {
-        let nonce = self.nonce(nth);
-        self.sends(to, 0, 0, Body::SyncRequest { after, from, nonce })
+        self.asks_for(nth, to, (after, from), None)
     }
 
-    /// It asks again for the plan of a round.
+    /// It also misses a block before a final one.
+    pub(super) fn asks_for(
+        &self,
+        nth: u64,
+        to: MemberIndex,
+        (after, from): (u64, u64),
+        missing: Option<Hash>,
+    ) -> Effect {
+        let nonce = self.nonce(nth);
+        let question = Body::SyncRequest {
+            after,
+            from,
+            missing,
+            nonce,
+        };
+        self.sends(to, 0, 0, question)
+    }
+
     pub(super) fn plans(&self, round: u64, state: Hash) -> Effect {
         Effect::Plan { round, state }
     }

@@ -258,6 +258,20 @@ pub(super) fn with_too_few_signatures_the_lead_votes_against_its_view() {
 }
 
 #[test]
+pub(super) fn where_a_round_may_have_no_entries_the_last_author_may_be_left_out() {
+    let mut one = One::leading(4, 1);
+    let drawn = one.others()[0];
+    one.plan_with(|plan| plan.participants = Some(vec![drawn]));
+    one.take_in(drawn);
+    // It contributed and does not sign.
+    one.pass(19_999);
+    let bundle = one.publishes(1, 1, one.bundle(&[]));
+    let effects = one.pass(20_000);
+    assert!(effects.contains(&bundle), "{effects:?}");
+    assert!(effects.contains(&one.leading_report(1, Phase::Deciding)));
+}
+
+#[test]
 pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
     // With six members f is 1, and three entries are enough.
     let mut one = including(6);

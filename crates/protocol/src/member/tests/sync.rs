@@ -46,7 +46,17 @@ pub(super) fn proof(one: &One, block: &Block) -> Certificate {
 
 fn asks(one: &mut One, by: MemberIndex, after: u64, from: u64) -> Vec<Effect> {
     let nonce = 77;
-    one.hear(by, 0, 0, Body::SyncRequest { after, from, nonce })
+    one.hear(
+        by,
+        0,
+        0,
+        Body::SyncRequest {
+            after,
+            from,
+            missing: None,
+            nonce,
+        },
+    )
 }
 
 /// An answer to question 77.
@@ -57,6 +67,7 @@ fn response(after: u64) -> SyncResponse {
         highest: None,
         blocks: Vec::new(),
         proof: None,
+        missing: Vec::new(),
         more: false,
         certificates: Vec::new(),
         yours: None,
@@ -209,6 +220,54 @@ fn a_final_block_that_waited_for_its_ancestors_is_final_with_them() {
     };
     assert!(effects.contains(&Effect::Persist(kept)));
     assert_eq!(one.member.chain.tip.view, 3);
+}
+
+/// Two members may each hold one of two final blocks: each gives the other what it misses, though
+/// nothing of it is final for either.
+#[test]
+fn blocks_before_a_final_one_are_had_from_whoever_knows_them() {
+    // It knows that the second block is final, and has neither.
+    let mut one = away();
+    let blocks = chain(&one, 2);
+    let last = proof(&one, &blocks[1]);
+    let asked =
+        |one: &One, nth, to, missing: &Block| one.asks_for(nth, to, (0, 1), Some(missing.hash()));
+    let first_asked = one.others()[0];
+    let effects = one.certify(&last);
+    assert!(effects.contains(&asked(&one, 1, first_asked, &blocks[1])));
+    // A block that is not missing is not kept; one that is makes the one before it missing.
+    let answer = SyncResponse {
+        missing: vec![blocks[0].clone(), blocks[1].clone()],
+        ..one.answer(1)
+    };
+    answers(&mut one, first_asked, answer);
+    assert_eq!(one.member.chain.missing(), Some(blocks[1].hash()));
+    let other = one.others()[1];
+    let again = [one.at(1000), one.at(1001)].concat();
+    assert!(again.contains(&asked(&one, 2, other, &blocks[1])));
+    let answer = SyncResponse {
+        missing: vec![blocks[1].clone()],
+        ..one.answer(2)
+    };
+    answers(&mut one, other, answer);
+    assert_eq!(one.member.chain.missing(), Some(blocks[0].hash()));
+    // It gives what it has, though that is not final for it.
+    let question = Body::SyncRequest {
+        after: 0,
+        from: 9,
+        missing: Some(blocks[1].hash()),
+        nonce: 77,
+    };
+    let given = SyncResponse {
+        highest: Some(last.clone()),
+        missing: vec![blocks[1].clone()],
+        ..response(0)
+    };
+    assert_eq!(one.hear(other, 0, 0, question), [sends(&one, other, given)]);
+    // A restart does not forget that something is missing.
+    let kept = vec![Record::Certified(last)];
+    let (again, _) = One::start(one.epoch.clone(), one.me, Start::Kept(kept));
+    assert_eq!(again.member.chain.missing(), Some(blocks[1].hash()));
 }
 
 #[test]

@@ -400,7 +400,7 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
     let hash = block(b"never seen");
     let proof = one.certificate(3, Verdict::Final(hash));
     let mut expected = one.passes_on(&proof);
-    expected.push(one.asks(2, one.others()[1], 0, 1));
+    expected.push(one.asks_for(2, one.others()[1], (0, 1), Some(hash)));
     expected.push(Effect::Persist(Record::Certified(proof.clone())));
     expected.push(one.entered(4, 1));
     assert_eq!(one.certify(&proof), expected);
@@ -410,7 +410,7 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
     assert_eq!(waiting.map(|proof| proof.view), Some(3));
     // With every beat the next member is asked.
     let said = one.at(1000);
-    assert!(said.contains(&one.asks(3, one.others()[2], 0, 1)));
+    assert!(said.contains(&one.asks_for(3, one.others()[2], (0, 1), Some(hash))));
 }
 
 #[test]
