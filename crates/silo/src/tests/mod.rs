@@ -4,6 +4,7 @@
 mod bench;
 mod door;
 mod federation;
+mod gone;
 mod measure;
 mod silo;
 mod worker;
