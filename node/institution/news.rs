@@ -224,15 +224,22 @@ impl News {
                 self.say(at, "member-finished", document, String::new());
             }
             Report::KeyUsedBefore => {
-                let line = "warning: this institution's key has signed things in this federation that \
+                let line = "this institution's key has signed things in this federation that \
                             its journal does not hold: its state was lost or is an old copy, or \
                             another process uses the key";
-                self.say(at, "key-used-before", json!({}), line.into());
+                let document = json!({ "why": line });
+                self.say(at, "key-used-before", document, format!("warning: {line}"));
             }
             Report::KeyUsedElsewhere => {
-                let line = "warning: another process uses this institution's key: stop one of the two; \
+                let line = "another process uses this institution's key: stop one of the two; \
                             together they contradict themselves, and the others take that for a lie";
-                self.say(at, "key-used-elsewhere", json!({}), line.into());
+                let document = json!({ "why": line });
+                self.say(
+                    at,
+                    "key-used-elsewhere",
+                    document,
+                    format!("warning: {line}"),
+                );
             }
             Report::Fault(evidence) => {
                 let (member, charge) = (self.name(evidence.member), evidence.charge());
