@@ -10,7 +10,7 @@ use rota::mesh::Transport;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
-pub(crate) use institution::{Demo, Federation, Identity, Run};
+pub(crate) use institution::{Chain, Demo, Federation, Identity, Run};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
 /// A federation of institutions that train models together without a server.
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Strategies(Strategies),
     /// Run one institution's node
     Run(Run),
+    /// Print the agreed chain that a node's journal holds: who led, who was in, which outcome
+    Chain(Chain),
     /// Make an institution's key, or show what it is known by
     #[command(subcommand)]
     Identity(Identity),

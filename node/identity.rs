@@ -1,13 +1,16 @@
 //! A member's secret key as a file that nobody else may read.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use learn::file;
 use protocol::{PublicKey, SecretKey};
 
 /// What a key file begins with.
 const MARK: &str = "rota-secret-key:";
+/// Most bytes of a key file that are read.
+const LIMIT: u64 = 4096;
 
 /// Why an identity could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,12 @@ pub enum IdentityError {
          run `chmod 600` on it, and consider a new identity", .0.display()
     )]
     Open(PathBuf),
+    /// Another process speaks with it.
+    #[error(
+        "another process uses this institution's key ({}): stop that one first; two processes with \
+         one key contradict each other, and the others take that for a lie", .0.display()
+    )]
+    InUse(PathBuf),
     /// Something else than a key.
     #[error(
         "{} is not a key file of `rota identity new`: its one line is {MARK} and 64 hexadecimal digits", .0.display()
@@ -81,26 +90,54 @@ pub fn write(file: &Path, key: &SecretKey) -> Result<(), IdentityError> {
 ///
 /// # Errors
 /// [`IdentityError`]: a file that cannot be read, that others can read, or that holds no key.
-pub fn read(file: &Path) -> Result<SecretKey, IdentityError> {
+pub fn read(path: &Path) -> Result<SecretKey, IdentityError> {
     let failed = |reason| IdentityError::File {
         what: "read",
-        file: file.into(),
+        file: path.into(),
         reason,
     };
+    let text = file::read_text(path, LIMIT).map_err(failed)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(file).map_err(failed)?.permissions().mode();
+        let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
         if mode & 0o077 != 0 {
-            return Err(IdentityError::Open(file.into()));
+            return Err(IdentityError::Open(path.into()));
         }
     }
-    let text = fs::read_to_string(file).map_err(failed)?;
     text.trim()
         .strip_prefix(MARK)
         .and_then(unhex)
         .map(|secret| SecretKey::from_bytes(&secret))
-        .ok_or_else(|| IdentityError::Form(file.into()))
+        .ok_or_else(|| IdentityError::Form(path.into()))
+}
+
+/// A key in use, until it is dropped or the process ends, however it ends.
+pub struct InUse(#[cfg_attr(not(unix), allow(dead_code))] Option<File>);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        // Closing the file would not do: a process that is being started may still share it.
+        let _ = self.0.as_ref().map(File::unlock);
+    }
+}
+
+/// Notes that this process speaks with the key in that file. It finds another process of this
+/// machine that reads the same file; one that has a copy of it only the other members can find.
+///
+/// # Errors
+/// [`IdentityError::InUse`]: another process does.
+pub fn hold(path: &Path) -> Result<InUse, IdentityError> {
+    // Elsewhere a lock would keep others from reading the file.
+    if !cfg!(unix) {
+        return Ok(InUse(None));
+    }
+    let file = File::open(path).ok();
+    match file.as_ref().map(File::try_lock) {
+        Some(Err(TryLockError::WouldBlock)) => Err(IdentityError::InUse(path.into())),
+        // Some file systems have no locks.
+        _ => Ok(InUse(file)),
+    }
 }
 
 /// Bytes as lower-case hexadecimal digits.

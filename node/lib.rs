@@ -19,6 +19,7 @@
 //! | [`report`] | a finished federation as text and as a page |
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
 //! | [`institution`] | one institution's node: its configuration, and its life |
+//! | [`chain`] | the agreed chain as a journal holds it |
 //! | [`store`] | what a silo keeps on disk: journal and blobs |
 //!
 //! A federation of the embedded data, twice, and its report:
@@ -41,6 +42,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod chain;
 pub mod federation;
 pub mod identity;
 pub mod institution;

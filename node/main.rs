@@ -12,6 +12,7 @@ use indicatif::ProgressBar;
 
 use cli::{Cli, Command, Federation};
 use commands::CommandError;
+use rota::report::numbers;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Solve(solve) => commands::solve::run(solve, &bar),
         Command::Strategies(strategies) => commands::strategies::run(strategies),
         Command::Run(run) => commands::run::run(run),
+        Command::Chain(chain) => commands::chain::run(chain),
         Command::Identity(identity) => commands::identity::run(identity),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
     };
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 
 fn fail(error: &CommandError) -> ExitCode {
     // With nobody to read it, the exit code still tells.
-    let _ = progress::say(&format!("error: {error}"));
+    let said = numbers::message(&error.to_string());
+    let _ = progress::say(&format!("error: {said}"));
     ExitCode::from(error.exit_code())
 }

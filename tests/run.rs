@@ -4,11 +4,21 @@
 
 mod nodes;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::net::UdpSocket;
-use std::path::Path;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use nodes::{Demo, Nodes, good, log, nowhere, output, overwrite, scenario, text};
+use ::rota::protocol::Hash;
+use ::rota::silo::Entry;
+use ::rota::store;
+use nodes::{Demo, Nodes, good, log, nowhere, output, overwrite, rota, scenario, text};
 use serde_json::Value;
 
 /// Null training with a short beat.
@@ -364,17 +374,342 @@ fn a_state_folder_has_one_owner_and_one_federation() {
 }
 
 #[test]
-fn a_damaged_journal_is_refused() {
-    let demo = quick("run-damaged", 1);
-    let config = &demo.configs[0];
-    let (code, said) = run(config);
-    assert_eq!(code, 0, "{said}");
-    let journal = config.with_file_name("state").join("journal.redb");
-    overwrite(&journal, |bytes| {
+fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() {
+    let demo = long("run-damaged", 150);
+    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    (0..4).for_each(|node| nodes.start(node));
+    adopts(&nodes, 3, 3);
+    kill(&mut nodes, 3);
+    let config = &demo.configs[3];
+    let state = config.with_file_name("state");
+    overwrite(&state.join("journal.redb"), |bytes| {
         let middle = bytes.len() / 3;
         bytes[middle..].iter_mut().for_each(|byte| *byte ^= 0x5a);
     });
     let (code, said) = run(config);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("journal.redb"), "{said}");
+    assert!(
+        said.contains("journal.redb is damaged") && said.contains("--journal-lost"),
+        "{said}"
+    );
+    let mut once = Nodes::new(&demo.configs[3..], &["--journal-lost"]);
+    once.start(0);
+    let aside = once.until(0, "state", 10);
+    assert_eq!(aside["what"], "set-aside");
+    assert!(state.join("journal.redb.damaged-1").exists());
+    let waiting = once.until(0, "waiting", 10);
+    let why = waiting["why"].as_str().unwrap();
+    assert!(
+        why.contains("only listening") && why.contains("3 other members"),
+        "{why}"
+    );
+    once.kill(0);
+    // Without the flag it goes on listening, until it may take part.
+    nodes.start(3);
+    nodes.until(3, "waiting", 10);
+    nodes.until(3, "taking-part", 60);
+    // What is shown to the end of the last round is one chain.
+    let all = ended(&mut nodes);
+    assert!(all.iter().all(|chain| *chain == all[0]));
+}
+
+#[test]
+fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() {
+    let demo = long("run-blobs", 40);
+    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    (0..4).for_each(|node| nodes.start(node));
+    let state = demo.configs[3].with_file_name("state");
+    let blobs = state.join("blobs");
+    for case in ["outcome", "models", "everything"] {
+        adopts(&nodes, 3, 2);
+        kill(&mut nodes, 3);
+        let mut entries = store::snapshot(&state).unwrap().entries.into_iter().rev();
+        let adopted = entries.find_map(|entry| match entry {
+            Entry::Adopted(adopted) => Some(adopted),
+            _ => None,
+        });
+        let adopted = adopted.unwrap();
+        let file = |hash: [u8; 32]| blobs.join(format!("{:#}", Hash(hash)));
+        match case {
+            "outcome" => fs::remove_file(file(adopted.outcome)).unwrap(),
+            "models" => {
+                let others = adopted
+                    .blobs
+                    .iter()
+                    .filter(|hash| **hash != adopted.outcome);
+                for hash in others {
+                    overwrite(&file(*hash), |bytes| bytes[40] ^= 1);
+                }
+            }
+            _ => fs::remove_dir_all(&blobs).unwrap(),
+        }
+        nodes.start(3);
+        let gone = nodes.until(3, "gone", 20);
+        assert_eq!(gone["what"], "outcome", "{case}: {gone}");
+        assert_eq!(gone["round"], adopted.round, "{case}");
+    }
+    let all = ended(&mut nodes);
+    assert_eq!(
+        all[0]["blocks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|b| !b["round"].is_null())
+            .count(),
+        40
+    );
+    assert!(all.iter().all(|chain| *chain == all[0]));
+    // With the agreement named, and with none at hand.
+    let state = state.to_str().unwrap();
+    let agreed = demo.folder.join("federation.toml");
+    let named = [
+        "chain",
+        "--state",
+        state,
+        "--federation",
+        agreed.to_str().unwrap(),
+    ];
+    let told = good(&named);
+    assert!(
+        told.starts_with(&format!("federation {}, ", demo.id)),
+        "{told}"
+    );
+    assert!(
+        told.contains("round   40") && told.contains("lead silo "),
+        "{told}"
+    );
+    fs::remove_file(Path::new(state).join("federation.toml")).unwrap();
+    let bare: Value = serde_json::from_str(&good(&["chain", "--json", "--state", state])).unwrap();
+    assert!(
+        bare["members"].is_null() && bare["blocks"][0]["included"][0].is_u64(),
+        "{bare}"
+    );
+    assert_eq!(bare["blocks"][5]["block"], all[0]["blocks"][5]["block"]);
+    // What is no chain of this federation.
+    let other = quick("run-blobs-other", 2).folder.join("federation.toml");
+    let refused = output(&[
+        "chain",
+        "--state",
+        state,
+        "--federation",
+        other.to_str().unwrap(),
+    ]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("is the agreement of federation"));
+    let nothing = output(&["chain", "--state", demo.folder.to_str().unwrap()]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(text(&nothing.stderr).contains("there is no journal in"));
+}
+
+/// Four silos with null training for that many short rounds.
+fn long(name: &str, rounds: u64) -> Demo {
+    let text = QUICK.replace("rounds = 3", &format!("rounds = {rounds}"));
+    let file = scenario(name, &text);
+    Demo::new(name, &["--scenario", file.to_str().unwrap()])
+}
+
+/// Kills a node, and lets what it said before go by.
+fn kill(nodes: &mut Nodes, node: usize) {
+    nodes.kill(node);
+    let end = Instant::now() + Duration::from_secs(10);
+    while nodes
+        .next(end)
+        .is_some_and(|said| said.node != node || !said.line.is_null())
+    {}
+}
+
+/// Waits for a node to adopt that many more rounds.
+fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
+    (0..rounds).for_each(|_| drop(nodes.until(node, "adopted", 30)));
+}
+
+/// Waits for the end of all nodes; the chain that each has then.
+fn ended(nodes: &mut Nodes) -> Vec<Value> {
+    let chain = |config: &PathBuf| {
+        let state = config.with_file_name("state");
+        let said = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
+        serde_json::from_str(&said).unwrap()
+    };
+    let end = Instant::now() + Duration::from_secs(120);
+    let mut alive = nodes.configs.len();
+    while alive > 0 {
+        let Some(said) = nodes.next(end) else {
+            panic!("not done after 120 s\n{}", nodes.tails());
+        };
+        let ended = said.line.is_null() && said.life == nodes.lives[said.node];
+        alive -= usize::from(ended);
+    }
+    for node in 0..nodes.configs.len() {
+        assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
+    }
+    nodes.configs.iter().map(chain).collect()
+}
+
+#[test]
+fn two_processes_with_one_key_are_named() {
+    let demo = quick("run-key", 2);
+    let mut nodes = Nodes::new(&demo.configs[..1], &[]);
+    nodes.start(0);
+    let weakness = nodes.until(0, "weakness", 20);
+    let why = weakness["why"].as_str().unwrap();
+    assert!(
+        why.contains("does not protect against a lying member") && why.contains("stands still"),
+        "{why}"
+    );
+    nodes.until(0, "view", 20);
+    let second = demo.configs[0].with_file_name("second.toml");
+    fs::copy(&demo.configs[0], &second).unwrap();
+    edit(&second, "state = \"state\"", "state = \"another\"");
+    let (code, said) = run(&second);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("another process uses this institution's key"),
+        "{said}"
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let state = demo.configs[0].with_file_name("state");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&state), 0o700);
+        for file in ["journal.redb", "lock", "federation.toml"] {
+            assert_eq!(mode(&state.join(file)), 0o600, "{file}");
+        }
+        assert_eq!(mode(&demo.configs[0].with_file_name("identity.key")), 0o600);
+        assert_eq!(mode(demo.configs[0].parent().unwrap()), 0o700);
+    }
+}
+
+#[test]
+fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
+    let demo = quick("run-names", 2);
+    let agreed = demo.folder.join("federation.toml");
+    let original = fs::read_to_string(&agreed).unwrap();
+    let refused = |from: &str, to: &str| {
+        fs::write(&agreed, original.replacen(from, to, 1)).unwrap();
+        let (code, said) = run(&demo.configs[0]);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.starts_with("error: "), "{said}");
+        let steers = |c: char| c.is_control() && c != '\n';
+        assert!(!said.chars().any(steers), "{said:?}");
+        // Nothing but the program's own line begins at the margin.
+        assert!(
+            said.lines().skip(1).all(|line| line.starts_with(' ')),
+            "{said}"
+        );
+        assert!(said.len() < 5000, "{} bytes", said.len());
+        said
+    };
+    let silo = "name = \"silo 2\"";
+    let line = original.lines().position(|line| line == silo).unwrap() + 1;
+    let escape = refused(silo, "name = \"\\u001b[2Jsilo 2\"");
+    assert!(
+        escape.contains(&format!(
+            "line {line}: the name of member 2 holds the character U+001B"
+        )),
+        "{escape}"
+    );
+    let forged = refused(silo, "name = \"a\\nround 9   view 9   lead a   4 models\"");
+    assert!(forged.contains("U+000A"), "{forged}");
+    let long = refused(silo, &format!("name = \"{}\"", "x".repeat(200_000)));
+    assert!(long.contains("has 200000 characters"), "{}", long.len());
+    let turned = refused(silo, "name = \"a\\u202eb\"");
+    assert!(turned.contains("U+202E"), "{turned}");
+    assert!(refused(silo, "name = \" \"").contains("is empty"));
+    assert!(refused(silo, "name = \"Silo  1\"").contains("two members are named"));
+    let own = refused("name = \"quick\"", "name = \"q\\u009b2J\"");
+    assert!(
+        own.contains("the federation's name holds the character U+009B"),
+        "{own}"
+    );
+    let key = refused("rounds = ", "\"\\u001b[2J\\nround 9 final\" = 1\nrounds = ");
+    assert!(key.contains("unknown field"), "{key}");
+}
+
+/// What a command says that must end by itself, and soon.
+fn soon(arguments: &[&str], input: Stdio) -> (i32, String) {
+    let mut child = rota(arguments)
+        .stdin(input)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (teller, told) = channel();
+    let mut error = child.stderr.take().unwrap();
+    thread::spawn(move || {
+        let mut said = String::new();
+        let read = error.read_to_string(&mut said);
+        let _ = teller.send(read.map(|_| said));
+    });
+    let said = told.recv_timeout(Duration::from_secs(60));
+    if said.is_err() {
+        child.kill().unwrap();
+    }
+    let code = child.wait().unwrap().code();
+    (code.unwrap(), said.unwrap().unwrap())
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_devices_folders_and_endless_files_are_refused_at_once() {
+    let demo = Demo::new("run-pipes", &["--silos", "2"]);
+    let pipe = demo.folder.join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let large = demo.folder.join("large");
+    File::create(&large).unwrap().set_len(1 << 40).unwrap();
+    let kinds = [
+        (pipe.to_str().unwrap(), "it is a pipe"),
+        ("/dev/zero", "it is a device"),
+        (demo.folder.to_str().unwrap(), "it is a folder"),
+        (large.to_str().unwrap(), "it has more than"),
+    ];
+    let config = &demo.configs[0];
+    let original = fs::read_to_string(config).unwrap();
+    let (rows, key) = (
+        config.with_file_name("rows.csv"),
+        config.with_file_name("identity.key"),
+    );
+    fs::set_permissions(&large, fs::Permissions::from_mode(0o600)).unwrap();
+    for (name, why) in kinds {
+        let refused = |arguments: &[&str]| {
+            let (code, said) = soon(arguments, Stdio::null());
+            assert!(code == 1 || code == 2, "{arguments:?}: {code}");
+            assert!(
+                said.contains(why) && said.lines().count() == 1,
+                "{arguments:?}: {said}"
+            );
+        };
+        refused(&["run", "--config", name]);
+        refused(&["simulate", name]);
+        refused(&["federation", "demo", "run-pipes-other", "--scenario", name]);
+        refused(&["identity", "show", name]);
+        refused(&["solve", "coalitions", name, "--coalitions", "2"]);
+        let node = ["run", "--config", config.to_str().unwrap()];
+        for key in [
+            "federation = \"../federation.toml\"",
+            "identity = \"identity.key\"",
+        ] {
+            let (word, _) = key.split_once(' ').unwrap();
+            fs::write(config, original.replace(key, &format!("{word} = {name:?}"))).unwrap();
+            refused(&node);
+        }
+        fs::write(config, &original).unwrap();
+        let kept = fs::read(&rows).unwrap();
+        fs::remove_file(&rows).unwrap();
+        std::os::unix::fs::symlink(name, &rows).unwrap();
+        refused(&node);
+        fs::remove_file(&rows).unwrap();
+        fs::write(&rows, kept).unwrap();
+    }
+    assert!(key.exists());
+    let zeros = File::open("/dev/zero").unwrap().into();
+    let (code, said) = soon(&["solve", "coalitions", "-", "--coalitions", "2"], zeros);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("it has more than 256 MiB"), "{said}");
 }

@@ -25,9 +25,29 @@ pub(crate) struct Run {
     /// beats, whichever is longer]
     #[arg(long, value_name = "SPAN", requires = "until_done", value_parser = span)]
     pub(crate) grace: Option<Duration>,
-    /// The state folder was lost: listen until it is safe to vote again
+    /// The journal was lost or is damaged: keep what is there under another name, begin a new one,
+    /// and listen until it is safe to vote again. Later starts need not say so again
     #[arg(long)]
     pub(crate) journal_lost: bool,
+}
+
+/// Options of `rota chain`.
+///
+/// Needs no key and changes nothing; the node may run. Every block is shown with its round, or as
+/// empty, its view and lead, its hash and its parent's, the outcome, and who was in and who was not.
+/// With --json two nodes of one federation print the same, as far as both have come.
+#[derive(Debug, Args)]
+pub(crate) struct Chain {
+    /// The folder in which the node keeps its state: `state` in its silo.toml
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: PathBuf,
+    /// The agreement, for names and for checking the votes [default: the one that the node left in
+    /// the folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) federation: Option<PathBuf>,
+    /// Print one JSON document in place of the text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `rota identity` does.

@@ -1,5 +1,6 @@
 //! What the subcommands do, and how they fail.
 
+pub(crate) mod chain;
 pub(crate) mod demo;
 pub(crate) mod identity;
 pub(crate) mod run;
@@ -11,6 +12,7 @@ pub(crate) mod strategies;
 use std::io;
 use std::path::PathBuf;
 
+use rota::chain::ChainError;
 use rota::federation::DemoError;
 use rota::identity::IdentityError;
 use rota::institution::{NodeError, SetupError};
@@ -55,6 +57,9 @@ pub(crate) enum CommandError {
     /// A node did not start, or stopped by itself.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// A chain cannot be shown.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
     /// A file of numbers, or what is asked about it.
     #[error(transparent)]
     Solve(#[from] SolveError),
@@ -82,6 +87,10 @@ impl CommandError {
                 _ => 1,
             },
             CommandError::Node(error) => 1 + u8::from(error.is_configuration()),
+            CommandError::Chain(
+                ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
+            ) => 2,
+            CommandError::Chain(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_) | CommandError::Report { .. } | CommandError::Output(_) => 1,
         }

@@ -50,8 +50,8 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let colour = colours(&io::stdout());
     let mut out = BufWriter::new(io::stdout().lock());
     if simulate.json {
-        serde_json::to_writer_pretty(&mut out, &summary).map_err(io::Error::from)?;
-        writeln!(out)?;
+        let json = serde_json::to_string_pretty(&summary).map_err(io::Error::from)?;
+        writeln!(out, "{}", report::numbers::escaped(&json))?;
     } else {
         report::terminal::write(&mut out, &story, colour)?;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 
@@ -108,11 +108,11 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let mut members = Vec::new();
     for (at, (silo, config)) in silos.iter().zip(&federation.members).enumerate() {
         let own = folder.join(names(silos.iter().map(|silo| silo.name.as_str()), at));
-        make(&own)?;
+        make_own(&own)?;
         identity::write(&own.join("identity.key"), &config.member.key)?;
         let data = match &tables {
             Some(set) => {
-                write(&own.join("rows.csv"), &csv(set, at))?;
+                write_own(&own.join("rows.csv"), &csv(set, at))?;
                 Data::rows(&set.target, &silo.name)
             }
             None => Data::Share {
@@ -170,6 +170,32 @@ fn make(folder: &Path) -> Result<(), DemoError> {
 
 fn write(file: &Path, text: &str) -> Result<(), DemoError> {
     fs::write(file, text).map_err(|reason| DemoError::Write {
+        path: file.into(),
+        reason,
+    })
+}
+
+/// A silo's folder, which is its owner's alone.
+fn make_own(folder: &Path) -> Result<(), DemoError> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|reason| DemoError::Write {
+        path: folder.into(),
+        reason,
+    })
+}
+
+/// A silo's rows, which are its owner's alone.
+fn write_own(file: &Path, text: &str) -> Result<(), DemoError> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options
+        .open(file)
+        .and_then(|mut out| out.write_all(text.as_bytes()));
+    written.map_err(|reason| DemoError::Write {
         path: file.into(),
         reason,
     })

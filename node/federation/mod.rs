@@ -235,6 +235,10 @@ impl Agreement {
 fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
     let place = match error {
         CharterError::Roster(RosterError::Size(_)) => "silo".into(),
+        CharterError::Roster(RosterError::BadName { member, .. }) => {
+            format!("silo.{}.name", member - 1)
+        }
+        CharterError::Name(_) => "name".into(),
         CharterError::Roster(
             RosterError::Name(name) | RosterError::SharedKey(name) | RosterError::WeakKey(name),
         ) => {
@@ -255,7 +259,7 @@ fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
 
 /// The text of a file.
 pub(crate) fn read(file: &Path) -> Result<String, ConfigError> {
-    std::fs::read_to_string(file).map_err(|reason| ConfigError::File {
+    learn::file::read_text(file, learn::file::CONFIGURATION).map_err(|reason| ConfigError::File {
         file: file.into(),
         reason,
     })

@@ -24,6 +24,8 @@ pub struct Institution {
     pub me: MemberIndex,
     /// Its key.
     pub key: SecretKey,
+    /// The file of its key.
+    pub identity: PathBuf,
     /// Where its journal and blobs are.
     pub state: PathBuf,
     /// Where it listens.
@@ -156,7 +158,7 @@ impl Institution {
         let me = roster.position(&key.public());
         let me = me.ok_or_else(|| SetupError::NotAMember {
             key: key.public(),
-            identity,
+            identity: identity.clone(),
             federation: federation.clone(),
         })?;
         let mut contacts: Vec<_> = roster
@@ -188,6 +190,7 @@ impl Institution {
         Ok(Self {
             me,
             key,
+            identity,
             state: beside.join(raw.state),
             listen: raw.listen,
             roster: contacts,

@@ -80,6 +80,11 @@ impl Leaving {
         };
     }
 
+    /// How many members can be reached.
+    pub(super) fn reachable(&self) -> usize {
+        self.reachable.len()
+    }
+
     /// Why it is time to go, if it is.
     pub(super) fn why(&mut self, now: Instant) -> Option<&'static str> {
         let complete = self.complete?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use learn::DataError;
 use mesh::MeshError;
 use protocol::net::Event;
-use protocol::{Time, envelope, member};
+use protocol::{Epoch, Time, envelope, member};
 use serde_json::json;
 use silo::{Checks, Network, Notice, SiloConfig, SpawnError, Stopped, Surroundings};
 use simulations::silo_seed;
@@ -19,8 +19,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::config::Institution;
 use super::leaving::Leaving;
 use super::news::{News, Teller};
+use super::waiting::{Waiting, Word};
+use crate::identity::{self, IdentityError};
 use crate::pool::Workers;
-use crate::store::{self, OpenError, Owner};
+use crate::store::{self, Note, OpenError, Opened, Owner};
 
 /// Bytes of blobs that stay in memory besides the disk.
 const CACHE: usize = 64 << 20;
@@ -39,8 +41,8 @@ pub struct Options {
     /// How long a member that cannot be reached is waited for then; `None`: the longer of 30
     /// seconds and 20 beats.
     pub grace: Option<Duration>,
-    /// The state folder was lost, and begins anew: the silo may have voted, and listens until it is
-    /// safe to vote again.
+    /// The journal was lost or is damaged, and begins anew: the silo may have voted, and listens until
+    /// it is safe to vote again. What is there is kept under another name.
     pub journal_lost: bool,
 }
 
@@ -53,6 +55,9 @@ pub enum NodeError {
     /// Its journal or blobs.
     #[error(transparent)]
     Store(#[from] OpenError),
+    /// Its key.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// Its network.
     #[error(transparent)]
     Mesh(#[from] MeshError),
@@ -86,7 +91,7 @@ impl NodeError {
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
             ),
-            Self::Stopped(_) | Self::System(_) => false,
+            Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
         }
     }
 }
@@ -104,7 +109,21 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         me: institution.me,
         key: institution.key.clone(),
     };
-    let (journal, blobs) = store::open(&institution.state, &owner, CACHE)?;
+    let open = match options.journal_lost {
+        true => store::open_lost,
+        false => store::open,
+    };
+    let Opened {
+        journal,
+        blobs,
+        notes,
+    } = open(&institution.state, &owner, CACHE)?;
+    let _in_use = identity::hold(&institution.identity)?;
+    match institution.agreement.to_toml() {
+        Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
+        Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
+    }
+    notes.iter().for_each(|note| tell_note(teller, note));
     let outer = runtime::Builder::new_multi_thread()
         .worker_threads(MOVERS)
         // For looking names up.
@@ -121,6 +140,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         "event": "start", "at": 0.0, "silo": name, "member": institution.me.0,
         "members": epoch.roster.len(), "rounds": epoch.charter.rounds,
         "federation": format!("{:#}", epoch.federation), "addresses": mesh.addresses,
+        "lying-members-borne": epoch.roster.faulty(),
     });
     let line = format!(
         "{name}, one of {} in the federation {} ({}), listens at {}",
@@ -130,6 +150,10 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         mesh.addresses.join(", "),
     );
     teller.tell(document, line);
+    if let Some(weakness) = weakness(&epoch) {
+        let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
+        teller.tell(document, format!("warning: {weakness}"));
+    }
 
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(io::Error::other)?;
@@ -164,15 +188,22 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
     };
     let mut news = News::new(teller.clone(), epoch.clone());
     let heard = leaving.clone();
+    let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
+    let waits = waiting.clone();
     let feed = Box::new(move |at: Time, notice: &Notice| {
         locked(&heard).hear(notice, Instant::now());
+        locked(&waits).hear(notice);
         news.hear(at, notice);
     });
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let until_done = options.until_done.then(|| leaving.clone());
+    let watch = Watch {
+        leaving,
+        until_done: options.until_done,
+        waiting,
+    };
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
         let surroundings = Surroundings {
@@ -184,7 +215,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
             feed,
             origin: tokio::time::Instant::now(),
         };
-        live(config, surroundings, until_done, beat, teller).await
+        live(config, surroundings, watch, beat, teller).await
     });
     goodbye(outer, mesh.ended);
     ended
@@ -194,10 +225,11 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
 async fn live(
     config: SiloConfig,
     surroundings: Surroundings,
-    until_done: Option<Arc<Mutex<Leaving>>>,
+    watch: Watch,
     beat: Duration,
     teller: &Teller,
 ) -> Result<(), NodeError> {
+    let began = Instant::now();
     let mut signals = Signals::new()?;
     let mut handle = silo::spawn(config, surroundings)?;
     let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
@@ -207,9 +239,8 @@ async fn live(
             stopped = handle.stopped() => return Err(NodeError::Stopped(stopped)),
             signal = signals.next() => break signal,
             _ = tick.tick() => {
-                let leaving = until_done.as_ref();
-                let why = leaving.and_then(|leaving| locked(leaving).why(Instant::now()));
-                if let Some(why) = why {
+                watch.tell_waiting(teller, began);
+                if let Some(why) = watch.why_leave() {
                     break why;
                 }
             }
@@ -236,9 +267,66 @@ fn goodbye(outer: Runtime, mesh: tokio::task::JoinHandle<()>) {
     outer.shutdown_background();
 }
 
-fn locked(leaving: &Mutex<Leaving>) -> std::sync::MutexGuard<'_, Leaving> {
+/// What is looked at from time to time.
+struct Watch {
+    leaving: Arc<Mutex<Leaving>>,
+    until_done: bool,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+impl Watch {
+    fn why_leave(&self) -> Option<&'static str> {
+        let why = || locked(&self.leaving).why(Instant::now());
+        self.until_done.then(why).flatten()
+    }
+
+    fn tell_waiting(&self, teller: &Teller, began: Instant) {
+        let reachable = locked(&self.leaving).reachable();
+        let at = began.elapsed().as_secs_f64();
+        match locked(&self.waiting).word(reachable, Instant::now()) {
+            Some(Word::Waits(why)) => {
+                let document = json!({ "event": "waiting", "at": at, "why": why });
+                teller.tell(document, why);
+            }
+            Some(Word::Back) => {
+                let document = json!({ "event": "taking-part", "at": at });
+                teller.tell(document, "taking part again".into());
+            }
+            None => {}
+        }
+    }
+}
+
+/// What a federation of this size does not bear, if it is less than one lying member.
+fn weakness(epoch: &Epoch) -> Option<&'static str> {
+    match epoch.roster.len() {
+        1 => Some("this federation has one member: it learns alone, and nobody checks its work"),
+        2 => Some(
+            "with 2 members this federation does not protect against a lying member, and it stands \
+             still while one of the two is down",
+        ),
+        3 => Some(
+            "with 3 members this federation does not protect against a lying member, and it stands \
+             still while two are down",
+        ),
+        _ => None,
+    }
+}
+
+fn tell_note(teller: &Teller, note: &Note) {
+    let what = match note {
+        Note::Closed(_) => "closed",
+        Note::SetAside { .. } => "set-aside",
+        Note::Gone(_) => "journal-gone",
+    };
+    let why = note.to_string();
+    let document = json!({ "event": "state", "at": 0.0, "what": what, "why": why });
+    teller.tell(document, format!("warning: {why}"));
+}
+
+fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // Nothing panics while it holds this lock.
-    leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Watches who can be reached, on the way from the network to the silo.

@@ -5,6 +5,7 @@ pub mod config;
 mod leaving;
 mod life;
 mod news;
+mod waiting;
 
 pub use config::{Data, Institution, SetupError};
 pub use life::{NodeError, Options, run};

@@ -12,6 +12,8 @@ use protocol::{Epoch, Hash, MemberIndex, Report, Time};
 use serde_json::{Value, json};
 use silo::Notice;
 
+use crate::report::numbers;
+
 /// Lines that may wait for a slow reader; more are dropped and counted.
 const WAITING: usize = 4096;
 /// Complaints that are remembered, so that each is spoken of once.
@@ -43,16 +45,16 @@ impl Teller {
     /// Tells it in the form that was asked for; an empty line for people is none.
     pub(super) fn tell(&self, document: Value, line: String) {
         self.put(if self.json {
-            document.to_string()
+            numbers::escaped(&document.to_string())
         } else {
-            line
+            numbers::plain(&line)
         });
     }
 
     /// Tells people alone.
     fn line(&self, line: String) {
         if !self.json {
-            self.put(line);
+            self.put(numbers::plain(&line));
         }
     }
 
@@ -143,6 +145,17 @@ impl News {
             Notice::Lost { messages } => {
                 self.say(at, "lost", json!({ "messages": messages }), String::new());
             }
+            // Said for as long as it lasts.
+            Notice::Listening => {}
+            Notice::Gone(gone) => {
+                let (what, round) = (gone.what(), gone.round());
+                let document = json!({ "what": what, "round": round, "why": gone.to_string() });
+                self.say(at, "gone", document, format!("warning: {gone}"));
+            }
+            Notice::Whole { round } => {
+                let line = format!("all blobs of round {round} are here again");
+                self.say(at, "whole", json!({ "round": round }), line);
+            }
             Notice::Store { reason } => {
                 self.say(at, "store", json!({ "reason": reason }), String::new());
             }
@@ -209,6 +222,24 @@ impl News {
             Report::MemberComplete { member } => {
                 let document = json!({ "member": self.name(*member) });
                 self.say(at, "member-finished", document, String::new());
+            }
+            Report::KeyUsedBefore => {
+                let line = "this institution's key has signed things in this federation that \
+                            its journal does not hold: its state was lost or is an old copy, or \
+                            another process uses the key";
+                let document = json!({ "why": line });
+                self.say(at, "key-used-before", document, format!("warning: {line}"));
+            }
+            Report::KeyUsedElsewhere => {
+                let line = "another process uses this institution's key: stop one of the two; \
+                            together they contradict themselves, and the others take that for a lie";
+                let document = json!({ "why": line });
+                self.say(
+                    at,
+                    "key-used-elsewhere",
+                    document,
+                    format!("warning: {line}"),
+                );
             }
             Report::Fault(evidence) => {
                 let (member, charge) = (self.name(evidence.member), evidence.charge());

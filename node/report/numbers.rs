@@ -1,5 +1,7 @@
 //! Numbers and names, for people.
 
+use protocol::name::printable;
+
 /// Bytes in decimal units: `999 B`, `1.2 kB`, `34.5 MB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -77,13 +79,42 @@ pub fn plural(count: usize, one: &str) -> String {
 pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| {
-            if c.is_control() {
-                char::REPLACEMENT_CHARACTER
-            } else {
+            if printable(c) {
                 c
+            } else {
+                char::REPLACEMENT_CHARACTER
             }
         })
         .collect()
+}
+
+/// A message for a terminal that may hold foreign texts: bounded, nothing in it steers the terminal,
+/// and no line of it but the first begins at the margin, where lines of the program's own stand.
+pub fn message(text: &str) -> String {
+    const LONGEST: usize = 4000;
+    let lines: Vec<_> = text.lines().map(plain).collect();
+    let text = lines.join("\n  ");
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    let kept: String = text.chars().take(LONGEST).collect();
+    format!("{kept}…")
+}
+
+/// The same JSON, in which everything that could steer a terminal is written as `\u....`.
+pub fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        // Outside of texts JSON has no other characters.
+        if c == '\n' || printable(c) {
+            text.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    text
 }
 
 /// A text of at most that many characters, `…` for what is left out.
@@ -168,6 +199,19 @@ mod tests {
     #[test]
     fn texts_cannot_steer_a_terminal_and_end_in_time() {
         assert_eq!(plain("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+        assert_eq!(plain("a\u{202e}b\u{200b}c"), "a\u{fffd}b\u{fffd}c");
+        assert_eq!(
+            message("wrong\nround 9 final\u{1b}[2J"),
+            "wrong\n  round 9 final\u{fffd}[2J"
+        );
+        assert_eq!(message(&"x".repeat(200_000)).chars().count(), 4001);
+        let odd = serde_json::json!({ "name": "a\u{202e}b\u{9b}\u{e0041}" });
+        let text = escaped(&odd.to_string());
+        assert_eq!(text, r#"{"name":"a\u202eb\u009b\udb40\udc41"}"#);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).ok(),
+            Some(odd)
+        );
         assert_eq!(short("Zürich-Süd", 6), "Züric…");
         assert_eq!(
             names(&["a".into(), "b".into(), "c".into()], 2),

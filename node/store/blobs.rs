@@ -18,8 +18,10 @@ use silo::{Blobs, StoreError};
 
 use super::cache::Cache;
 use super::error::{OpenError, io_error};
-use super::folder;
+use super::{Note, Notes, folder};
 
+/// The folder of the blobs, in that of the silo.
+const BLOBS: &str = "blobs";
 /// How the name of a file ends that is being written.
 const PART: &str = ".part";
 /// Files written at once before they are synced one after the other: the system gathers what
@@ -55,18 +57,41 @@ impl DiskBlobs {
     /// # Errors
     /// [`OpenError`]: the system says no.
     pub fn open(folder: &Path, cache: usize) -> Result<Self, OpenError> {
-        let folder = folder.join("blobs");
-        folder::make(&folder)?;
+        Self::open_noting(folder, cache, &mut Notes::new())
+    }
+
+    /// The same, with notes of what was found.
+    pub(super) fn open_noting(
+        folder: &Path,
+        cache: usize,
+        notes: &mut Notes,
+    ) -> Result<Self, OpenError> {
+        let folder = folder.join(BLOBS);
+        folder::make(&folder, notes)?;
         let error = |error| io_error(&folder, error);
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(&folder).map_err(error)? {
             let entry = entry.map_err(error)?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            if name.ends_with(PART) {
-                fs::remove_file(entry.path()).map_err(|error| io_error(&entry.path(), error))?;
-            } else if let Some(hash) = parse(name) {
-                files.insert(hash, Known::Found);
+            let path = entry.path();
+            let regular = fs::metadata(&path).is_ok_and(|found| found.is_file());
+            match parse(name) {
+                _ if name.ends_with(PART) && regular => {
+                    fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
+                }
+                // Nothing can be read from it, and a blob could not take its place.
+                Some(_) if !regular => {
+                    let to = folder::set_aside(&path, "unreadable")?;
+                    let (from, why) = (path, "it is not a regular file".into());
+                    notes.push(Note::SetAside { from, to, why });
+                }
+                Some(hash) => {
+                    // The note of the folder speaks for all.
+                    folder::narrow(&path)?;
+                    files.insert(hash, Known::Found);
+                }
+                None => {}
             }
         }
         Ok(Self {
@@ -101,7 +126,7 @@ impl DiskBlobs {
     fn write(&self, blob: &[u8]) -> Result<(PathBuf, File), OpenError> {
         let number = self.part.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{number}{PART}"));
-        let written = File::create_new(&path).and_then(|mut file| {
+        let written = folder::create(&path).and_then(|mut file| {
             file.write_all(blob)?;
             Ok(file)
         });
@@ -171,9 +196,8 @@ impl Blobs for DiskBlobs {
                 None
             }
             Err(error) => {
-                if error.kind() == io::ErrorKind::NotFound {
-                    content.files.remove(hash);
-                }
+                // Once it was fetched again it is written again.
+                content.files.remove(hash);
                 let path = self.path(hash);
                 tracing::warn!(file = %path.display(), %error, "a blob cannot be read");
                 None
@@ -216,6 +240,13 @@ impl Blobs for DiskBlobs {
         });
         Ok(failed?)
     }
+}
+
+/// Whether the folder of a silo holds a blob.
+pub(super) fn any(folder: &Path) -> bool {
+    let names = fs::read_dir(folder.join(BLOBS)).into_iter().flatten();
+    let mut names = names.flatten().map(|entry| entry.file_name());
+    names.any(|name| name.to_str().is_some_and(|name| parse(name).is_some()))
 }
 
 /// Files that are being written. What is left of them in the end has no use.

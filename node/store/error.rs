@@ -11,8 +11,8 @@ use silo::StoreError;
 pub enum OpenError {
     /// Another process has it.
     #[error(
-        "{} is in use by another running process: stop that one first, or give each silo a folder \
-         of its own", .0.display()
+        "{} is in use by another running process: stop that one first (two processes must never \
+         run with one institution's key), or give each silo a folder of its own", .0.display()
     )]
     Locked(PathBuf),
     /// It belongs to another federation.
@@ -57,7 +57,7 @@ pub enum OpenError {
     /// A later version of the program wrote it.
     #[error(
         "{} has format {found}, and this version of rota reads formats up to {ours}: use the newer \
-         rota that wrote it", path.display()
+         rota that wrote it, or start once with --journal-lost", path.display()
     )]
     Newer {
         /// The file.
@@ -69,8 +69,8 @@ pub enum OpenError {
     },
     /// It is no longer what was written.
     #[error(
-        "{} is damaged ({why}): restore journal and blobs from one backup of the same moment, or \
-         start with the journal declared lost", path.display()
+        "{} is damaged ({why}): start once with --journal-lost, which keeps it under another name, \
+         begins a new journal and listens until it is safe to vote again", path.display()
     )]
     Damaged {
         /// The file.
@@ -78,6 +78,12 @@ pub enum OpenError {
         /// What is wrong.
         why: String,
     },
+    /// Others can read it, and that cannot be changed.
+    #[error(
+        "{} is open to others on this machine and cannot be closed to them: change its owner or \
+         its rights (`chmod go-rwx`), or use a folder on a disk that has rights", .0.display()
+    )]
+    Exposed(PathBuf),
     /// The disk is full.
     #[error("the disk is full, {} cannot be written: make room and start again", .0.display())]
     Full(PathBuf),

@@ -1,19 +1,108 @@
-//! The folder, and that only one process uses it.
+//! The folder: that only one process uses it, and that nobody but its owner can read it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::error::{OpenError, io_error};
+use super::error::{OpenError, damaged, io_error};
+use super::{Note, Notes};
 
-/// Makes `folder` where it is not there yet, and sees to it that it stays.
-pub(super) fn make(folder: &Path) -> Result<(), OpenError> {
+/// Rights of a folder: its owner's alone.
+#[cfg(unix)]
+const FOLDER: u32 = 0o700;
+/// Rights of a file: its owner's alone.
+#[cfg(unix)]
+const FILE: u32 = 0o600;
+
+/// Makes `folder` where it is not there yet, and sees to it that it stays. One that others may read
+/// or enter is closed to them, and a note says so.
+pub(super) fn make(folder: &Path, notes: &mut Notes) -> Result<(), OpenError> {
     if folder.is_dir() {
-        return Ok(());
+        return close(folder, notes);
     }
-    fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
     let parent = folder.parent().filter(|parent| *parent != Path::new(""));
-    sync(parent.unwrap_or(Path::new("."))).map_err(|error| io_error(folder, error))
+    let parent = parent.unwrap_or(Path::new("."));
+    let made = fs::create_dir_all(parent).and_then(|()| {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER);
+        builder.create(folder)
+    });
+    made.and_then(|()| sync(parent))
+        .map_err(|error| io_error(folder, error))
+}
+
+/// Takes a file or folder from everybody but its owner, and notes it where that changed anything.
+/// Rights that are too wide are narrowed and not refused: what matters is that nobody reads it from
+/// now on, and its owner is told that somebody may have. Where that is not possible it is refused.
+pub(super) fn close(path: &Path, notes: &mut Notes) -> Result<(), OpenError> {
+    if narrow(path)? {
+        notes.push(Note::Closed(path.to_owned()));
+    }
+    Ok(())
+}
+
+/// Whether others had rights that they have no longer.
+#[cfg(unix)]
+pub(super) fn narrow(path: &Path) -> Result<bool, OpenError> {
+    use std::os::unix::fs::PermissionsExt;
+    let rights = || {
+        let found = fs::metadata(path).map_err(|error| io_error(path, error))?;
+        Ok((found.permissions().mode(), found.is_dir()))
+    };
+    let (before, folder) = rights()?;
+    if before & 0o077 == 0 {
+        return Ok(false);
+    }
+    let mode = if folder { FOLDER } else { FILE };
+    let narrowed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    match (narrowed, rights()?) {
+        (Ok(()), (after, _)) if after & 0o077 == 0 => Ok(true),
+        _ => Err(OpenError::Exposed(path.to_owned())),
+    }
+}
+
+/// Other systems have other rights, which the folder passes on.
+#[cfg(not(unix))]
+pub(super) fn narrow(_: &Path) -> Result<bool, OpenError> {
+    Ok(false)
+}
+
+/// Makes a file that must not exist, for its owner alone.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    owned(&mut options).open(path)
+}
+
+fn owned(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, FILE);
+    options
+}
+
+/// Refuses what is neither a regular file nor absent: opening a pipe would wait for ever.
+pub(super) fn regular(path: &Path) -> Result<(), OpenError> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(damaged(path, "it is not a regular file")),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a file or folder another name beside its own, which says what it is, and gives that back.
+/// Nothing is lost with it.
+pub(super) fn set_aside(path: &Path, what: &str) -> Result<PathBuf, OpenError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let names = (1u64..).map(|nth| folder.join(format!("{name}.{what}-{nth}")));
+    let free = |to: &PathBuf| fs::symlink_metadata(to).is_err();
+    let mut free = names.filter(free);
+    let to = free.next().expect("some number is not taken");
+    fs::rename(path, &to)
+        .and_then(|()| sync(folder))
+        .map_err(|error| io_error(path, error))?;
+    Ok(to)
 }
 
 /// The lock of a folder, until it is dropped. It ends with the process, however that ends.
@@ -27,14 +116,15 @@ impl Drop for Lock {
 }
 
 /// Takes the lock of `folder`.
-pub(super) fn lock(folder: &Path) -> Result<Lock, OpenError> {
+pub(super) fn lock(folder: &Path, notes: &mut Notes) -> Result<Lock, OpenError> {
     let path = folder.join("lock");
-    let file = File::options()
-        .create(true)
-        .write(true)
-        .truncate(false)
+    regular(&path)?;
+    let mut options = File::options();
+    options.create(true).write(true).truncate(false);
+    let file = owned(&mut options)
         .open(&path)
         .map_err(|error| io_error(&path, error))?;
+    close(&path, notes)?;
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::Locked(folder.to_owned())),

@@ -127,6 +127,20 @@ impl Framer {
     }
 }
 
+/// What is in a record, by whomever it was written: its sequence number and length fit it, and that
+/// is all that can be said without the key.
+pub(super) fn unproven(sequence: u64, frame: &[u8]) -> Result<&[u8], &'static str> {
+    let (framed, _) = split(frame)?;
+    let Some((front, payload)) = framed.split_first_chunk::<FRONT>() else {
+        return Err("it is too short");
+    };
+    let length = payload.len() as u32;
+    if front[..8] != sequence.to_le_bytes() || front[8..] != length.to_le_bytes() {
+        return Err("its frame does not fit it");
+    }
+    Ok(payload)
+}
+
 /// Reads a head, by whomever it was written.
 pub(super) fn read_head(bytes: &[u8]) -> Result<Head, Unread> {
     let Some((format, rest)) = bytes.split_first_chunk() else {

@@ -15,14 +15,19 @@ use redb::{
 };
 use silo::{Adoptions, Entry, Journal, StoreError};
 
+use super::blobs::any as any_blob;
 use super::error::{OpenError, at, damaged, io_error};
-use super::folder;
 use super::frame::{FORMAT, Framer, Head, Mac, Owner, Unread, read_head};
+use super::{Note, Notes, folder};
 
 /// Records by their sequence number, from 0, without a gap.
-const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
+pub(super) const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
 /// One row.
-const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
+pub(super) const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
+/// The file.
+pub(super) const NAME: &str = "journal.redb";
+/// The file while it is being begun.
+const NEW: &str = "journal.redb.new";
 /// Bytes of pages that redb keeps in memory: records are written once and read once.
 const CACHE: usize = 4 << 20;
 
@@ -43,17 +48,35 @@ impl DiskJournal {
     /// # Errors
     /// [`OpenError`]: in use, another's, of a newer version, damaged, or the system says no.
     pub fn open(folder: &Path, owner: &Owner) -> Result<Self, OpenError> {
-        folder::make(folder)?;
-        let lock = folder::lock(folder)?;
-        let path = folder.join("journal.redb");
+        Self::open_noting(folder, owner, false, &mut Notes::new())
+    }
+
+    /// The same, with notes of what was found; with the journal declared `lost`, one that is there
+    /// is kept under another name.
+    pub(super) fn open_noting(
+        folder: &Path,
+        owner: &Owner,
+        lost: bool,
+        notes: &mut Notes,
+    ) -> Result<Self, OpenError> {
+        folder::make(folder, notes)?;
+        let lock = lock(folder, lost, notes)?;
+        let path = folder.join(NAME);
         let framer = Framer::new(owner);
-        if !path.try_exists().map_err(|error| io_error(&path, error))? {
-            begin(folder, &path, owner, &framer)?;
+        if lost {
+            give_up(&path, owner, &framer, notes)?;
         }
-        // Bytes that redb did not write may lead it to a panic instead of an error.
-        let verified = catch_unwind(AssertUnwindSafe(|| verify(&path, owner, &framer)));
-        let (database, head, adoptions) =
-            verified.unwrap_or_else(|_| Err(damaged(&path, "its pages make no sense")))?;
+        if !path.try_exists().map_err(|error| io_error(&path, error))? {
+            // Blobs and journals that were set aside are of an earlier life: whoever lived it may
+            // have voted. That also holds where a crash came between setting aside and beginning.
+            let used = any_blob(folder) || any_aside(folder)?;
+            if used && !lost {
+                notes.push(Note::Gone(path.clone()));
+            }
+            begin(folder, &path, owner, &framer, used || lost)?;
+        }
+        let (database, head, adoptions) = whole(&path, owner, &framer)?;
+        folder::close(&path, notes)?;
         Ok(Self {
             path,
             database,
@@ -111,16 +134,81 @@ impl Journal for DiskJournal {
     }
 }
 
-/// Begins an empty journal: under another name first, so that there is none or a whole one.
-fn begin(folder: &Path, path: &Path, owner: &Owner, framer: &Framer) -> Result<(), OpenError> {
-    let new = folder.join("journal.redb.new");
+/// The lock of the folder. A lock that cannot be one is set aside where the journal is lost anyway:
+/// nobody can hold it.
+fn lock(folder: &Path, lost: bool, notes: &mut Notes) -> Result<folder::Lock, OpenError> {
+    match folder::lock(folder, notes) {
+        Err(OpenError::Damaged { .. } | OpenError::Io { .. }) if lost => {
+            let from = folder.join("lock");
+            let to = folder::set_aside(&from, "unreadable")?;
+            let why = "it is no lock".to_owned();
+            notes.push(Note::SetAside { from, to, why });
+            folder::lock(folder, notes)
+        }
+        lock => lock,
+    }
+}
+
+/// Gives a journal that is declared lost another name, unless it says no more than that itself.
+fn give_up(
+    path: &Path,
+    owner: &Owner,
+    framer: &Framer,
+    notes: &mut Notes,
+) -> Result<(), OpenError> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(());
+    }
+    let (what, why) = match whole(path, owner, framer) {
+        Ok((database, head, _)) => {
+            let mut more = false;
+            let count = |entry| more |= entry != Entry::Lost;
+            read(&database, path, framer, &head, count)?;
+            if !more {
+                return Ok(());
+            }
+            ("lost", "it was declared lost".to_owned())
+        }
+        Err(OpenError::Damaged { why, .. }) => ("damaged", format!("it is damaged ({why})")),
+        Err(OpenError::Newer { found, .. }) => ("newer", format!("it has format {found}")),
+        Err(OpenError::Io { reason, .. }) => ("unreadable", format!("it is unreadable ({reason})")),
+        Err(other) => return Err(other),
+    };
+    let (from, to) = (path.to_owned(), folder::set_aside(path, what)?);
+    notes.push(Note::SetAside { from, to, why });
+    Ok(())
+}
+
+/// Whether a journal was set aside in this folder.
+fn any_aside(folder: &Path) -> Result<bool, OpenError> {
+    let error = |error| io_error(folder, error);
+    let mut aside = false;
+    for entry in fs::read_dir(folder).map_err(error)? {
+        let name = entry.map_err(error)?.file_name();
+        let name = name.to_string_lossy();
+        aside |= name != NEW && name.starts_with(&format!("{NAME}."));
+    }
+    Ok(aside)
+}
+
+/// Begins a journal, empty or declared lost: under another name first, so that there is none or a
+/// whole one.
+fn begin(
+    folder: &Path,
+    path: &Path,
+    owner: &Owner,
+    framer: &Framer,
+    lost: bool,
+) -> Result<(), OpenError> {
+    let new = folder.join(NEW);
     match fs::remove_file(&new) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(io_error(&new, error));
         }
         _ => {}
     }
-    let database = builder().create(&new).map_err(at(&new))?;
+    let file = folder::create(&new).map_err(|error| io_error(&new, error))?;
+    let database = builder().create_file(file).map_err(at(&new))?;
     let mut head = Head {
         federation: owner.federation,
         member: owner.me,
@@ -129,7 +217,8 @@ fn begin(folder: &Path, path: &Path, owner: &Owner, framer: &Framer) -> Result<(
         last: framer.start(),
     };
     let transaction = durable(&database).map_err(at(&new))?;
-    append(&transaction, framer, &mut head, &[], true).map_err(at(&new))?;
+    let entries: &[_] = if lost { &[Entry::Lost] } else { &[] };
+    append(&transaction, framer, &mut head, entries, true).map_err(at(&new))?;
     transaction.commit().map_err(at(&new))?;
     drop(database);
     fs::rename(&new, path)
@@ -175,7 +264,18 @@ fn append(
     Ok(())
 }
 
-/// Opens the file and reads everything in it.
+/// Opens the file and reads everything in it, whatever it is.
+fn whole(
+    path: &Path,
+    owner: &Owner,
+    framer: &Framer,
+) -> Result<(Database, Head, Adoptions), OpenError> {
+    folder::regular(path)?;
+    // Bytes that redb did not write may lead it to a panic instead of an error.
+    let verified = catch_unwind(AssertUnwindSafe(|| verify(path, owner, framer)));
+    verified.unwrap_or_else(|_| Err(damaged(path, "its pages make no sense")))
+}
+
 fn verify(
     path: &Path,
     owner: &Owner,

@@ -194,6 +194,12 @@ impl Journal for Open {
             )));
         }
         adoptions.take(&entries);
+        if let ([Entry::Lost | Entry::Begun], Some((owner, recorder))) =
+            (&entries[..], &self.disk.heard)
+        {
+            // It begins again with what it does not know to be safe, and is told everything anew.
+            recorder.crashed(*owner, true);
+        }
         (content.entries, content.adoptions) = (entries, adoptions);
         Ok(())
     }

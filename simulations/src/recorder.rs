@@ -138,7 +138,7 @@ impl Ear {
                 self.event(2, &[by], &outcome);
                 self.with(|watch, now| watch.adopted(now, by, adopted.round, outcome));
             }
-            Entry::Trained { .. } | Entry::Lost => {}
+            Entry::Trained { .. } | Entry::Lost | Entry::Begun => {}
         }
     }
 

@@ -50,7 +50,7 @@ impl Witness {
                     self.adopted.insert(adopted.round, Hash(adopted.outcome));
                 }
                 Entry::Protocol(record) => self.record(record),
-                Entry::Lost | Entry::Trained { .. } => {}
+                Entry::Lost | Entry::Begun | Entry::Trained { .. } => {}
             }
         }
     }

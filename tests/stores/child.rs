@@ -105,7 +105,9 @@ fn child() {
     };
     let folder = std::env::var_os(FOLDER).unwrap();
     let from: u64 = std::env::var(FROM).unwrap().parse().unwrap();
-    let (mut journal, blobs) = store::open(Path::new(&folder), &owner(), CACHE).unwrap();
+    let Opened {
+        mut journal, blobs, ..
+    } = store::open(Path::new(&folder), &owner(), CACHE).unwrap();
     match deed.as_str() {
         // Writes for ever, as a silo does: blobs, then the entries that name them.
         "write" => {

@@ -57,13 +57,16 @@ fn a_copy_that_was_made_while_it_was_written_is_whole_or_refused() {
         let copy = tempfile::tempdir().unwrap();
         let name = "journal.redb";
         std::fs::copy(place.path().join(name), copy.path().join(name)).unwrap();
-        // At most one deed is under way between two words of the child.
-        let seen: u64 = child.says().unwrap().parse().unwrap();
         match DiskJournal::open(copy.path(), &owner()) {
             Ok(mut journal) => {
                 let entries = journal.load().unwrap();
-                let some = (before..=seen + 40).any(|deeds| entries == after(deeds));
-                assert!(some, "neither {before} deeds nor one of the next");
+                // The last entry says which deed it is of; the child may be far ahead of its words.
+                let Some(Entry::Trained { round, .. }) = entries.last() else {
+                    panic!("{entries:?}")
+                };
+                let deeds = round / 10 + 1;
+                assert!(deeds >= before, "{deeds} {before}");
+                assert!(entries == after(deeds), "not what {deeds} deeds leave");
                 whole += 1;
             }
             Err(store::OpenError::Damaged { .. }) => {}

@@ -10,14 +10,17 @@ mod figures;
 mod full;
 mod journal;
 mod kill;
+mod lost;
 mod refusals;
+#[cfg(unix)]
+mod rights;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex, Record, SecretKey};
-use rota::store::{self, DiskBlobs, DiskJournal, Owner};
+use rota::store::{self, DiskBlobs, DiskJournal, Opened, Owner};
 use rota::{protocol, silo, simulations};
 use silo::{Adopted, Blobs, Entry, Journal};
 use simulations::Disk;
@@ -73,7 +76,9 @@ fn owner() -> Owner {
 
 /// What is on a real disk after a life that may have ended anyhow.
 fn reopened(folder: &Path) -> (Vec<Entry>, DiskBlobs) {
-    let (mut journal, blobs) = store::open(folder, &owner(), CACHE).unwrap();
+    let Opened {
+        mut journal, blobs, ..
+    } = store::open(folder, &owner(), CACHE).unwrap();
     (journal.load().unwrap(), blobs)
 }
 

@@ -9,6 +9,7 @@
 //! burn is named in this crate only.
 
 pub mod data;
+pub mod file;
 mod learners;
 mod metrics;
 mod models;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::hash::Hash;
+use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
 use crate::rotation::Leads;
 
@@ -28,7 +29,7 @@ pub enum Verification {
 /// What the members agreed on. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charter {
-    /// The federation's name, for people.
+    /// The federation's name, for people: what [`name::check`] lets through.
     pub name: String,
     /// Task, model, data preparation and strategy, as the canonical text that the layers above
     /// read. Agreed like everything here; not looked into by the protocol.
@@ -68,6 +69,9 @@ pub enum CharterError {
     /// The roster is none.
     #[error(transparent)]
     Roster(#[from] RosterError),
+    /// A name that is none.
+    #[error("the federation's name {0}")]
+    Name(NameError),
     /// A number out of range.
     #[error("charter: {key} is {value}, it must be {allowed}")]
     Range {
@@ -152,6 +156,7 @@ impl Charter {
                 })
             }
         };
+        name::check(&self.name).map_err(CharterError::Name)?;
         range("rounds", self.rounds, self.rounds >= 1, "at least 1".into())?;
         range(
             "beat_ms",

@@ -15,6 +15,7 @@ pub mod hash;
 pub mod identity;
 pub mod member;
 pub mod message;
+pub mod name;
 pub mod net;
 pub mod refusal;
 pub mod roster;

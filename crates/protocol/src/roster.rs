@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::{PublicKey, Verifying};
+use crate::name::{self, NameError};
 
 /// A member's position in the roster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ impl std::fmt::Display for MemberIndex {
 /// One institution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silo {
-    /// The name people know it by; unique.
+    /// The name people know it by: what [`name::check`] lets through, unique.
     pub name: String,
     /// Its identity; unique.
     pub key: PublicKey,
@@ -38,7 +39,15 @@ pub enum RosterError {
     /// Nobody, or more than positions can name.
     #[error("a roster has between 1 and 1000 members, not {0}")]
     Size(usize),
-    /// Two members of one name.
+    /// A name that is none.
+    #[error("the name of member {member} {why}")]
+    BadName {
+        /// Its place in the list, from 1.
+        member: usize,
+        /// What is wrong with it.
+        why: NameError,
+    },
+    /// Two members of one name, or of names that differ in case or blanks alone.
     #[error("two members are named {0:?}: give each institution a name of its own")]
     Name(String),
     /// Two members with one key.
@@ -65,9 +74,13 @@ impl Roster {
         if silos.is_empty() || silos.len() > 1000 {
             return Err(RosterError::Size(silos.len()));
         }
+        for (at, silo) in silos.iter().enumerate() {
+            let member = at + 1;
+            name::check(&silo.name).map_err(|why| RosterError::BadName { member, why })?;
+        }
         let (mut names, mut seen, mut keys) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         for silo in &silos {
-            if !names.insert(&silo.name) {
+            if !names.insert(name::folded(&silo.name)) {
                 return Err(RosterError::Name(silo.name.clone()));
             }
             if !seen.insert(silo.key) {
@@ -158,6 +171,17 @@ mod tests {
         assert_eq!(
             Roster::new(silos.clone()).unwrap_err(),
             RosterError::Name("silo 0".into())
+        );
+        silos[2].name = "Silo  0".into();
+        assert_eq!(
+            Roster::new(silos.clone()).unwrap_err(),
+            RosterError::Name("Silo  0".into())
+        );
+        silos[2].name = "silo\nround 9 final".into();
+        let why = NameError::Unprintable(10);
+        assert_eq!(
+            Roster::new(silos.clone()).unwrap_err(),
+            RosterError::BadName { member: 3, why }
         );
         silos[2] = Silo {
             name: "other".into(),

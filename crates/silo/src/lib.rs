@@ -55,7 +55,7 @@ pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
 pub use handle::{Counts, SiloHandle, Stopped};
 pub use needed::Adoptions;
-pub use notice::{Feed, Notice};
+pub use notice::{Feed, Gone, Notice};
 pub use outcome::genesis_outcome;
 pub use replay::Replay;
 pub use spawn::{SpawnError, block_on, spawn};

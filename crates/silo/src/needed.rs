@@ -15,13 +15,16 @@ use crate::surroundings::{Adopted, Entry};
 /// | `Contributed` of the round under way, `Trained` of a round not adopted yet | others ended with their round |
 /// | the last `keep` `Adopted`, the last `Applied` | the last says where the silo is, the others which blobs it keeps |
 ///
-/// What stands before the loss of a journal is never looked at again; a silo that is still lost
-/// needs to know that alone.
-pub(crate) fn needed(mut entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
-    if let Some(lost) = entries.iter().rposition(|entry| *entry == Entry::Lost) {
-        let since = entries.split_off(lost + 1);
-        if !since.iter().any(acts) {
-            return vec![Entry::Lost];
+/// What stands before the loss of a journal is never looked at again. A silo that lost it, or came as
+/// new, and has not acted since, needs to know that alone: it may not have found out yet whether it
+/// is safe. One that has adopted the last of all `rounds` has nothing to sign any more.
+pub(crate) fn needed(mut entries: Vec<Entry>, keep: usize, rounds: u64) -> Vec<Entry> {
+    let began = |entry: &Entry| matches!(entry, Entry::Lost | Entry::Begun);
+    if let Some(at) = entries.iter().rposition(began) {
+        let since = entries.split_off(at + 1);
+        let done = |entry: &Entry| matches!(entry, Entry::Adopted(last) if last.round >= rounds);
+        if !since.iter().any(|entry| acts(entry) || done(entry)) {
+            return entries.pop().into_iter().collect();
         }
         entries = since;
     }
@@ -46,7 +49,7 @@ pub(crate) fn needed(mut entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     entries.retain(|entry| {
         at += 1;
         match entry {
-            Entry::Lost => false,
+            Entry::Lost | Entry::Begun => false,
             Entry::Trained { round, .. } => *round > adopted,
             Entry::Adopted(_) => {
                 passed += 1;
@@ -144,13 +147,18 @@ mod tests {
         let mut all: Vec<_> = (1..=5).flat_map(rounds).collect();
         all.push(trained(6));
         let expected = [adopted(4), adopted(5), applied(5), trained(6)];
-        assert_eq!(needed(all.clone(), 2), expected);
+        assert_eq!(needed(all.clone(), 2, 9), expected);
         // It stays what it is.
-        assert_eq!(needed(expected.to_vec(), 2), expected);
+        assert_eq!(needed(expected.to_vec(), 2, 9), expected);
         // Nothing before a loss matters, and nothing after it until the silo acts.
-        all.push(Entry::Lost);
-        all.extend(rounds(1));
-        assert_eq!(needed(all, 2), [Entry::Lost]);
+        for began in [Entry::Lost, Entry::Begun] {
+            let mut all = all.clone();
+            all.push(began.clone());
+            all.extend(rounds(1));
+            assert_eq!(needed(all.clone(), 2, 9), [began]);
+            // Unless there is nothing left to do: then it keeps what it has.
+            assert_eq!(needed(all, 2, 1), [adopted(1), applied(1)]);
+        }
     }
 
     #[test]

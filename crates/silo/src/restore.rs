@@ -12,6 +12,7 @@ use protocol::{Hash, Record};
 use crate::actors::worker::{Ground, Left, Own, Personal, outcome_gate};
 use crate::config::SiloConfig;
 use crate::needed::needed;
+use crate::notice::Gone;
 use crate::outcome::{Document, Settled, genesis};
 use crate::spawn::SpawnError;
 use crate::surroundings::{Adopted, Blobs, Entry, Journal};
@@ -23,6 +24,13 @@ pub(crate) struct Restored {
     pub(crate) own: Own,
     pub(crate) trained: Option<Left>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
+    /// The block whose outcome was adopted and is not here any more, so that the silo stands on an
+    /// earlier one until it has fetched it again.
+    pub(crate) again: Option<Hash>,
+    /// What is gone.
+    pub(crate) gone: Vec<Gone>,
+    /// The journal is empty.
+    pub(crate) begins: bool,
 }
 
 /// What a journal says.
@@ -32,6 +40,8 @@ struct Said {
     adopted: Vec<Adopted>,
     /// Round, contribution, personal state.
     trained: Option<(u64, Hash, [u8; 32])>,
+    /// It is not empty.
+    any: bool,
     /// It began anew after a loss, and the silo has not acted since: then it says nothing else.
     lost: bool,
 }
@@ -57,55 +67,36 @@ pub(crate) fn restore(
     let kept = kept
         .map(|adopted| adopted.blobs.iter().copied().map(Hash).collect())
         .collect();
-    let (ground, own) = match said.adopted.last() {
-        None => (
-            genesis,
-            Own {
-                coalition: 0,
-                personal: store.initial(),
-            },
-        ),
-        Some(adopted) => {
-            if !said.records.iter().any(|record| finalises(record, adopted)) {
-                return Err(SpawnError::Damaged {
-                    round: adopted.round,
-                    why: "no final block of the journal has this outcome".into(),
-                });
-            }
-            let settled = store.outcome(adopted)?;
-            let models = settled.state.models.len();
-            if adopted.coalition as usize >= models {
-                return Err(SpawnError::Damaged {
-                    round: adopted.round,
-                    why: format!("coalition {} of {models}", adopted.coalition),
-                });
-            }
-            let personal = store.personal(adopted.round, adopted.personal)?;
-            (
-                settled,
-                Own {
-                    coalition: adopted.coalition,
-                    personal,
-                },
-            )
-        }
-    };
-    let trained = said
-        .trained
-        .filter(|(round, ..)| *round > ground.document.round);
-    let left = |(round, blob, personal)| {
-        Ok::<_, SpawnError>(Left {
-            round,
-            blob,
-            personal: store.personal(round, personal)?,
-        })
-    };
-    let trained = trained.map(left).transpose()?;
+    let last = said.adopted.last();
+    let mut gone = Vec::new();
+    let ground = store.ground(&said, &mut gone)?.unwrap_or(genesis);
+    let standing = ground.document.round;
+    let own = store.own(last, &mut gone)?;
+    let models = ground.state.models.len();
+    if own.round == standing && own.coalition as usize >= models {
+        return Err(SpawnError::Damaged {
+            round: own.round,
+            why: format!("coalition {} of {models}", own.coalition),
+        });
+    }
+    let trained = said.trained.filter(|(round, ..)| *round > own.round);
+    let trained = trained
+        .map(|trained| store.left(trained, &own, &mut gone))
+        .transpose()?;
+    let again = last.filter(|last| last.round > standing);
+    let again = again.map(|last| Hash(last.block));
     let fresh = said.records.is_empty() && said.adopted.is_empty();
+    let mut records = said.records;
+    if again.is_some() {
+        // The member is told where the silo stands, and so lets it apply the rest again. What it
+        // signed and what is final stays as it is.
+        records.retain(|record| !matches!(record, Record::Applied { .. }));
+        records.push(Record::Applied { round: standing });
+    }
     let start = match (said.lost, fresh) {
         (true, _) => Start::Lost,
         (false, true) => Start::New,
-        (false, false) => Start::Kept(said.records),
+        (false, false) => Start::Kept(records),
     };
     let ground = Arc::new(Ground::new(config, &ground));
     Ok(Restored {
@@ -114,6 +105,9 @@ pub(crate) fn restore(
         own,
         trained,
         kept,
+        again,
+        gone,
+        begins: !said.any,
     })
 }
 
@@ -125,19 +119,24 @@ fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Entry>, Sp
     if config.journal_lost {
         entries.push(Entry::Lost);
     }
-    let needed = needed(entries, config.member.epoch.charter.keep as usize);
-    let lost = needed == [Entry::Lost];
-    if before > 2 * needed.len() || (lost && before != 1) {
+    let charter = &config.member.epoch.charter;
+    let needed = needed(entries, charter.keep as usize, charter.rounds);
+    let anew = matches!(needed[..], [Entry::Lost | Entry::Begun]);
+    if before > 2 * needed.len() || (anew && before != 1) {
         journal.replace(needed.clone())?;
     }
     Ok(needed)
 }
 
 fn read(entries: Vec<Entry>) -> Said {
-    let mut said = Said::default();
+    let mut said = Said {
+        any: !entries.is_empty(),
+        ..Said::default()
+    };
     for entry in entries {
         match entry {
             Entry::Lost => said.lost = true,
+            Entry::Begun => {}
             Entry::Adopted(adopted) => said.adopted.push(adopted),
             Entry::Trained {
                 round,
@@ -174,6 +173,87 @@ impl Store<'_> {
         self.blobs
             .get(&hash)
             .ok_or(SpawnError::Missing { round, hash })
+    }
+
+    /// The newest outcome that was adopted and is here whole; `None`: none is. What is missing of
+    /// newer ones can be had from the others, who all adopted the same.
+    fn ground(&self, said: &Said, gone: &mut Vec<Gone>) -> Result<Option<Settled>, SpawnError> {
+        let mut missing = None;
+        let mut ground = None;
+        for adopted in said.adopted.iter().rev() {
+            if !said.records.iter().any(|record| finalises(record, adopted)) {
+                return Err(SpawnError::Damaged {
+                    round: adopted.round,
+                    why: "no final block of the journal has this outcome".into(),
+                });
+            }
+            match self.outcome(adopted) {
+                Ok(settled) => {
+                    ground = Some(settled);
+                    break;
+                }
+                // Nobody else has it.
+                Err(error) if self.config.member.epoch.roster.len() == 1 => return Err(error),
+                Err(SpawnError::Missing { .. }) => {
+                    missing.get_or_insert(adopted.round);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        if let Some(round) = missing {
+            let standing = ground.as_ref().map_or(0, |settled| settled.document.round);
+            gone.push(Gone::Outcome { round, standing });
+        }
+        Ok(ground)
+    }
+
+    /// What is the silo's own after its last adoption.
+    fn own(&self, last: Option<&Adopted>, gone: &mut Vec<Gone>) -> Result<Own, SpawnError> {
+        let Some(last) = last else {
+            return Ok(Own {
+                round: 0,
+                coalition: 0,
+                personal: self.initial(),
+            });
+        };
+        let round = last.round;
+        let personal = match self.personal(round, last.personal) {
+            Err(SpawnError::Missing { .. }) => {
+                gone.push(Gone::Personal { round });
+                self.initial()
+            }
+            personal => personal?,
+        };
+        Ok(Own {
+            round,
+            coalition: last.coalition,
+            personal,
+        })
+    }
+
+    /// What a training left behind. Its personal state may be gone; its model too, and then the
+    /// signed contribution stands and cannot be served.
+    fn left(
+        &self,
+        (round, blob, personal): (u64, Hash, [u8; 32]),
+        own: &Own,
+        gone: &mut Vec<Gone>,
+    ) -> Result<Left, SpawnError> {
+        if self.blobs.get(&blob).is_none() {
+            gone.push(Gone::Contribution { round });
+        }
+        let personal = match self.personal(round, personal) {
+            Err(SpawnError::Missing { .. }) => {
+                gone.push(Gone::Trained { round });
+                own.personal.clone()
+            }
+            personal => personal?,
+        };
+        Ok(Left {
+            round,
+            blob,
+            personal,
+        })
     }
 
     fn outcome(&self, adopted: &Adopted) -> Result<Settled, SpawnError> {

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use actix::{Actor, System};
 use methods::strategy::{Names, largest_contribution};
+use protocol::member::Start;
 use protocol::{Hash, Member};
 use tokio::sync::oneshot;
 
 use crate::actors::mesh::{Door, MeshActor};
-use crate::actors::observer::ObserverActor;
+use crate::actors::observer::{Notices, ObserverActor};
 use crate::actors::silo::SiloActor;
 use crate::actors::worker::{OnRound, Waiting, WorkerActor};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::handle::{Counters, Life, SiloHandle};
+use crate::notice::Notice;
 use crate::restore::restore;
 use crate::surroundings::{StoreError, Surroundings};
 
@@ -58,10 +60,10 @@ pub enum SpawnError {
     /// The journal cannot be read or begun.
     #[error("the journal: {0}")]
     Journal(#[from] StoreError),
-    /// A blob that the journal relies on is gone.
+    /// A blob that the journal relies on is gone, and nobody else has it.
     #[error(
-        "the journal is at round {round}, but its blob {hash} is gone: restore the blobs, or start \
-         with the journal declared lost to fetch everything anew"
+        "the journal is at round {round}, but its blob {hash} is gone or damaged, and there is no \
+         other member to fetch it from: restore the blobs from a backup"
     )]
     Missing {
         /// The round.
@@ -71,8 +73,9 @@ pub enum SpawnError {
     },
     /// What the journal relies on does not fit together.
     #[error(
-        "what was kept of round {round} is damaged ({why}): restore journal and blobs from one \
-         backup, or start with the journal declared lost"
+        "what was kept of round {round} does not fit together ({why}): start once with \
+         --journal-lost, which keeps the journal under another name, begins a new one and listens \
+         until it is safe to vote again"
     )]
     Damaged {
         /// The round.
@@ -116,6 +119,10 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         origin,
     } = surroundings;
     let restored = restore(&config, &mut *journal, &*blobs)?;
+    let listening = matches!(restored.start, Start::Lost).then_some(Notice::Listening);
+    let begins = restored.begins;
+    let gone = restored.gone.into_iter().map(Notice::Gone);
+    let found: Vec<_> = listening.into_iter().chain(gone).collect();
     let clock = Clock(origin);
     let mut effects = Vec::new();
     let member = Member::new(
@@ -131,6 +138,12 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let progress = Arc::default();
     let span = tracing::error_span!("silo", name = epoch.roster.name(me), member = %me);
     let observer = ObserverActor::new(span, feed, life.clone()).start();
+    if !found.is_empty() {
+        observer.do_send(Notices {
+            at: clock.now(),
+            list: found,
+        });
+    }
     let told = observer.clone().recipient();
     let door = Door {
         epoch,
@@ -152,6 +165,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         trained: restored.trained,
         applying: false,
         kept: restored.kept,
+        again: restored.again,
         round: OnRound::default(),
         wants: Waiting::default(),
     }
@@ -160,6 +174,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let silo = SiloActor {
         member,
         journal,
+        begins,
         blobs,
         mesh,
         worker,

@@ -84,6 +84,9 @@ pub enum Entry {
         /// Hash of the personal state it ended with; kept as a blob.
         personal: [u8; 32],
     },
+    /// The silo came as new, and may take part only after others have said that they know nothing
+    /// that its key signed.
+    Begun,
 }
 
 /// A silo's own state after a final round.

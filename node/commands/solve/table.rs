@@ -4,12 +4,16 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use rota::learn::file;
 use rota::methods::Matrix;
 use rota::report::numbers;
 
 /// Largest absolute number that is taken: products of two, added up over a row of any length, stay
 /// below what the library takes (1e100).
 const LARGEST: f64 = 1e45;
+
+/// Most bytes of a file. Its numbers take several times as much memory.
+const LARGEST_FILE: u64 = 256 << 20;
 
 /// Why a file is not the table of numbers it should be.
 #[derive(Debug, thiserror::Error)]
@@ -246,8 +250,8 @@ fn text(path: &Path) -> Result<(String, String), TableError> {
         false => numbers::plain(&path.to_string_lossy()),
     };
     let text = match standard {
-        true => io::read_to_string(io::stdin().lock()),
-        false => std::fs::read_to_string(path),
+        true => file::read_text_from(io::stdin().lock(), LARGEST_FILE),
+        false => file::read_text(path, LARGEST_FILE),
     };
     match text {
         Ok(text) => Ok((file, text)),

@@ -8,7 +8,7 @@ mod span;
 use std::path::Path;
 use std::time::Duration;
 
-use learn::TaskConfig;
+use learn::{TaskConfig, file};
 use methods::robust::Radius;
 use methods::strategy::{StrategyConfig, StrategyError};
 use serde::Deserialize;
@@ -179,7 +179,8 @@ impl Scenario {
         if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
             return Self::parse(&format!("{name}.toml (built in)"), text);
         }
-        let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
+        let text = file::read_text(Path::new(name), file::CONFIGURATION);
+        let text = text.map_err(|error| {
             let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             let (file, why) = (name.into(), error.to_string());
             ScenarioError::File {

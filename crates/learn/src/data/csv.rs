@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use self::encode::{Cell, File, Row};
 use super::label::{Rule, category, number};
 use super::{DataError, DataSet, Table, Target};
+use crate::file;
 
 /// CSV files and how to read them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -247,7 +248,7 @@ impl CsvConfig {
             reason: error.to_string(),
             hint: String::new(),
         };
-        let bytes = std::fs::read(&path).map_err(|error| DataError::File {
+        let bytes = file::read(&path, file::DATA).map_err(|error| DataError::File {
             path: path.clone(),
             reason: error.to_string(),
             hint: "; paths are relative to the data folder (--data DIR or ROTA_DATA)".into(),

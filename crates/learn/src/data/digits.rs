@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{DataError, Rows};
+use crate::file;
 
 /// Widths of the perceptron the start weights are for.
 pub(crate) const WIDTHS: [usize; 3] = [64, 128, 10];
@@ -50,7 +51,7 @@ pub(crate) fn digits(folder: Option<&Path>, silos: usize) -> Result<Digits, Data
     };
     let read = |name: &str| {
         let path = folder.join(name);
-        match fs::read(&path) {
+        match file::read(&path, file::DATA) {
             Ok(bytes) => Ok((path, bytes)),
             Err(error) => Err(damaged(&path, &error.to_string())),
         }
@@ -103,7 +104,8 @@ pub(crate) fn digits(folder: Option<&Path>, silos: usize) -> Result<Digits, Data
             "it is not there",
         )
     })?;
-    let orders = fs::read(&path).map_err(|error| damaged(&path, &error.to_string()))?;
+    let orders =
+        file::read(&path, file::DATA).map_err(|error| damaged(&path, &error.to_string()))?;
     let orders = split_orders(&orders, &sizes.sizes).ok_or_else(|| {
         damaged(
             &path,

@@ -80,6 +80,11 @@ pub(crate) fn full() -> StoreError {
 pub(crate) struct MemoryBlobs(Mutex<BTreeMap<Hash, Bytes>>);
 
 impl MemoryBlobs {
+    pub(crate) fn forget(&self, gone: &[Hash]) {
+        let mut blobs = self.0.lock().unwrap();
+        blobs.retain(|hash, _| !gone.contains(hash));
+    }
+
     pub(crate) fn hashes(&self) -> Vec<Hash> {
         self.0.lock().unwrap().keys().copied().collect()
     }

@@ -82,6 +82,7 @@ impl Bench {
             trained: restored.trained,
             applying: false,
             kept: VecDeque::new(),
+            again: None,
             round: OnRound::default(),
             wants: Waiting::default(),
         };

@@ -5,6 +5,7 @@ mod bench;
 mod door;
 mod durable;
 mod federation;
+mod gone;
 mod measure;
 mod silo;
 mod worker;

@@ -176,7 +176,7 @@ fn outside_an_actix_system_a_silo_says_what_is_missing() {
 }
 
 #[test]
-fn a_journal_without_its_blobs_says_what_is_gone() {
+fn without_other_members_a_journal_without_its_blobs_is_refused() {
     let rig = alone(1);
     virtually(async {
         let empty = Rig {
@@ -190,6 +190,7 @@ fn a_journal_without_its_blobs_says_what_is_gone() {
             matches!(error, SpawnError::Missing { round: 1, .. }),
             "{error}"
         );
+        assert!(error.to_string().contains("no other member"), "{error}");
     });
 }
 

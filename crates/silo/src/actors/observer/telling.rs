@@ -52,6 +52,9 @@ pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
         Notice::Muted { member, span } => {
             warn!(round, view, %member, ?span, "nothing is heard from a member for a while");
         }
+        Notice::Gone(gone) => warn!(round, view, "{gone}"),
+        Notice::Whole { round } => info!(round, view, "what was gone is here again"),
+        Notice::Listening => info!(round, view, "listening: the journal was lost"),
         Notice::Store { reason } => warn!(round, view, reason, "blobs"),
         Notice::Stopped(reason @ (Stopped::Asked | Stopped::Killed)) => {
             info!(round, view, "{reason}");

@@ -1,8 +1,8 @@
 //! Doing what the state machine says: first what must be durable, then the rest in order.
 
 use actix::{AsyncContext, Context};
-use protocol::Effect;
 use protocol::net::Command;
+use protocol::{Effect, Report};
 
 use super::{Answer, SiloActor};
 use crate::actors::worker::Do;
@@ -14,13 +14,21 @@ impl SiloActor {
     /// Does the effects of one step.
     pub(super) fn perform(&mut self, ctx: &mut Context<Self>) {
         let mut effects = std::mem::take(&mut self.effects);
-        let durable = |effect: &Effect| matches!(effect, Effect::Persist(_));
-        if effects.iter().any(durable) {
+        let lasting = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Persist(_) | Effect::Report(Report::KeyUsedBefore)
+            )
+        };
+        if effects.iter().any(lasting) {
             let records = effects.iter().filter_map(|effect| match effect {
                 Effect::Persist(record) => Some(Entry::Protocol(record.clone())),
                 _ => None,
             });
-            if !self.commit(records.collect(), ctx) {
+            let used = |effect: &Effect| matches!(effect, Effect::Report(Report::KeyUsedBefore));
+            // From here on it is a silo without its journal, also in its next life.
+            let lost = effects.iter().any(used).then_some(Entry::Lost);
+            if !self.commit(lost.into_iter().chain(records).collect(), ctx) {
                 return;
             }
         }
@@ -79,7 +87,10 @@ impl SiloActor {
     }
 
     /// One transaction. False if the silo ended with it.
-    fn commit(&mut self, entries: Vec<Entry>, ctx: &mut Context<Self>) -> bool {
+    fn commit(&mut self, mut entries: Vec<Entry>, ctx: &mut Context<Self>) -> bool {
+        if std::mem::take(&mut self.begins) {
+            entries.insert(0, Entry::Begun);
+        }
         self.counters.add(|counts| counts.commits += 1);
         let committed = self.journal.commit(entries);
         committed

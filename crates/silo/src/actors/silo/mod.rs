@@ -29,6 +29,8 @@ const MAILBOX: usize = 256;
 pub(crate) struct SiloActor {
     pub(crate) member: Member,
     pub(crate) journal: Box<dyn Journal>,
+    /// It came as new, and nothing is in the journal yet.
+    pub(crate) begins: bool,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) mesh: Addr<MeshActor>,
     pub(crate) worker: Addr<WorkerActor>,

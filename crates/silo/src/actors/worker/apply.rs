@@ -40,7 +40,10 @@ impl WorkerActor {
         let Some(last) = rounds.last() else {
             return Ok(Needs::default());
         };
-        let from = holders.to_vec();
+        // Those who voted for it have it for certain; anybody else may: the hash says what it is.
+        let others = self.config.member.epoch.roster.members();
+        let others = others.filter(|member| !holders.contains(member));
+        let from = holders.iter().copied().chain(others).collect();
         if self.round.settled.contains_key(&last.outcome) {
             return Ok(Needs::default());
         }
@@ -78,8 +81,11 @@ impl WorkerActor {
             Source::Blobs { models, .. } => models.iter().map(|model| model.len() as u64).sum(),
         };
         let config = self.config.clone();
+        if self.again == Some(last.block) {
+            return self.stand_again(round, source, bytes, reply, ctx);
+        }
         let (trained, own) = (self.trained.clone(), self.own.personal.clone());
-        let before = self.own.coalition;
+        let (before, since) = (self.own.coalition, self.own.round);
         let job = move || {
             let settled = assemble(&config, source)?;
             if settled.document.round != round {
@@ -112,11 +118,10 @@ impl WorkerActor {
             let has_model = |coalition: &&u32| (**coalition as usize) < settled.state.models.len();
             let coalition = assigned.filter(has_model).copied();
             // Where coalitions are as they were, who has no entry stays.
-            let nobody_came = rounds.len() == 1 && settled.document.entries.is_empty();
-            let kept = nobody_came
-                || rounds
-                    .iter()
-                    .all(|final_| config.strategy.keeps_numbers(final_.round));
+            let mut after = rounds.iter().filter(|final_| final_.round > since);
+            let nobody_came = after.clone().count() == 1 && settled.document.entries.is_empty();
+            let kept =
+                nobody_came || after.all(|final_| config.strategy.keeps_numbers(final_.round));
             let stays = Some(&before)
                 .filter(|before| kept && has_model(before))
                 .copied();
@@ -128,6 +133,7 @@ impl WorkerActor {
                 ground,
                 settled,
                 Own {
+                    round,
                     coalition,
                     personal,
                 },
@@ -151,6 +157,58 @@ impl WorkerActor {
                 }
             },
         );
+    }
+
+    /// Stands on an outcome again that was adopted in an earlier life and whose blobs were gone.
+    /// That is no adoption: the journal says already what the silo is with it, and nothing of it
+    /// changes.
+    fn stand_again(
+        &mut self,
+        round: u64,
+        source: Source,
+        bytes: u64,
+        reply: Recipient<Answer>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, coalition) = (self.config.clone(), self.own.coalition);
+        let job = move || {
+            let settled = assemble(&config, source)?;
+            let models = settled.state.models.len();
+            if settled.document.round != round || coalition as usize >= models {
+                return Err(format!(
+                    "the journal names coalition {coalition} of round {round}, and the outcome has \
+                     {models} of round {}",
+                    settled.document.round
+                ));
+            }
+            Ok(Arc::new(Ground::new(&config, &settled)))
+        };
+        self.applying = true;
+        let work = Work::Models { bytes };
+        self.run(ctx, reply, work, job, move |worker, result| {
+            worker.applying = false;
+            match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
+                Ok(ground) => {
+                    (worker.ground, worker.round) = (ground, OnRound::default());
+                    worker.again = None;
+                    worker.checks.advance(round);
+                    Answer {
+                        keep: Vec::new(),
+                        retain: None,
+                        notices: vec![Notice::Whole { round }],
+                        input: Ok(Input::Applied {
+                            round,
+                            result: Ok(()),
+                        }),
+                    }
+                }
+                Err(error) => Input::Applied {
+                    round,
+                    result: Err(error),
+                }
+                .into(),
+            }
+        });
     }
 
     fn source(&self, outcome: &Hash) -> Option<Source> {
@@ -199,7 +257,7 @@ impl WorkerActor {
         retain.sort();
         retain.dedup();
         (self.ground, self.own, self.round) = (ground, own, OnRound::default());
-        self.trained = None;
+        (self.trained, self.again) = (None, None);
         self.checks.advance(round);
         Answer {
             keep: vec![

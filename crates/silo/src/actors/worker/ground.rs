@@ -108,6 +108,8 @@ fn gate_id(layout: &Layout, norm: f64) -> Hash {
 /// What is the silo's own.
 #[derive(Debug, Clone)]
 pub(crate) struct Own {
+    /// The round with which it became so; 0 before the first.
+    pub(crate) round: u64,
     /// The coalition it belongs to.
     pub(crate) coalition: u32,
     /// Its personal state.

@@ -59,6 +59,9 @@ pub(crate) struct WorkerActor {
     pub(crate) applying: bool,
     /// Blobs of the last final rounds, oldest first.
     pub(crate) kept: VecDeque<Vec<Hash>>,
+    /// The block whose outcome was adopted in an earlier life and is fetched again, because its
+    /// blobs are gone.
+    pub(crate) again: Option<Hash>,
     pub(crate) round: OnRound,
     pub(crate) wants: Waiting,
 }

@@ -1,0 +1,131 @@
+//! Reads the files that people name: configurations, keys, data. A name may lead to anything, to a
+//! pipe that nobody writes to, to a device without an end, to a folder: only regular files up to a
+//! size are read, and everything else is refused at once.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Error, ErrorKind, Read};
+use std::path::Path;
+
+/// Most bytes of a configuration: a federation of a thousand members takes a tenth of it.
+pub const CONFIGURATION: u64 = 4 << 20;
+/// Most bytes of a file of data. All of it is held in memory.
+pub const DATA: u64 = 1 << 30;
+
+/// All bytes of a regular file, `limit` at most.
+///
+/// # Errors
+/// What the system says; or that it is no regular file, and what else; or that it is larger.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    // Before it is opened: opening a pipe waits until somebody writes to it.
+    regular(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    regular(&found)?;
+    if found.len() > limit {
+        return Err(large(limit));
+    }
+    bounded(file, limit)
+}
+
+/// The text of a regular file, `limit` bytes at most.
+///
+/// # Errors
+/// As for [`read`], or that it is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    io::read_to_string(read(path, limit)?.as_slice())
+}
+
+/// The text that comes from anywhere, such as standard input, `limit` bytes at most.
+///
+/// # Errors
+/// What the system says, that there is more, or that it is not UTF-8.
+pub fn read_text_from(source: impl Read, limit: u64) -> io::Result<String> {
+    io::read_to_string(bounded(source, limit)?.as_slice())
+}
+
+/// Whatever a source says of its size.
+fn bounded(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(large(limit)),
+        false => Ok(bytes),
+    }
+}
+
+fn large(limit: u64) -> Error {
+    let limit = match limit >> 20 {
+        0 => format!("{limit} bytes"),
+        mebibytes => format!("{mebibytes} MiB"),
+    };
+    let what = format!("it has more than {limit}, the most that such a file may have");
+    Error::new(ErrorKind::FileTooLarge, what)
+}
+
+fn regular(found: &Metadata) -> io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let what = match kind(found) {
+        _ if found.is_dir() => "a folder",
+        Some(kind) => kind,
+        None => "something else",
+    };
+    let what = format!("it is {what}, and a regular file is needed");
+    Err(Error::new(ErrorKind::InvalidInput, what))
+}
+
+#[cfg(unix)]
+fn kind(found: &Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = found.file_type();
+    if kind.is_fifo() {
+        Some("a pipe")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else if kind.is_char_device() || kind.is_block_device() {
+        Some("a device")
+    } else {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(_: &Metadata) -> Option<&'static str> {
+    None
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn refused(path: &Path, limit: u64) -> String {
+        read(path, limit).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_nothing_else_is() {
+        let folder = std::env::temp_dir().join(format!("rota-file-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("text");
+        fs::write(&file, "hello").unwrap();
+        assert_eq!(read_text(&file, 5).unwrap(), "hello");
+        assert!(refused(&file, 4).contains("more than 4 bytes"));
+        assert!(refused(&folder, 4).contains("it is a folder"));
+        assert!(read(&folder.join("nothing"), 4).is_err());
+        // Absurdly large without a byte on the disk.
+        File::create(&file).unwrap().set_len(1 << 40).unwrap();
+        assert!(refused(&file, DATA).contains("more than 1024 MiB"));
+        #[cfg(unix)]
+        {
+            assert!(refused(Path::new("/dev/zero"), DATA).contains("it is a device"));
+            let pipe = folder.join("pipe");
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+            assert!(made.unwrap().success());
+            assert!(refused(&pipe, DATA).contains("it is a pipe"));
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(read_text_from(io::repeat(b'0'), 1000).is_err());
+    }
+}

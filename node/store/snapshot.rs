@@ -1,0 +1,107 @@
+//! What is in a journal at one moment, without the key of its owner and without changing anything:
+//! also while its node runs, and after it was killed.
+//!
+//! The bytes are read into memory and opened there, so that whatever redb has to repair after a kill
+//! is repaired in the copy. A copy that was taken while the node wrote may be torn; redb's checksums
+//! show it, and another is taken. That every record is what its owner wrote only the owner can tell,
+//! who has the key of their MACs; readers check what others signed in them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use learn::file;
+use protocol::{Hash, MemberIndex, codec};
+use redb::backends::InMemoryBackend;
+use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend};
+use silo::Entry;
+
+use super::error::{OpenError, at, damaged, io_error};
+use super::folder;
+use super::frame::{FORMAT, Unread, read_head, unproven};
+use super::journal::{HEAD, NAME, RECORDS};
+
+/// How often a torn copy is taken again.
+const TRIES: usize = 20;
+
+/// What a journal holds.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The federation that it belongs to.
+    pub federation: Hash,
+    /// Whose journal it is.
+    pub member: MemberIndex,
+    /// Its entries, oldest first.
+    pub entries: Vec<Entry>,
+}
+
+/// Reads the journal in `folder`.
+///
+/// # Errors
+/// [`OpenError`]: there is none, it cannot be read, or it is damaged.
+pub fn snapshot(folder: &Path) -> Result<Snapshot, OpenError> {
+    let path = folder.join(NAME);
+    folder::regular(&path)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let bytes = file::read(&path, file::DATA).map_err(|error| io_error(&path, error))?;
+        // Bytes that redb did not write may lead it to a panic instead of an error.
+        let read = catch_unwind(AssertUnwindSafe(|| parse(&path, &bytes)));
+        match read.unwrap_or_else(|_| Err(damaged(&path, "its pages make no sense"))) {
+            Err(OpenError::Damaged { .. }) if tries < TRIES => {}
+            other => return other,
+        }
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, OpenError> {
+    if bytes.is_empty() {
+        return Err(damaged(path, "it is empty"));
+    }
+    let memory = InMemoryBackend::new();
+    let filled = memory.set_len(bytes.len() as u64);
+    filled
+        .and_then(|()| memory.write(0, bytes))
+        .map_err(|error| io_error(path, error))?;
+    let mut database = Database::builder()
+        .create_with_backend(memory)
+        .map_err(at(path))?;
+    database.check_integrity().map_err(at(path))?;
+    let transaction = database.begin_read().map_err(at(path))?;
+    let table = transaction.open_table(HEAD).map_err(at(path))?;
+    let row = table.get(()).map_err(at(path))?;
+    let row = row.ok_or_else(|| damaged(path, "it has no head"))?;
+    let head = read_head(row.value()).map_err(|error| match error {
+        Unread::Damaged(why) => damaged(path, why),
+        Unread::Newer(found) => OpenError::Newer {
+            path: path.to_owned(),
+            found,
+            ours: FORMAT,
+        },
+    })?;
+    let mut entries = Vec::new();
+    let records = transaction.open_table(RECORDS).map_err(at(path))?;
+    for (nth, row) in (0..).zip(records.iter().map_err(at(path))?) {
+        let (sequence, frame) = row.map_err(at(path))?;
+        let broken = |why: &str| damaged(path, format!("record {nth}: {why}"));
+        if sequence.value() != nth {
+            return Err(broken("it is missing"));
+        }
+        let payload = unproven(nth, frame.value()).map_err(broken)?;
+        let entry = codec::decode(payload, codec::LIMIT);
+        entries.push(entry.map_err(|error| broken(&error.to_string()))?);
+    }
+    if entries.len() as u64 != head.records {
+        let why = format!(
+            "{} records where {} were written",
+            entries.len(),
+            head.records
+        );
+        return Err(damaged(path, why));
+    }
+    Ok(Snapshot {
+        federation: head.federation,
+        member: head.member,
+        entries,
+    })
+}

@@ -1,0 +1,62 @@
+//! Nobody but its owner reads what a silo keeps.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use store::Note;
+
+use super::*;
+
+/// Every file and folder from `path` on, with the rights of others.
+fn open_to_others(path: &Path) -> Vec<PathBuf> {
+    let mut open = Vec::new();
+    let found = fs::metadata(path).unwrap();
+    if found.permissions().mode() & 0o077 != 0 {
+        open.push(path.to_owned());
+    }
+    if found.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            open.extend(open_to_others(&entry.unwrap().path()));
+        }
+    }
+    open
+}
+
+fn used(folder: &Path) {
+    let mut opened = store::open(folder, &owner(), CACHE).unwrap();
+    opened.journal.commit(vec![entry(1)]).unwrap();
+    opened.blobs.put(blob(1).0, blob(1).1).unwrap();
+    store::keep_agreement(folder, "name = 'x'").unwrap();
+}
+
+#[test]
+fn a_new_folder_is_its_owners_alone_with_all_that_is_in_it() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("deep").join("state");
+    used(&folder);
+    assert_eq!(open_to_others(&folder), [] as [PathBuf; 0]);
+    assert!(folder.join("journal.redb").exists() && folder.join("federation.toml").exists());
+}
+
+#[test]
+fn a_folder_that_was_open_is_closed_and_that_is_noted() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("state");
+    used(&folder);
+    let all = ["", "lock", "journal.redb", "blobs"].map(|name| match name {
+        "" => folder.clone(),
+        name => folder.join(name),
+    });
+    let blob = folder.join("blobs").join(format!("{:#}", blob(1).0));
+    for path in all.iter().chain([&blob]) {
+        let mode = if path.is_dir() { 0o755 } else { 0o644 };
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    let opened = store::open(&folder, &owner(), CACHE).unwrap();
+    assert_eq!(opened.notes, all.map(Note::Closed));
+    assert!(opened.notes[0].to_string().contains("was open to others"));
+    drop(opened);
+    assert_eq!(open_to_others(&folder), [] as [PathBuf; 0]);
+    assert_eq!(store::open(&folder, &owner(), CACHE).unwrap().notes, []);
+}
