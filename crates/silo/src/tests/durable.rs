@@ -209,7 +209,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                 },
                 _ => continue,
             },
-            Done::Committed(Entry::Lost) => continue,
+            Done::Committed(Entry::Lost | Entry::Begun) => continue,
             Done::Sent(frame) => match message(frame).map(|message| message.body) {
                 Some(Body::Inclusion { sheet }) => {
                     counts.included += 1;
