@@ -281,6 +281,8 @@ fn an_old_copy_of_a_journal_is_noticed_too() {
     assert!(!one.at(2000).contains(&contribution));
     let contribution = one.contributes(one.epoch.lead(2));
     assert!(!one.skip(1).contains(&contribution));
+    one.hold_all();
+    assert_eq!(one.hear_lead(2, one.bundle(&one.all())), []);
 }
 
 /// A question is asked and answered by somebody who knows of a certificate of that view.
