@@ -4,8 +4,8 @@ use super::super::*;
 use super::one::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Verdict};
-use crate::effects::{Case, WorkError};
-use crate::message::{Checked, Content, Learning, Phase, Proposal, Sheet};
+use crate::effects::Case;
+use crate::message::{Checked, Content, Learning, Phase, Proposal};
 
 fn learning(proposal: &mut Proposal) -> &mut Learning {
     match &mut proposal.block.content {
@@ -14,11 +14,11 @@ fn learning(proposal: &mut Proposal) -> &mut Learning {
     }
 }
 
-fn checks(case: Case, holders: Vec<MemberIndex>) -> Effect {
+pub(super) fn checks(case: Case, holders: Vec<MemberIndex>) -> Effect {
     Effect::Check { case, holders }
 }
 
-fn settles(case: Case, holders: Vec<MemberIndex>) -> Effect {
+pub(super) fn settles(case: Case, holders: Vec<MemberIndex>) -> Effect {
     Effect::Settle { case, holders }
 }
 
@@ -311,216 +311,6 @@ pub(super) fn shown_names_are_those_of_the_signers() {
 }
 
 #[test]
-pub(super) fn a_round_has_at_least_as_many_entries_as_its_plan_needs() {
-    // No bundle this short is kept; so this one is put there.
-    let mut one = One::follower(4).signed();
-    let few = &one.all()[..2];
-    let sheet = one.sheet(few);
-    let proposal = one.proposal_of(1, &sheet, few);
-    one.member
-        .round
-        .sheets
-        .keep(sheet.root(), sheet.into(), 1, 3);
-    let (entries, needed) = (2, 3);
-    let reason = Refusal::TooFewEntries { entries, needed };
-    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
-}
-
-/// A member of five, where three entries are enough only after patience. It has a receipt, and a
-/// proposal with three entries is here.
-fn three_of_five() -> (One, Proposal) {
-    let mut one = One::follower(5).contributed();
-    one.hold_all();
-    let entry = one.entry(one.me).id;
-    one.hear_lead(1, Body::Receipt { entry });
-    let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
-    authors.sort_unstable();
-    one.hear_lead(1, one.bundle(&authors));
-    let proposal = one.proposal(1, &authors);
-    assert_eq!(one.propose(1, &proposal), []);
-    (one, proposal)
-}
-
-#[test]
-pub(super) fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
-    let (mut one, proposal) = three_of_five();
-    one.now = Time::since_start(Duration::from_millis(19_999));
-    let (phase, counter) = (Phase::Voting, 19);
-    assert_eq!(one.hear_lead(1, Body::Progress { phase, counter }), []);
-    let patience = Time::ZERO + one.epoch.patience();
-    assert_eq!(one.member.deadline(), Some(patience));
-    let check = checks(one.case(&proposal), one.holders(1));
-    assert_eq!(one.at(20_000), [check]);
-}
-
-#[test]
-pub(super) fn who_is_excused_is_not_missing() {
-    let (mut one, proposal) = three_of_five();
-    // One may be missing anyway; the other is excused.
-    let peer = one.epoch.lead(3);
-    let check = checks(one.case(&proposal), one.holders(1));
-    // A link that is down excuses nobody by itself.
-    assert_eq!(one.step(Input::Down { peer }), []);
-    one.member.round.excuse(peer, 0);
-    assert_eq!(one.step(Input::Time), [check]);
-}
-
-#[test]
-pub(super) fn of_few_participants_none_may_be_missing_without_a_reason() {
-    for excused in [true, false] {
-        let mut one = One::follower(4);
-        let other = one.epoch.lead(2);
-        let mut named = vec![one.me, other];
-        named.sort_unstable();
-        one.plan_with(|plan| plan.participants = Some(named));
-        one.train();
-        one.hear_lead(1, one.bundle(&[one.me]));
-        if excused {
-            one.member.round.excuse(other, 2);
-        }
-        let proposal = one.proposal(1, &[one.me]);
-        let check = checks(one.case(&proposal), one.holders(1));
-        let expected = if excused { vec![check] } else { vec![] };
-        assert_eq!(one.propose(1, &proposal), expected);
-    }
-}
-
-#[test]
-pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused() {
-    let mut one = One::follower(4);
-    let peer = one.epoch.lead(2);
-    one.plan_with(|plan| plan.participants = Some(vec![peer]));
-    one.member.round.excuse(peer, 2);
-    one.hear_lead(1, one.bundle(&[]));
-    let proposal = one.proposal(1, &[]);
-    assert_eq!(one.propose(1, &proposal), []);
-    one.now = Time::ZERO + one.epoch.patience();
-    let (phase, counter) = (Phase::Voting, 20);
-    let check = checks(one.case(&proposal), one.holders(1));
-    assert_eq!(one.hear_lead(1, Body::Progress { phase, counter }), [check]);
-}
-
-/// A member with a proposal of view 1 that lacks its own entry.
-fn without_mine() -> (One, Proposal) {
-    let mut one = One::follower(4).contributed();
-    one.hear_lead(1, one.bundle(&one.others()));
-    let proposal = one.proposal(1, &one.others());
-    (one, proposal)
-}
-
-#[test]
-pub(super) fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
-    let (mut one, proposal) = without_mine();
-    let receipt = Body::Receipt {
-        entry: one.entry(one.me).id,
-    };
-    one.hear_lead(1, receipt.clone());
-    let refusal = one.refuses_lead(1, Refusal::LeftOut);
-    assert_eq!(one.propose(1, &proposal), refusal);
-    // Without a receipt, or with one of another view or for something else, it may be missing.
-    let (mut one, proposal) = without_mine();
-    let entry = Hash::of(b"another entry");
-    one.hear_lead(1, Body::Receipt { entry });
-    let check = checks(one.case(&proposal), one.holders(1));
-    assert_eq!(one.propose(1, &proposal), [check]);
-    // One that comes during the work counts.
-    one.hear_lead(1, receipt);
-    one.settle(&proposal, Ok(outcome()));
-    assert_eq!(
-        one.check(&proposal, Ok(())),
-        one.refuses_lead(1, Refusal::LeftOut)
-    );
-}
-
-#[test]
-pub(super) fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
-    let (mut one, proposal) = without_mine();
-    one.propose(1, &proposal);
-    one.check(&proposal, Ok(()));
-    let entry = one.entry(one.me).id;
-    assert_eq!(one.hear_lead(1, Body::Receipt { entry }), []);
-    let refusal = one.refuses_lead(1, Refusal::LeftOut);
-    assert_eq!(one.settle(&proposal, Ok(outcome())), refusal);
-}
-
-#[test]
-pub(super) fn a_receipt_of_an_earlier_view_binds_nobody() {
-    let (mut one, _) = without_mine();
-    let entry = one.entry(one.me).id;
-    one.hear_lead(1, Body::Receipt { entry });
-    one.skip(1);
-    let mut proposal = one.proposal(2, &one.others());
-    proposal.skipped = vec![one.certificate(1, Verdict::Nullified)];
-    let check = checks(one.case(&proposal), one.holders(2));
-    assert_eq!(one.propose(2, &proposal), [check]);
-}
-
-#[test]
-pub(super) fn a_decision_that_is_not_acceptable_is_refused() {
-    let mut one = One::follower(4).signed();
-    let proposal = one.proposal(1, &one.all());
-    one.propose(1, &proposal);
-    let refusal = one.refuses_lead(1, Refusal::Work("a better one exists".into()));
-    assert_eq!(
-        one.check(&proposal, Err(no("a better one exists"))),
-        refusal
-    );
-    // Nothing is settled and voted for after that.
-    assert_eq!(one.settle(&proposal, Ok(outcome())), []);
-}
-
-#[test]
-pub(super) fn a_round_that_cannot_be_settled_is_refused() {
-    let mut one = One::follower(4).signed();
-    let proposal = one.proposal(1, &one.all());
-    one.propose(1, &proposal);
-    one.check(&proposal, Ok(()));
-    let refusal = one.refuses_lead(1, Refusal::Work("no".into()));
-    assert_eq!(one.settle(&proposal, Err(no("no"))), refusal);
-}
-
-#[test]
-pub(super) fn another_outcome_than_the_recomputed_one_is_refused() {
-    let mut one = One::follower(4).signed();
-    let proposal = one.proposal(1, &one.all());
-    one.propose(1, &proposal);
-    // An outcome alone is no reason to vote: the decision is checked first.
-    assert_eq!(one.settle(&proposal, Ok(outcome())), []);
-    let mut one = One::follower(4).signed();
-    one.propose(1, &proposal);
-    one.check(&proposal, Ok(()));
-    let (claimed, recomputed) = (outcome(), Hash::of(b"something else"));
-    let reason = Refusal::WrongOutcome {
-        claimed,
-        recomputed,
-    };
-    let refusal = one.refuses_lead(1, reason);
-    assert_eq!(one.settle(&proposal, Ok(recomputed)), refusal);
-}
-
-#[test]
-pub(super) fn work_that_lacks_a_model_is_done_again_after_a_beat() {
-    let mut one = One::follower(4).signed();
-    let entry = one.entry(one.me).id;
-    one.hear_lead(1, Body::Receipt { entry });
-    let proposal = one.proposal(1, &one.all());
-    let (case, holders) = (one.case(&proposal), one.holders(1));
-    let (check, settle) = (
-        checks(case.clone(), holders.clone()),
-        settles(case, holders),
-    );
-    assert_eq!(one.propose(1, &proposal), [check.clone()]);
-    assert_eq!(one.check(&proposal, Err(WorkError::Unavailable)), []);
-    assert_eq!(one.at(999), []);
-    assert_eq!([one.at(1000), one.at(1001)].concat(), [check]);
-    assert_eq!(one.check(&proposal, Ok(())), [settle.clone()]);
-    assert_eq!(one.settle(&proposal, Err(WorkError::Unavailable)), []);
-    assert_eq!([one.at(2000), one.at(2001)].concat(), [settle]);
-    let votes = one.notarizes(&proposal.block, CHECKED);
-    assert_eq!(one.settle(&proposal, Ok(outcome())), votes);
-}
-
-#[test]
 pub(super) fn two_proposals_of_a_view_are_evidence_and_end_the_view() {
     let mut one = One::follower(4).signed();
     let lead = one.epoch.lead(1);
@@ -592,72 +382,4 @@ pub(super) fn a_restart_after_a_vote_gives_no_second_one() {
     let mut one = one.signed();
     one.hear_lead(1, one.bundle(&one.others()));
     assert_eq!(one.propose(1, &second), []);
-}
-
-#[test]
-pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
-    let one = One::follower(4);
-    let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
-    let scored = Sheet { entries, scores };
-    assert_ne!(scored.root(), one.sheet(&one.all()).root());
-}
-
-#[test]
-pub(super) fn who_was_missing_in_the_last_round_is_not_missing_again() {
-    // Three of five entries; one may be missing anyway.
-    for absent in [3, 1] {
-        let one = One::follower(5);
-        let absent = one.epoch.lead(absent);
-        let mut one = one.without_in_round_1(absent);
-        let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
-        authors.sort_unstable();
-        one.hear_lead(2, one.bundle(&authors));
-        let proposal = one.proposal(2, &authors);
-        let check = checks(one.case(&proposal), one.holders(2));
-        let excused = !authors.contains(&absent);
-        let expected = if excused { vec![check] } else { vec![] };
-        assert_eq!(one.propose(2, &proposal), expected);
-    }
-}
-
-#[test]
-pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
-    let mut one = One::follower(4).contributed();
-    let hold = one.hear_lead(1, one.bundle(&one.all()));
-    assert!(matches!(hold[..], [Effect::Hold { .. }]));
-    let proposal = one.proposal(1, &one.all());
-    one.propose(1, &proposal);
-    let effects = one.check(&proposal, Ok(()));
-    let sheet = one.sheet(&one.all()).root();
-    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
-    let settle = settles(one.case(&proposal), one.holders(1));
-    let both = [
-        vec![inclusion.clone(), settle.clone()],
-        vec![settle, inclusion],
-    ];
-    assert!(both.contains(&effects), "{effects:?}");
-}
-
-#[test]
-fn a_sheet_that_was_judged_is_kept_whatever_leads_send_afterwards() {
-    let mut one = One::follower(4).signed();
-    one.propose(1, &one.proposal(1, &one.all()));
-    let root = one.sheet(&one.all()).root();
-    for view in 1..40 {
-        one.skip(view);
-        for invented in 0..3 {
-            let mut entries = one.entries(&one.all());
-            entries[0].fields.coalition = Some(view as u32 * 3 + invented);
-            let lead = one.epoch.lead(view + 1);
-            if lead != one.me {
-                one.hear(
-                    lead,
-                    1,
-                    view + 1,
-                    Body::Bundle(crate::message::Bundle { entries }),
-                );
-            }
-        }
-    }
-    assert!(one.member.round.sheets.get(&root).is_some());
 }

@@ -346,6 +346,18 @@ pub(super) fn who_is_excused_is_waited_for_until_d_is_over() {
 }
 
 #[test]
+pub(super) fn one_excuse_is_none_for_the_others() {
+    let mut one = with(7, 4);
+    let (excused, other) = (one.others()[4], one.others()[5]);
+    one.member.round.excuse(excused, 2);
+    assert_eq!(one.pass(1500), collecting(&one, 1..=1));
+    // Once the other one is in, nobody is waited for.
+    let mut expected = vec![receipt(&one, other, 1)];
+    expected.extend(closes(&one, &one.without(excused)));
+    assert_eq!(one.take_in(other), expected);
+}
+
+#[test]
 pub(super) fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() {
     for here in [true, false] {
         let mut one = One::leading(4, 2).signed();

@@ -265,6 +265,24 @@ fn an_old_copy_of_a_journal_is_noticed_too() {
     };
     let expected = [notices()[0].clone(), listening(1, None)];
     assert_eq!(answers(&mut one, x, answer), expected);
+    // What it contributed since it says no more.
+    let mut one = One::follower(4).contributed();
+    let forgotten = one.sealed(one.me, 0, 1, Body::Nullify).0;
+    let nonce = one.nonce(2);
+    one.member.ask_from(x, 1);
+    let answer = SyncResponse {
+        nonce,
+        yours: Reminder::of(&forgotten),
+        ..one.answer(1)
+    };
+    answers(&mut one, x, answer);
+    assert!(one.member.sync.lost());
+    let contribution = one.contributes(one.epoch.lead(1));
+    assert!(!one.at(2000).contains(&contribution));
+    let contribution = one.contributes(one.epoch.lead(2));
+    assert!(!one.skip(1).contains(&contribution));
+    one.hold_all();
+    assert_eq!(one.hear_lead(2, one.bundle(&one.all())), []);
 }
 
 /// A question is asked and answered by somebody who knows of a certificate of that view.

@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::cloned_ref_to_slice_refs)]
 
 mod adopt;
+mod answer;
 mod clock;
+mod expected;
 mod federations;
 mod judge;
 mod lead;
 mod listen;
 mod one;
+mod outcome;
 mod propose;
 mod refusals;
 mod round;

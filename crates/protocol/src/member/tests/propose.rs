@@ -70,6 +70,9 @@ pub(super) fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sen
     let proposal = one.proposal(1, &one.all());
     let expected = proposes(&one, 1, &proposal, CHECKED);
     assert_eq!(settled(&mut one, Ok(outcome())), expected);
+    // It knows its own proposal when somebody passes it on.
+    let body = Body::Proposal(Box::new(proposal));
+    assert_eq!(one.hear(one.me, 0, 1, body), []);
 }
 
 #[test]

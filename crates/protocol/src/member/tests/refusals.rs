@@ -2,7 +2,7 @@
 //! compile here until it is given one, and a test that no longer says it fails.
 
 use super::one::SAID;
-use super::{clock, judge, lead, propose, round, sheet};
+use super::{clock, judge, lead, outcome, propose, round, sheet};
 use crate::refusal::{Omission, Refusal};
 
 /// A refusal, and the tests that show it.
@@ -40,14 +40,14 @@ shown! {
         judge::a_signature_of_a_member_that_the_plan_does_not_name_is_refused,
         lead::a_member_that_the_plan_does_not_name_does_not_contribute;
     Refusal::TooFewEntries { .. } =>
-        judge::a_round_has_at_least_as_many_entries_as_its_plan_needs;
+        outcome::a_round_has_at_least_as_many_entries_as_its_plan_needs;
     Refusal::WrongNames => judge::shown_names_are_those_of_the_signers;
-    Refusal::LeftOut => judge::an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet,
-        judge::a_receipt_that_comes_while_the_outcome_is_computed_counts;
+    Refusal::LeftOut => outcome::an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet,
+        outcome::a_receipt_that_comes_while_the_outcome_is_computed_counts;
     Refusal::WrongOutcome { .. } =>
-        judge::another_outcome_than_the_recomputed_one_is_refused;
-    Refusal::Work(_) => judge::a_decision_that_is_not_acceptable_is_refused,
-        judge::a_round_that_cannot_be_settled_is_refused,
+        outcome::another_outcome_than_the_recomputed_one_is_refused;
+    Refusal::Work(_) => outcome::a_decision_that_is_not_acceptable_is_refused,
+        outcome::a_round_that_cannot_be_settled_is_refused,
         lead::a_model_that_is_no_use_is_refused_and_its_author_not_waited_for,
         round::models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_again,
         round::a_model_that_cannot_be_evaluated_is_a_reason_against_the_view;
