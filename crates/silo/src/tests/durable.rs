@@ -20,6 +20,7 @@ use crate::{Blobs, Checks, Entry, Journal, StoreError, spawn};
 /// Virtual time that three rounds take, also where one of four silos can keep nothing.
 const ENOUGH: Duration = Duration::from_secs(60);
 
+#[allow(clippy::large_enum_variant)] // a few dozen of them, in a test
 #[derive(Clone)]
 enum Done {
     Put(Hash),
