@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rota::institution::Institution;
 
 use crate::Draws;
-use crate::nodes::{Demo, Nodes, scenario};
+use crate::nodes::{Demo, Nodes, good, scenario};
 use crate::witness::Witness;
 
 /// Models of 4 bytes times `parameters`; nobody learns anything.
@@ -90,7 +90,7 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
     }
     assert_eq!(dead.len(), f, "the rounds are too fast for this test");
     (0..silos).for_each(|node| nodes.kill(node));
-    let mut blocks = BTreeMap::new();
+    let (mut blocks, mut chain) = (BTreeMap::new(), String::new());
     let mut all: Vec<_> = (0..silos).collect();
     all.sort_by_key(|node| dead.contains(node));
     for node in all {
@@ -104,10 +104,14 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
         }
         let rounds = witness.rounds.keys().next_back().copied().unwrap_or(0);
         witness.check(&names[node], rounds);
+        // The same, as people and auditors see it.
+        let state = Institution::load(&demo.configs[node]).unwrap().state;
+        let printed = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
         if blocks.is_empty() {
-            blocks = witness.blocks;
+            (blocks, chain) = (witness.blocks, printed);
         } else {
             assert_eq!(blocks, witness.blocks, "{}: one chain", names[node]);
+            assert_eq!(chain, printed, "{}: one chain, printed", names[node]);
         }
     }
 }
