@@ -455,6 +455,23 @@ pub struct SyncResponse {
     pub yours: Option<Reminder>,
 }
 
+impl SyncResponse {
+    /// The answer of a member that knows nothing that the asker does not.
+    pub fn nothing(after: u64, nonce: u64) -> Self {
+        Self {
+            after,
+            nonce,
+            highest: None,
+            blocks: Vec::new(),
+            proof: None,
+            missing: Vec::new(),
+            more: false,
+            certificates: Vec::new(),
+            yours: None,
+        }
+    }
+}
+
 /// Something that a member signed and must not have forgotten, as another member gives it back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reminder {

@@ -158,17 +158,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
             missing: None,
             nonce: 7,
         },
-        Body::SyncResponse(Box::new(SyncResponse {
-            after: 0,
-            nonce: 7,
-            highest: None,
-            blocks: vec![],
-            proof: None,
-            missing: vec![],
-            more: false,
-            certificates: vec![],
-            yours: None,
-        })),
+        Body::SyncResponse(Box::new(SyncResponse::nothing(0, 7))),
         Body::Complete,
     ];
     let mut all: Vec<_> = bodies

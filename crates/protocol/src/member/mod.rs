@@ -5,6 +5,8 @@
 //! | `chain` | final blocks, certificates above them, finality (R3, R4) |
 //! | `ballots` | one's own votes and the votes collected for others (R1–R3, R5) |
 //! | `round` | one's own part of a round: plan, training, scores, inclusion |
+//! | `entries` | which entries a round may have, and when they are enough |
+//! | `signing` | holding a sheet's models and signing for it |
 //! | `lead` | the lead's part: collecting, bundle, sheet, proposal |
 //! | `judge` | whether to vote for a proposal (R1, R2) |
 //! | `sheets` | the sheets of a round that are kept |
@@ -18,10 +20,12 @@
 mod ballots;
 mod chain;
 mod clock;
+mod entries;
 mod judge;
 mod lead;
 mod round;
 mod sheets;
+mod signing;
 mod sync;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::sheets::{Sheets, per_view};
-use super::{ByMember, Inclusions, Member, Mutation};
+use super::sheets::Sheets;
+use super::{ByMember, Inclusions, Member};
 use crate::charter::Epoch;
 use crate::effects::{Effect, FinalRound, Planned, Record, Report, Trained, WorkError};
 use crate::envelope;
@@ -38,9 +38,9 @@ pub(super) struct Round {
     pub(super) open: bool,
     pub(super) sheets: Sheets,
     /// Blobs of entries that are kept here, so that this member can give them to others.
-    held: BTreeSet<Hash>,
+    pub(super) held: BTreeSet<Hash>,
     /// The sheet that this member signs for once it holds all of its blobs.
-    signing: Option<Hash>,
+    pub(super) signing: Option<Hash>,
     pub(super) holding: bool,
     /// A sheet with its inclusions, as proposed in an earlier view.
     pub(super) proposed: Option<(Arc<Sheet>, Inclusions)>,
@@ -248,7 +248,8 @@ impl Round {
             .retain(|_, admission| *admission != Admission::Retry);
     }
 
-    fn row(&self, entries: &[Entry]) -> Option<Vec<f64>> {
+    /// One's own losses of these entries, if all were measured.
+    pub(super) fn row(&self, entries: &[Entry]) -> Option<Vec<f64>> {
         entries
             .iter()
             .map(|entry| self.losses.get(&entry.fields.blob).copied())
@@ -532,159 +533,6 @@ impl Member {
                 self.nullify(reason);
             }
         }
-    }
-
-    /// Keeps a sheet. If one's own entry and row are in it unchanged, signs for it as soon as all
-    /// of its blobs are here.
-    fn include(&mut self, sheet: Sheet) {
-        let root = sheet.root();
-        let agreed = self.listed(&sheet.entries) && self.agrees(&sheet);
-        self.round.open |= agreed;
-        let (view, most) = (
-            self.view.number,
-            per_view(self.config.epoch.roster.faulty()),
-        );
-        self.round.sheets.keep(root, Arc::new(sheet), view, most);
-        if agreed && !self.sync.listening() && self.round.sheets.may_sign(&root, view, most) {
-            self.round.signing = Some(root);
-        }
-    }
-
-    /// Signs for the sheet of the view once its blobs are here: a signature says that its member
-    /// can give others everything that the sheet consists of, whatever becomes of the lead and of
-    /// the authors.
-    pub(super) fn sign(&mut self) {
-        let Some(root) = self.round.signing else {
-            return;
-        };
-        let Some(sheet) = self.round.sheets.get(&root).cloned() else {
-            self.round.signing = None;
-            return;
-        };
-        let missing = self.round.not_held(&sheet.entries);
-        if !missing.is_empty() {
-            return self.hold(missing);
-        }
-        self.round.signing = None;
-        let (message, frame) = self.seal(self.round.number, 0, Body::Inclusion { sheet: root });
-        self.send(self.view.lead, &message, &frame);
-    }
-
-    /// Asks for blobs, once at a time.
-    fn hold(&mut self, entries: Vec<Entry>) {
-        if !std::mem::replace(&mut self.round.holding, true) {
-            let (round, holders) = (self.round.number, self.holders());
-            self.out.push(Effect::Hold {
-                round,
-                entries,
-                holders,
-            });
-        }
-    }
-
-    pub(super) fn held(&mut self, round: u64, blobs: &[Hash], result: Result<(), WorkError>) {
-        if round != self.round.number {
-            return;
-        }
-        self.round.holding = false;
-        match result {
-            Ok(()) => self.round.hold(blobs.iter().copied()),
-            // The lead sends its sheet again with its next beat.
-            Err(WorkError::Unavailable) => self.round.signing = None,
-            Err(WorkError::Refused(reason)) => {
-                self.round.signing = None;
-                self.refuse(self.view.lead, round, Refusal::Work(reason));
-            }
-        }
-    }
-
-    /// Whether one's own entry is among these, unchanged.
-    pub(super) fn listed(&self, entries: &[Entry]) -> bool {
-        self.round.own_entry().is_some_and(|own| {
-            entries
-                .binary_search_by(|entry| entry.id.cmp(&own.id))
-                .is_ok_and(|at| entries[at] == *own)
-        })
-    }
-
-    /// Whether one's own row of a sheet is what one said, to the bit.
-    fn agrees(&self, sheet: &Sheet) -> bool {
-        let Some(rows) = &sheet.scores else {
-            return true;
-        };
-        let own = self
-            .round
-            .own_entry()
-            .and_then(|own| sheet.position(&own.id));
-        let mine = self.round.row(&sheet.entries);
-        self.broken(Mutation::ForgedScore)
-            || own.zip(mine).is_some_and(|(at, mine)| {
-                mine.iter()
-                    .zip(&rows[at])
-                    .all(|(a, b)| a.to_bits() == b.to_bits())
-            })
-    }
-
-    /// Whether entries can be those of this round: in order, not too many, of the agreed size.
-    pub(super) fn plausible(&self, entries: &[Entry]) -> Result<(), Refusal> {
-        let Some(plan) = &self.round.plan else {
-            return Ok(());
-        };
-        let (listed, participants) = (entries.len(), self.participants());
-        if listed > participants || listed < self.fewest() {
-            return Err(Refusal::EntryCount {
-                listed,
-                participants,
-            });
-        }
-        if !entries.windows(2).all(|pair| pair[0].id < pair[1].id) {
-            return Err(Refusal::EntryOrder);
-        }
-        let needed = plan.blob_size;
-        let mut sizes = entries.iter().map(|entry| entry.fields.size);
-        if let Some(got) = sizes.find(|&size| size != needed) {
-            return Err(Refusal::ModelSize { got, needed });
-        }
-        let weighed = |entry: &Entry| entry.fields.weight.is_some() == plan.weights;
-        if !entries.iter().all(weighed) {
-            return Err(Refusal::EntryFields);
-        }
-        Ok(())
-    }
-
-    /// How many members the plan names.
-    pub(super) fn participants(&self) -> usize {
-        self.round.participants.len()
-    }
-
-    /// Fewest entries that a round may have. The charter says how many of all may be missing; of
-    /// those that a plan names, as many. So a round of a plan that names few may have none, and
-    /// then leaves the models as they are.
-    pub(super) fn fewest(&self) -> usize {
-        let missing =
-            self.config.epoch.roster.len() - usize::from(self.config.epoch.charter.minimum);
-        self.participants().saturating_sub(missing)
-    }
-
-    /// Whether a round may be closed with the entries of these members, ascending: enough of them,
-    /// and nobody is missing that has to be waited for (R1).
-    pub(super) fn enough(&self, authors: &[MemberIndex]) -> bool {
-        let k = authors.len();
-        if k == self.participants() {
-            return true;
-        }
-        if k < self.fewest() {
-            return false;
-        }
-        // Of few, none may be missing without a reason.
-        let roster = &self.config.epoch.roster;
-        let all = self.participants() >= usize::from(self.config.epoch.charter.minimum);
-        let slack = if all { roster.faulty() } else { 0 };
-        let waited_for = |member: &&MemberIndex| {
-            authors.binary_search(member).is_err() && !self.excused(**member)
-        };
-        let missing = self.round.participants.iter().filter(waited_for).count();
-        k > 0 && missing <= slack || self.patience_over()
     }
 
     pub(super) fn evaluated(&mut self, round: u64, result: Result<Vec<(Hash, f64)>, WorkError>) {

@@ -116,17 +116,7 @@ impl Lie for Forge {
                 other.more = who.random.chance(0.5);
             }
             Forgery::Nothing => {
-                other = SyncResponse {
-                    after: other.after,
-                    nonce: other.nonce,
-                    highest: None,
-                    blocks: Vec::new(),
-                    proof: None,
-                    missing: Vec::new(),
-                    more: false,
-                    certificates: Vec::new(),
-                    yours: None,
-                };
+                other = SyncResponse::nothing(other.after, other.nonce);
             }
             Forgery::Huge => {
                 other.highest = other.highest.map(|known| far(who, &known));

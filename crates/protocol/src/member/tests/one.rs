@@ -449,17 +449,7 @@ impl One {
 
     /// An answer to its nth question by somebody who knows nothing.
     pub(super) fn answer(&self, nth: u64) -> SyncResponse {
-        SyncResponse {
-            after: 0,
-            nonce: self.nonce(nth),
-            highest: None,
-            blocks: Vec::new(),
-            proof: None,
-            missing: Vec::new(),
-            more: false,
-            certificates: Vec::new(),
-            yours: None,
-        }
+        SyncResponse::nothing(0, self.nonce(nth))
     }
 
     pub(super) fn nothing_new(&self, nth: u64) -> Body {
