@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::Member;
-use super::round::Round;
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::Epoch;
 use crate::effects::{Effect, FinalRound, Record, Report};
@@ -376,11 +375,10 @@ impl Member {
             self.chain.unresolved = None;
         }
         if self.chain.learned.round > before {
-            let unreachable = &self.unreachable;
-            let waited_for =
-                |round: &Round, member| !round.excuses(member, !unreachable.contains(&member));
+            let participants = self.round.participants.iter().copied();
+            let waited_for: Vec<_> = participants.filter(|&by| !self.excused(by)).collect();
             let (next, authors) = (self.chain.learned.round + 1, &self.chain.learned.authors);
-            self.round.close(next, authors, waited_for, self.now);
+            self.round.close(next, authors, &waited_for, self.now);
         }
         self.recover();
         if tip >= self.view.number {

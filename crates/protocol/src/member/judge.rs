@@ -224,10 +224,10 @@ impl Member {
 
     /// The models of the proposal's sheet were fetched to be checked: they are kept here.
     fn hold_proposed(&mut self) {
-        let proposed = self.round.proposed.as_ref();
-        let entries = proposed.map(|(sheet, _)| sheet.entries.clone());
-        let blobs = entries.into_iter().flatten().map(|entry| entry.fields.blob);
-        self.round.hold(blobs);
+        if let Some((sheet, _)) = self.round.proposed.clone() {
+            let blobs = sheet.entries.iter().map(|entry| entry.fields.blob);
+            self.round.hold(blobs);
+        }
     }
 
     /// The proposal of a member, if it is the one of the current view.

@@ -148,14 +148,14 @@ impl Round {
         &mut self,
         number: u64,
         authors: &[MemberIndex],
-        waited_for: impl Fn(&Self, MemberIndex) -> bool,
+        waited_for: &[MemberIndex],
         now: Time,
     ) {
         let mut next = Self::new(number, now);
         let mut absent = self.absent.clone();
         if number == self.number + 1 {
             next.inbox = std::mem::take(&mut self.early);
-            for &member in self.participants.iter().filter(|&&by| waited_for(self, by)) {
+            for &member in waited_for {
                 let absence = absent.entry(member).or_insert(Absence {
                     missed: 0,
                     until: 0,

@@ -17,14 +17,21 @@ impl Member {
         let root = sheet.root();
         let agreed = self.listed(&sheet.entries) && self.agrees(&sheet);
         self.round.open |= agreed;
-        let (view, most) = (
-            self.view.number,
-            per_view(self.config.epoch.roster.faulty()),
-        );
-        self.round.sheets.keep(root, Arc::new(sheet), view, most);
+        self.keep_sheet(root, Arc::new(sheet));
+        let (view, most) = (self.view.number, self.sheets_per_view());
         if agreed && !self.sync.listening() && self.round.sheets.may_sign(&root, view, most) {
             self.round.signing = Some(root);
         }
+    }
+
+    /// Keeps a sheet of the view's lead.
+    pub(super) fn keep_sheet(&mut self, root: Hash, sheet: Arc<Sheet>) {
+        let (view, most) = (self.view.number, self.sheets_per_view());
+        self.round.sheets.keep(root, sheet, view, most);
+    }
+
+    fn sheets_per_view(&self) -> usize {
+        per_view(self.config.epoch.roster.faulty())
     }
 
     /// Signs for the sheet of the view once its blobs are here: a signature says that its member

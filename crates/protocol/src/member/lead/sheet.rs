@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::member::sheets::per_view;
 use crate::member::{ByMember, Member, Mutation};
 use crate::message::{Body, Entry, Message, Scores, Sheet};
 use crate::refusal::{Omission, Refusal};
@@ -19,11 +18,7 @@ impl Member {
     pub(super) fn include_from(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
-        let (view, most) = (
-            self.view.number,
-            per_view(self.config.epoch.roster.faulty()),
-        );
-        self.round.sheets.keep(root, sheet.clone(), view, most);
+        self.keep_sheet(root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
         self.stage(Stage::Including {

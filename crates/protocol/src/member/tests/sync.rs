@@ -46,17 +46,7 @@ pub(super) fn proof(one: &One, block: &Block) -> Certificate {
 
 /// An answer to question 77.
 pub(super) fn response(after: u64) -> SyncResponse {
-    SyncResponse {
-        after,
-        nonce: 77,
-        highest: None,
-        blocks: Vec::new(),
-        proof: None,
-        missing: Vec::new(),
-        more: false,
-        certificates: Vec::new(),
-        yours: None,
-    }
+    SyncResponse::nothing(after, 77)
 }
 
 pub(super) fn sends(one: &One, to: MemberIndex, answer: SyncResponse) -> Effect {
