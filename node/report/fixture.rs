@@ -80,6 +80,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             global: Some(44.0 + 9.0 * wave(index, 2)),
             coalition: Some(42.0 + 9.0 * wave(index, 5)),
             coalition_index: (coalitions > 0).then(|| coalition_of(index) as u32),
+            model: None,
             pooled: Some(41.0 + 9.0 * wave(index, 3)),
             served: Some(ServedInfo {
                 candidate: Candidate::Coalition,

@@ -110,6 +110,7 @@ fn silos(scenario: &Scenario, told: &Told<'_>, ends: Vec<End>) -> Vec<SiloInfo> 
             global: if plain { end.coalition } else { end.global },
             coalition: end.coalition,
             coalition_index: end.coalition_index,
+            model: end.model.map(|hash| format!("{hash:#}")),
             pooled: end.pooled,
             served: end.served,
         })

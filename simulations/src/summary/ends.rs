@@ -10,7 +10,7 @@ use methods::robust::Radius;
 use methods::serving::{Alone, Candidate, Comparison};
 use methods::strategy::{Newcomer, OwnRadius};
 use methods::{Learner, Params};
-use protocol::MemberIndex;
+use protocol::{Hash, MemberIndex};
 
 use crate::federation::{Division, Federation, silo_seed};
 use crate::pool::Threads;
@@ -38,6 +38,7 @@ pub(super) struct End {
     /// Its place among the members; `None` outside.
     pub(super) member: Option<usize>,
     pub(super) coalition_index: Option<u32>,
+    pub(super) model: Option<Hash>,
     pub(super) local: Option<f64>,
     pub(super) global: Option<f64>,
     pub(super) coalition: Option<f64>,
@@ -202,6 +203,7 @@ impl Context {
             rows: RowCounts::default(),
             member: None,
             coalition_index: None,
+            model: own.as_ref().map(|(model, _)| Hash(model.hash())),
             local: local.as_ref().and_then(|local| value(plain, local)),
             global: self.global.as_ref().and_then(of_plain),
             coalition: own.as_ref().and_then(|own| value(equipped, own)),

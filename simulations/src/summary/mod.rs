@@ -141,6 +141,9 @@ pub struct SiloInfo {
     pub coalition: Option<f64>,
     /// Its coalition.
     pub coalition_index: Option<u32>,
+    /// Hash of the parameters of the model that it adopted, or was given: equal exactly if names,
+    /// shapes and every bit of the values are, so that two runs can be compared.
+    pub model: Option<String>,
     /// Held-out metric of one model trained on all members' rows together: what no federation may
     /// do, for comparison.
     pub pooled: Option<f64>,
