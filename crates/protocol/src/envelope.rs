@@ -20,7 +20,8 @@ use crate::identity::{Claim, SecretKey, Signature, Verifier};
 use crate::message::{Body, Kind, Message};
 use crate::roster::MemberIndex;
 
-const VERSION: u8 = 1;
+/// The format of envelopes and of everything in them. A program reads this one alone.
+pub const VERSION: u8 = 1;
 const HEADER: usize = 1 + 32 + 32 + 8 + 8 + 2 + 1;
 /// Bytes before the body.
 pub const OVERHEAD: usize = HEADER + 64;
@@ -87,10 +88,8 @@ pub enum OpenError {
         /// Most that are allowed.
         limit: usize,
     },
-    /// Another version of the protocol.
-    #[error(
-        "the sender speaks version {0} of the protocol, this is version {VERSION}: update one of the two"
-    )]
+    /// Another message format than [`VERSION`].
+    #[error("{}", another_format(*.0))]
     Version(u8),
     /// Another federation.
     #[error("a message of another federation")]
@@ -132,6 +131,14 @@ pub enum OpenError {
     /// Evidence that shows no fault.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+}
+
+fn another_format(found: u8) -> String {
+    let outdated = match found > VERSION {
+        true => "update it",
+        false => "the sender's program has to be updated",
+    };
+    format!("message format {found}, this program reads format {VERSION}: {outdated}")
 }
 
 /// The bytes that a member signs for `body`.

@@ -106,6 +106,25 @@ fn each_check_has_its_refusal() {
     }
 }
 
+#[test]
+fn a_newer_message_format_is_refused_with_a_request_to_update() {
+    let epoch = epoch("a");
+    let (_, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
+    let of_format = |version: u8| {
+        let mut bytes = bytes.to_vec();
+        bytes[0] = version;
+        read(&epoch, &bytes).unwrap_err().to_string()
+    };
+    assert_eq!(
+        of_format(VERSION + 1),
+        "message format 2, this program reads format 1: update it"
+    );
+    assert_eq!(
+        of_format(0),
+        "message format 0, this program reads format 1: the sender's program has to be updated"
+    );
+}
+
 /// A message of every kind, made with the round and the view of its header.
 fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
     let hash = Hash::of(b"something");
