@@ -1,17 +1,16 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::Strategy;
-use super::cs_rcfl::CsRcfl;
-use super::fedavg::FedAvg;
-use super::local::Local;
-use super::standardise::{DEVIATION, MEAN, Standardised};
+use super::server::means;
 use super::*;
-
+use crate::Digest;
 use crate::aggregation::Aggregation;
-use crate::learner::{Optimiser, Training};
+use crate::learner::{Optimiser, Task, Training};
 use crate::params::{Role, TensorSpec};
 
 mod cs_rcfl_auto;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use methods::learner::{Optimiser, Training};
 use methods::strategy::OwnRadius;
-use methods::strategy::fedavg::{FedAvg, WeightRule};
+use methods::strategy::{FedAvg, WeightRule};
 use protocol::member::Config;
 use protocol::net::{Command, Event};
 use protocol::roster::Silo;

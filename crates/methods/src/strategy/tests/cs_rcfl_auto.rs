@@ -7,8 +7,6 @@ use crate::coalitions::canonical;
 use crate::learner::Split;
 use crate::robust::cross_fit::CrossFit;
 use crate::robust::{cross_fit, fit};
-use crate::strategy::cs_rcfl_auto::{AutoCsRcfl, MOST};
-use crate::strategy::{OwnRadius, Scored, Site};
 
 fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
     AutoCsRcfl {

@@ -249,7 +249,7 @@ fn the_common_scale_stays_common() {
     ]);
     let select = |words: &[&str]| {
         let words: Vec<_> = words.iter().map(|&word| word.into()).collect();
-        super::super::personal::select(&scaled.clone().unwrap(), &words)
+        crate::strategy::wrappers::personal_layers::select(&scaled.clone().unwrap(), &words)
     };
     assert_eq!(select(&["scale"]), Err(EquipError::Scale));
     assert!(matches!(

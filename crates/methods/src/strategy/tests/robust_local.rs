@@ -5,7 +5,6 @@ use super::quadratic::{Federation, Quadratic};
 use super::*;
 use crate::learner::Learner;
 use crate::robust::fit;
-use crate::strategy::Site;
 
 fn built(ridge: f64) -> Box<dyn Strategy> {
     let method = Method::RobustLocal(RobustLocal { ridge });

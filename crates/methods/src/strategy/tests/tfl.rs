@@ -10,7 +10,7 @@ use super::Strategy;
 use super::quadratic::{Federation, Quadratic};
 use super::*;
 use crate::learner::Learner;
-use crate::strategy::reported::Reported;
+use crate::strategy::wrappers::report::Reported;
 use crate::topology::{Sampling, total_variation, uniform};
 
 mod draws;

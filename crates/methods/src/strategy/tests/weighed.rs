@@ -308,7 +308,7 @@ fn contributions_that_do_not_say_what_they_should_are_refused() {
 fn figures_that_a_task_does_not_measure_are_asked_for_by_name() {
     let layout = layout();
     let metrics = crate::learner::Metrics::default();
-    let error = super::super::reported::measured(&metrics, "accuracy").unwrap_err();
+    let error = crate::strategy::wrappers::report::measured(&metrics, "accuracy").unwrap_err();
     assert!(
         error.to_string().contains("needs the accuracy of a model"),
         "{error}"
@@ -317,6 +317,6 @@ fn figures_that_a_task_does_not_measure_are_asked_for_by_name() {
     let taken = layout.tensors().iter().cloned();
     let taken = taken.chain([TensorSpec::new("report.loss", [1], Role::Buffer)]);
     let taken = Layout::new(taken.collect()).unwrap();
-    let report = super::super::reported::Reported(&["loss"]);
+    let report = crate::strategy::wrappers::report::Reported(&["loss"]);
     assert!(report.attached(&taken).is_err());
 }

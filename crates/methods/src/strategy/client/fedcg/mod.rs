@@ -1,0 +1,258 @@
+//! FedCG (Caldarola et al. 2021): domains of rows, a branch for each, and a graph between them.
+//!
+//! A teacher, which everybody has, sorts rows into domains. Some layers of the model have a branch
+//! for every domain, added to what all domains share; the branches are made by a graph convolution
+//! over all of them ([`domains`](crate::domains)), so that a domain with few rows learns from its
+//! neighbours. A student learns at the silos what the teacher says, and every few rounds becomes
+//! the teacher. Where silos know their domains, these take the teacher's place. Everything that is
+//! trained is averaged by training rows (eq. (2)); whoever settles a round computes the graph from
+//! the averaged branches.
+
+mod branched;
+mod graph;
+mod running;
+mod shape;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use self::branched::Branched;
+use self::shape::{ADJACENCY, DOMAIN, STUDENT, Shape, TEACHER};
+use crate::Matrix;
+use crate::domains::adjacency::{self, AdjacencyError};
+use crate::domains::{Activation, Passes};
+use crate::learner::{Learner, Optimiser};
+use crate::params::{Params, TensorSpec};
+use crate::strategy::catalogue::{at_least_one, not_negative, positive};
+use crate::strategy::server::means::Basis;
+use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::wrappers::learner_wrapper::WrappedLearner;
+use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
+use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
+
+/// Rounds settled so far, in [`State::memory`].
+const ROUNDS: &str = "fedcg.rounds";
+
+/// Most domains that a charter may ask for.
+const MOST: usize = 1024;
+
+/// Options of FedCG.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedCg {
+    /// How models weigh.
+    pub weight: WeightRule,
+    /// Domains D, from 1 to 1024. Default 4, the best of the paper's table 4.
+    pub domains: usize,
+    /// Whether every silo says which domain its rows are of ([`Learner::domain`]). There is no
+    /// teacher then, and the student learns to tell the given domains. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
+    /// Which layers have branches.
+    pub layers: Branches,
+    /// W of the graph convolution.
+    pub projection: Mixing,
+    /// How often a bottleneck asks the neighbours.
+    pub passes: Passes,
+    /// σ of the graph convolution; ReLU in the paper's final model.
+    pub sigma: Activation,
+    /// Where λ of every layer with branches starts. The paper reports 0.3 and 2.1 in the end, not
+    /// where it starts. Default 1. At 0 the branches have no gradient until λ has moved.
+    pub lambda: f64,
+    /// Whether λ is trained. 0 that is not trained is FedAvg.
+    pub learn_lambda: bool,
+    /// Who is near whom, from the first aggregation on; before it everybody is alone.
+    pub adjacency: Neighbours,
+    /// A domain's own share β of its neighbourhood, from 0 to 1. Default 0.5, as in the paper.
+    pub beta: f64,
+    /// How the student's opinion of a row is used where the model is measured.
+    pub assignment: Assignment,
+    /// The student becomes the teacher, if there is one, every so many rounds, at least 1. The
+    /// paper does not say how many. Default 10.
+    pub refresh: u64,
+    /// Learning rate of the student, > 0. Default 1e-4, as in the paper.
+    pub student_rate: f64,
+    /// Hidden widths of the student on tables. Default one of 16: the paper's is a network for
+    /// images.
+    pub hidden: Vec<usize>,
+}
+
+/// Which layers have branches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Branches {
+    /// The last one that is no normalisation layer.
+    #[default]
+    Last,
+    /// All.
+    All,
+}
+
+/// W of the graph convolution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mixing {
+    /// Values × values: the square of a layer's size.
+    #[default]
+    Full,
+    /// By way of so many times fewer values, at least 1; 16 in the paper.
+    Bottleneck(usize),
+    /// None.
+    None,
+}
+
+/// Who is near whom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Neighbours {
+    /// Domains with like branches (eq. (6)).
+    #[default]
+    Distance,
+    /// All alike.
+    Uniform,
+    /// Nobody.
+    Identity,
+}
+
+/// How the student's opinion of a row is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assignment {
+    /// All branches, by their probabilities.
+    #[default]
+    Soft,
+    /// The branch of the most probable domain.
+    Hard,
+}
+
+impl Default for FedCg {
+    fn default() -> Self {
+        Self {
+            weight: WeightRule::default(),
+            domains: 4,
+            given: false,
+            layers: Branches::default(),
+            projection: Mixing::default(),
+            passes: Passes::default(),
+            sigma: Activation::default(),
+            lambda: 1.0,
+            learn_lambda: true,
+            adjacency: Neighbours::default(),
+            beta: adjacency::BETA,
+            assignment: Assignment::default(),
+            refresh: 10,
+            student_rate: 1e-4,
+            hidden: vec![16],
+        }
+    }
+}
+
+impl FedCg {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        let refuse = |option, allowed, got| {
+            Err(StrategyError::Option {
+                option,
+                allowed,
+                got,
+            })
+        };
+        if !(1..=MOST).contains(&self.domains) {
+            return refuse("domains", "from 1 to 1024", self.domains.to_string());
+        }
+        if let Mixing::Bottleneck(factor) = self.projection {
+            at_least_one("projection.bottleneck", factor as u64)?;
+        }
+        not_negative("lambda", self.lambda)?;
+        if !(0.0..=1.0).contains(&self.beta) {
+            return refuse("beta", "from 0 to 1", self.beta.to_string());
+        }
+        at_least_one("refresh", self.refresh)?;
+        positive("student-rate", self.student_rate)?;
+        if self.hidden.contains(&0) {
+            return refuse("hidden", "widths of at least 1", "0".into());
+        }
+        if !matches!(basis.training.optimiser, Optimiser::Sgd { .. }) {
+            return refuse("training.optimiser", "sgd for fedcg", "another".into());
+        }
+        Ok(Box::new(WrappedStrategy {
+            name: "fedcg",
+            inner: Box::new(FedAvg::on(basis, self.weight)),
+            by: self.clone(),
+        }))
+    }
+
+    /// `A` of these branches, one row each.
+    fn neighbours(&self, branches: &Matrix) -> Result<Matrix, AdjacencyError> {
+        let domains = branches.rows();
+        match self.adjacency {
+            Neighbours::Distance => adjacency::by_parameters(branches, self.beta),
+            Neighbours::Uniform => adjacency::uniform(domains, self.beta),
+            Neighbours::Identity => Ok(adjacency::identity(domains)),
+        }
+    }
+}
+
+impl StrategyWrapper for FedCg {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let rows = vec![0; inner.samples() as usize];
+        let classifier = inner.classifier(&rows, self.domains, &self.hidden);
+        let classifier = classifier.ok_or_else(|| {
+            EquipError::Unsupported(
+                "fedcg sorts rows into domains, and there is no classifier of the rows of this \
+                 learner: choose another strategy"
+                    .into(),
+            )
+        })?;
+        let shape = Shape::new(self, &*inner, &classifier.layout())?;
+        let by = Branched::new(self, shape, inner.output_layer());
+        Ok(WrappedLearner::equip(inner, by))
+    }
+
+    /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed
+    /// anew. Both are taken from nobody's contribution.
+    fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+        let infeasible = |what: &str| SettleError::Infeasible(what.into());
+        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
+            return Err(infeasible("there is one model for all"));
+        };
+        if start.layout() != mean.layout() {
+            return Err(infeasible("the models have other tensors"));
+        }
+        let past = before.memory.get(ROUNDS).and_then(|rounds| rounds.first());
+        let rounds = past.copied().unwrap_or(0.0) + 1.0;
+        let teacher = match rounds as u64 % self.refresh {
+            0 if !self.given => named(mean, STUDENT),
+            _ => named(start, TEACHER),
+        };
+        let teachers = named(start, TEACHER).layout().clone();
+        let teacher = Params::from_values(&teachers, teacher.values());
+        let old = named(start, ADJACENCY);
+        let [domains, _] = old.layout().tensors()[0].shape[..] else {
+            return Err(infeasible("the graph between domains is not a matrix"));
+        };
+        let rows: Vec<Vec<f64>> = (0..domains)
+            .map(|domain| {
+                let own = named(mean, &format!("{DOMAIN}{domain}."));
+                own.values().iter().map(|&value| value.into()).collect()
+            })
+            .collect();
+        let branches = Matrix::from_rows(&rows).map_err(|error| infeasible(&error.to_string()))?;
+        let graph = self.neighbours(&branches);
+        let graph = graph.map_err(|error| infeasible(&error.to_string()))?;
+        let graph: Vec<f32> = graph.values().iter().map(|&share| share as f32).collect();
+        let graph = Params::from_values(old.layout(), &graph);
+        let model = Params::gather(mean.layout(), &[&teacher, &graph, mean]);
+        let mut after = after;
+        after.state.models = vec![model.expect("the mean has every tensor")];
+        after.state.memory.insert(ROUNDS.into(), vec![rounds]);
+        Ok(after)
+    }
+}
+
+/// The tensors whose names begin so, in the order of their names.
+fn named(model: &Params, prefix: &str) -> Params {
+    let is = |tensor: &&TensorSpec| tensor.name.starts_with(prefix);
+    let layout = model.layout().select(is);
+    Params::gather(&layout, &[model]).expect("tensors of this model")
+}

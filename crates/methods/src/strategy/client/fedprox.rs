@@ -1,0 +1,73 @@
+//! FedProx (Li et al. 2020): silos are held back from drifting away.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::learner::{LearnError, Learner, Pull, Update};
+use crate::strategy::catalogue::not_negative;
+use crate::strategy::server::means::Basis;
+use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
+use crate::strategy::{EquipError, Strategy, StrategyError};
+
+/// Options of FedProx.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedProx {
+    /// How models weigh.
+    pub weight: WeightRule,
+    /// μ ≥ 0 of the proximal term `μ/2·‖w − w_start‖²` in the local objective; 0 is FedAvg. The
+    /// paper tries 0.001, 0.01, 0.1 and 1. Default 0.01.
+    pub mu: f64,
+}
+
+impl Default for FedProx {
+    fn default() -> Self {
+        Self {
+            weight: WeightRule::default(),
+            mu: 0.01,
+        }
+    }
+}
+
+impl FedProx {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        not_negative("mu", self.mu)?;
+        Ok(Box::new(WrappedStrategy {
+            name: "fedprox",
+            inner: Box::new(FedAvg::on(basis, self.weight)),
+            by: Proximal { mu: self.mu },
+        }))
+    }
+}
+
+/// Local training with a pull towards where it started.
+#[derive(Clone, Copy)]
+struct Proximal {
+    mu: f64,
+}
+
+impl StrategyWrapper for Proximal {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        Ok(WrappedLearner::equip(inner, *self))
+    }
+}
+
+impl LearnerWrapper for Proximal {
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let pull = Pull {
+            mu: self.mu,
+            anchor: job.start,
+            shift: None,
+            still: None,
+        };
+        job.pulled(&pull)?.run(inner, progress)
+    }
+}

@@ -1,0 +1,116 @@
+//! FedRep (Collins et al. 2021): a common body, and a head of its own at every silo; head and body
+//! are trained in turn.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::learner::{LearnError, Learner, Pull, Training, Update};
+use crate::params::Layout;
+use crate::strategy::catalogue::at_least_one;
+use crate::strategy::server::means::Basis;
+use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::wrappers::learner_wrapper::{
+    Job, LearnerWrapper, Watch, WrappedLearner, later,
+};
+use crate::strategy::wrappers::personal_layers::{LAST_LAYER, select};
+use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
+use crate::strategy::{EquipError, Strategy, StrategyError};
+
+/// Options of FedRep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedRep {
+    /// How bodies weigh.
+    pub weight: WeightRule,
+    /// Epochs for which the head is trained in a round before the body is, for
+    /// `training.epochs`; at least 1. Default 5.
+    pub head_epochs: u32,
+}
+
+impl Default for FedRep {
+    fn default() -> Self {
+        Self {
+            weight: WeightRule::default(),
+            head_epochs: 5,
+        }
+    }
+}
+
+impl FedRep {
+    /// Without the personal layers.
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        at_least_one("head-epochs", self.head_epochs.into())?;
+        Ok(Box::new(FedAvg::on(basis, self.weight)))
+    }
+}
+
+/// A strategy of bodies, whose silos train head and body in turn.
+pub(crate) fn in_turn(inner: Box<dyn Strategy>, head_epochs: u32) -> Box<dyn Strategy> {
+    Box::new(WrappedStrategy {
+        name: inner.name(),
+        inner,
+        by: InTurn { head_epochs },
+    })
+}
+
+struct InTurn {
+    head_epochs: u32,
+}
+
+impl StrategyWrapper for InTurn {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let model = inner.layout();
+        let head = select(&model, &[LAST_LAYER.into()])?;
+        let body = model.select(|tensor| head.position(&tensor.name).is_none());
+        let by = HeadThenBody {
+            head,
+            body,
+            head_epochs: self.head_epochs,
+        };
+        Ok(WrappedLearner::equip(inner, by))
+    }
+}
+
+/// A learner that trains its head with the body fixed, then the body with the head fixed.
+struct HeadThenBody {
+    head: Arc<Layout>,
+    body: Arc<Layout>,
+    head_epochs: u32,
+}
+
+impl LearnerWrapper for HeadThenBody {
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let head_training = Training {
+            epochs: self.head_epochs,
+            ..job.training.clone()
+        };
+        let rows = inner.samples();
+        let (first, second) = (head_training.steps(rows), job.training.steps(rows));
+        let pull = |still| Pull {
+            mu: 0.0,
+            anchor: job.start,
+            shift: None,
+            still: Some(still),
+        };
+        let head = Job {
+            training: &head_training,
+            ..job
+        };
+        let mut watch = later(progress, 0, first + second);
+        let head = head.pulled(&pull(&self.body))?.run(inner, &mut watch)?;
+        drop(watch);
+        let body = Job {
+            start: &head.shared,
+            personal: &head.personal,
+            ..job
+        };
+        let mut watch = later(progress, first, first + second);
+        body.pulled(&pull(&self.head))?.run(inner, &mut watch)
+    }
+}

@@ -1,0 +1,75 @@
+//! FedSR (Nguyen et al. 2022): representations that are short, and alike within a class.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::learner::{Learner, Stochastic};
+use crate::strategy::catalogue::{at_least_one, not_negative};
+use crate::strategy::server::means::Basis;
+use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
+use crate::strategy::{EquipError, Strategy, StrategyError};
+
+/// Options of FedSR.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedSr {
+    /// How models weigh. By training rows; the published code weighs all alike.
+    pub weight: WeightRule,
+    /// Weight ≥ 0 of the mean length of a representation (L2R). Default 0.01, as in the published
+    /// code.
+    pub length: f64,
+    /// Weight ≥ 0 of the distance between a row's distribution and that of its class (CMI).
+    /// Default 0.001, as the published code advises.
+    pub distance: f64,
+    /// Representations drawn of a row where the model is measured, at least 1. Default 20, as in
+    /// the published code.
+    pub draws: u32,
+}
+
+impl Default for FedSr {
+    fn default() -> Self {
+        Self {
+            weight: WeightRule::default(),
+            length: 0.01,
+            distance: 0.001,
+            draws: 20,
+        }
+    }
+}
+
+impl FedSr {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        not_negative("length", self.length)?;
+        not_negative("distance", self.distance)?;
+        at_least_one("draws", self.draws.into())?;
+        Ok(Box::new(FedAvg::on(basis, self.weight)))
+    }
+
+    /// Makes learners stochastic before anything else is done to them.
+    pub(crate) fn around(&self, inner: Box<dyn Strategy>) -> Box<dyn Strategy> {
+        Box::new(WrappedStrategy {
+            name: "fedsr",
+            inner,
+            by: self.clone(),
+        })
+    }
+}
+
+impl StrategyWrapper for FedSr {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let options = Stochastic {
+            length: self.length,
+            distance: self.distance,
+            draws: self.draws,
+        };
+        inner.stochastic(&options).ok_or_else(|| {
+            EquipError::Unsupported(
+                "fedsr needs a model of classes with a hidden layer, whose representations it \
+                 makes stochastic: use an mlp with at least one hidden layer"
+                    .into(),
+            )
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! What becomes of a silo that took no part.
+
+use std::ops::ControlFlow;
+
+use crate::learner::{LearnError, Learner, Split, Task, Training, Update};
+use crate::params::Params;
+use crate::strategy::OwnRadius;
+
+/// A silo outside the federation that comes for a model. It may look at its own rows, and at what
+/// everybody adopted.
+#[derive(Clone, Copy)]
+pub struct Newcomer<'a> {
+    /// What it learns with, [equipped](crate::strategy::Strategy::equip).
+    pub learner: &'a dyn Learner,
+    /// Its personal state, the initial one.
+    pub personal: &'a Params,
+    /// Its radius, where losses are robust.
+    pub radius: &'a OwnRadius,
+    /// Its seed for the next round.
+    pub seed: u64,
+}
+
+impl Newcomer<'_> {
+    /// Trains once from `start`.
+    pub(crate) fn train(&self, start: &Params, training: &Training) -> Result<Update, LearnError> {
+        let task = Task::Train(training.clone());
+        let mut go_on = |_| ControlFlow::Continue(());
+        let update = self
+            .learner
+            .train(start, self.personal, &task, self.seed, &mut go_on)?;
+        // What goes with a contribution is no part of the model.
+        let shared = Params::gather(start.layout(), &[&update.shared]);
+        let why = || LearnError::Unsupported("a training that contributes no model".into());
+        Ok(Update {
+            shared: shared.ok_or_else(why)?,
+            ..update
+        })
+    }
+}
+
+/// Place of the model with the least loss on a silo's training rows, the first of equals: robust
+/// within `radius` where one is given and the learner knows a robust loss. A silo that cannot
+/// measure has no reason to prefer one.
+pub fn least_loss(
+    models: &[Params],
+    learner: &dyn Learner,
+    personal: &Params,
+    radius: Option<&OwnRadius>,
+) -> usize {
+    if models.len() < 2 {
+        return 0;
+    }
+    let plain = |model: &Params| {
+        let metrics = learner.evaluate(model, personal, Split::Train).ok()?;
+        metrics.values.get("loss").copied()
+    };
+    let loss = |model: &Params| {
+        let robust = |radius: &OwnRadius| {
+            let radius = radius.get(learner, model, personal)?;
+            learner.robust_loss(model, personal, radius)
+        };
+        let loss = match radius.map(robust) {
+            None | Some(Err(LearnError::Unsupported(_))) => plain(model),
+            Some(loss) => loss.ok(),
+        };
+        loss.filter(|loss| !loss.is_nan()).unwrap_or(f64::INFINITY)
+    };
+    let mut best = (f64::INFINITY, 0);
+    for (place, model) in models.iter().enumerate() {
+        let loss = loss(model);
+        if loss < best.0 {
+            best = (loss, place);
+        }
+    }
+    best.1
+}

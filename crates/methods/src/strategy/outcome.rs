@@ -1,0 +1,42 @@
+//! The outcome of a round, which every member computes and adopts.
+
+use super::{DecideError, State};
+use crate::aggregation::AggregationError;
+use crate::params::MeanError;
+
+/// What everybody adopts, the same bits on every member.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Coalition of every entry, in bundle order.
+    pub assignment: Vec<u32>,
+    /// The models by coalition and what the strategy remembers.
+    pub state: State,
+}
+
+/// Why an outcome could not be computed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SettleError {
+    /// The decision does not fit the sheet.
+    #[error("the decision names {assigned} entries, the sheet has {entries}")]
+    Mismatch {
+        /// Length of the assignment.
+        assigned: usize,
+        /// Entries of the sheet.
+        entries: usize,
+    },
+    /// The decision names a coalition that cannot be.
+    #[error("the decision is not feasible: {0}")]
+    Infeasible(String),
+    /// The models could not be averaged.
+    #[error(transparent)]
+    Mean(#[from] MeanError),
+    /// The models could not be combined by another rule than the mean.
+    #[error(transparent)]
+    Aggregation(#[from] AggregationError),
+    /// An entry lacks what the plan asked for.
+    #[error(transparent)]
+    Sheet(#[from] DecideError),
+    /// A summary does not describe usable columns.
+    #[error("{0}")]
+    Summary(String),
+}

@@ -1,0 +1,198 @@
+//! CFL (Sattler, Müller & Samek 2021): a cluster is split in two when its common model has settled
+//! and its silos still pull apart.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Matrix;
+use crate::clustering;
+use crate::clustering::cfl::Linkage;
+use crate::learner::Task;
+use crate::params::Params;
+use crate::similarity::{Embedding, Part, gram_f64};
+use crate::strategy::catalogue::not_negative;
+use crate::strategy::server::means::{
+    Basis, admit_rows, coalition_means, given, kept, must_be, require_rows, weight,
+};
+use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::{
+    DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
+    StrategyError,
+};
+
+/// Options of CFL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cfl {
+    /// How silos weigh in a cluster's model. Default: all alike, as in the authors' code.
+    pub weight: WeightRule,
+    /// ε₁ ≥ 0, in the unit of the weights: a cluster is split only when its mean change is shorter.
+    /// Default 0.4.
+    pub mean_below: f64,
+    /// ε₂ ≥ 0, in the unit of the weights: and the largest of its changes is longer. Default 1.6.
+    pub largest_above: f64,
+    /// Clusters of at most so many stay. Default 2.
+    pub larger_than: usize,
+    /// Rounds in which nothing is split. Default 20.
+    pub after: u64,
+    /// How a cluster is split. Default: as the paper asks for.
+    pub linkage: Linkage,
+}
+
+impl Default for Cfl {
+    fn default() -> Self {
+        let clustering::Cfl {
+            mean_below,
+            largest_above,
+            larger_than,
+            after_round,
+            linkage,
+        } = clustering::Cfl::default();
+        Self {
+            weight: WeightRule::Equal,
+            mean_below,
+            largest_above,
+            larger_than,
+            after: after_round,
+            linkage,
+        }
+    }
+}
+
+impl Cfl {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        not_negative("mean-below", self.mean_below)?;
+        not_negative("largest-above", self.largest_above)?;
+        Ok(Box::new(Splitting {
+            basis,
+            by_rows: self.weight == WeightRule::Exact,
+            rule: clustering::Cfl {
+                mean_below: self.mean_below,
+                largest_above: self.largest_above,
+                larger_than: self.larger_than,
+                after_round: self.after,
+                linkage: self.linkage,
+            },
+        }))
+    }
+}
+
+struct Splitting {
+    basis: Basis,
+    by_rows: bool,
+    rule: clustering::Cfl,
+}
+
+/// Products of what the entries changed in models that they started from, in plain `f64`: the same
+/// bits everywhere.
+fn products(sheet: &Sheet, starts: &[&Params]) -> Result<Matrix, DecideError> {
+    let models: Vec<_> = sheet.entries.iter().map(|entry| &entry.model).collect();
+    let changes = Embedding {
+        part: Part::All,
+        update: true,
+        sketch: None,
+    };
+    let rows = changes.rows(&models, starts).map_err(unusable)?;
+    gram_f64(&rows).map_err(unusable)
+}
+
+fn unusable(error: impl ToString) -> DecideError {
+    DecideError::Unusable {
+        entry: 0,
+        reason: error.to_string(),
+    }
+}
+
+/// The parts of clusters that were there before, by numbers that these keep: of a cluster in two,
+/// the part of its first entry keeps the number, and the other gets the next new one.
+fn numbered(own: &[u32], parts: &[u32], clusters: usize) -> Vec<u32> {
+    let mut continued = vec![false; clusters];
+    let mut numbers: Vec<Option<u32>> = vec![None; parts.len()];
+    let mut next = clusters as u32;
+    let number = |(&own, &part): (&u32, &u32)| {
+        *numbers[part as usize].get_or_insert_with(|| {
+            if std::mem::replace(&mut continued[own as usize], true) {
+                next += 1;
+                next - 1
+            } else {
+                own
+            }
+        })
+    };
+    own.iter().zip(parts).map(number).collect()
+}
+
+impl Splitting {
+    fn clusters(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+        if self.by_rows {
+            require_rows(sheet)?;
+        }
+        let own = kept(state, sheet)?;
+        if round <= self.rule.after_round {
+            return Ok(own);
+        }
+        let starts: Vec<_> = own.iter().map(|&own| &state.models[own as usize]).collect();
+        let products = products(sheet, &starts)?;
+        let parts = self.rule.refine(&products, &own, round).map_err(unusable)?;
+        Ok(numbered(&own, &parts, state.models.len()))
+    }
+}
+
+impl Strategy for Splitting {
+    fn name(&self) -> &'static str {
+        "cfl"
+    }
+
+    fn keeps_numbers(&self, _: u64) -> bool {
+        true
+    }
+
+    fn plan(&self, state: &State, _: u64) -> Plan {
+        Plan {
+            participants: None,
+            starts: state.models.iter().map(|model| model.hash()).collect(),
+            task: Task::Train(self.basis.training.clone()),
+            cross_evaluate: false,
+            weights: self.by_rows,
+        }
+    }
+
+    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
+        admit_rows(entry, self.by_rows)
+    }
+
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+        Ok(given(self.clusters(state, sheet, round)?))
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        let expected = self.clusters(state, sheet, round)?;
+        let rule = "every entry keeps its cluster, unless that is to be split";
+        must_be(decision, &expected, rule)
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        _: u64,
+    ) -> Result<Outcome, SettleError> {
+        let (assignment, before) = (&decision.assignment, &state.models);
+        let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
+        let most = before.len() + sheet.entries.len();
+        let clusters = last.clamp(before.len(), most);
+        let weight = |entry: &Entry| weight(entry, self.by_rows);
+        let rule = &self.basis.rule;
+        let models = coalition_means(rule, sheet, assignment, before, clusters, weight)?;
+        Ok(Outcome {
+            assignment: assignment.clone(),
+            state: state.with(models),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! Losses on a silo's own rows, each of them by a model that has not seen it.
+
+use std::sync::Arc;
+
+use crate::learner::{LearnError, Learner, Split, Task, Training, Update, mixed_seed};
+use crate::params::Params;
+use crate::strategy::Site;
+use crate::strategy::wrappers::learner_wrapper::{Watch, later};
+
+/// A silo's models of all its rows but one fold, one for every fold.
+pub(super) struct HeldOut {
+    folds: Vec<Fold>,
+}
+
+struct Fold {
+    /// The silo without the fold, which is its validation part.
+    learner: Arc<dyn Learner>,
+    /// What it trained.
+    update: Update,
+    /// Rows of the fold.
+    rows: u64,
+}
+
+impl HeldOut {
+    /// Trains a model without each of (up to) `folds` folds, from `start`.
+    pub(super) fn fit(
+        site: Site<'_>,
+        start: &Params,
+        training: &Training,
+        folds: usize,
+        progress: &mut Watch<'_>,
+    ) -> Result<Self, LearnError> {
+        let (learner, personal) = (site.place.learner, site.place.personal);
+        let rows = learner.samples();
+        let folds = usize::try_from(rows).unwrap_or(folds).min(folds);
+        let held_out = (0..folds).map(|fold| learner.holding_out(fold, folds, site.seed));
+        let learners: Option<Vec<_>> = held_out.collect();
+        let learners = learners.filter(|learners| !learners.is_empty());
+        let learners = learners.ok_or_else(|| {
+            LearnError::Unsupported(format!(
+                "coalitions = \"auto\" holds rows out, and of the {rows} rows of this silo none \
+                 can be: give the number of coalitions"
+            ))
+        })?;
+        let steps: Vec<u64> = learners
+            .iter()
+            .map(|learner| training.steps(learner.samples()))
+            .collect();
+        let task = Task::Train(training.clone());
+        let mut done = 0;
+        let folds = learners.into_iter().enumerate().map(|(fold, learner)| {
+            let seed = mixed_seed(site.seed, fold as u64);
+            let mut watch = later(progress, done, steps.iter().sum());
+            let update = learner.train(start, personal, &task, seed, &mut watch)?;
+            done += steps[fold];
+            Ok(Fold {
+                rows: rows.saturating_sub(learner.samples()),
+                learner,
+                update,
+            })
+        });
+        Ok(Self {
+            folds: folds.collect::<Result<_, LearnError>>()?,
+        })
+    }
+
+    /// The mean robust loss within `radius` of what `model` makes of every fold's model, on that
+    /// fold, every row counting once.
+    pub(super) fn loss(
+        &self,
+        radius: f64,
+        model: impl Fn(&Params) -> Result<Params, LearnError>,
+    ) -> Result<f64, LearnError> {
+        let (mut sum, mut rows) = (0.0, 0.0);
+        for Fold {
+            learner,
+            update,
+            rows: own,
+        } in &self.folds
+        {
+            let (model, own) = (model(&update.shared)?, *own as f64);
+            let split = Split::Validation;
+            sum += own * learner.robust_loss_on(&model, &update.personal, radius, split)?;
+            rows += own;
+        }
+        Ok(sum / rows)
+    }
+}

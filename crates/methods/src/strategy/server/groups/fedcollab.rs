@@ -1,0 +1,231 @@
+//! FedCollab (Bao et al. 2023): coalitions from how much data silos have and how far apart their
+//! data are, which a cross-evaluation tells.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Matrix;
+use crate::clustering;
+use crate::coalitions::canonical;
+use crate::learner::Task;
+use crate::strategy::catalogue::{at_least_one, not_negative};
+use crate::strategy::server::groups::hcct::same;
+use crate::strategy::server::means::{
+    Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows, weight,
+};
+use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::{
+    DecideError, Decision, Entry, Objection, Outcome, Plan, Scores, SettleError, Sheet, State,
+    Strategy, StrategyError,
+};
+
+/// Options of FedCollab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedCollab {
+    /// How silos weigh in a coalition's model.
+    pub weight: WeightRule,
+    /// C ≥ 0: how much a lack of data counts, in units of the loss times the square root of rows.
+    /// Default 1; it has to be tuned.
+    pub c: f64,
+    /// Orders in which silos are gone through, at least 1. Default 100.
+    pub orders: u32,
+    /// Rounds that form coalitions anew; later ones keep them. Default 1; 0 never keeps them.
+    pub freeze: u64,
+}
+
+impl Default for FedCollab {
+    fn default() -> Self {
+        let clustering::FedCollab { c, orders } = clustering::FedCollab::default();
+        Self {
+            weight: WeightRule::default(),
+            c,
+            orders,
+            freeze: 1,
+        }
+    }
+}
+
+impl FedCollab {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        not_negative("c", self.c)?;
+        at_least_one("orders", self.orders.into())?;
+        Ok(Box::new(Collaborating {
+            basis,
+            by_rows: self.weight == WeightRule::Exact,
+            freeze: self.freeze,
+            rule: clustering::FedCollab {
+                c: self.c,
+                orders: self.orders,
+            },
+        }))
+    }
+}
+
+struct Collaborating {
+    basis: Basis,
+    by_rows: bool,
+    freeze: u64,
+    rule: clustering::FedCollab,
+}
+
+/// What the coalitions of a round are formed from.
+struct Case {
+    rows: Vec<u64>,
+    divergences: Matrix,
+}
+
+/// How far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
+/// diagonal, `½·max(0, (L_ij − L_ii) + (L_ji − L_jj))`.
+fn divergences(losses: &Scores) -> Matrix {
+    let excess = |i, j| losses.at(i, j) - losses.at(i, i);
+    Matrix::from_fn(losses.len(), losses.len(), |i, j| {
+        // The lower number first, so that both halves get the same bits.
+        let (i, j) = (i.min(j), i.max(j));
+        ((excess(i, j) + excess(j, i)) / 2.0).max(0.0)
+    })
+}
+
+impl Collaborating {
+    fn frozen(&self, round: u64) -> bool {
+        self.freeze > 0 && round > self.freeze
+    }
+
+    fn case(&self, sheet: &Sheet) -> Result<Case, DecideError> {
+        require_rows(sheet)?;
+        let entries = sheet.entries.len();
+        let scores = sheet.scores.as_ref().ok_or(DecideError::NoScores)?;
+        if scores.len() != entries {
+            return Err(DecideError::Scores {
+                entries,
+                scored: scores.len(),
+            });
+        }
+        let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+        Ok(Case {
+            rows: rows.collect(),
+            divergences: divergences(scores),
+        })
+    }
+
+    /// Everybody together, and nobody different: no division has a smaller mean error.
+    fn least(&self, case: &Case) -> f64 {
+        let rows = case.rows.iter().map(|&rows| rows as f64);
+        self.rule.c / rows.sum::<f64>().sqrt()
+    }
+
+    /// The division that the search finds: a function of the case and the round.
+    fn search(&self, case: &Case, round: u64) -> Result<(Vec<u32>, f64), DecideError> {
+        let Case { rows, divergences } = case;
+        let found = self.rule.solve(rows, divergences, round);
+        let found = found.map_err(|error| DecideError::Unusable {
+            entry: 0,
+            reason: error.to_string(),
+        })?;
+        Ok((found.assignment, found.error))
+    }
+}
+
+impl Strategy for Collaborating {
+    fn name(&self) -> &'static str {
+        "fedcollab"
+    }
+
+    fn keeps_numbers(&self, round: u64) -> bool {
+        self.frozen(round)
+    }
+
+    fn plan(&self, state: &State, round: u64) -> Plan {
+        Plan {
+            participants: None,
+            starts: state.models.iter().map(|model| model.hash()).collect(),
+            task: Task::Train(self.basis.training.clone()),
+            cross_evaluate: !self.frozen(round),
+            weights: self.by_rows || !self.frozen(round),
+        }
+    }
+
+    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+        admit_rows(entry, self.by_rows || !self.frozen(round))
+    }
+
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+        if self.frozen(round) {
+            return Ok(given(kept(state, sheet)?));
+        }
+        let case = self.case(sheet)?;
+        let (assignment, objective) = self.search(&case, round)?;
+        Ok(Decision {
+            assignment,
+            objective,
+            lower_bound: self.least(&case),
+            candidates: Vec::new(),
+        })
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        if self.frozen(round) {
+            let own = kept(state, sheet)?;
+            return must_be(decision, &own, "every entry keeps its coalition");
+        }
+        no_candidates(decision)?;
+        let case = self.case(sheet)?;
+        let (assignment, entries) = (&decision.assignment, sheet.entries.len());
+        if assignment.len() != entries || canonical(assignment) != *assignment {
+            return Err(Objection::Infeasible(format!(
+                "{entries} entries have to be divided into coalitions, numbered in the order of \
+                 their first entries"
+            )));
+        }
+        let error = self.rule.error(&case.rows, &case.divergences, assignment);
+        let actual = error.map_err(|error| Objection::Infeasible(error.to_string()))?;
+        let pairs = [
+            (decision.objective, actual),
+            (decision.lower_bound, self.least(&case)),
+        ];
+        for (stated, actual) in pairs {
+            if !same(stated, actual) {
+                return Err(Objection::Misstated { stated, actual });
+            }
+        }
+        let (_, found) = self.search(&case, round)?;
+        if actual > found && !same(actual, found) {
+            return Err(Objection::NotBest {
+                proposed: actual,
+                found,
+            });
+        }
+        Ok(())
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        if self.by_rows {
+            require_rows(sheet)?;
+        }
+        let assignment = &decision.assignment;
+        let (before, coalitions) = if self.frozen(round) {
+            (state.models.as_slice(), state.models.len())
+        } else {
+            let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
+            ([].as_slice(), last.min(sheet.entries.len()))
+        };
+        let weight = |entry: &Entry| weight(entry, self.by_rows);
+        let rule = &self.basis.rule;
+        let models = coalition_means(rule, sheet, assignment, before, coalitions, weight)?;
+        Ok(Outcome {
+            assignment: assignment.clone(),
+            state: state.with(models),
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! FeSEM (Xie et al. 2021): every silo belongs to the centre nearest to what it trained.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clustering::fesem::assign;
+use crate::learner::LearnError;
+use crate::params::Params;
+use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several, distances};
+use crate::strategy::server::means::Basis;
+use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
+
+/// Options of FeSEM.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fesem {
+    /// Number of centres, from 1 to 1000. Default 2, a guess.
+    pub models: usize,
+    /// How silos weigh in a centre. Default: all alike.
+    pub weight: WeightRule,
+    /// Where the centres are at first. Default: k-means.
+    pub start: First,
+}
+
+impl Default for Fesem {
+    fn default() -> Self {
+        Self {
+            models: 2,
+            weight: WeightRule::Equal,
+            start: First::KMeans,
+        }
+    }
+}
+
+impl Fesem {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        let models = Models {
+            count: self.models,
+            weight: self.weight,
+            first: self.start,
+        };
+        Several::build("fesem", basis, models, Nearest)
+    }
+}
+
+struct Nearest;
+
+impl Belonging for Nearest {
+    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
+        let own = place.coalition;
+        let centre = state.models.get(own as usize).ok_or_else(|| {
+            LearnError::Unsupported(format!("coalition {own} has no model to start from"))
+        })?;
+        Ok((centre.clone(), own))
+    }
+
+    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
+        let distances = distances(sheet, state.models.iter());
+        assign(&distances).map_err(|error| DecideError::Unusable {
+            entry: 0,
+            reason: error.to_string(),
+        })
+    }
+}

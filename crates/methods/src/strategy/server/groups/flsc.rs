@@ -1,0 +1,177 @@
+//! FLSC (Li et al. 2021): every silo trains the mean of the models that do best on its own data,
+//! and updates all of them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clustering::ifca::{flsc, flsc_start};
+use crate::learner::{LearnError, Learner, Update};
+use crate::params::{Attached, Layout, Params, Role, TensorSpec};
+use crate::strategy::catalogue::require;
+use crate::strategy::server::groups::ifca::{losses, unusable};
+use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several};
+use crate::strategy::server::means::{Basis, kept};
+use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::{
+    DecideError, Entry, EquipError, Place, Sheet, State, Strategy, StrategyError,
+};
+
+/// Name under which the chosen models travel: 1 for each of them, 0 for the others.
+const CHOSEN: &str = "flsc";
+
+/// Options of FLSC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Flsc {
+    /// Number of models, from 1 to 1000. Default 3, a guess.
+    pub models: usize,
+    /// Number of models that a silo chooses, from 1 (which is IFCA) to all of them, which is one
+    /// model in the end. Default 2.
+    pub select: usize,
+    /// How silos weigh in a model. Default: all alike, as in IFCA.
+    pub weight: WeightRule,
+    /// How the models come to differ. Default: at random.
+    pub start: First,
+}
+
+impl Default for Flsc {
+    fn default() -> Self {
+        Self {
+            models: 3,
+            select: 2,
+            weight: WeightRule::Equal,
+            start: First::Random,
+        }
+    }
+}
+
+impl Flsc {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        let valid = (1..=self.models.max(1)).contains(&self.select);
+        require(
+            valid,
+            "select",
+            "from 1 to the number of models",
+            self.select,
+        )?;
+        let models = Models {
+            count: self.models,
+            weight: self.weight,
+            first: self.start,
+        };
+        let by = BestModels {
+            models: self.models,
+            select: self.select,
+        };
+        Several::build("flsc", basis, models, by)
+    }
+}
+
+struct BestModels {
+    models: usize,
+    select: usize,
+}
+
+/// The models that a contribution names, ascending.
+fn chosen(model: &Params) -> Vec<u32> {
+    let flags = model.tensor(&format!("{CHOSEN}.chosen")).unwrap_or(&[]);
+    let named = (0..).zip(flags).filter(|(_, flag)| **flag == 1.0);
+    named.map(|(model, _)| model).collect()
+}
+
+/// The same model, naming these.
+fn naming(model: &Params, chosen: &[u32]) -> Params {
+    let attached = Attached::find(model.layout(), &[CHOSEN]);
+    let (base, _) = attached.split(model);
+    let flags = Params::build(attached.part(0), |flags| {
+        for &chosen in chosen {
+            flags[chosen as usize] = 1.0;
+        }
+    });
+    attached.join(&base, &[&flags])
+}
+
+impl Belonging for BestModels {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let flags = TensorSpec::new("chosen", [self.models], Role::Buffer);
+        let flags = Layout::new(vec![flags])?;
+        let models = Attached::new(&inner.layout(), &[(CHOSEN, &flags)])?;
+        Ok(WrappedLearner::equip(inner, Naming { models }))
+    }
+
+    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
+        let losses = losses(state, place)?;
+        let best = flsc(&losses, self.select).map_err(unusable)?.swap_remove(0);
+        let start = flsc_start(&best, &state.models).map_err(unusable)?;
+        Ok((naming(&start, &best), best[0]))
+    }
+
+    fn sane(&self, entry: &Entry) -> Result<(), String> {
+        let chosen = chosen(&entry.model);
+        let own = entry.coalition.is_some_and(|own| chosen.contains(&own));
+        if chosen.len() != self.select || !own {
+            return Err(format!(
+                "the contribution has to name {} models, and its coalition among them",
+                self.select
+            ));
+        }
+        Ok(())
+    }
+
+    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
+        let bad = sheet.entries.iter().enumerate();
+        let mut bad = bad.filter_map(|(entry, model)| Some((entry, self.sane(model).err()?)));
+        match bad.next() {
+            Some((entry, reason)) => Err(DecideError::Unusable { entry, reason }),
+            None => kept(state, sheet),
+        }
+    }
+
+    fn updates(&self, entry: &Entry, _: u32) -> Vec<u32> {
+        chosen(&entry.model)
+    }
+
+    fn cleared(&self, mean: Params) -> Params {
+        naming(&mean, &[])
+    }
+}
+
+/// A learner of models that name others, which it does not look at.
+struct Naming {
+    models: Attached,
+}
+
+impl LearnerWrapper for Naming {
+    fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
+        self.models.whole().clone()
+    }
+
+    fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
+        let none = Params::zeros(self.models.part(0));
+        self.models.join(&inner.initial(seed), &[&none])
+    }
+
+    fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
+        (self.models.split(model).0, personal.clone())
+    }
+
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let (start, named) = self.models.split(job.start);
+        let inside = Job {
+            start: &start,
+            ..job
+        };
+        let update = inside.run(inner, progress)?;
+        Ok(Update {
+            shared: self.models.join(&update.shared, &[&named[0]]),
+            ..update
+        })
+    }
+}

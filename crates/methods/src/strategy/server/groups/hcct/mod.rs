@@ -1,0 +1,372 @@
+//! HCCT (Sun, Kountouris & Zhang 2024): groups of silos whose training pulls in one direction.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::coalitions::canonical;
+use crate::learner::{LearnError, Task};
+use crate::merging::{Alpha, Partition, Statistic, Until, Utility, choose_layer};
+use crate::params::{Params, Role, layers};
+use crate::similarity::{Rows, gram_f64};
+use crate::strategy::catalogue::not_negative;
+use crate::strategy::server::means::{
+    Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows,
+};
+use crate::strategy::{
+    DecideError, Decision, Entry, Newcomer, Objection, Outcome, Plan, SettleError, Sheet, State,
+    Strategy, StrategyError,
+};
+
+mod newcomer;
+
+/// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
+const LAYER: &str = "hcct.layer";
+
+/// Options of HCCT and HCCT-P.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Hcct {
+    /// What more data count against direction: `"own"` (the default, `α_k = n_k`), or
+    /// `{ common = 50.0 }` rows for all alike.
+    pub alpha: Alpha,
+    /// Number of groups to merge down to; 0, the default, as long as merging gains.
+    pub groups: usize,
+    /// Whether the groups stay as the first round forms them.
+    pub one_shot: bool,
+    /// Which models a new group averages.
+    pub average: Average,
+}
+
+/// Options of HCCT-E.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HcctE {
+    /// As in [`Hcct`].
+    pub alpha: Alpha,
+    /// As in [`Hcct`].
+    pub groups: usize,
+    /// As in [`Hcct`].
+    pub one_shot: bool,
+    /// As in [`Hcct`].
+    pub average: Average,
+    /// What makes a layer the one to compare by.
+    pub statistic: Statistic,
+}
+
+/// Which models a new group averages, by rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Average {
+    /// Those that its members receive from the groups in which they trained, as in the authors'
+    /// code: averaged there first, then here.
+    #[default]
+    Received,
+    /// Those that its members have just trained.
+    Trained,
+}
+
+impl Hcct {
+    pub(crate) fn build(
+        &self,
+        name: &'static str,
+        basis: Basis,
+    ) -> Result<Box<dyn Strategy>, StrategyError> {
+        match self.alpha {
+            Alpha::Own => {}
+            Alpha::Common(alpha) => not_negative("alpha.common", alpha)?,
+            Alpha::Each(_) => {
+                return Err(StrategyError::Option {
+                    option: "alpha",
+                    allowed: "\"own\" or one for all, `{ common = … }`",
+                    got: "one for each".into(),
+                });
+            }
+        }
+        Ok(Box::new(Merging {
+            name,
+            basis,
+            options: self.clone(),
+            statistic: None,
+        }))
+    }
+}
+
+impl HcctE {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        let options = Hcct {
+            alpha: self.alpha.clone(),
+            groups: self.groups,
+            one_shot: self.one_shot,
+            average: self.average,
+        };
+        options.build("hcct-e", basis.clone())?;
+        Ok(Box::new(Merging {
+            name: "hcct-e",
+            basis,
+            options,
+            statistic: Some(self.statistic),
+        }))
+    }
+}
+
+/// Every silo trains from its group's model; `g_k` is what that changed. The silos are then merged
+/// into groups by the directions of all `g_k` (Algorithm 2), whichever group they were in.
+struct Merging {
+    name: &'static str,
+    basis: Basis,
+    options: Hcct,
+    /// HCCT-E: compare one layer, chosen by this in the first round.
+    statistic: Option<Statistic>,
+}
+
+impl Merging {
+    fn frozen(&self, round: u64) -> bool {
+        self.options.one_shot && round > 1
+    }
+
+    /// `start − model` of every entry.
+    fn gradients(&self, state: &State, sheet: &Sheet) -> Result<Vec<Params>, DecideError> {
+        let starts = kept(state, sheet)?;
+        let each = sheet.entries.iter().zip(starts);
+        Ok(each
+            .map(|(entry, start)| gradient(&state.models[start as usize], &entry.model))
+            .collect())
+    }
+
+    /// The layer to compare: `None` for all of the model.
+    fn layer(&self, state: &State, gradients: &[Params]) -> Result<Option<usize>, DecideError> {
+        let Some(statistic) = self.statistic else {
+            return Ok(None);
+        };
+        let known = state.memory.get(LAYER).and_then(|known| known.first());
+        if let Some(&known) = known {
+            return Ok(Some(known as usize));
+        }
+        let chosen = choose_layer(gradients, statistic).map_err(unusable)?;
+        let all = layers(gradients[0].layout());
+        Ok(all.iter().position(|layer| *layer == chosen))
+    }
+
+    /// The values to compare: of one layer, or of all that is trained.
+    fn compared(
+        &self,
+        state: &State,
+        gradients: &[Params],
+    ) -> Result<Vec<Range<usize>>, DecideError> {
+        let layout = gradients[0].layout();
+        match self.layer(state, gradients)? {
+            Some(layer) => {
+                let layer = layers(layout).into_iter().nth(layer);
+                let fewer = || unusable("the model has fewer layers than it had");
+                Ok(layer.ok_or_else(fewer)?.ranges)
+            }
+            None => {
+                let tensors = layout.tensors().iter().enumerate();
+                let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
+                Ok(trained.map(|(at, _)| layout.range(at)).collect())
+            }
+        }
+    }
+
+    fn utility(&self, state: &State, sheet: &Sheet) -> Result<Utility, DecideError> {
+        require_rows(sheet)?;
+        let gradients = self.gradients(state, sheet)?;
+        let compared = self.compared(state, &gradients)?;
+        let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+        utility(
+            &gradients,
+            &compared,
+            &rows.collect::<Vec<_>>(),
+            &self.options.alpha,
+        )
+    }
+
+    fn groups(&self, utility: &Utility) -> Option<usize> {
+        let groups = self.options.groups;
+        // A silo that is away must not cost the others their round.
+        (groups > 0).then(|| groups.min(utility.len()))
+    }
+
+    fn best(&self, utility: &Utility) -> Partition {
+        let until = self.groups(utility).map_or(Until::NoGain, Until::Groups);
+        let merged = utility.merge(until);
+        merged
+            .expect("between one group and one per silo")
+            .partition
+    }
+}
+
+/// What a training changed, `start − model`; the learning rate is the same for all and cancels.
+fn gradient(start: &Params, model: &Params) -> Params {
+    Params::build(model.layout(), |into| {
+        let pairs = start.values().iter().zip(model.values());
+        for (into, (start, model)) in into.iter_mut().zip(pairs) {
+            // At the edges of `f32`, whoever is there must not cost the others their round.
+            *into = (start - model).clamp(f32::MIN, f32::MAX);
+        }
+    })
+}
+
+/// The utility of groups of silos with these gradients, compared by these values.
+fn utility(
+    gradients: &[Params],
+    compared: &[Range<usize>],
+    rows: &[u64],
+    alpha: &Alpha,
+) -> Result<Utility, DecideError> {
+    let part = |gradient: &Params| -> Vec<f32> {
+        let values = compared
+            .iter()
+            .flat_map(|range| &gradient.values()[range.clone()]);
+        values.copied().collect()
+    };
+    let parts: Vec<_> = gradients.iter().map(part).collect();
+    let parts = Rows::new(&parts).map_err(unusable)?;
+    let gram = gram_f64(&parts).map_err(unusable)?;
+    Utility::new(&gram, rows, alpha).map_err(unusable)
+}
+
+/// No utility can be computed of these entries.
+fn unusable(error: impl ToString) -> DecideError {
+    DecideError::Unusable {
+        entry: 0,
+        reason: error.to_string(),
+    }
+}
+
+/// Whether two utilities are the same but for rounding.
+pub(crate) fn same(a: f64, b: f64) -> bool {
+    let size = 1.0 + a.abs().max(b.abs());
+    size.is_finite() && (a - b).abs() <= 1e-9 * size
+}
+
+impl Strategy for Merging {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn keeps_numbers(&self, round: u64) -> bool {
+        self.frozen(round)
+    }
+
+    fn plan(&self, state: &State, _: u64) -> Plan {
+        Plan {
+            participants: None,
+            starts: state.models.iter().map(|model| model.hash()).collect(),
+            task: Task::Train(self.basis.training.clone()),
+            cross_evaluate: false,
+            weights: true,
+        }
+    }
+
+    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
+        admit_rows(entry, true)
+    }
+
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+        if self.frozen(round) {
+            return Ok(given(kept(state, sheet)?));
+        }
+        let utility = self.utility(state, sheet)?;
+        let best = self.best(&utility);
+        Ok(Decision {
+            assignment: best.assignment,
+            // Utility is to be large, objectives small.
+            objective: -best.total,
+            lower_bound: -utility.most(),
+            ..Decision::default()
+        })
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        if self.frozen(round) {
+            let own = kept(state, sheet)?;
+            return must_be(decision, &own, "every entry keeps its group");
+        }
+        no_candidates(decision)?;
+        let utility = self.utility(state, sheet)?;
+        let (assignment, entries) = (&decision.assignment, sheet.entries.len());
+        let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
+        let as_many = self.groups(&utility).is_none_or(|asked| asked == groups);
+        if assignment.len() != entries || canonical(assignment) != *assignment || !as_many {
+            return Err(Objection::Infeasible(format!(
+                "{entries} entries have to be divided into groups, as many as agreed, numbered in \
+                 the order of their first entries"
+            )));
+        }
+        let actual = utility.partition(assignment).total;
+        for (stated, actual) in [
+            (decision.objective, -actual),
+            (decision.lower_bound, -utility.most()),
+        ] {
+            if !same(stated, actual) {
+                return Err(Objection::Misstated { stated, actual });
+            }
+        }
+        // Where two merges gain the same but for rounding, the lead's choice stands.
+        let found = self.best(&utility).total;
+        if actual < found && !same(actual, found) {
+            return Err(Objection::NotBest {
+                proposed: -actual,
+                found: -found,
+            });
+        }
+        Ok(())
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        require_rows(sheet)?;
+        let rows = |entry: &Entry| entry.weight.unwrap_or(0) as f64;
+        let rule = &self.basis.rule;
+        let assignment = &decision.assignment;
+        let (before, after) = (&state.models, state.models.len());
+        let (mut memory, mut tables) = (state.memory.clone(), state.tables.clone());
+        let models = if self.frozen(round) {
+            coalition_means(rule, sheet, assignment, before, after, rows)?
+        } else {
+            if let Some(layer) = self.layer(state, &self.gradients(state, sheet)?)? {
+                memory.insert(LAYER.into(), vec![layer as f64]);
+            }
+            newcomer::remember(state, sheet, assignment, &mut memory, &mut tables)?;
+            let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
+            let groups = groups.min(sheet.entries.len());
+            match self.options.average {
+                Average::Trained => coalition_means(rule, sheet, assignment, &[], groups, rows)?,
+                Average::Received => {
+                    let own = kept(state, sheet)?;
+                    let received = coalition_means(rule, sheet, &own, before, after, rows)?;
+                    let mut received_by = sheet.clone();
+                    for (entry, own) in received_by.entries.iter_mut().zip(own) {
+                        entry.model = received[own as usize].clone();
+                    }
+                    coalition_means(rule, &received_by, assignment, &[], groups, rows)?
+                }
+            }
+        };
+        Ok(Outcome {
+            assignment: assignment.clone(),
+            state: State {
+                models,
+                memory,
+                tables,
+            },
+        })
+    }
+
+    fn unseen(&self, state: &State, _: u64, newcomer: Newcomer<'_>) -> Result<Params, LearnError> {
+        self.admit_newcomer(state, newcomer)
+    }
+}

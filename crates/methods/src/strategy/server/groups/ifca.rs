@@ -1,0 +1,78 @@
+//! IFCA (Ghosh et al. 2020): every silo trains the model that does best on its own data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Matrix;
+use crate::clustering::ifca::ifca;
+use crate::learner::{LearnError, Split};
+use crate::params::Params;
+use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several};
+use crate::strategy::server::means::{Basis, kept};
+use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::wrappers::report::measured;
+use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
+
+/// Options of IFCA.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ifca {
+    /// Number of models, from 1 to 1000. Default 2, a guess.
+    pub models: usize,
+    /// How silos weigh in a model. Default: all alike, as in the authors' code.
+    pub weight: WeightRule,
+    /// How the models come to differ. Default: at random.
+    pub start: First,
+}
+
+impl Default for Ifca {
+    fn default() -> Self {
+        Self {
+            models: 2,
+            weight: WeightRule::Equal,
+            start: First::Random,
+        }
+    }
+}
+
+impl Ifca {
+    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+        let models = Models {
+            count: self.models,
+            weight: self.weight,
+            first: self.start,
+        };
+        Several::build("ifca", basis, models, BestModel)
+    }
+}
+
+/// Losses of every model on the silo's training rows, in one row.
+pub(crate) fn losses(state: &State, place: Place<'_>) -> Result<Matrix, LearnError> {
+    let mut losses = Matrix::zeros(1, state.models.len());
+    for (loss, model) in losses.values_mut().iter_mut().zip(&state.models) {
+        let metrics = place
+            .learner
+            .evaluate(model, place.personal, Split::Train)?;
+        // One model that cannot be used must not keep the others from being chosen.
+        let value = measured(&metrics, "loss")?;
+        *loss = if value.is_finite() { value } else { f64::MAX };
+    }
+    Ok(losses)
+}
+
+/// No model can be chosen by such losses.
+pub(crate) fn unusable(error: impl ToString) -> LearnError {
+    LearnError::Unsupported(format!("no model can be chosen: {}", error.to_string()))
+}
+
+struct BestModel;
+
+impl Belonging for BestModel {
+    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
+        let best = ifca(&losses(state, place)?).map_err(unusable)?[0];
+        Ok((state.models[best as usize].clone(), best))
+    }
+
+    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
+        kept(state, sheet)
+    }
+}

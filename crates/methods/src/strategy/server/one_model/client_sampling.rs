@@ -1,0 +1,107 @@
+//! Who trains in a round and whose losses count, where members are drawn by their weights.
+
+use serde::{Deserialize, Serialize};
+
+use crate::learner::mixed_seed;
+use crate::params::Params;
+use crate::topology::{Sample, Sampling, half, uniform};
+
+/// Who trains in a round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Participants {
+    /// Everybody; the mean is over all, by λ.
+    #[default]
+    All,
+    /// So many draws by λ; 0: half as many as there are members, rounded up. λ is in the draws, so
+    /// the mean is over draws, all alike.
+    Sample(usize),
+}
+
+/// Whose losses move λ, where not everybody trains.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Losses {
+    /// Everybody's: who does not train measures the model and sends nothing else.
+    #[default]
+    All,
+    /// Those of so many members drawn evenly, everybody once, in the place of all (DRFA's second
+    /// sample); 0: as many as there are draws of who trains.
+    Uniform(usize),
+}
+
+/// How the members of a round are found. Everything is a function of λ, the start model and the
+/// round, so that anybody can draw again.
+#[derive(Debug, Clone)]
+pub(crate) struct Turnout {
+    pub(crate) participants: Participants,
+    /// Whether who was drawn can be drawn again, and counts twice then.
+    pub(crate) replacement: bool,
+    pub(crate) losses: Losses,
+    /// In every so many-th round everybody trains; 0: in none.
+    pub(crate) refresh: u64,
+}
+
+impl Turnout {
+    /// Everybody, in every round.
+    pub(crate) fn everybody() -> Self {
+        Self {
+            participants: Participants::All,
+            replacement: true,
+            losses: Losses::All,
+            refresh: 0,
+        }
+    }
+
+    /// Whether all train in every round.
+    pub(crate) fn is_everybody(&self) -> bool {
+        self.participants == Participants::All
+    }
+
+    /// Whether all train in this round.
+    pub(crate) fn is_full(&self, round: u64) -> bool {
+        self.is_everybody() || self.refresh > 0 && round.is_multiple_of(self.refresh)
+    }
+
+    /// Who trains, and the weight of each of their models in the mean.
+    ///
+    /// `lambda` is a point of the simplex over all members.
+    pub(crate) fn trains(&self, lambda: &[f64], start: &Params, round: u64) -> Sample {
+        let sampling = match self.replacement {
+            _ if self.is_full(round) => Sampling::Full,
+            true => Sampling::WithReplacement,
+            false => Sampling::WithoutReplacement,
+        };
+        let draws = self.draws(lambda.len());
+        let drawn = sampling.draw(lambda, draws, seed(start, round, 0));
+        drawn.expect("λ is on the simplex, and there is at least one draw")
+    }
+
+    /// Whose losses count, ascending; `None`: those of all who are there.
+    pub(crate) fn tells(&self, members: usize, start: &Params, round: u64) -> Option<Vec<usize>> {
+        let told = match self.losses {
+            _ if self.is_full(round) => return None,
+            Losses::All => return None,
+            Losses::Uniform(0) => self.draws(members),
+            Losses::Uniform(told) => told,
+        };
+        let once = Sampling::WithoutReplacement;
+        let drawn = once.draw(&uniform(members), told, seed(start, round, 1));
+        Some(drawn.expect("a uniform distribution is one").clients)
+    }
+
+    fn draws(&self, members: usize) -> usize {
+        match self.participants {
+            Participants::All => members,
+            Participants::Sample(0) => half(members),
+            Participants::Sample(draws) => draws,
+        }
+    }
+}
+
+/// What a round's draws come from: nobody knows it before the round's start model is known.
+fn seed(start: &Params, round: u64, draw: u64) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = start.hash();
+    let start = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    mixed_seed(mixed_seed(start, round), draw)
+}

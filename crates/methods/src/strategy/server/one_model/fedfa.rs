@@ -1,0 +1,115 @@
+//! FedFa (Huang et al. 2020): silos on whose data the model is poor weigh more.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::aggregation::weights::{WeightsError, fedfa, fedfa_by_accuracy};
+use crate::learner::{LearnError, Learner, Split, Training, Update};
+use crate::params::Params;
+use crate::strategy::catalogue::require;
+use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
+use crate::strategy::wrappers::report::{Reported, measured};
+use crate::strategy::wrappers::self_reported::{Word, equip};
+use crate::strategy::{EquipError, Strategy, StrategyError};
+
+/// Options of FedFa.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedFa {
+    /// What weights are made of.
+    pub variant: Information,
+    /// From 0 to 1: how much accuracy counts against taking part, in the paper's variant. Default
+    /// 0.5.
+    pub alpha: f64,
+}
+
+/// What the weights of FedFa are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Information {
+    /// The information of the accuracies and of how often silos took part (Huang et al. 2020).
+    #[default]
+    Huang,
+    /// `−log₂` of the accuracy alone, as HCCT compares itself with it (Sun et al. 2024).
+    Accuracy,
+}
+
+impl Default for FedFa {
+    fn default() -> Self {
+        Self {
+            variant: Information::default(),
+            alpha: 0.5,
+        }
+    }
+}
+
+impl FedFa {
+    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+        let valid = (0.0..=1.0).contains(&self.alpha);
+        require(valid, "alpha", "from 0 to 1", self.alpha)?;
+        Ok(Box::new(Weighed {
+            name: "fedfa",
+            training,
+            by: self.clone(),
+        }))
+    }
+}
+
+impl Weighing for FedFa {
+    fn said(&self) -> Reported {
+        Account.said()
+    }
+
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        equip(Account, inner)
+    }
+
+    fn sane(&self, said: &[f64], round: u64) -> Result<(), String> {
+        let (accuracy, rounds) = (said[0], said[1]);
+        if !(0.0..=1.0).contains(&accuracy) {
+            return Err(format!(
+                "an accuracy of {accuracy}, which is not from 0 to 1"
+            ));
+        }
+        if rounds < 1.0 || rounds > round as f64 || rounds.fract() != 0.0 {
+            return Err(format!("{rounds} rounds taken part in, of {round}"));
+        }
+        Ok(())
+    }
+
+    fn weights(&self, told: &[Told], _: u64) -> Result<Vec<f64>, WeightsError> {
+        let accuracies: Vec<f64> = told.iter().map(|told| told.said[0]).collect();
+        let rounds: Vec<u64> = told.iter().map(|told| told.said[1] as u64).collect();
+        match self.variant {
+            Information::Huang => fedfa(&accuracies, &rounds, self.alpha),
+            Information::Accuracy => fedfa_by_accuracy(&accuracies),
+        }
+    }
+}
+
+/// The accuracy of the start model on the own training rows, and the rounds taken part in.
+struct Account;
+
+impl Word for Account {
+    fn said(&self) -> Reported {
+        Reported(&["accuracy", "participations"])
+    }
+
+    fn kept(&self) -> &'static [&'static str] {
+        &["participations"]
+    }
+
+    fn say(
+        &self,
+        learner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+        _: &Update,
+        kept: &mut [f32],
+    ) -> Result<Vec<f64>, LearnError> {
+        let metrics = learner.evaluate(start, personal, Split::Train)?;
+        kept[0] += 1.0;
+        Ok(vec![measured(&metrics, "accuracy")?, kept[0].into()])
+    }
+}

@@ -1,0 +1,132 @@
+//! MaxFL (Cho et al. 2022): a model that as many silos as possible prefer to their own.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::aggregation::step;
+use crate::aggregation::weights::{WeightsError, maxfl_steps};
+use crate::learner::{LearnError, Learner, Split, Training, Update};
+use crate::params::Params;
+use crate::strategy::catalogue::positive;
+use crate::strategy::server::one_model::maxfl_joins::Joins;
+use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
+use crate::strategy::wrappers::report::{Reported, measured};
+use crate::strategy::wrappers::self_reported::{Word, equip};
+use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
+
+/// Options of MaxFL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MaxFl {
+    /// What silos do to whom the model does not appeal.
+    pub variant: Appeal,
+    /// The lead's step size η_g > 0. Default 1.
+    pub rate: f64,
+    /// ε > 0 of `Σ q_k Δ_k / (Σ q_k + ε)`: the less silos are undecided compared with it, the
+    /// shorter the step. Default 1.
+    pub epsilon: f64,
+    /// Rounds of plain means before the first step of MaxFL. Default 1: in the first round silos
+    /// find out what they would reach alone, and no model is near yet.
+    pub warm_up: u64,
+}
+
+/// What silos do to whom the common model does not appeal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Appeal {
+    /// They weigh less the surer they are (Cho et al. 2022).
+    #[default]
+    Cho,
+    /// They train alone, as HCCT compares itself with it (Sun et al. 2024); the other options are
+    /// not read.
+    Joins,
+}
+
+impl Default for MaxFl {
+    fn default() -> Self {
+        Self {
+            variant: Appeal::default(),
+            rate: 1.0,
+            epsilon: 1.0,
+            warm_up: 1,
+        }
+    }
+}
+
+impl MaxFl {
+    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+        positive("rate", self.rate)?;
+        positive("epsilon", self.epsilon)?;
+        let name = "maxfl";
+        Ok(match self.variant {
+            Appeal::Cho => Box::new(Weighed {
+                name,
+                training,
+                by: self.clone(),
+            }),
+            Appeal::Joins => Box::new(Weighed {
+                name,
+                training,
+                by: Joins,
+            }),
+        })
+    }
+}
+
+impl Weighing for MaxFl {
+    fn said(&self) -> Reported {
+        Requirement.said()
+    }
+
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        equip(Requirement, inner)
+    }
+
+    fn weights(&self, told: &[Told], round: u64) -> Result<Vec<f64>, WeightsError> {
+        if round <= self.warm_up {
+            return Ok(vec![1.0 / told.len() as f64; told.len()]);
+        }
+        let losses: Vec<f64> = told.iter().map(|told| told.said[0]).collect();
+        let required: Vec<f64> = told.iter().map(|told| told.said[1]).collect();
+        maxfl_steps(&losses, &required, self.rate, self.epsilon)
+    }
+
+    fn combine(&self, start: &Params, models: &[(&Params, f64)]) -> Result<Params, SettleError> {
+        Ok(step(start, models)?)
+    }
+}
+
+/// The loss of the start model on the own training rows, and the loss that the silo requires:
+/// that of the model which its first training led to, without anybody else.
+struct Requirement;
+
+impl Word for Requirement {
+    fn said(&self) -> Reported {
+        Reported(&["loss", "required"])
+    }
+
+    fn kept(&self) -> &'static [&'static str] {
+        &["known", "required"]
+    }
+
+    fn say(
+        &self,
+        learner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+        reached: &Update,
+        kept: &mut [f32],
+    ) -> Result<Vec<f64>, LearnError> {
+        let loss = |model: &Params, personal: &Params| {
+            let metrics = learner.evaluate(model, personal, Split::Train)?;
+            measured(&metrics, "loss")
+        };
+        let (known, required) = (0, 1);
+        if kept[known] == 0.0 {
+            kept[known] = 1.0;
+            kept[required] = loss(&reached.shared, &reached.personal)? as f32;
+        }
+        Ok(vec![loss(start, personal)?, kept[required].into()])
+    }
+}

@@ -1,0 +1,206 @@
+//! MaxFL as HCCT compares itself with it (Sun et al. 2024): every round a silo joins the common
+//! model, or goes on alone.
+
+use std::sync::Arc;
+
+use crate::aggregation::weights::{WeightsError, maxfl_joins};
+use crate::learner::{LearnError, Learner, Split, Update};
+use crate::params::{Attached, Layout, Params, Role, TensorSpec, squared_distance, weighted_mean};
+use crate::strategy::server::one_model::self_weighted::{Told, Weighing};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::report::{Reported, measured};
+use crate::strategy::{EquipError, SettleError};
+
+/// Names under which silos keep the model of their first training, their own, and whether they
+/// were alone in the last round and have trained at all.
+const KEPT: [&str; 3] = ["maxfl.prior", "maxfl.own", "maxfl.silo"];
+
+/// Silo `k` joins iff `F_k(w) < ‖w_k − w‖²`, with `w_k` where its first training led. Those who
+/// join train the common model, which is their mean by rows; the others train their own, and
+/// contribute the common one as it was.
+#[derive(Clone, Copy)]
+pub(crate) struct Joins;
+
+impl Weighing for Joins {
+    fn said(&self) -> Reported {
+        Reported(&["joined"])
+    }
+
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let trained = inner.layout().trained();
+        let flag = |name: &str| TensorSpec::new(name, [1], Role::Buffer);
+        let flags = Layout::new(vec![flag("alone"), flag("trained")])?;
+        let rest = inner.initial_personal(0).layout().clone();
+        let [prior, own, silo] = KEPT;
+        let kept = [(prior, &trained), (own, &trained), (silo, &flags)];
+        let by = Joining {
+            contribution: self.said().attached(&inner.layout())?,
+            personal: Attached::new(&rest, &kept)?,
+        };
+        Ok(WrappedLearner::equip(inner, by))
+    }
+
+    fn by_rows(&self) -> bool {
+        true
+    }
+
+    fn sane(&self, said: &[f64], _: u64) -> Result<(), String> {
+        match said[0] {
+            0.0 | 1.0 => Ok(()),
+            joined => Err(format!("joined is 0 or 1, not {joined}")),
+        }
+    }
+
+    fn weights(&self, told: &[Told], _: u64) -> Result<Vec<f64>, WeightsError> {
+        Ok(told.iter().map(|told| told.said[0] * told.share).collect())
+    }
+
+    fn combine(&self, start: &Params, models: &[(&Params, f64)]) -> Result<Params, SettleError> {
+        if models.iter().all(|(_, weight)| *weight == 0.0) {
+            return Ok(start.clone());
+        }
+        Ok(weighted_mean(models)?)
+    }
+}
+
+/// A learner that joins or goes on alone.
+struct Joining {
+    contribution: Attached,
+    personal: Attached,
+}
+
+/// What a silo keeps.
+struct Kept {
+    prior: Params,
+    own: Params,
+    alone: bool,
+    trained: bool,
+}
+
+impl Joining {
+    fn read(&self, personal: &Params) -> (Params, Kept) {
+        let (rest, kept) = self.personal.split(personal);
+        let flags = kept[2].values();
+        let kept = Kept {
+            prior: kept[0].clone(),
+            own: kept[1].clone(),
+            alone: flags[0] == 1.0,
+            trained: flags[1] == 1.0,
+        };
+        (rest, kept)
+    }
+
+    fn write(&self, rest: &Params, kept: &Kept) -> Params {
+        let flags = [kept.alone, kept.trained].map(|flag| f32::from(u8::from(flag)));
+        let flags = Params::from_values(self.personal.part(2), &flags);
+        self.personal.join(rest, &[&kept.prior, &kept.own, &flags])
+    }
+
+    /// The trained tensors of a model.
+    fn weights(&self, model: &Params) -> Params {
+        Params::gather(self.personal.part(0), &[model]).expect("tensors of this model")
+    }
+
+    /// The silo's own model, with the buffers of the common one.
+    fn own(&self, model: &Params, kept: &Kept) -> Params {
+        let own = Params::gather(model.layout(), &[&kept.own, model]);
+        own.expect("tensors of this model")
+    }
+
+    fn contributed(&self, model: &Params, joined: bool) -> Params {
+        let joined = f32::from(u8::from(joined));
+        let joined = Params::from_values(self.contribution.part(0), &[joined]);
+        self.contribution.join(model, &[&joined])
+    }
+
+    fn joins(
+        &self,
+        inner: &dyn Learner,
+        start: &Params,
+        rest: &Params,
+        kept: &Kept,
+    ) -> Result<bool, LearnError> {
+        let metrics = inner.evaluate(start, rest, Split::Train)?;
+        let loss = measured(&metrics, "loss")?;
+        let distance = squared_distance(&kept.prior, &self.weights(start));
+        let distance = distance.expect("tensors of this model");
+        let joins = maxfl_joins(&[loss], &[distance]);
+        joins.map_or_else(
+            |error| Err(LearnError::Unsupported(error.to_string())),
+            |joins| Ok(joins[0]),
+        )
+    }
+}
+
+impl LearnerWrapper for Joining {
+    fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
+        let none = Params::zeros(self.personal.part(0));
+        let kept = Kept {
+            prior: none.clone(),
+            own: none,
+            alone: false,
+            trained: false,
+        };
+        self.write(&inner.initial_personal(seed), &kept)
+    }
+
+    fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
+        (model.clone(), self.read(personal).0)
+    }
+
+    fn used(&self, model: &Params, personal: &Params) -> (Params, Params) {
+        let (rest, kept) = self.read(personal);
+        match kept.alone {
+            true => (self.own(model, &kept), rest),
+            false => (model.clone(), rest),
+        }
+    }
+
+    fn keep(
+        &self,
+        inner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+    ) -> Result<Update, LearnError> {
+        let update = Update::kept(start, personal, inner.samples());
+        Ok(Update {
+            shared: self.contributed(start, false),
+            ..update
+        })
+    }
+
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let (rest, mut kept) = self.read(job.personal);
+        let joins = !kept.trained || self.joins(inner, job.start, &rest, &kept)?;
+        let from = match kept.alone && !joins {
+            true => self.own(job.start, &kept),
+            // Who leaves begins from the model that all had in common.
+            false => job.start.clone(),
+        };
+        let inside = Job {
+            start: &from,
+            personal: &rest,
+            ..job
+        };
+        let update = inside.run(inner, progress)?;
+        kept.own = self.weights(&update.shared);
+        if !kept.trained {
+            kept.prior = kept.own.clone();
+        }
+        (kept.alone, kept.trained) = (!joins, true);
+        let model = match joins {
+            true => &update.shared,
+            false => job.start,
+        };
+        Ok(Update {
+            shared: self.contributed(model, joins),
+            personal: self.write(&update.personal, &kept),
+            ..update
+        })
+    }
+}

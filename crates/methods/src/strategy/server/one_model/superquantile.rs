@@ -1,0 +1,58 @@
+//! The superquantile (Pillutla et al. 2023): a model for those who fare worst.
+
+use serde::{Deserialize, Serialize};
+
+use crate::aggregation::weights::{WeightsError, superquantile};
+use crate::learner::Training;
+use crate::strategy::catalogue::fraction;
+use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
+use crate::strategy::wrappers::report::Reported;
+use crate::strategy::{Strategy, StrategyError};
+
+/// Options of the superquantile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Superquantile {
+    /// How silos count in the distribution of losses.
+    pub weight: WeightRule,
+    /// θ in [0, 1): the part of the losses, the smallest, that is left out of the mean. 0 is
+    /// FedAvg. Default 0.5, a guess: the worse half.
+    pub theta: f64,
+}
+
+impl Default for Superquantile {
+    fn default() -> Self {
+        Self {
+            weight: WeightRule::default(),
+            theta: 0.5,
+        }
+    }
+}
+
+impl Superquantile {
+    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+        fraction("theta", self.theta)?;
+        Ok(Box::new(Weighed {
+            name: "superquantile",
+            training,
+            by: self.clone(),
+        }))
+    }
+}
+
+impl Weighing for Superquantile {
+    fn said(&self) -> Reported {
+        Reported(&["loss"])
+    }
+
+    fn by_rows(&self) -> bool {
+        self.weight == WeightRule::Exact
+    }
+
+    fn weights(&self, told: &[Told], _: u64) -> Result<Vec<f64>, WeightsError> {
+        let losses: Vec<f64> = told.iter().map(|told| told.said[0]).collect();
+        let shares: Vec<f64> = told.iter().map(|told| told.share).collect();
+        superquantile(&losses, &shares, self.theta)
+    }
+}

@@ -1,0 +1,8 @@
+//! Wrappers: changes that go around any strategy, or around any learner.
+
+pub(crate) mod learner_wrapper;
+pub(crate) mod personal_layers;
+pub(crate) mod report;
+pub(crate) mod self_reported;
+pub(crate) mod standardise;
+pub(crate) mod strategy_wrapper;

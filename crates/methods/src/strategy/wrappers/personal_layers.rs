@@ -1,0 +1,164 @@
+//! Personal layers: a part of the model that stays with each silo (FedPer, Arivazhagan et al.
+//! 2019; FedBN, Li et al. 2021; FedRep, Collins et al. 2021). Goes with every strategy.
+
+use std::sync::Arc;
+
+use crate::learner::{LearnError, Learner, Update};
+use crate::merging::OneLayer;
+use crate::params::{Attached, Layout, Params, Role, TensorSpec, layers};
+use crate::strategy::EquipError;
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::standardise::{DEVIATION, MEAN};
+use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
+
+/// The last layer, in the order of [`layers`], that is no normalisation layer: weight and bias.
+pub const LAST_LAYER: &str = "last-layer";
+/// Layers with `norm` in their names, or that begin with `bn`, and their statistics.
+pub const NORM_LAYERS: &str = "norm-layers";
+/// The bias of that layer, also where it is the only one.
+pub const INTERCEPT: &str = "intercept";
+
+/// Name under which personal tensors are kept in the personal state.
+const PERSONAL: &str = "personal";
+
+/// The tensors of `model` that these words name: [`LAST_LAYER`], [`NORM_LAYERS`], [`INTERCEPT`],
+/// or else a tensor, or a layer with all its tensors.
+///
+/// # Errors
+/// [`EquipError`] if a word names nothing, the common scale, or all that is trained.
+pub(crate) fn select(model: &Layout, words: &[String]) -> Result<Arc<Layout>, EquipError> {
+    let mut chosen = vec![false; model.tensors().len()];
+    for word in words {
+        let named = named(model, word)?;
+        if !named.contains(&true) {
+            return Err(EquipError::Nothing {
+                word: word.clone(),
+                has: model.describe(),
+            });
+        }
+        for (chosen, named) in chosen.iter_mut().zip(named) {
+            *chosen |= named;
+        }
+    }
+    let mut at = chosen.iter();
+    let personal = model.select(|_| at.next() == Some(&true));
+    if [MEAN, DEVIATION]
+        .iter()
+        .any(|name| personal.position(name).is_some())
+    {
+        return Err(EquipError::Scale);
+    }
+    if personal.trained().tensors().len() == model.trained().tensors().len() {
+        return Err(EquipError::NothingShared(words.join(", ")));
+    }
+    Ok(personal)
+}
+
+/// Whether a layer of that name normalises.
+pub(crate) fn is_norm(layer: &str) -> bool {
+    let own = layer.rsplit('.').next().unwrap_or_default();
+    own.contains("norm") || own.starts_with("bn")
+}
+
+/// Which tensors a word names.
+fn named(model: &Layout, word: &str) -> Result<Vec<bool>, EquipError> {
+    let each = |names: &dyn Fn(&TensorSpec) -> bool| model.tensors().iter().map(names).collect();
+    let layer = |tensor: &TensorSpec| {
+        let (layer, _) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
+        layer.to_owned()
+    };
+    Ok(match word {
+        LAST_LAYER => {
+            let all = layers(model);
+            let mut dense: Vec<_> = all.iter().filter(|layer| !is_norm(&layer.name)).collect();
+            let layers = dense.len();
+            let head = dense.pop().filter(|_| layers > 1);
+            let head = head.ok_or(OneLayer { layers })?;
+            each(&|tensor| tensor.role != Role::Buffer && layer(tensor) == head.name)
+        }
+        INTERCEPT => {
+            let all = layers(model).into_iter();
+            let last = all.map(|layer| layer.name).rfind(|name| !is_norm(name));
+            let is_last = |tensor: &TensorSpec| Some(layer(tensor)) == last;
+            each(&|tensor| tensor.role == Role::Bias && is_last(tensor))
+        }
+        NORM_LAYERS => each(&|tensor| is_norm(&layer(tensor))),
+        name => each(&|tensor| tensor.name == name || (!name.is_empty() && layer(tensor) == name)),
+    })
+}
+
+/// The variation that leaves what these words name with the silos.
+pub(crate) struct PersonalLayers(pub(crate) Vec<String>);
+
+impl StrategyWrapper for PersonalLayers {
+    fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let full = inner.layout();
+        let own = select(&full, &self.0)?;
+        let shared = full.select(|tensor| own.position(&tensor.name).is_none());
+        let rest = inner.initial_personal(0).layout().clone();
+        let personal = Attached::new(&rest, &[(PERSONAL, &own)])?;
+        let by = Parted {
+            full,
+            shared,
+            own,
+            personal,
+        };
+        Ok(WrappedLearner::equip(inner, by))
+    }
+}
+
+/// A learner of the shared part of its model.
+struct Parted {
+    full: Arc<Layout>,
+    shared: Arc<Layout>,
+    own: Arc<Layout>,
+    personal: Attached,
+}
+
+impl Parted {
+    fn part(&self, layout: &Arc<Layout>, full: &Params) -> Params {
+        Params::gather(layout, &[full]).expect("a part of the learner's layout")
+    }
+}
+
+impl LearnerWrapper for Parted {
+    fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
+        self.shared.clone()
+    }
+
+    fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
+        self.part(&self.shared, &inner.initial(seed))
+    }
+
+    fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
+        let own = self.part(&self.own, &inner.initial(seed));
+        self.personal.join(&inner.initial_personal(seed), &[&own])
+    }
+
+    fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
+        let (rest, own) = self.personal.split(personal);
+        let full = Params::gather(&self.full, &[model, &own[0]]);
+        (full.expect("shared and personal tensors are all"), rest)
+    }
+
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let (start, rest) = self.inside(job.start, job.personal);
+        let inside = Job {
+            start: &start,
+            personal: &rest,
+            ..job
+        };
+        let update = inside.run(inner, progress)?;
+        let own = self.part(&self.own, &update.shared);
+        Ok(Update {
+            shared: self.part(&self.shared, &update.shared),
+            personal: self.personal.join(&update.personal, &[&own]),
+            ..update
+        })
+    }
+}

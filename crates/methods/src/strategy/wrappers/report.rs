@@ -1,0 +1,118 @@
+//! What silos measure of the model they start from, reported with their contributions.
+//!
+//! Methods that weigh silos by their losses measure the model of a round once it is aggregated,
+//! which takes a second exchange. Here a silo measures the model when it starts from it, and sends
+//! the figures with what it trained: the same losses, one round later, in one exchange. They are
+//! the word of the silo.
+
+use std::sync::Arc;
+
+use crate::learner::{LearnError, Learner, Metrics, Split, Update};
+use crate::params::{Attached, Layout, LayoutError, Params, Role, TensorSpec};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::{Entry, EquipError};
+
+/// Name of what is attached to a contribution.
+const REPORT: &str = "report";
+
+/// Measures the start model on the training rows and attaches these metrics (`"loss"`,
+/// `"accuracy"`), in ascending order, to the contribution, as buffers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reported(pub(crate) &'static [&'static str]);
+
+impl Reported {
+    /// Layout of a contribution, given that of the models.
+    pub(crate) fn contribution(self, model: &Arc<Layout>) -> Arc<Layout> {
+        let attached = self.attached(model).expect("the learner was equipped");
+        attached.whole().clone()
+    }
+
+    /// A learner that reports.
+    pub(crate) fn equip(self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        let by = Reporting {
+            report: self,
+            contribution: self.attached(&inner.layout())?,
+        };
+        Ok(WrappedLearner::equip(inner, by))
+    }
+
+    /// What was measured, in the order of the metrics, without a copy of the model; fewer where
+    /// the contribution does not say all.
+    pub(crate) fn said(self, entry: &Entry) -> Vec<f64> {
+        let of = |name: &&str| entry.model.tensor(&format!("{REPORT}.{name}"));
+        let values = self.0.iter().filter_map(of).flatten();
+        values.map(|&value| value.into()).collect()
+    }
+
+    /// The contributed model by itself, and what was measured, in the order of the metrics.
+    pub(crate) fn read(self, entry: &Entry) -> (Params, Vec<f64>) {
+        let attached = Attached::find(entry.model.layout(), &[REPORT]);
+        let (model, report) = attached.split(&entry.model);
+        let values = report[0].values().iter().map(|&value| value.into());
+        (model, values.collect())
+    }
+
+    /// A contribution with what is reported attached to it.
+    pub(crate) fn attached(self, model: &Arc<Layout>) -> Result<Attached, LayoutError> {
+        let tensor = |name: &&str| TensorSpec::new(*name, [1], Role::Buffer);
+        let report = Layout::new(self.0.iter().map(tensor).collect())?;
+        Attached::new(model, &[(REPORT, &report)])
+    }
+}
+
+/// One of the metrics.
+pub(crate) fn measured(metrics: &Metrics, name: &str) -> Result<f64, LearnError> {
+    metrics.values.get(name).copied().ok_or_else(|| {
+        LearnError::Unsupported(format!(
+            "this strategy needs the {name} of a model, which this task does not measure"
+        ))
+    })
+}
+
+struct Reporting {
+    report: Reported,
+    contribution: Attached,
+}
+
+impl Reporting {
+    fn reported(
+        &self,
+        inner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+        update: Update,
+    ) -> Result<Update, LearnError> {
+        let metrics = inner.evaluate(start, personal, Split::Train)?;
+        let report = self.report.0.iter();
+        let report = report.map(|&name| Ok(measured(&metrics, name)? as f32));
+        let report = report.collect::<Result<Vec<_>, LearnError>>()?;
+        let report = Params::from_values(self.contribution.part(0), &report);
+        Ok(Update {
+            shared: self.contribution.join(&update.shared, &[&report]),
+            ..update
+        })
+    }
+}
+
+impl LearnerWrapper for Reporting {
+    fn keep(
+        &self,
+        inner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+    ) -> Result<Update, LearnError> {
+        let update = Update::kept(start, personal, inner.samples());
+        self.reported(inner, start, personal, update)
+    }
+
+    fn train(
+        &self,
+        inner: &dyn Learner,
+        job: Job<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let (start, personal) = (job.start, job.personal);
+        let update = job.run(inner, progress)?;
+        self.reported(inner, start, personal, update)
+    }
+}

@@ -1,0 +1,318 @@
+//! A common scale before the first model: one round in which members share summaries only.
+
+use std::sync::Arc;
+
+use crate::learner::{LearnError, Learner, Task, Update};
+use crate::params::{Layout, Params, Role};
+use crate::strategy::participant::begin_and_train;
+use crate::strategy::server::means::{fits, given, must_be};
+use crate::strategy::{
+    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, Place, Plan,
+    Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
+};
+
+/// Buffer of a model that standardises: mean of every column, over all members' training rows.
+pub const MEAN: &str = "scale.mean";
+/// Buffer of a model that standardises: standard deviation of every column, above 0.
+pub const DEVIATION: &str = "scale.deviation";
+
+/// Round 1 combines the members' summaries into one mean and deviation per column, kept in the
+/// model's buffers [`MEAN`] and [`DEVIATION`]; later rounds are the inner strategy's, from its
+/// round 1 on.
+///
+/// A summary has `count` `[1]`, `sum` `[c]` and `squares` `[c]` (squared deviations from the
+/// member's own mean). They are combined pair by pair in bundle order (Chan, Golub & LeVeque
+/// 1979), which does not cancel where means are large. Deviations are over all rows
+/// (`squares / count`); a column that never varies gets deviation 1.
+pub struct Standardised {
+    inner: Box<dyn Strategy>,
+}
+
+impl Standardised {
+    /// Puts a round of summaries before `inner`. The learner needs a
+    /// [`summary_layout`](crate::Learner::summary_layout) and a model with both buffers.
+    pub fn new(inner: Box<dyn Strategy>) -> Self {
+        Self { inner }
+    }
+}
+
+/// A summary, read.
+struct Summary<'a> {
+    count: f64,
+    sum: &'a [f32],
+    squares: &'a [f32],
+}
+
+impl<'a> Summary<'a> {
+    /// Reads a contribution, or says in one sentence why it is no summary.
+    fn read(model: &'a Params) -> Result<Self, String> {
+        let tensor = |name: &str| {
+            model
+                .tensor(name)
+                .ok_or_else(|| format!("the summary has no tensor {name:?}"))
+        };
+        let (sum, squares) = (tensor("sum")?, tensor("squares")?);
+        let &[count] = tensor("count")? else {
+            return Err("the summary's count is not one number".into());
+        };
+        if sum.len() != squares.len() {
+            return Err("the summary's sums and squares are of different columns".into());
+        }
+        if !model.values().iter().all(|value| value.is_finite()) {
+            return Err("the summary holds a value that is not finite".into());
+        }
+        if count < 1.0 {
+            return Err(format!("the summary is of {count} rows"));
+        }
+        if let Some(column) = squares.iter().position(|&square| square < 0.0) {
+            return Err(format!(
+                "the summary's squares of column {column} are negative"
+            ));
+        }
+        Ok(Self {
+            count: count.into(),
+            sum,
+            squares,
+        })
+    }
+}
+
+/// Mean and deviation of every column over all summaries, or which entry is unusable and why.
+fn combine(sheet: &Sheet) -> Result<(Vec<f32>, Vec<f32>), DecideError> {
+    let first = sheet.entries.first().ok_or(DecideError::NoEntries)?;
+    let columns = first.model.tensor("sum").map_or(0, <[f32]>::len);
+    let (mut count, mut mean, mut squares) = (0f64, vec![0f64; columns], vec![0f64; columns]);
+    for (entry, Entry { model, .. }) in sheet.entries.iter().enumerate() {
+        let unusable = |reason| DecideError::Unusable { entry, reason };
+        let summary = Summary::read(model).map_err(unusable)?;
+        if summary.sum.len() != columns {
+            return Err(unusable(format!(
+                "the summary is of {} columns, the others' of {columns}",
+                summary.sum.len()
+            )));
+        }
+        let total = count + summary.count;
+        for column in 0..columns {
+            let own = f64::from(summary.sum[column]) / summary.count;
+            let apart = own - mean[column];
+            mean[column] += apart * summary.count / total;
+            squares[column] +=
+                f64::from(summary.squares[column]) + apart * apart * count * summary.count / total;
+        }
+        count = total;
+    }
+    let deviation = |(square, mean): (&f64, &f64)| {
+        let deviation = (square / count).sqrt();
+        // What rounding the sums to `f32` leaves of a column that never varies.
+        if deviation <= f64::from(f32::EPSILON) * mean.abs() {
+            return 1.0;
+        }
+        // At the edges of `f32` the result still has to be a positive number.
+        (deviation as f32).clamp(f32::MIN_POSITIVE, f32::MAX)
+    };
+    let deviations = squares.iter().zip(&mean).map(deviation).collect();
+    Ok((mean.iter().map(|&mean| mean as f32).collect(), deviations))
+}
+
+/// `model` with both buffers filled.
+fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params, SettleError> {
+    let layout = model.layout();
+    let buffer = |name: &str, values: &[f32]| {
+        layout
+            .position(name)
+            .filter(|&at| layout.tensors()[at].role == Role::Buffer)
+            .map(|at| layout.range(at))
+            .filter(|range| range.len() == values.len())
+            .ok_or_else(|| {
+                SettleError::Summary(format!(
+                    "the model has no buffer {name:?} of {} columns: {}",
+                    values.len(),
+                    layout.describe()
+                ))
+            })
+    };
+    let places = [
+        (buffer(MEAN, mean)?, mean),
+        (buffer(DEVIATION, deviation)?, deviation),
+    ];
+    Ok(Params::build(layout, |into| {
+        into.copy_from_slice(model.values());
+        for (place, values) in places {
+            into[place].copy_from_slice(values);
+        }
+    }))
+}
+
+/// The outcome of a later round with the scale that was agreed on: it travels with every model, and
+/// nobody may change it.
+fn keep_scale(state: &State, mut after: Outcome) -> Result<Outcome, SettleError> {
+    let agreed = state.models.first();
+    let scale = |name| agreed.and_then(|model| model.tensor(name));
+    let (Some(mean), Some(deviation)) = (scale(MEAN), scale(DEVIATION)) else {
+        return Ok(after);
+    };
+    let tables = after.state.tables.values_mut().flatten();
+    for model in after.state.models.iter_mut().chain(tables) {
+        *model = with_scale(model, mean, deviation)?;
+    }
+    Ok(after)
+}
+
+impl Strategy for Standardised {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn names(&self) -> Names {
+        self.inner.names()
+    }
+
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        self.inner.equip(learner)
+    }
+
+    fn plan(&self, state: &State, round: u64) -> Plan {
+        if round > 1 {
+            return self.inner.plan(state, round - 1);
+        }
+        Plan {
+            participants: None,
+            starts: state.models.iter().map(|model| model.hash()).collect(),
+            task: Task::Summarise,
+            cross_evaluate: false,
+            weights: false,
+        }
+    }
+
+    fn start(
+        &self,
+        state: &State,
+        plan: &Plan,
+        round: u64,
+        place: Place<'_>,
+    ) -> Result<Start, LearnError> {
+        if round > 1 {
+            return self.inner.start(state, plan, round - 1, place);
+        }
+        let model = state
+            .models
+            .first()
+            .ok_or_else(|| LearnError::Unsupported("there is no model to begin with".into()))?;
+        Ok(Start {
+            model: model.clone(),
+            coalition: place.coalition,
+            task: plan.task.clone(),
+        })
+    }
+
+    fn contribute(
+        &self,
+        state: &State,
+        plan: &Plan,
+        round: u64,
+        site: Site<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        if round > 1 {
+            return self
+                .inner
+                .contribute(state, plan, round - 1, site, progress);
+        }
+        begin_and_train(self, state, plan, round, site, progress)
+    }
+
+    fn score(
+        &self,
+        state: &State,
+        plan: &Plan,
+        round: u64,
+        site: Site<'_>,
+        scored: Scored<'_>,
+    ) -> Result<f64, LearnError> {
+        // Summaries are not scored.
+        self.inner
+            .score(state, plan, round.saturating_sub(1), site, scored)
+    }
+
+    fn keeps_numbers(&self, round: u64) -> bool {
+        round == 1 || self.inner.keeps_numbers(round - 1)
+    }
+
+    fn expects(
+        &self,
+        model: &Arc<Layout>,
+        summary: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
+        if round > 1 {
+            return self.inner.expects(model, summary, round - 1);
+        }
+        summary.unwrap_or(model).clone()
+    }
+
+    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+        if round > 1 {
+            return self.inner.admit(entry, round - 1);
+        }
+        Summary::read(&entry.model).map(|_| ())
+    }
+
+    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+        if round > 1 {
+            return self.inner.decide(state, sheet, round - 1);
+        }
+        combine(sheet)?;
+        Ok(given(vec![0; sheet.entries.len()]))
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        if round > 1 {
+            return self.inner.check(state, sheet, decision, round - 1);
+        }
+        combine(sheet)?;
+        must_be(
+            decision,
+            &vec![0; sheet.entries.len()],
+            "everybody belongs to coalition 0",
+        )
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        if round > 1 {
+            let after = self.inner.settle(state, sheet, decision, round - 1)?;
+            return keep_scale(state, after);
+        }
+        fits(sheet, &decision.assignment)?;
+        let (mean, deviation) =
+            combine(sheet).map_err(|error| SettleError::Summary(error.to_string()))?;
+        let models = state
+            .models
+            .iter()
+            .map(|model| with_scale(model, &mean, &deviation))
+            .collect::<Result<_, _>>()?;
+        Ok(Outcome {
+            assignment: decision.assignment.clone(),
+            state: state.with(models),
+        })
+    }
+    fn unseen(
+        &self,
+        state: &State,
+        round: u64,
+        newcomer: Newcomer<'_>,
+    ) -> Result<Params, LearnError> {
+        self.inner.unseen(state, round.saturating_sub(1), newcomer)
+    }
+}
