@@ -1,42 +1,28 @@
-//! The diabetes study of Efron et al. 2004 (Least Angle Regression), divided into hospitals by age
-//! and sex.
+//! The diabetes study of Efron et al. 2004 (Least Angle Regression), partitioned into hospitals by
+//! age and sex.
 
 use super::{DataError, DataSet, Table, Target};
 
-const COLUMNS: [&str; 10] = [
-    "age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6",
-];
+/// The study, one patient per line: ten measurements, then the outcome. `data/README.md` beside it
+/// names its source and licence.
+const CSV: &str = include_str!("../../data/diabetes.csv");
+/// Positions of two columns.
 const AGE: usize = 0;
 const SEX: usize = 1;
-
-/// The study's first patient and outcome, which `linfa-datasets` takes for a line of names.
-const FIRST: ([f64; 10], f64) = (
-    [
-        0.0380759064334241,
-        0.0506801187398187,
-        0.0616962065186885,
-        0.0218723549949558,
-        -0.0442234984244464,
-        -0.0348207628376986,
-        -0.0434008456520269,
-        -0.00259226199818282,
-        0.0199084208763183,
-        -0.0176461251598052,
-    ],
-    151.0,
-);
 
 /// 442 patients with 10 measurements at baseline (age, sex, body mass index, blood pressure, six
 /// blood serum values), each centred and scaled over the whole study; the target measures the
 /// progression of the disease after a year, 25 to 346.
 pub fn diabetes() -> Table {
-    let mut table = Table::new(COLUMNS.map(String::from).to_vec());
-    let study = linfa_datasets::diabetes();
-    if study.targets().len() < 442 {
-        table.push(&FIRST.0, FIRST.1);
-    }
-    for (row, &target) in study.records().rows().into_iter().zip(study.targets()) {
-        table.push(&row.to_vec(), target);
+    let mut lines = CSV.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let features = names.len() - 1;
+    let mut table = Table::new(names[..features].iter().map(|&name| name.into()).collect());
+    for line in lines {
+        let cells = line.split(',').map(str::parse);
+        let row: Result<Vec<f64>, _> = cells.collect();
+        let row = row.expect("the embedded file holds numbers, as a test checks");
+        table.push(&row[..features], row[features]);
     }
     table
 }
