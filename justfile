@@ -31,6 +31,18 @@ ci:
 doc:
     cargo doc --workspace --no-deps --document-private-items
 
+# The book, into target/book; needs `cargo install mdbook`.
+book:
+    mdbook build docs
+
+# Licences, advisories and sources of dependencies; needs `cargo install cargo-deny`.
+deny:
+    cargo deny check
+
+# Writes console examples and pinned bytes anew; look at the difference before you commit it.
+golden:
+    ROTA_GOLDEN=write cargo test --workspace --test book --test golden
+
 # Seconds of a scenario with every check by every member, then with checks remembered: `just bench digits20`.
 bench SCENARIO="digits20":
     cargo build --release
