@@ -1,4 +1,8 @@
-//! Who may use whom. The arrows of `docs/architecture.md`, and no other.
+//! The structure of the workspace: which crate may use which, no module circles, no long files.
+
+mod circles;
+mod modules;
+mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
