@@ -9,9 +9,10 @@ use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{Notice, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
+use crate::error::RunError;
 use crate::federation::Federation;
+use crate::options::RoundDone;
 use crate::recorder::{Ear, Signal};
-use crate::run::{RoundDone, RunError};
 use crate::scenario::{Fault, Moment, When, Who};
 use crate::world::World;
 

@@ -11,8 +11,8 @@ use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
+use crate::error::RunError;
 use crate::random::Random;
-use crate::run::RunError;
 use crate::scenario::{Fault, Scenario};
 
 /// Roster, charter, keys and learners of a federation that is about to run.

@@ -27,8 +27,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("mesh", "direct"),
     ("silo", "actors::silo"),
     ("silo", "restore"),
-    ("simulations", "federation"),
-    ("simulations", "network::blobs"),
 ];
 
 fn related(a: &Module, b: &Module) -> bool {

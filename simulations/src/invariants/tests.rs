@@ -4,16 +4,15 @@
 
 use std::time::Duration;
 
-use protocol::charter::{Charter, Genesis, Rotation, Verification};
 use protocol::effects::FinalRound;
 use protocol::envelope::seal;
 use protocol::message::{
     Block, Bundle, Checked, Content, Contribution, EntryFields, Learning, Proposal, Scores, Sheet,
 };
-use protocol::roster::Silo;
 use protocol::{Hash, SecretKey};
 
 use super::*;
+use crate::genesis::epoch;
 
 struct Four {
     epoch: Arc<Epoch>,
@@ -26,28 +25,7 @@ const NOW: Time = Time::ZERO;
 impl Four {
     fn new(faulty: &[u16]) -> Self {
         let keys: Vec<_> = (1..5u8).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
-        let silo = |(i, key): (usize, &SecretKey)| Silo {
-            name: format!("{i}"),
-            key: key.public(),
-        };
-        let charter = Charter {
-            name: "four".into(),
-            work: String::new(),
-            start: Hash::of(b""),
-            rounds: 9,
-            beat_ms: 1000,
-            patience: 2,
-            limit: 99,
-            minimum: 3,
-            rotation: Rotation::EveryRound,
-            verification: Verification::Full,
-            names_shown: false,
-            blob_limit: 9,
-            keep: 1,
-            discovery: false,
-        };
-        let silos = keys.iter().enumerate().map(silo).collect();
-        let epoch = Arc::new(Epoch::first(&Genesis { silos, charter }).unwrap());
+        let epoch = Arc::new(epoch(&keys, 9));
         let faulty = faulty.iter().copied().map(MemberIndex).collect();
         let watch = Watch::new(epoch.clone(), faulty, Duration::ZERO);
         Self { epoch, keys, watch }

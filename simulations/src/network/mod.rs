@@ -6,7 +6,6 @@
 //! member can pass them on and accepted them. Blobs are asked for one holder after another, and hashed for real by
 //! the receiving side: started in the pool when a transfer begins, and waited for when it ends.
 
-mod blobs;
 mod core;
 mod gossip;
 mod model;
@@ -17,18 +16,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::MemberIndex;
+use protocol::{MemberIndex, SecretKey};
 use serde::Serialize;
 use silo::Checks;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::federation::Federation;
+use crate::genesis::epoch;
 use crate::pool::Threads;
+use crate::random::Random;
 use crate::recorder::Ear;
-use crate::scenario::{BUILT_IN, Scenario};
 use crate::tamper::Tamper;
-use crate::toy::toy_study;
 
 use self::core::Core;
 pub use model::LinkConfig;
@@ -90,13 +88,11 @@ impl SimulatedNetwork {
     /// # Panics
     /// Where `n` is 0 or more than a roster holds.
     pub fn alone(config: LinkConfig, n: usize, seed: u64) -> Self {
-        let centres: Vec<_> = (0..n).map(|_| vec![0.0]).collect();
-        let (study, _) = toy_study(&centres);
-        let (name, text) = BUILT_IN[4];
-        let scenario = Scenario::parse(name, text).expect("a built-in scenario is valid");
-        let federation = Federation::new(&scenario, &study, &scenario.strategy, &[])
-            .expect("a roster holds that many members");
-        let (epoch, now) = (federation.epoch, Instant::now());
+        let mut random = Random::new(seed, "keys");
+        let keys: Vec<_> = (0..n)
+            .map(|_| SecretKey::from_bytes(&random.bytes()))
+            .collect();
+        let (epoch, now) = (Arc::new(epoch(&keys, 1)), Instant::now());
         let ear = Ear::new(epoch, BTreeSet::new(), now, Duration::ZERO);
         Self::start(config, n, seed, ear, Checks::new(false), Threads::new(1))
     }

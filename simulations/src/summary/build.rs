@@ -12,9 +12,10 @@ use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
 use silo::Notice;
 
+use crate::error::RunError;
+use crate::federate::Recorded;
 use crate::federation::{Division, Federation};
 use crate::pool::Threads;
-use crate::run::{Recorded, RunError};
 use crate::scenario::Scenario;
 use crate::world::Mesh;
 

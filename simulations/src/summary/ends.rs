@@ -12,9 +12,10 @@ use methods::strategy::{Newcomer, OwnRadius};
 use methods::{Learner, Params};
 use protocol::{Hash, MemberIndex};
 
+use crate::error::RunError;
+use crate::federate::Recorded;
 use crate::federation::{Division, Federation, silo_seed};
 use crate::pool::Threads;
-use crate::run::{Recorded, RunError};
 use crate::scenario::Scenario;
 
 use super::ServedInfo;

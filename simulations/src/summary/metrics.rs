@@ -8,8 +8,9 @@ use methods::{Learner, Params, State};
 use protocol::{MemberIndex, Time};
 use silo::Notice;
 
+use crate::error::RunError;
+use crate::federate::Recorded;
 use crate::pool::Threads;
-use crate::run::{Recorded, RunError};
 use crate::scenario::Scenario;
 
 /// A model with what is personal to its silo.

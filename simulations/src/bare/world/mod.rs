@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
+use protocol::charter::Epoch;
 use protocol::effects::{Effect, Input};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
 use protocol::message::Kind;
-use protocol::roster::Silo;
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
+use crate::genesis::{BEAT, PATIENCE, epoch};
 use crate::invariants::{Violation, Watch, kind};
 use crate::random::Random;
 
@@ -31,9 +31,6 @@ mod living;
 mod working;
 
 use forgetting::Forgotten;
-
-const BEAT: Duration = Duration::from_secs(1);
-const PATIENCE: u32 = 6;
 
 struct Node {
     key: SecretKey,
@@ -293,34 +290,4 @@ fn told(frame: &Bytes) -> &[u8] {
         None | Some(Kind::Certificate | Kind::Evidence) => frame,
         Some(_) => &frame[..OVERHEAD.min(frame.len())],
     }
-}
-
-fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
-    let silos = keys
-        .iter()
-        .enumerate()
-        .map(|(i, key)| Silo {
-            name: format!("silo {i}"),
-            key: key.public(),
-        })
-        .collect();
-    let f = (keys.len() - 1) / 3;
-    let charter = Charter {
-        name: "bare".into(),
-        work: String::new(),
-        start: Hash::of(b"start"),
-        rounds,
-        beat_ms: BEAT.as_millis() as u64,
-        patience: PATIENCE,
-        limit: 2 * PATIENCE + 8 * (f as u32 + 4),
-        minimum: (2 * f + 1) as u16,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        names_shown: false,
-        blob_limit: 1 << 20,
-        keep: 3,
-        discovery: false,
-    };
-    Epoch::first(&Genesis { silos, charter })
-        .expect("drawn keys differ, and the numbers are in range")
 }

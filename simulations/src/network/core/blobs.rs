@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::pool::{Threads, wait};
 
-use super::core::{Core, Due};
+use super::{Core, Due};
 
 /// A holder that has not answered for that long is given up.
 const ANSWER: Duration = Duration::from_secs(10);

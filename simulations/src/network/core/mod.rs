@@ -1,5 +1,7 @@
 //! Messages under way, who can reach whom, and the queue of everything that will happen.
 
+mod blobs;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +18,8 @@ use crate::pool::Threads;
 use crate::recorder::Ear;
 use crate::tamper::Tamper;
 
+use self::blobs::Fetches;
 use super::Traffic;
-use super::blobs::Fetches;
 use super::gossip::{Gossip, Judging, Seen};
 use super::model::{LinkConfig, Links};
 
@@ -64,11 +66,11 @@ impl Port {
 }
 
 pub(super) struct Core {
-    pub(super) links: Links,
-    pub(super) ports: Vec<Port>,
-    pub(super) fetches: Fetches,
-    pub(super) checks: Arc<Checks>,
-    pub(super) threads: Arc<Threads>,
+    links: Links,
+    ports: Vec<Port>,
+    fetches: Fetches,
+    checks: Arc<Checks>,
+    threads: Arc<Threads>,
     queue: BTreeMap<(Instant, u64), Due>,
     sequence: u64,
     linked: BTreeSet<(usize, usize)>,

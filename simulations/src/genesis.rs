@@ -1,0 +1,43 @@
+//! Rosters and charters of federations that learn nothing: for the bare simulator, for a network
+//! alone, and for tests of the invariants.
+
+use std::time::Duration;
+
+use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
+use protocol::roster::Silo;
+use protocol::{Hash, SecretKey};
+
+/// The beat of such a federation.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+/// Its patience, in beats.
+pub(crate) const PATIENCE: u32 = 6;
+
+/// The epoch of members that have these keys, with so many rounds.
+///
+/// # Panics
+/// Where two keys are equal, there are none or more than a roster holds, or there are no rounds.
+pub(crate) fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
+    let silo = |(at, key): (usize, &SecretKey)| Silo {
+        name: format!("silo {at}"),
+        key: key.public(),
+    };
+    let f = (keys.len() - 1) / 3;
+    let charter = Charter {
+        name: "bare".into(),
+        work: String::new(),
+        start: Hash::of(b"start"),
+        rounds,
+        beat_ms: BEAT.as_millis() as u64,
+        patience: PATIENCE,
+        limit: 2 * PATIENCE + 8 * (f as u32 + 4),
+        minimum: (2 * f + 1) as u16,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        names_shown: false,
+        blob_limit: 1 << 20,
+        keep: 3,
+        discovery: false,
+    };
+    let silos = keys.iter().enumerate().map(silo).collect();
+    Epoch::first(&Genesis { silos, charter }).expect("different keys, and numbers in range")
+}
