@@ -21,8 +21,8 @@ const CRATES: [(&str, &str); 7] = [
 const KNOWN: &[(&str, &str)] = &[
     ("protocol", "envelope"),
     ("protocol", "refusal"),
-    ("methods", "strategy::registry"),
-    ("methods", "strategy::fedcg::branched"),
+    ("methods", "strategy::catalogue::config"),
+    ("methods", "strategy::client::fedcg::branched"),
     ("learn", "learners::table"),
     ("mesh", "direct"),
     ("silo", "actors::silo"),
