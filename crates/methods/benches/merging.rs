@@ -1,10 +1,10 @@
-//! HCCT's merging of 1,000 silos, from their Gram matrix on; and the best division of a few.
+//! HCCT's merging of 1,000 silos, starting from their Gram matrix.
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use methods::Matrix;
-use methods::merging::{Alpha, EXHAUSTIVE_UP_TO, Until, Utility};
+use methods::merging::{Alpha, Until, Utility};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -62,20 +62,5 @@ fn merge(c: &mut Criterion) {
     group.finish();
 }
 
-fn few(c: &mut Criterion) {
-    let mut group = c.benchmark_group("few silos");
-    for count in [8, 12, EXHAUSTIVE_UP_TO] {
-        let (gram, samples) = silos(count, 3, 1.0);
-        let utility = Utility::new(&gram, &samples, &Alpha::Own).expect("a Gram matrix");
-        group.bench_function(BenchmarkId::new("greedy", count), |b| {
-            b.iter(|| black_box(&utility).merge(Until::NoGain));
-        });
-        group.bench_function(BenchmarkId::new("exhaustive", count), |b| {
-            b.iter(|| black_box(&utility).exhaustive());
-        });
-    }
-    group.finish();
-}
-
-criterion_group!(benches, merge, few);
+criterion_group!(benches, merge);
 criterion_main!(benches);

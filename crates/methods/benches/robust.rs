@@ -5,10 +5,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use methods::robust::radius::{RadiusSearch, choose_radius, log_grid};
+use methods::robust::radius::{RadiusSearch, choose_radius};
 use methods::robust::synthetic::{Hospital, Hospitals, Targets};
-use methods::robust::transfer::Silo;
-use methods::robust::{FitConfig, LinearModel, Loss, Norm, fit, transfer};
+use methods::robust::{FitConfig, LinearModel, Loss, Norm, fit, robust_loss};
 
 const LINEAR: Targets = Targets::Numbers { noise: 0.5 };
 const LABELS: Targets = Targets::Labels { threshold: 0.5 };
@@ -44,17 +43,10 @@ fn config(targets: Targets) -> FitConfig {
 
 /// Every model on every silo: 186 hospitals with 3–18 rows of 6 features, as in eICU's
 /// demonstration data, and larger ones.
-fn transfer_losses(criterion: &mut Criterion) {
+fn scores(criterion: &mut Criterion) {
     for (name, targets) in [("linear", LINEAR), ("logistic", LABELS)] {
         for rows in [(3, 18), (100, 200)] {
             let hospitals = hospitals(186, rows, 6, targets);
-            let silos: Vec<Silo<'_>> = hospitals
-                .iter()
-                .map(|hospital| Silo {
-                    rows: &hospital.rows,
-                    radius: 0.05,
-                })
-                .collect();
             let models: Vec<LinearModel> = hospitals
                 .iter()
                 .enumerate()
@@ -66,9 +58,19 @@ fn transfer_losses(criterion: &mut Criterion) {
                 .collect();
             let FitConfig { loss, norm, .. } = config(targets);
             criterion.bench_function(
-                &format!("transfer/{name}/186x186/{}-{}rows", rows.0, rows.1),
+                &format!("scores/{name}/186x186/{}-{}rows", rows.0, rows.1),
                 |bencher| {
-                    bencher.iter(|| transfer(black_box(&silos), black_box(&models), loss, norm));
+                    bencher.iter(|| {
+                        let losses = hospitals.iter().flat_map(|hospital| {
+                            let rows = black_box(&hospital.rows);
+                            models
+                                .iter()
+                                .map(move |model| robust_loss(rows, model, 0.05, loss, norm))
+                        });
+                        losses.for_each(|loss| {
+                            black_box(loss).expect("finite losses");
+                        });
+                    });
                 },
             );
         }
@@ -90,7 +92,7 @@ fn fits(criterion: &mut Criterion) {
 fn radii(criterion: &mut Criterion) {
     let rows = hospitals(1, (12, 12), 6, LABELS).remove(0).rows;
     let search = RadiusSearch {
-        radii: log_grid(1e-3, 1.0, 7).expect("a grid"),
+        radii: vec![1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0],
         folds: 5,
         seed: 1,
         one_standard_error: false,
@@ -103,6 +105,6 @@ fn radii(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = transfer_losses, fits, radii
+    targets = scores, fits, radii
 }
 criterion_main!(benches);

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use methods::clustering::kmeans::KMeans;
-use methods::similarity::{Metric, Rows, Sketch, gram, gram_f64};
+use methods::similarity::{Metric, Sketch, Vectors, gram, gram_f64};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -29,7 +29,7 @@ fn models(n: usize, d: usize) -> Vec<Vec<f32>> {
 fn benches(criterion: &mut Criterion) {
     for (n, d) in [(72, 1_000_000), (1000, 100_000)] {
         let models = models(n, d);
-        let rows = Rows::new(&models).expect("rows of one length");
+        let rows = Vectors::new(&models).expect("rows of one length");
         let mut group = criterion.benchmark_group(format!("{n} × {d}"));
         group.sample_size(10);
         group.bench_function("gram", |bench| bench.iter(|| black_box(gram(&rows))));
@@ -37,7 +37,7 @@ fn benches(criterion: &mut Criterion) {
             bench.iter(|| black_box(Metric::L2.similarity(&rows)));
         });
         group.bench_function("kmeans", |bench| {
-            bench.iter(|| black_box(KMeans::new(10, 7).fit_rows(&rows)));
+            bench.iter(|| black_box(KMeans::new(10, 7).fit_rows_f64(&rows)));
         });
         // In f64 throughout: seconds for the larger size.
         if n == 72 {

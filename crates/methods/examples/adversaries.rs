@@ -9,7 +9,7 @@
 use methods::learner::mixed_seed;
 use methods::robust::synthetic::{Hospitals, Targets};
 use methods::robust::{FitConfig, Loss, Norm, fit};
-use methods::similarity::{Metric, Rows, min_max};
+use methods::similarity::{Metric, Vectors, min_max};
 use methods::topology::{Centrality, Isolation, Options, Topology, isolation};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -124,7 +124,7 @@ fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, liars: us
                 };
                 let mut found: Vec<Isolation> = Vec::new();
                 for models in &federations {
-                    let similarity = metric.similarity_f64(&Rows::new(models)?)?;
+                    let similarity = metric.similarity_f64(&Vectors::new(models)?)?;
                     let topology = Topology::learn(&min_max(&similarity)?, &options)?;
                     found.push(isolation(&topology.prior, &adversaries));
                 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rota::methods::Matrix;
 use rota::methods::merging::{Until, Utility};
-use rota::methods::similarity::{Rows, gram_f64};
+use rota::methods::similarity::{Vectors, gram_f64};
 use rota::report::{letter, numbers};
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
         .chain(newcomers.iter().flat_map(Table::rows))
         .map(Vec::as_slice)
         .collect();
-    let gram = Rows::new(&all).map(|rows| gram_f64(&rows));
+    let gram = Vectors::new(&all).map(|rows| gram_f64(&rows));
     let gram = gram
         .expect("rows of one length")
         .expect("no number is absurdly large");
@@ -86,7 +86,7 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
     let own: Vec<usize> = (0..silos).collect();
     let merged = utility(&own)?.merge(asked.groups.map_or(Until::NoGain, Until::Groups));
     let merged = merged.expect("a number of groups that was checked");
-    let assignment = &merged.partition.assignment;
+    let assignment = &merged.grouping.assignment;
     let admit = |silo: usize| {
         let clients = [&own[..], &[silo]].concat();
         let found = utility(&clients)?.admit(assignment);
@@ -120,8 +120,8 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
             })
             .collect(),
         admission: newcomers.is_some().then_some(admission),
-        total_utility: merged.partition.total,
-        utility: merged.partition.utilities,
+        total_utility: merged.grouping.total,
+        utility: merged.grouping.utilities,
         samples,
     })
 }

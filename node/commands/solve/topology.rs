@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use rota::methods::Matrix;
 use rota::methods::clustering::kmeans::KMeans;
-use rota::methods::similarity::{self, Rows, min_max, squared_distances_f64};
+use rota::methods::similarity::{self, Vectors, min_max, squared_distances_f64};
 use rota::methods::topology::{self, Options, Scale, adjacency, client_prior};
 use rota::report::{numbers, terminal::wrapped};
 use serde::Serialize;
@@ -135,7 +135,7 @@ fn measured(asked: &Topology, params: &Table) -> Result<(Matrix, Option<Vec<u32>
         None => params.rows(),
     };
     let metric = similarity::Metric::from(asked.metric);
-    let rows = Rows::new(points).expect("rows of one length");
+    let rows = Vectors::new(points).expect("rows of one length");
     let raw = metric
         .similarity_f64(&rows)
         .expect("no number is absurdly large");
@@ -147,7 +147,7 @@ fn measured(asked: &Topology, params: &Table) -> Result<(Matrix, Option<Vec<u32>
 fn cluster(params: &Table, clusters: usize, seed: u64) -> Result<Vec<u32>, SolveError> {
     divisible("--clusters", clusters, params)?;
     let silos = params.rows().len();
-    let rows = Rows::new(params.rows()).expect("rows of one length");
+    let rows = Vectors::new(params.rows()).expect("rows of one length");
     let squares = squared_distances_f64(&rows).expect("no number is absurdly large");
     // Inner products with the first silo as the origin.
     let gram = Matrix::from_fn(silos, silos, |i, j| {

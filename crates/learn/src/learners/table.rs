@@ -347,7 +347,11 @@ impl TableLearner {
     }
 
     /// The training rows, as `model` scales them, and what is fitted to them robustly.
-    fn to_fit(&self, model: &Params, ridge: f64) -> Result<(robust::Rows, FitConfig), LearnError> {
+    fn to_fit(
+        &self,
+        model: &Params,
+        ridge: f64,
+    ) -> Result<(robust::Samples, FitConfig), LearnError> {
         let rows = self.scaled(model, self.part(Split::Train)?);
         let RobustConfig { norm, label_cost } = self.robust;
         if self.model.slope(model).is_none() {
@@ -358,11 +362,12 @@ impl TableLearner {
         });
         let targets: Vec<f64> = rows.targets().iter().map(|&y| f64::from(y)).collect();
         let (rows, loss) = match self.loss {
-            Loss::Regression(RegressionLoss::Absolute) => {
-                (robust::Rows::new(features, targets), robust::Loss::Absolute)
-            }
+            Loss::Regression(RegressionLoss::Absolute) => (
+                robust::Samples::new(features, targets),
+                robust::Loss::Absolute,
+            ),
             Loss::Logistic => (
-                robust::Rows::labelled(features, &targets),
+                robust::Samples::labelled(features, &targets),
                 robust::Loss::Logistic { label_cost },
             ),
             Loss::Regression(RegressionLoss::Squared) | Loss::Softmax | Loss::Dice { .. } => {

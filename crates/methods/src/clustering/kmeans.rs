@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::Matrix;
 use crate::coalitions::canonical;
-use crate::similarity::{CompareError, Rows, squared_distances, squared_distances_f64};
+use crate::similarity::{CompareError, Vectors, squared_distances_f64};
 
 /// How to divide points into clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,24 +73,6 @@ pub enum KMeansError {
     /// The points themselves cannot be compared.
     #[error(transparent)]
     Points(#[from] CompareError),
-}
-
-/// Labels that do not go with a Gram matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CentroidError {
-    /// Another number of labels than points.
-    #[error("{labels} labels do not go with a Gram matrix of {rows} × {columns}")]
-    Labels {
-        /// Number of labels.
-        labels: usize,
-        /// Rows of the matrix.
-        rows: usize,
-        /// Its columns.
-        columns: usize,
-    },
-    /// A cluster without points has no centroid.
-    #[error("cluster {0} has no points: number the clusters 0, 1, 2 … without gaps")]
-    Empty(u32),
 }
 
 impl KMeans {
@@ -153,20 +135,12 @@ impl KMeans {
         Ok(Clusters { labels, ..best })
     }
 
-    /// Clusters of `rows`, from their [`squared_distances`]: near-equal points far from the
-    /// origin are told apart as well.
+    /// Clusters of `rows`, from their [`squared_distances_f64`]: more accurate than [`Self::fit`]
+    /// where points are near each other and far from the origin. The same clusters on every machine.
     ///
     /// # Errors
-    /// [`KMeansError`] on values that are not finite, or clusters that cannot be.
-    pub fn fit_rows(&self, rows: &Rows<'_>) -> Result<Clusters, KMeansError> {
-        self.fit_squares(&squared_distances(rows)?)
-    }
-
-    /// [`Self::fit_rows`] from distances in plain `f64`: the same clusters on every machine.
-    ///
-    /// # Errors
-    /// [`KMeansError`] on values that are not finite, or clusters that cannot be.
-    pub fn fit_rows_f64(&self, rows: &Rows<'_>) -> Result<Clusters, KMeansError> {
+    /// [`KMeansError`]: values that are not finite, or an impossible number of clusters.
+    pub fn fit_rows_f64(&self, rows: &Vectors<'_>) -> Result<Clusters, KMeansError> {
         self.fit_squares(&squared_distances_f64(rows)?)
     }
 
@@ -177,45 +151,6 @@ impl KMeans {
         });
         self.fit(&gram)
     }
-}
-
-/// Inner products of the centroids, `c × c`: the mean of `gram` over all pairs of members.
-/// `labels` are numbers `0..c` of which none is missing.
-///
-/// # Errors
-/// [`CentroidError`] if the labels do not go with the matrix.
-pub fn centroid_gram(gram: &Matrix, labels: &[u32]) -> Result<Matrix, CentroidError> {
-    let (rows, columns) = (gram.rows(), gram.columns());
-    if rows != labels.len() || columns != labels.len() {
-        let labels = labels.len();
-        return Err(CentroidError::Labels {
-            labels,
-            rows,
-            columns,
-        });
-    }
-    let clusters = labels
-        .iter()
-        .map(|&label| label as usize + 1)
-        .max()
-        .unwrap_or(0);
-    // More numbers than points: the first gap is among the first of them.
-    let sizes = sizes(
-        labels.iter().filter(|&&label| (label as usize) < rows),
-        clusters.min(rows),
-    );
-    if let Some(empty) = sizes.iter().position(|&size| size == 0.0) {
-        return Err(CentroidError::Empty(empty as u32));
-    }
-    let mut sums = Matrix::zeros(clusters, clusters);
-    for (i, &own) in labels.iter().enumerate() {
-        for (value, &other) in gram.row(i).iter().zip(labels) {
-            sums[(own as usize, other as usize)] += value;
-        }
-    }
-    Ok(Matrix::from_fn(clusters, clusters, |a, b| {
-        sums[(a, b)] / sizes[a] / sizes[b]
-    }))
 }
 
 fn sizes<'a>(labels: impl IntoIterator<Item = &'a u32>, clusters: usize) -> Vec<f64> {

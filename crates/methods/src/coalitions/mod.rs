@@ -18,7 +18,6 @@ mod bound;
 mod branch;
 mod certificate;
 pub mod choice;
-pub mod enumeration;
 mod exact;
 mod relaxation;
 mod search;

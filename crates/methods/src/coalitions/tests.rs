@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::robust::{self, Norm};
 
+mod mean_models;
+
 pub(super) fn scores(rows: &[Vec<f64>]) -> Scores {
     Scores::from_rows(rows).unwrap()
 }
@@ -67,7 +69,7 @@ fn impossible_numbers_of_coalitions_are_refused() {
 }
 
 #[test]
-fn a_silo_that_exaggerates_everything_changes_nothing() {
+fn a_constant_added_to_a_row_changes_nothing() {
     let mut rows = six();
     let honest = solve(&rows, 3);
     // Multiples of 1/64 stay exact beside 2⁴⁰.
@@ -129,8 +131,8 @@ fn trivial_programs_are_proven_at_any_size() {
     }
 }
 
-/// Every division of `n` entries, in canonical numbers.
-pub(super) fn divisions(n: usize) -> Vec<Vec<u32>> {
+/// Every grouping of `n` entries, in canonical numbers.
+pub(super) fn groupings(n: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         all = all
@@ -170,13 +172,13 @@ fn matrix(sizes: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Vec<V
 
 proptest! {
     #[test]
-    fn dynamic_programming_equals_enumeration(rows in matrix(1..=7)) {
+    fn dynamic_programming_finds_the_optimum_of_all_groupings(rows in matrix(1..=7)) {
         for coalitions in 1..=rows.len() {
             let solution = solve(&rows, coalitions);
-            let least = divisions(rows.len())
+            let least = groupings(rows.len())
                 .iter()
-                .filter(|division| division.iter().max() == Some(&(coalitions as u32 - 1)))
-                .map(|division| by_definition(&rows, division))
+                .filter(|grouping| grouping.iter().max() == Some(&(coalitions as u32 - 1)))
+                .map(|grouping| by_definition(&rows, grouping))
                 .fold(f64::INFINITY, f64::min);
             prop_assert!((solution.objective - least).abs() < 1e-10);
             prop_assert!((by_definition(&rows, &solution.assignment) - least).abs() < 1e-10);
@@ -197,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn alone_together_and_in_between(rows in matrix(1..=8)) {
+    fn one_coalition_and_n_coalitions_have_the_known_objectives(rows in matrix(1..=8)) {
         let n = rows.len();
         let own: f64 = (0..n).map(|i| rows[i][i]).sum();
         prop_assert!((solve(&rows, n).objective - own).abs() < 1e-10);
@@ -227,7 +229,7 @@ proptest! {
         }
     }
 
-    /// Proposition 1: with absolute loss and one radius for all, the radius shifts every division
+    /// Proposition 1: with absolute loss and one radius for all, the radius shifts every grouping
     /// by the same amount.
     #[test]
     fn a_common_radius_does_not_change_linear_coalitions(
@@ -245,16 +247,16 @@ proptest! {
         let norms = models.iter().map(|theta| Norm::L2.dual(theta.iter().copied().chain([1.0])));
         let shift = radius * norms.sum::<f64>();
         let (plain, robust) = (table(0.0), table(radius));
-        for division in divisions(n) {
-            let difference = by_definition(&robust, &division) - by_definition(&plain, &division);
+        for grouping in groupings(n) {
+            let difference = by_definition(&robust, &grouping) - by_definition(&plain, &grouping);
             prop_assert!((difference - shift).abs() < 1e-10);
         }
     }
 
     /// Theorem 1: the program's value is at least what the coalitions' mean models lose, for every
-    /// division, since robust losses are convex in the model.
+    /// grouping, since robust losses are convex in the model.
     #[test]
-    fn mean_models_lose_at_most_what_the_program_says(
+    fn the_objective_bounds_the_losses_of_mean_models(
         models in prop::collection::vec([-2.0..2.0f64, -2.0..2.0f64], 2..=5),
         data in prop::collection::vec(prop::collection::vec([-2.0..2.0f64, -2.0..2.0, -1.0..1.0], 3), 5),
         radii in prop::collection::vec(0.0..1.0f64, 5),
@@ -273,13 +275,13 @@ proptest! {
         for loss in [&absolute as &dyn Fn(usize, &[f64; 2]) -> f64, &logistic] {
             let rows: Vec<Vec<f64>> =
                 (0..n).map(|i| models.iter().map(|theta| loss(i, theta)).collect()).collect();
-            for division in divisions(n) {
+            for grouping in groupings(n) {
                 let lost: f64 = (0..n)
                     .map(|i| {
                         let members: Vec<_> = models
                             .iter()
-                            .zip(&division)
-                            .filter(|(_, own)| **own == division[i])
+                            .zip(&grouping)
+                            .filter(|(_, own)| **own == grouping[i])
                             .map(|(theta, _)| theta)
                             .collect();
                         let mean = [0, 1].map(|at| {
@@ -288,7 +290,7 @@ proptest! {
                         loss(i, &mean)
                     })
                     .sum();
-                prop_assert!(lost <= by_definition(&rows, &division) + 1e-10);
+                prop_assert!(lost <= by_definition(&rows, &grouping) + 1e-10);
             }
         }
     }
@@ -349,7 +351,7 @@ fn groups_that_overlap_are_proven_optimal_by_branching() {
 }
 
 #[test]
-fn when_stopped_what_is_known_is_given_back() {
+fn a_stopped_proof_gives_a_grouping_with_a_valid_bound() {
     let program = Program::new(&scores(&estimates(60, 5, 0.9, 3)), 5).unwrap();
     let solution = program.prove(1, &|| true);
     assert!(solution.stopped && !solution.optimal);
@@ -380,7 +382,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn branching_finds_what_enumeration_finds(rows in matrix(2..=9)) {
+    fn branching_finds_the_optimum_of_dynamic_programming(rows in matrix(2..=9)) {
         for coalitions in 1..=rows.len() {
             let program = Program::new(&scores(&rows), coalitions).unwrap();
             let optimum = program.cost(&exact::solve(&program, &never).unwrap());
@@ -403,8 +405,8 @@ proptest! {
             let fixed = Fixed::nothing(rows.len());
             let (bound, _) = relax(&program, &fixed, Iterate::start(&program), &until);
             prop_assert!(bound <= optimum + 1e-10, "{bound} {optimum}");
-            let division = search::solve(&program, seed, &never);
-            prop_assert!(certificate::bound(&program, &division) <= optimum + 1e-10);
+            let grouping = search::solve(&program, seed, &never);
+            prop_assert!(certificate::bound(&program, &grouping) <= optimum + 1e-10);
         }
     }
 }

@@ -34,18 +34,6 @@ pub enum AdjacencyError {
         /// Which column, from 0.
         column: usize,
     },
-    /// Codes of different or no length.
-    #[error(
-        "domain {domain} has a code of {got} attributes, the first has {expected}: all need equally many, at least one"
-    )]
-    Codes {
-        /// Which domain, from 0.
-        domain: usize,
-        /// Length of its code.
-        got: usize,
-        /// Length of the first.
-        expected: usize,
-    },
 }
 
 /// Everybody alone, `A = I`: before the server has averaged anything.
@@ -77,38 +65,13 @@ pub fn by_parameters(parameters: &Matrix, beta: f64) -> Result<Matrix, Adjacency
     by_distances(&Matrix::from_fn(domains, domains, distance), beta)
 }
 
-/// By what is known about the domains: as [`by_parameters`], with the share of attributes in which
-/// two codes differ (normalised Hamming distance) in place of the distance.
-///
-/// # Errors
-/// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, or codes of different or no length.
-pub fn by_codes<C: AsRef<[u8]>>(codes: &[C], beta: f64) -> Result<Matrix, AdjacencyError> {
-    let code = |domain: usize| codes[domain].as_ref();
-    let expected = codes.first().map_or(0, |code| code.as_ref().len());
-    for domain in 0..codes.len() {
-        let got = code(domain).len();
-        if got != expected || got == 0 {
-            return Err(AdjacencyError::Codes {
-                domain,
-                got,
-                expected,
-            });
-        }
-    }
-    let distance = |i: usize, j: usize| {
-        let differing = code(i).iter().zip(code(j)).filter(|(a, b)| a != b).count();
-        differing as f64 / expected as f64
-    };
-    by_distances(&Matrix::from_fn(codes.len(), codes.len(), distance), beta)
-}
-
 /// As [`by_parameters`], from distances (domains × domains) that are already known; the diagonal
 /// does not count.
 ///
 /// # Errors
 /// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, a table that is not square, or a
 /// distance that is negative or not finite.
-pub fn by_distances(distances: &Matrix, beta: f64) -> Result<Matrix, AdjacencyError> {
+pub(super) fn by_distances(distances: &Matrix, beta: f64) -> Result<Matrix, AdjacencyError> {
     let (rows, columns) = (distances.rows(), distances.columns());
     if !distances.is_square() {
         return Err(AdjacencyError::NotSquare { rows, columns });

@@ -26,7 +26,7 @@
 //! It all runs on one thread in one order: the same input gives the same bits.
 
 use super::utility::{Volume, direction};
-use super::{Partition, Utility};
+use super::{Grouping, Utility};
 use crate::Matrix;
 
 /// When to stop merging.
@@ -64,7 +64,7 @@ pub struct Merge {
 pub struct Merged {
     /// The division. Its utilities are computed from the inner products anew, so that no rounding
     /// of the merges is in them.
-    pub partition: Partition,
+    pub grouping: Grouping,
     /// The merges, in order: clients − groups of them.
     pub merges: Vec<Merge>,
 }
@@ -97,7 +97,7 @@ impl Utility {
             merges.push(merge);
         }
         Ok(Merged {
-            partition: self.partition(&assignment),
+            grouping: self.grouping(&assignment),
             merges,
         })
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::params::{Layer, Layout, Params, layers};
+use crate::params::{Layer, Params, layers};
 
 /// How far the clients' gradients of a layer are apart: the relative variance of eq. (19). Both
 /// readings compare layers without regard to their size.
@@ -109,21 +109,6 @@ pub fn choose_layer(gradients: &[Params], statistic: Statistic) -> Result<Layer,
 pub struct OneLayer {
     /// Layers of the model: 0 or 1.
     pub layers: usize,
-}
-
-/// The layers that HCCT-P shares, and the last one (weight and bias), which stays with each client.
-/// Which is the last follows from the names, see [`layers`]. Buffers are in neither: they are
-/// shared.
-///
-/// # Errors
-/// [`OneLayer`] unless there are two layers at least.
-pub fn split_head(layout: &Layout) -> Result<(Vec<Layer>, Layer), OneLayer> {
-    let mut body = layers(layout);
-    let count = body.len();
-    match body.pop() {
-        Some(head) if count > 1 => Ok((body, head)),
-        _ => Err(OneLayer { layers: count }),
-    }
 }
 
 /// Values per block: the `f64` means stay in the nearest cache while the gradients stream past.

@@ -21,16 +21,14 @@
 //! HCCT-P shares.
 
 mod admission;
-mod exhaustive;
 mod greedy;
 mod layers;
 mod utility;
 
 pub use admission::Admission;
-pub use exhaustive::{LARGEST as EXHAUSTIVE_UP_TO, TooManyClients};
 pub use greedy::{GroupsError, Merge, Merged, Until};
-pub use layers::{OneLayer, Spread, SpreadError, Statistic, choose_layer, split_head, spreads};
-pub use utility::{Alpha, Partition, Utility, UtilityError};
+pub use layers::{OneLayer, Spread, SpreadError, Statistic, choose_layer, spreads};
+pub use utility::{Alpha, Grouping, Utility, UtilityError};
 
 #[cfg(test)]
 mod tests;

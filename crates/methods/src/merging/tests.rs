@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod exhaustive;
 mod known;
 mod properties;
 mod reference;

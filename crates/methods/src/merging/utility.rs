@@ -80,7 +80,7 @@ pub enum UtilityError {
 
 /// A division of the clients into groups, and what it is worth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Partition {
+pub struct Grouping {
     /// Group of every client; groups are numbered in the order of their first member.
     pub assignment: Vec<u32>,
     /// `u_k` of every client (eq. (9) with `C = 0`).
@@ -183,7 +183,7 @@ impl Utility {
     ///
     /// # Panics
     /// If `assignment` has another length than there are clients.
-    pub fn partition(&self, assignment: &[u32]) -> Partition {
+    pub fn grouping(&self, assignment: &[u32]) -> Grouping {
         assert_eq!(assignment.len(), self.len(), "one group for every client");
         let assignment = canonical(assignment);
         let mut utilities = vec![0.0; self.len()];
@@ -193,7 +193,7 @@ impl Utility {
                 utilities[k] = cosine - self.alphas[k] / volume.samples;
             }
         }
-        Partition {
+        Grouping {
             total: utilities.iter().sum(),
             assignment,
             utilities,
@@ -217,17 +217,6 @@ impl Utility {
         self.volume(a).gain(self.volume(b)) + alignment(&together) - alignment(a) - alignment(b)
     }
 
-    /// `U_c`, counted from what the members are worth alone: a large α that all have alike would
-    /// drown the cosines.
-    pub(super) fn worth(&self, members: &[usize]) -> f64 {
-        let total = self.volume(members).samples;
-        let gain = |(&k, cosine): (&usize, f64)| {
-            let own = self.samples[k];
-            self.alphas[k] * ((total - own) / own / total) + (cosine - self.cosines[(k, k)])
-        };
-        members.iter().zip(self.alignments(members)).map(gain).sum()
-    }
-
     /// Samples and α of a group.
     pub(super) fn volume(&self, members: &[usize]) -> Volume {
         Volume {
@@ -237,7 +226,7 @@ impl Utility {
     }
 
     /// `cos(g_k, g_c)` of every member (eq. (8)).
-    fn alignments(&self, members: &[usize]) -> Vec<f64> {
+    pub(super) fn alignments(&self, members: &[usize]) -> Vec<f64> {
         // ⟨g_k, N_c·g_c⟩/‖g_k‖
         let along = |k: usize| -> f64 {
             let row = self.cosines.row(k);

@@ -1,7 +1,7 @@
 //! What a silo's own way of fitting loses on rows that it has not seen.
 
 use super::folds::FoldsError;
-use super::{Folds, LinearModel, Loss, Norm, RobustError, Rows, robust_loss};
+use super::{Folds, LinearModel, Loss, Norm, RobustError, Samples, robust_loss};
 
 /// Why there is no out-of-fold loss.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -52,9 +52,9 @@ pub struct CrossFit {
 /// # Errors
 /// [`CrossFitError`]: impossible number of folds; a fit failed, or its model does not suit.
 pub fn cross_fit<E>(
-    rows: &Rows,
+    rows: &Samples,
     how: &CrossFit,
-    mut fit: impl FnMut(&Rows) -> Result<LinearModel, E>,
+    mut fit: impl FnMut(&Samples) -> Result<LinearModel, E>,
 ) -> Result<f64, CrossFitError<E>> {
     let splits = Folds::new(rows, how.loss, how.folds, how.seed)?.splits(rows);
     let mut sum = 0.0;

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::{Loss, Rows};
+use super::{Loss, Samples};
 
 /// A division of rows into folds of sizes that differ by at most one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Folds {
     ///
     /// # Errors
     /// [`FoldsError`] unless `2 ≤ folds ≤ rows.len()`.
-    pub fn new(rows: &Rows, loss: Loss, folds: usize, seed: u64) -> Result<Self, FoldsError> {
+    pub fn new(rows: &Samples, loss: Loss, folds: usize, seed: u64) -> Result<Self, FoldsError> {
         if folds < 2 || folds > rows.len() {
             let rows = rows.len();
             return Err(FoldsError { folds, rows });
@@ -52,7 +52,7 @@ impl Folds {
 
     /// Every fold in turn: the rows outside it, which a model is fitted to, and its own, which
     /// the model has not seen.
-    pub fn splits(&self, rows: &Rows) -> Vec<(Rows, Rows)> {
+    pub fn splits(&self, rows: &Samples) -> Vec<(Samples, Samples)> {
         let outside = |fold: &Vec<usize>| -> Vec<usize> {
             (0..rows.len())
                 .filter(|row| fold.binary_search(row).is_err())

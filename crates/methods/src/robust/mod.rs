@@ -5,7 +5,6 @@
 //! Esfahani & Kuhn 2018, Lemma 1 there). Both losses have closed answers, so nothing is iterated:
 //! [`linear()`] (absolute loss) by a norm, [`logistic()`] by a sort. Around these:
 //!
-//! * [`transfer`](mod@transfer): every model on every silo's rows, the matrix that the coalition program takes;
 //! * [`fit`](mod@fit): the model of least robust loss on a silo's own rows;
 //! * [`radius`]: which radius, by cross-validation or by the number of rows; [`Radius`] is the rule
 //!   that a silo is given;
@@ -18,8 +17,7 @@
 //! features that are not standardised a radius has no scale.
 //!
 //! ```
-//! use methods::robust::transfer::Silo;
-//! use methods::robust::{FitConfig, Loss, Norm, Rows, fit, transfer};
+//! use methods::robust::{FitConfig, Loss, Norm, Samples, fit, robust_loss};
 //! use methods::Matrix;
 //!
 //! let loss = Loss::Logistic { label_cost: 1.0 };
@@ -27,15 +25,15 @@
 //! // Two silos, of which the second has learned the opposite.
 //! let features = Matrix::from_rows(&[[-2.0], [-0.5], [0.5], [2.0]])?;
 //! let silos = [
-//!     Rows::labelled(features.clone(), &[0.0, 0.0, 1.0, 1.0])?,
-//!     Rows::labelled(features, &[1.0, 1.0, 0.0, 0.0])?,
+//!     Samples::labelled(features.clone(), &[0.0, 0.0, 1.0, 1.0])?,
+//!     Samples::labelled(features, &[1.0, 1.0, 0.0, 0.0])?,
 //! ];
 //! let own = |rows| fit(rows, 0.1, &config).map(|fit| fit.model);
 //! let models = [own(&silos[0])?, own(&silos[1])?];
 //!
-//! let silos = [&silos[0], &silos[1]].map(|rows| Silo { rows, radius: 0.1 });
-//! let losses = transfer(&silos, &models, loss, Norm::L2)?;
-//! assert!(losses[(0, 0)] < losses[(0, 1)] && losses[(1, 1)] < losses[(1, 0)]);
+//! let score = |silo: &Samples, model| robust_loss(silo, model, 0.1, loss, Norm::L2);
+//! assert!(score(&silos[0], &models[0])?.loss < score(&silos[0], &models[1])?.loss);
+//! assert!(score(&silos[1], &models[1])?.loss < score(&silos[1], &models[0])?.loss);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -46,19 +44,17 @@ mod linear;
 mod logistic;
 pub mod network;
 pub mod radius;
-mod rows;
 mod rule;
+mod samples;
 pub mod synthetic;
-pub mod transfer;
 
 pub use cross_fit::cross_fit;
 pub use fit::{Fit, FitConfig, fit};
 pub use folds::Folds;
 pub use linear::linear;
 pub use logistic::logistic;
-pub use rows::{LinearModel, Rows, RowsError};
 pub use rule::{Radius, RadiusGrid, RadiusRuleError};
-pub use transfer::transfer;
+pub use samples::{LinearModel, Samples, SamplesError};
 
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +113,7 @@ impl Loss {
     /// `buffer` is working space whose content does not matter.
     fn score(
         self,
-        rows: &Rows,
+        rows: &Samples,
         model: &LinearModel,
         slope: f64,
         radius: f64,
@@ -138,7 +134,7 @@ impl Loss {
     }
 
     /// Refuses an impossible label cost, and rows whose targets are no labels where they must be.
-    fn validate(self, rows: &Rows) -> Result<(), RobustError> {
+    fn validate(self, rows: &Samples) -> Result<(), RobustError> {
         match self {
             Self::Absolute => Ok(()),
             Self::Logistic { label_cost } => {
@@ -156,7 +152,7 @@ impl Loss {
 /// [`RobustError`]: a model of another size than the rows, numbers that are not finite or become
 /// so, targets that are no labels, a negative radius, a label cost of 0 or less.
 pub fn robust_loss(
-    rows: &Rows,
+    rows: &Samples,
     model: &LinearModel,
     radius: f64,
     loss: Loss,

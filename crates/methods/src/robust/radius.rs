@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fit::FitError;
 use super::folds::FoldsError;
-use super::{FitConfig, Folds, Rows, fit, robust_loss, validate_radius};
+use super::{FitConfig, Folds, Samples, fit, robust_loss, validate_radius};
 
 /// Losses that differ by less than this part, or than this, are the same: fits are solved to a
 /// tolerance.
@@ -14,7 +14,7 @@ const SAME: f64 = 1e-7;
 /// How a radius is looked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RadiusSearch {
-    /// The radii to choose from, rising, all at least 0; [`log_grid`] makes them.
+    /// The radii to choose from, rising, all at least 0.
     pub radii: Vec<f64>,
     /// Number of folds, from 2 to the number of rows.
     pub folds: usize,
@@ -68,21 +68,6 @@ pub enum RadiusError {
     },
 }
 
-/// `count` radii from `least` to `largest`, evenly spaced on a logarithmic scale.
-///
-/// # Errors
-/// [`RadiusError::Radii`] unless `0 < least ≤ largest < ∞` and `count ≥ 1`; and unless `count ≥ 2`
-/// where the two differ.
-pub fn log_grid(least: f64, largest: f64, count: usize) -> Result<Vec<f64>, RadiusError> {
-    let orderly = least > 0.0 && least <= largest && largest.is_finite();
-    if !orderly || count == 0 || (count == 1) != (least == largest) {
-        return Err(RadiusError::Radii);
-    }
-    let steps = (count - 1).max(1) as f64;
-    let at = |step: usize| least * libm::pow(largest / least, step as f64 / steps);
-    Ok((0..count).map(at).collect())
-}
-
 /// The radius of least loss in cross-validation (Konti et al. 2024): models are fitted robustly
 /// to all folds but one, and scored by their plain loss on that one. Radii that lose the same
 /// give way to the smallest.
@@ -93,7 +78,7 @@ pub fn log_grid(least: f64, largest: f64, count: usize) -> Result<Vec<f64>, Radi
 /// [`RadiusError`]: impossible radii or number of folds; a fit failed, for instance because one
 /// does not exist at radius 0.
 pub fn choose_radius(
-    rows: &Rows,
+    rows: &Samples,
     config: &FitConfig,
     search: &RadiusSearch,
 ) -> Result<ChosenRadius, RadiusError> {
@@ -182,20 +167,6 @@ pub struct TwoRadii {
 }
 
 impl TwoRadii {
-    /// For absolute loss and standardised features; a guess.
-    pub const ABSOLUTE: Self = Self {
-        threshold: 150,
-        small: 0.05,
-        large: 0.2,
-    };
-
-    /// For logistic loss with label cost 1 and standardised features; a guess.
-    pub const LOGISTIC: Self = Self {
-        threshold: 150,
-        small: 0.01,
-        large: 0.05,
-    };
-
     /// The radius of a silo with this many rows.
     pub fn radius(&self, rows: usize) -> f64 {
         if rows >= self.threshold {

@@ -27,9 +27,8 @@ pub enum Radius {
 pub struct RadiusGrid {
     /// Number of folds, at least 2; a silo with fewer rows takes a fold for every row.
     pub folds: usize,
-    /// The radii, rising, all at least 0; evenly spaced on a logarithmic scale as a rule
-    /// ([`log_grid`](super::radius::log_grid)). Plain logistic fits need not exist, so leave 0 out
-    /// for these.
+    /// The radii, rising, all at least 0; usually evenly spaced on a logarithmic scale. Leave 0 out
+    /// for logistic loss, whose plain fit need not exist.
     pub grid: Vec<f64>,
     /// Takes the largest radius within one standard error of the best, instead of the best.
     #[serde(default)]
@@ -106,7 +105,11 @@ mod tests {
             (json!(1), Radius::Fixed(1.0)),
             (
                 json!({ "threshold": 150, "small": 0.05, "large": 0.2 }),
-                Radius::ByRows(TwoRadii::ABSOLUTE),
+                Radius::ByRows(TwoRadii {
+                    threshold: 150,
+                    small: 0.05,
+                    large: 0.2,
+                }),
             ),
             (
                 grid,

@@ -7,7 +7,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::{LinearModel, Rows};
+use super::{LinearModel, Samples};
 use crate::learner::mixed_seed;
 use crate::matrix::Matrix;
 use crate::random::{normal, uniform};
@@ -75,7 +75,7 @@ pub struct HospitalsError;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hospital {
     /// The rows it has.
-    pub rows: Rows,
+    pub rows: Samples,
     /// Its true coalition.
     pub coalition: usize,
     /// Where its rows come from, and more of them.
@@ -151,7 +151,7 @@ impl Population {
     ///
     /// # Panics
     /// If no rows are asked for.
-    pub fn draw(&self, rows: usize, seed: u64) -> Rows {
+    pub fn draw(&self, rows: usize, seed: u64) -> Samples {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let d = self.mean.len();
         let mut features = Matrix::zeros(rows, d);
@@ -173,7 +173,7 @@ impl Population {
                 }
             });
         }
-        Rows::new(features, targets).expect("at least one row, and sums of finite numbers")
+        Samples::new(features, targets).expect("at least one row, and sums of finite numbers")
     }
 }
 

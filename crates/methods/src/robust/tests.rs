@@ -104,12 +104,12 @@ pub(super) fn norm() -> impl Strategy<Value = Norm> {
 }
 
 /// From literal features and targets.
-pub(super) fn rows<R: AsRef<[f64]>>(features: &[R], targets: &[f64]) -> Rows {
-    Rows::new(Matrix::from_rows(features).unwrap(), targets.to_vec()).unwrap()
+pub(super) fn rows<R: AsRef<[f64]>>(features: &[R], targets: &[f64]) -> Samples {
+    Samples::new(Matrix::from_rows(features).unwrap(), targets.to_vec()).unwrap()
 }
 
 /// 1 to 12 rows of `features`, with targets up to 3 in size.
-pub(super) fn any_rows(features: usize) -> impl Strategy<Value = Rows> {
+pub(super) fn any_rows(features: usize) -> impl Strategy<Value = Samples> {
     let row = (prop::collection::vec(-2.0..2.0f64, features), -3.0..3.0f64);
     prop::collection::vec(row, 1..=12).prop_map(|each| {
         let (features, targets): (Vec<_>, Vec<_>) = each.into_iter().unzip();
@@ -118,7 +118,7 @@ pub(super) fn any_rows(features: usize) -> impl Strategy<Value = Rows> {
 }
 
 /// The same rows with the signs of their targets for labels.
-pub(super) fn labels_of(rows: &Rows) -> Rows {
+pub(super) fn labels_of(rows: &Samples) -> Samples {
     let features: Vec<_> = rows.iter().map(|(x, _)| x.to_vec()).collect();
     let labels: Vec<f64> = rows.targets().iter().map(|y| y.signum()).collect();
     self::rows(&features, &labels)
@@ -132,33 +132,33 @@ pub(super) fn any_model(features: usize) -> impl Strategy<Value = LinearModel> {
 #[test]
 fn rows_are_checked_at_the_door() {
     let features = |values: &[[f64; 2]]| Matrix::from_rows(values).unwrap();
-    let error = Rows::new(features(&[]), vec![]).unwrap_err();
+    let error = Samples::new(features(&[]), vec![]).unwrap_err();
     assert_eq!(
         error,
-        RowsError::Empty {
+        SamplesError::Empty {
             rows: 0,
             features: 0
         }
     );
-    let error = Rows::new(Matrix::zeros(2, 0), vec![1.0; 2]).unwrap_err();
+    let error = Samples::new(Matrix::zeros(2, 0), vec![1.0; 2]).unwrap_err();
     assert_eq!(
         error,
-        RowsError::Empty {
+        SamplesError::Empty {
             rows: 2,
             features: 0
         }
     );
-    let error = Rows::new(features(&[[1.0, 2.0]]), vec![]).unwrap_err();
+    let error = Samples::new(features(&[[1.0, 2.0]]), vec![]).unwrap_err();
     assert_eq!(
         error,
-        RowsError::Targets {
+        SamplesError::Targets {
             rows: 1,
             targets: 0
         }
     );
     for (feature, target) in [(f64::NAN, 0.0), (1.0, f64::INFINITY)] {
-        let error = Rows::new(features(&[[1.0, 2.0], [feature, 0.0]]), vec![0.0, target]);
-        assert_eq!(error, Err(RowsError::NotFinite { row: 1 }));
+        let error = Samples::new(features(&[[1.0, 2.0], [feature, 0.0]]), vec![0.0, target]);
+        assert_eq!(error, Err(SamplesError::NotFinite { row: 1 }));
     }
 }
 
@@ -166,12 +166,12 @@ fn rows_are_checked_at_the_door() {
 fn labels_of_both_manners_become_signs() {
     let three = Matrix::from_rows(&[[1.0], [2.0], [3.0]]).unwrap();
     for labels in [[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]] {
-        let rows = Rows::labelled(three.clone(), &labels).unwrap();
+        let rows = Samples::labelled(three.clone(), &labels).unwrap();
         assert_eq!(rows.targets(), [-1.0, 1.0, -1.0]);
     }
     for labels in [[0.0, 1.0, -1.0], [-1.0, 1.0, 2.0]] {
-        let error = Rows::labelled(three.clone(), &labels).unwrap_err();
-        assert!(matches!(error, RowsError::Label { .. }), "{error}");
+        let error = Samples::labelled(three.clone(), &labels).unwrap_err();
+        assert!(matches!(error, SamplesError::Label { .. }), "{error}");
     }
 }
 
@@ -212,9 +212,41 @@ fn one_model_on_rows_gives_the_known_answers() {
             features: 2
         }
     );
+    let error = robust_loss(&data, &theta(THETA), -0.1, loss, Norm::L2).unwrap_err();
+    assert_eq!(error, RobustError::Radius(-0.1));
+    let free = Loss::Logistic { label_cost: 0.0 };
+    let error = robust_loss(&data, &theta(THETA), 0.5, free, Norm::L2).unwrap_err();
+    assert_eq!(error, RobustError::LabelCost(0.0));
     let huge = theta([1e308, 1e308]);
     let error = robust_loss(&data, &huge, 0.5, loss, Norm::L2).unwrap_err();
     assert_eq!(error, RobustError::NotFinite);
+}
+
+/// The score table of CS-RCFL (Konti et al. 2024, eq. (10)): entry `(i, j)` is the robust loss of
+/// model `j` on the rows of silo `i`, within that silo's radius.
+pub(super) fn score_table(
+    silos: &[(&Samples, f64)],
+    models: &[LinearModel],
+    loss: Loss,
+    norm: Norm,
+) -> Matrix {
+    Matrix::from_fn(silos.len(), models.len(), |i, j| {
+        let (rows, radius) = silos[i];
+        robust_loss(rows, &models[j], radius, loss, norm)
+            .unwrap()
+            .loss
+    })
+}
+
+#[test]
+fn the_intercept_is_outside_the_norm() {
+    let data = rows(&[[1.0]], &[4.0]);
+    let model = LinearModel {
+        weights: vec![2.0],
+        intercept: 1.0,
+    };
+    let robust = robust_loss(&data, &model, 0.5, Loss::Absolute, Norm::L1).unwrap();
+    assert_eq!(robust.loss, 1.0 + 0.5 * 2.0);
 }
 
 prop_compose! {

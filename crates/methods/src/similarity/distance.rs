@@ -1,7 +1,7 @@
 //! Squared Euclidean distances of all rows from all.
 
 use super::gram::{floor, is_small, products, symmetric};
-use super::{CompareError, Rows, pairs};
+use super::{CompareError, Vectors, pairs};
 use crate::Matrix;
 
 /// Pairs whose squared distance is below this part of what it is the difference of are computed
@@ -20,7 +20,7 @@ const NEAR: f64 = 1.0 / 16.0;
 ///
 /// # Errors
 /// [`CompareError`] if a value is not finite.
-pub fn squared_distances(rows: &Rows<'_>) -> Result<Matrix, CompareError> {
+pub fn squared_distances(rows: &Vectors<'_>) -> Result<Matrix, CompareError> {
     if is_small(rows) {
         return squared_distances_f64(rows);
     }
@@ -51,7 +51,7 @@ pub fn squared_distances(rows: &Rows<'_>) -> Result<Matrix, CompareError> {
 ///
 /// # Errors
 /// [`CompareError`] if a value, or a squared distance, is not finite.
-pub fn squared_distances_f64<T>(rows: &Rows<'_, T>) -> Result<Matrix, CompareError>
+pub fn squared_distances_f64<T>(rows: &Vectors<'_, T>) -> Result<Matrix, CompareError>
 where
     T: Copy + Into<f64> + Sync,
 {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rows, RowsError, Sketch};
+use super::{Sketch, Vectors, VectorsError};
 use crate::params::{Layout, Params, Role, layers};
 
 /// What of a model is compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
@@ -40,7 +40,7 @@ pub enum Part {
 pub enum EmbeddingError {
     /// There is no model.
     #[error(transparent)]
-    Rows(#[from] RowsError),
+    Vectors(#[from] VectorsError),
     /// A model of another layout than the first.
     #[error("model {model} has {got}, the first has {expected}: only models of one shape compare")]
     Layout {
@@ -94,8 +94,8 @@ impl Embedding {
         &self,
         models: &[&'a Params],
         starts: &[&'a Params],
-    ) -> Result<Rows<'a>, EmbeddingError> {
-        let first = models.first().ok_or(RowsError::Empty)?;
+    ) -> Result<Vectors<'a>, EmbeddingError> {
+        let first = models.first().ok_or(VectorsError::Empty)?;
         let starts = if self.update { starts } else { &[] };
         if self.update && starts.len() != models.len() {
             let (models, starts) = (models.len(), starts.len());
@@ -117,7 +117,7 @@ impl Embedding {
             .map(|model| Cow::Borrowed(model.values()))
             .collect();
         let starts = starts.iter().map(|start| start.values()).collect();
-        let rows = Rows::select(values, starts, ranges);
+        let rows = Vectors::select(values, starts, ranges);
         Ok(match &self.sketch {
             None => rows,
             Some(sketch) => sketch.of(&rows),

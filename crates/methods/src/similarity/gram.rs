@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use triangular::BlockStructure::{Rectangular, TriangularLower};
 
 use super::pairs::{self, Pair};
-use super::{CompareError, Rows, blocks};
+use super::{CompareError, Vectors, blocks};
 use crate::Matrix;
 
 /// Products up to which everything is computed in `f64`: a matter of milliseconds.
@@ -37,7 +37,7 @@ const BLOCK_VALUES: usize = 1 << 21;
 ///
 /// # Errors
 /// [`CompareError`] if a value is not finite.
-pub fn gram(rows: &Rows<'_>) -> Result<Matrix, CompareError> {
+pub fn gram(rows: &Vectors<'_>) -> Result<Matrix, CompareError> {
     if is_small(rows) {
         return gram_f64(rows);
     }
@@ -53,21 +53,21 @@ pub fn gram(rows: &Rows<'_>) -> Result<Matrix, CompareError> {
 ///
 /// # Errors
 /// [`CompareError`] if a value, or a sum of products, is not finite.
-pub fn gram_f64<T: Copy + Into<f64> + Sync>(rows: &Rows<'_, T>) -> Result<Matrix, CompareError> {
+pub fn gram_f64<T: Copy + Into<f64> + Sync>(rows: &Vectors<'_, T>) -> Result<Matrix, CompareError> {
     let all = pairs::all(rows.len());
     let sums = rows.finite(pairs::sums(rows, &all, pairs::products))?;
     Ok(symmetric(rows.len(), &all, &sums))
 }
 
 /// Whether everything is computed in `f64`.
-pub(super) fn is_small(rows: &Rows<'_>) -> bool {
+pub(super) fn is_small(rows: &Vectors<'_>) -> bool {
     let n = rows.len();
     (n * (n + 1) / 2).saturating_mul(rows.columns()) <= SMALL
 }
 
 /// The least sum of squares that is not spoiled by squares too small for `f32`: those lose at most
 /// `2⁻¹⁵⁰` each.
-pub(super) fn floor(rows: &Rows<'_>) -> f64 {
+pub(super) fn floor(rows: &Vectors<'_>) -> f64 {
     rows.columns() as f64 * libm::ldexp(1.0, -100)
 }
 
@@ -83,7 +83,7 @@ pub(super) fn symmetric(n: usize, pairs: &[Pair], values: &[f64]) -> Matrix {
 }
 
 /// The Gram matrix of the rows, or of their differences from their mean, by products in `f32`.
-pub(super) fn products(rows: &Rows<'_>, centred: bool) -> Matrix {
+pub(super) fn products(rows: &Vectors<'_>, centred: bool) -> Matrix {
     let n = rows.len();
     let side = n.div_ceil(n.div_ceil(TILE));
     let tile = side * side;

@@ -1,7 +1,7 @@
 //! How alike models are: what of them is compared, Gram matrices, similarities.
 //!
 //! The way from models to a graph of clients (Ma et al. 2024, Topology-aware Federated Learning,
-//! section 3.2): an [`Embedding`] says what of a model counts and gives [`Rows`], views that copy
+//! section 3.2): an [`Embedding`] says what of a model counts and gives [`Vectors`], views that copy
 //! nothing; a [`Metric`] makes a similarity matrix of them; [`min_max`] brings it to `[0, 1]`,
 //! where a threshold means something.
 //!
@@ -11,10 +11,10 @@
 //! is for a lead to decide and for members to check with a tolerance.
 //!
 //! ```
-//! use methods::similarity::{Metric, Rows, min_max};
+//! use methods::similarity::{Metric, Vectors, min_max};
 //!
 //! let models = [[1.0f32, 0.0, 2.0], [1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [-1.0, 2.0, 0.0]];
-//! let similarity = Metric::Dot.similarity(&Rows::new(&models)?)?;
+//! let similarity = Metric::Dot.similarity(&Vectors::new(&models)?)?;
 //! assert_eq!(similarity.row(0), [5.0, 5.0, 2.0, -1.0]);
 //! assert_eq!(min_max(&similarity)?.row(0), [0.0, 1.0, 0.5, 0.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -27,13 +27,13 @@ mod gram;
 mod metric;
 mod normalise;
 mod pairs;
-mod rows;
 mod sketch;
+mod vectors;
 
 pub use distance::{squared_distances, squared_distances_f64};
 pub use embedding::{Embedding, EmbeddingError, Part};
 pub use gram::{gram, gram_f64};
-pub use metric::{FromGramError, Metric};
+pub use metric::Metric;
 pub use normalise::{NormaliseError, min_max};
-pub use rows::{CompareError, Rows, RowsError};
 pub use sketch::Sketch;
+pub use vectors::{CompareError, Vectors, VectorsError};

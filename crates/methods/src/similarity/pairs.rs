@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::Rows;
+use super::Vectors;
 use super::blocks;
 
 /// A pair of rows.
@@ -47,7 +47,7 @@ pub(super) fn all(n: usize) -> Vec<Pair> {
 }
 
 /// The kernel's sum over all columns for every pair.
-pub(super) fn sums<T>(rows: &Rows<'_, T>, pairs: &[Pair], kernel: Kernel) -> Vec<f64>
+pub(super) fn sums<T>(rows: &Vectors<'_, T>, pairs: &[Pair], kernel: Kernel) -> Vec<f64>
 where
     T: Copy + Into<f64> + Sync,
 {

@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::Rows;
+use super::Vectors;
 
 /// A count sketch (Charikar, Chen & Farach-Colton 2002): every column is added, with a random
 /// sign, to one random column of the sketch.
@@ -33,7 +33,7 @@ const BLOCK: usize = 1 << 16;
 
 impl Sketch {
     /// The sketches of all rows. Memory: `n·m` numbers in `f64`, then `f32`.
-    pub fn of(&self, rows: &Rows<'_>) -> Rows<'static> {
+    pub fn of(&self, rows: &Vectors<'_>) -> Vectors<'static> {
         let width = self.columns.get() as usize;
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         let mut sketches = vec![0f64; rows.len() * width];
@@ -55,7 +55,7 @@ impl Sketch {
             .chunks_exact(width)
             .map(|sketch| Cow::Owned(sketch.iter().map(|&value| value as f32).collect()))
             .collect();
-        Rows::select(values, Vec::new(), std::iter::once(0..width).collect())
+        Vectors::select(values, Vec::new(), std::iter::once(0..width).collect())
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    fn values(rows: &Rows<'_>) -> Vec<f64> {
+    fn values(rows: &Vectors<'_>) -> Vec<f64> {
         let mut values = Vec::new();
         for row in 0..rows.len() {
             rows.read_f64(row, 0..rows.columns(), &mut values);
@@ -98,7 +98,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let units: Vec<_> = (0..d).map(unit).collect();
-        let sketches = sketch(7, 1).of(&Rows::new(&units).unwrap());
+        let sketches = sketch(7, 1).of(&Vectors::new(&units).unwrap());
         assert_eq!((sketches.len(), sketches.columns()), (d, 7));
         let mut hits = [0; 7];
         for row in values(&sketches).chunks(7) {
@@ -114,7 +114,7 @@ mod tests {
             [1.0f32, 2.0, 3.0, 4.0, -1.0, 0.5],
             [2.0, -1.0, 1.0, 0.0, 1.0, 3.0],
         ];
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         let exact = gram_f64(&rows).unwrap();
         let (m, seeds) = (4, 20_000);
         let products: Vec<f64> = (0..seeds)
@@ -153,7 +153,7 @@ mod tests {
                     .collect()
             })
             .collect();
-        let together = Rows::new(&models).unwrap();
+        let together = Vectors::new(&models).unwrap();
         let bits = |threads, seed| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(bits(1, 5), bits(3, 5));
         assert_ne!(bits(1, 5), bits(1, 6));
         // A silo that sketches its model by itself gets the same.
-        let alone = values(&sketch(33, 5).of(&Rows::new(&models[1..2]).unwrap()));
+        let alone = values(&sketch(33, 5).of(&Vectors::new(&models[1..2]).unwrap()));
         assert_eq!(alone, bits(1, 5)[33..66]);
     }
 

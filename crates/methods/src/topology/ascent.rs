@@ -202,31 +202,6 @@ impl Ascent {
         Ok(self.floored(next))
     }
 
-    /// Eq. (7) to the letter under any divergence: `P_Δ(λ + η·∇_λ)` with the gradient
-    /// `v − q·∂D/∂λ`, of any length. Under Kullback–Leibler it is stable only for `ηq` below twice
-    /// the smallest weight, under χ² for `ηq` below the smallest prior: for comparison with
-    /// [`step`](Self::step).
-    ///
-    /// # Errors
-    /// As [`step`](Self::step); an infinite `q` is refused, having no gradient.
-    pub fn euclidean_step(
-        &self,
-        lambda: &[f64],
-        prior: &[f64],
-        losses: &[f64],
-    ) -> Result<Vec<f64>, AscentError> {
-        self.check(lambda, prior, losses)?;
-        if self.q > LARGEST {
-            return Err(AscentError::Q(self.q));
-        }
-        let slopes = self.divergence.gradient(lambda, prior);
-        let moved = lambda
-            .iter()
-            .zip(losses.iter().zip(slopes))
-            .map(|(lambda, (loss, slope))| lambda + self.rate * (loss - self.q * slope));
-        Ok(self.floored(on_simplex(&moved.collect::<Vec<_>>())))
-    }
-
     fn check(&self, lambda: &[f64], prior: &[f64], losses: &[f64]) -> Result<(), AscentError> {
         self.validate()?;
         if lambda.len() != prior.len() || lambda.len() != losses.len() {

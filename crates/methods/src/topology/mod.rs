@@ -59,7 +59,9 @@ pub use isolation::{Isolation, isolation};
 pub use prior::{PriorError, softmax, uniform};
 pub use sampling::{Sample, SampledLossError, Sampling, SamplingError, half, sampled_losses};
 pub use simplex::{ProjectionError, project};
-pub use weights::{Diagnostics, Weights, effective_clients, total_variation};
+#[cfg(test)]
+pub(crate) use weights::total_variation;
+pub use weights::{Diagnostics, Weights};
 
 use serde::{Deserialize, Serialize};
 

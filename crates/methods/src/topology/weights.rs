@@ -55,22 +55,23 @@ impl Weights {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Diagnostics {
-    /// [`effective_clients`] of λ.
+    /// `1/Σ λ_k²`: how many equally weighted clients would be as spread out, from 1 (all weight on
+    /// one client) to the number of clients.
     pub effective_clients: f64,
-    /// [`total_variation`] of λ and the weights without a topology, from 0 to 1. Below some 0.02
-    /// results are not the topology's doing.
+    /// Total variation distance of λ from the weights without a topology, from 0 to 1. Below about
+    /// 0.02 the topology has no visible effect on the results.
     pub topology_effect: f64,
 }
 
 /// `1/Σ λ_k²`: how many equally weighted clients would be as spread out; from 1 (all weight on one)
 /// to their number.
-pub fn effective_clients(lambda: &[f64]) -> f64 {
+fn effective_clients(lambda: &[f64]) -> f64 {
     1.0 / lambda.iter().map(|weight| weight * weight).sum::<f64>()
 }
 
 /// `½ Σ |a_k − b_k|`: the part of the weight that has to be moved to make one of the other; from 0
 /// (equal) to 1 (nothing in common). Both are points of the simplex over the same clients.
-pub fn total_variation(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn total_variation(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
 }
 

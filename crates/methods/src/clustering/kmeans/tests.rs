@@ -6,7 +6,7 @@ use super::*;
 use crate::similarity::gram_f64;
 
 fn gram_of(points: &[Vec<f64>]) -> Matrix {
-    gram_f64(&Rows::new(points).unwrap()).unwrap()
+    gram_f64(&Vectors::new(points).unwrap()).unwrap()
 }
 
 /// Inertia from the points themselves.
@@ -157,7 +157,7 @@ fn what_cannot_be_clustered_is_refused() {
     }
     let rows = [[0.0f32], [f32::NAN]];
     let error = CompareError::NotFinite { row: 1, column: 0 };
-    let found = KMeans::new(1, 0).fit_rows(&Rows::new(&rows).unwrap());
+    let found = KMeans::new(1, 0).fit_rows_f64(&Vectors::new(&rows).unwrap());
     assert_eq!(found, Err(KMeansError::Points(error)));
 }
 
@@ -173,69 +173,17 @@ fn near_equal_models_far_away_are_told_apart() {
                 .collect()
         })
         .collect();
-    let rows = Rows::new(&models).unwrap();
+    let rows = Vectors::new(&models).unwrap();
     let expected: Vec<u32> = (0..n as u32).map(|row| row % 3).collect();
     for (starts, seed) in [(1, 1), (10, 2)] {
         let kmeans = KMeans {
             starts,
             ..KMeans::new(3, seed)
         };
-        for found in [kmeans.fit_rows(&rows), kmeans.fit_rows_f64(&rows)] {
-            let found = found.unwrap();
-            assert_eq!(found.labels, expected);
-            assert_eq!(found.inertia, 0.0);
-        }
+        let found = kmeans.fit_rows_f64(&rows).unwrap();
+        assert_eq!(found.labels, expected);
+        assert_eq!(found.inertia, 0.0);
     }
-}
-
-#[test]
-fn centroids_have_the_products_of_means() {
-    let points = grouped(7, 3, &(0..14).map(f64::from).collect::<Vec<_>>());
-    let labels = [1, 0, 2, 1, 0, 1, 1];
-    let means: Vec<Vec<f64>> = (0..3)
-        .map(|cluster| {
-            let members: Vec<_> = points
-                .iter()
-                .zip(labels)
-                .filter(|(_, label)| *label == cluster)
-                .collect();
-            let size = members.len() as f64;
-            (0..2)
-                .map(|c| members.iter().map(|(point, _)| point[c]).sum::<f64>() / size)
-                .collect()
-        })
-        .collect();
-    let found = centroid_gram(&gram_of(&points), &labels).unwrap();
-    let expected = gram_of(&means);
-    let pairs = found.values().iter().zip(expected.values());
-    assert!(
-        pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-9),
-        "{found:?} {expected:?}"
-    );
-    assert_eq!(found.rows(), 3);
-}
-
-#[test]
-fn labels_that_do_not_go_with_the_matrix_are_refused() {
-    let gram = Matrix::zeros(3, 3);
-    let error = CentroidError::Labels {
-        labels: 2,
-        rows: 3,
-        columns: 3,
-    };
-    assert_eq!(centroid_gram(&gram, &[0, 1]), Err(error));
-    assert_eq!(
-        centroid_gram(&gram, &[0, 2, 2]),
-        Err(CentroidError::Empty(1))
-    );
-    assert_eq!(
-        centroid_gram(&gram, &[0, u32::MAX, 1]),
-        Err(CentroidError::Empty(2))
-    );
-    assert_eq!(
-        centroid_gram(&Matrix::zeros(0, 0), &[]),
-        Ok(Matrix::zeros(0, 0))
-    );
 }
 
 proptest! {

@@ -47,7 +47,6 @@ fn degenerate_domains_give_the_known_shares() {
         by_parameters(&rows(&[[1.0, 2.0]]), BETA).unwrap(),
         rows(&[[1.0]])
     );
-    assert_eq!(by_codes(&["code"], 0.2).unwrap(), rows(&[[1.0]]));
 }
 
 #[test]
@@ -63,17 +62,11 @@ fn the_variants_are_what_they_say() {
         1e-15
     ));
     assert_eq!(identity(2), rows(&[[1.0, 0.0], [0.0, 1.0]]));
-    // Codes 00, 01, 11: nearness 2 to a code that differs in half, 1 to one that differs in all.
-    let codes = by_codes(&[[0, 0], [0, 1], [1, 1]], BETA).unwrap();
-    let (near_by, far) = (1.0 / 3.0, 1.0 / 6.0);
-    let known = rows(&[[0.5, near_by, far], [0.25, 0.5, 0.25], [far, near_by, 0.5]]);
-    assert!(near(&codes, &known, 1e-15));
 }
 
 #[test]
 fn unusable_input_is_refused() {
     assert_eq!(uniform(0, BETA), Err(AdjacencyError::Empty));
-    assert_eq!(by_codes::<Vec<u8>>(&[], BETA), Err(AdjacencyError::Empty));
     for beta in [-0.1, 1.1, f64::INFINITY] {
         assert_eq!(uniform(2, beta), Err(AdjacencyError::Beta(beta)));
     }
@@ -92,18 +85,6 @@ fn unusable_input_is_refused() {
     }
     let error = AdjacencyError::Distance { row: 0, column: 1 };
     assert_eq!(by_parameters(&rows(&[[0.0], [f64::NAN]]), BETA), Err(error));
-    let codes = AdjacencyError::Codes {
-        domain: 1,
-        got: 1,
-        expected: 2,
-    };
-    assert_eq!(by_codes(&[vec![1, 2], vec![1]], BETA), Err(codes));
-    let none = AdjacencyError::Codes {
-        domain: 0,
-        got: 0,
-        expected: 0,
-    };
-    assert_eq!(by_codes(&[[0u8; 0]], BETA), Err(none));
 }
 
 fn parameters() -> impl Strategy<Value = Matrix> {

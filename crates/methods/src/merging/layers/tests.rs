@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{Role, TensorSpec};
+use crate::{Layout, Role, TensorSpec};
 
 fn layout(sizes: [usize; 2]) -> Arc<Layout> {
     let [first, second] = sizes;
@@ -126,25 +126,6 @@ fn spreads_are_the_same_bits_for_any_number_of_threads() {
         square += mean * mean;
     }
     assert!((between[0].value / (apart / square) - 1.0).abs() < 1e-12);
-}
-
-#[test]
-fn the_last_layer_stays_at_home() {
-    let (body, head) = split_head(&layout([3, 4])).unwrap();
-    assert_eq!(head.name, "layer2");
-    assert_eq!(head.len(), 4);
-    assert_eq!(
-        body.iter()
-            .map(|layer| layer.name.as_str())
-            .collect::<Vec<_>>(),
-        ["layer1"]
-    );
-    let linear = Layout::new(vec![TensorSpec::new("weight", [3], Role::Weight)]).unwrap();
-    assert_eq!(split_head(&linear), Err(OneLayer { layers: 1 }));
-    assert_eq!(
-        split_head(&Layout::new(vec![]).unwrap()),
-        Err(OneLayer { layers: 0 })
-    );
 }
 
 #[test]

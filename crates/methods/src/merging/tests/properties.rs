@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::reference::{Reference, divisions};
+use super::reference::{Reference, groupings};
 use super::*;
 
 /// Clients in general position: gradients, sample counts and α.
@@ -79,7 +79,7 @@ proptest! {
         };
         let (expected, merges) = reference.merge();
         let merged = clients.utility().merge(Until::NoGain).unwrap();
-        prop_assert_eq!(groups(&merged.partition.assignment), expected);
+        prop_assert_eq!(groups(&merged.grouping.assignment), expected);
         prop_assert_eq!(merged.merges.len(), merges.len());
         for (merge, expected) in merged.merges.iter().zip(merges) {
             prop_assert_eq!(merge.groups, expected.groups);
@@ -89,7 +89,7 @@ proptest! {
 
     #[test]
     fn utilities_are_those_of_the_definition(clients in clients(1..=8), keys in prop::collection::vec(0..4u32, 8)) {
-        let partition = clients.utility().partition(&keys[..clients.samples.len()]);
+        let grouping = clients.utility().grouping(&keys[..clients.samples.len()]);
         let alphas = clients.alphas();
         let reference = Reference {
             gradients: &clients.gradients,
@@ -97,11 +97,11 @@ proptest! {
             alphas: &alphas,
             constant: 0.0,
         };
-        for members in groups(&partition.assignment) {
-            let own: f64 = members.iter().map(|&k| partition.utilities[k]).sum();
+        for members in groups(&grouping.assignment) {
+            let own: f64 = members.iter().map(|&k| grouping.utilities[k]).sum();
             prop_assert!(close(own, reference.worth(&members), 1e-11));
         }
-        prop_assert!(close(partition.total, partition.utilities.iter().sum(), 1e-15));
+        prop_assert!(close(grouping.total, grouping.utilities.iter().sum(), 1e-15));
     }
 
     #[test]
@@ -109,19 +109,19 @@ proptest! {
         let utility = clients.utility();
         let merged = utility.merge(Until::NoGain).unwrap();
         let mut assignment: Vec<u32> = (0..clients.samples.len() as u32).collect();
-        let mut total = utility.partition(&assignment).total;
+        let mut total = utility.grouping(&assignment).total;
         for merge in &merged.merges {
             let [into, from] = merge.groups.map(|group| group as u32);
             prop_assert!(into < from && merge.benefit > 0.0);
             assignment.iter_mut().filter(|own| **own == from).for_each(|own| *own = into);
-            let next = utility.partition(&assignment).total;
+            let next = utility.grouping(&assignment).total;
             prop_assert!(next > total);
             prop_assert!((next - total - merge.benefit).abs() < 1e-12 * (1.0 + next.abs() + total.abs()));
             total = next;
         }
-        prop_assert_eq!(utility.partition(&assignment), merged.partition.clone());
+        prop_assert_eq!(utility.grouping(&assignment), merged.grouping.clone());
         // Nothing that is left gains.
-        let left = groups(&merged.partition.assignment);
+        let left = groups(&merged.grouping.assignment);
         for (i, a) in left.iter().enumerate() {
             prop_assert!(left[..i].iter().all(|b| utility.benefit(a, b) <= 1e-12));
         }
@@ -136,28 +136,28 @@ proptest! {
         let count = clients.samples.len();
         for left in 1..=count {
             let fixed = utility.merge(Until::Groups(left)).unwrap();
-            prop_assert_eq!(fixed.partition.assignment.iter().max(), Some(&(left as u32 - 1)));
+            prop_assert_eq!(fixed.grouping.assignment.iter().max(), Some(&(left as u32 - 1)));
             prop_assert_eq!(fixed.merges.as_slice(), &all.merges[..count - left]);
         }
     }
 
     #[test]
-    fn the_best_of_all_divisions_is_found(clients in clients(1..=7)) {
+    fn the_best_of_all_groupings_is_found(clients in clients(1..=7)) {
         let utility = clients.utility();
-        let best = utility.exhaustive().unwrap();
-        let most = divisions(clients.samples.len())
+        let best = utility.exhaustive();
+        let most = groupings(clients.samples.len())
             .iter()
-            .map(|division| utility.partition(division).total)
+            .map(|grouping| utility.grouping(grouping).total)
             .fold(f64::NEG_INFINITY, f64::max);
         prop_assert!(close(best.total, most, 1e-12));
-        prop_assert!(utility.merge(Until::NoGain).unwrap().partition.total <= best.total + 1e-9);
+        prop_assert!(utility.merge(Until::NoGain).unwrap().grouping.total <= best.total + 1e-9);
     }
 
     #[test]
     fn without_weight_on_volume_nobody_joins_and_with_all_weight_everybody(clients in clients(2..=12)) {
         let merged = |alpha| {
             let clients = Clients { alpha, ..clients.clone() };
-            clients.utility().merge(Until::NoGain).unwrap().partition.assignment
+            clients.utility().merge(Until::NoGain).unwrap().grouping.assignment
         };
         let alone: Vec<u32> = (0..clients.samples.len() as u32).collect();
         prop_assert_eq!(merged(Alpha::Common(0.0)), alone);
@@ -175,7 +175,7 @@ proptest! {
         let alpha = if common { Alpha::Common(alpha) } else { Alpha::Own };
         let utility = utility(&vec![gradient; samples.len()], &samples, &alpha);
         let merged = utility.merge(Until::NoGain).unwrap();
-        prop_assert_eq!(merged.partition.assignment, vec![0; samples.len()]);
+        prop_assert_eq!(merged.grouping.assignment, vec![0; samples.len()]);
     }
 
     #[test]
@@ -185,7 +185,7 @@ proptest! {
     ) {
         let opposite = gradient.iter().map(|value| -value).collect();
         let utility = utility(&[gradient, opposite], &samples, &Alpha::Common(0.1));
-        prop_assert_eq!(utility.merge(Until::NoGain).unwrap().partition.assignment, [0, 1]);
+        prop_assert_eq!(utility.merge(Until::NoGain).unwrap().grouping.assignment, [0, 1]);
     }
 
     #[test]
@@ -195,8 +195,8 @@ proptest! {
     ) {
         let mut order: Vec<usize> = (0..clients.samples.len()).collect();
         order.sort_by_key(|&k| keys[k]);
-        let straight = clients.utility().merge(Until::NoGain).unwrap().partition;
-        let shuffled = clients.among(&order).utility().merge(Until::NoGain).unwrap().partition;
+        let straight = clients.utility().merge(Until::NoGain).unwrap().grouping;
+        let shuffled = clients.among(&order).utility().merge(Until::NoGain).unwrap().grouping;
         let carried: Vec<u32> = order.iter().map(|&k| straight.assignment[k]).collect();
         prop_assert_eq!(crate::coalitions::canonical(&carried), shuffled.assignment);
         prop_assert!(close(straight.total, shuffled.total, 1e-12));
@@ -208,8 +208,8 @@ proptest! {
         scaled.gradients.iter_mut().flatten().for_each(|value| *value *= scale);
         let (a, b) = (clients.utility(), scaled.utility());
         let (a, b) = (a.merge(Until::NoGain).unwrap(), b.merge(Until::NoGain).unwrap());
-        prop_assert_eq!(a.partition.assignment, b.partition.assignment);
-        prop_assert!(close(a.partition.total, b.partition.total, 1e-12));
+        prop_assert_eq!(a.grouping.assignment, b.grouping.assignment);
+        prop_assert!(close(a.grouping.total, b.grouping.total, 1e-12));
     }
 
     /// Joining raises the total as promised, and no other group would have raised it more.
@@ -218,7 +218,7 @@ proptest! {
         let utility = clients.utility();
         let before = &keys[..clients.samples.len() - 1];
         let admitted = utility.admit(before);
-        let total = |group: u32| utility.partition(&[before, &[group]].concat()).total;
+        let total = |group: u32| utility.grouping(&[before, &[group]].concat()).total;
         let alone = total(99);
         let most = before.iter().map(|&group| total(group)).fold(alone, f64::max);
         prop_assert!(close(total(admitted.group.unwrap_or(99)), most, 1e-12));
@@ -273,5 +273,5 @@ fn planted_groups_are_found() {
         .merge(Until::NoGain)
         .unwrap();
     let planted: Vec<u32> = (0..120).map(|k| k % 6).collect();
-    assert_eq!(merged.partition.assignment, planted);
+    assert_eq!(merged.grouping.assignment, planted);
 }

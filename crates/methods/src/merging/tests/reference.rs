@@ -65,8 +65,8 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
     dot(a, b) / (dot(a, a).sqrt() * dot(b, b).sqrt())
 }
 
-/// Every division of `n` clients, in canonical numbers.
-pub(super) fn divisions(n: usize) -> Vec<Vec<u32>> {
+/// Every grouping of `n` clients, in canonical numbers.
+pub(super) fn groupings(n: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         all = all

@@ -6,12 +6,12 @@ use std::convert::Infallible;
 use super::*;
 use crate::coalitions::Program;
 use crate::robust::synthetic::{Hospitals, Targets};
+use crate::robust::tests::score_table;
 use crate::robust::tests::{close, rows};
-use crate::robust::transfer::Silo;
-use crate::robust::{FitConfig, fit, transfer};
+use crate::robust::{FitConfig, fit};
 use crate::strategy::Scores;
 
-fn line(noise: &[f64]) -> Rows {
+fn line(noise: &[f64]) -> Samples {
     let features: Vec<[f64; 1]> = (0..noise.len()).map(|row| [row as f64]).collect();
     let targets: Vec<f64> = noise
         .iter()
@@ -102,19 +102,13 @@ fn merging_can_win_only_over_out_of_fold_losses() {
         ridge: 0.0,
         intercept: false,
     };
-    let own = |rows: &Rows| fit(rows, 0.0, &config).map(|fit| fit.model);
+    let own = |rows: &Samples| fit(rows, 0.0, &config).map(|fit| fit.model);
     let models: Vec<LinearModel> = drawn
         .iter()
         .map(|hospital| own(&hospital.rows).unwrap())
         .collect();
-    let silos: Vec<Silo<'_>> = drawn
-        .iter()
-        .map(|hospital| Silo {
-            rows: &hospital.rows,
-            radius: 0.0,
-        })
-        .collect();
-    let mut losses = transfer(&silos, &models, Loss::Absolute, Norm::L2).unwrap();
+    let silos: Vec<(&Samples, f64)> = drawn.iter().map(|hospital| (&hospital.rows, 0.0)).collect();
+    let mut losses = score_table(&silos, &models, Loss::Absolute, Norm::L2);
     let value = |losses: &crate::Matrix, coalitions: usize| {
         let rows: Vec<Vec<f64>> = (0..6).map(|row| losses.row(row).to_vec()).collect();
         let program = Program::new(&Scores::from_rows(&rows).unwrap(), coalitions).unwrap();
@@ -128,8 +122,8 @@ fn merging_can_win_only_over_out_of_fold_losses() {
         folds: 5,
         ..HOW
     };
-    for (at, silo) in silos.iter().enumerate() {
-        losses[(at, at)] = cross_fit(silo.rows, &how, own).unwrap();
+    for (at, &(rows, _)) in silos.iter().enumerate() {
+        losses[(at, at)] = cross_fit(rows, &how, own).unwrap();
     }
     assert!((1..6).any(|coalitions| value(&losses, coalitions) < value(&losses, 6)));
 }

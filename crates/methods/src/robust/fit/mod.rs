@@ -15,7 +15,9 @@ mod programs;
 use conic::REDUCED;
 use serde::{Deserialize, Serialize};
 
-use super::{LinearModel, Loss, Norm, RobustError, RobustLoss, Rows, robust_loss, validate_radius};
+use super::{
+    LinearModel, Loss, Norm, RobustError, RobustLoss, Samples, robust_loss, validate_radius,
+};
 
 /// What is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -89,7 +91,7 @@ pub enum FitError {
 /// # Errors
 /// [`FitError`]: targets that are no labels, impossible radius, label cost or ridge; no fit
 /// exists; the solver failed.
-pub fn fit(rows: &Rows, radius: f64, config: &FitConfig) -> Result<Fit, FitError> {
+pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitError> {
     validate_radius(radius)?;
     config.loss.validate(rows)?;
     if !config.ridge.is_finite() || config.ridge < 0.0 {
@@ -119,14 +121,14 @@ pub fn fit(rows: &Rows, radius: f64, config: &FitConfig) -> Result<Fit, FitError
 ///
 /// # Errors
 /// [`FitError`]: targets that are no labels; the solver failed.
-pub fn separable(rows: &Rows, intercept: bool) -> Result<bool, FitError> {
+pub(super) fn separable(rows: &Samples, intercept: bool) -> Result<bool, FitError> {
     rows.must_be_labels()?;
     // A whole number, up to the solver's tolerance.
     Ok(programs::separated(rows, intercept).map_err(not_solved)? > 0.5)
 }
 
 /// Refuses fits whose loss falls without end.
-fn must_exist(rows: &Rows, radius: f64, config: &FitConfig) -> Result<(), FitError> {
+fn must_exist(rows: &Samples, radius: f64, config: &FitConfig) -> Result<(), FitError> {
     let Loss::Logistic { label_cost } = config.loss else {
         return Ok(());
     };

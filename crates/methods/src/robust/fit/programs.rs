@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::FitConfig;
 use super::conic::{Affine, Conic, Optimum};
-use crate::robust::{LinearModel, Loss, Norm, Rows};
+use crate::robust::{LinearModel, Loss, Norm, Samples};
 
 /// The model of least robust loss plus ridge, and what the solver says of it.
 pub(super) fn least_loss(
-    rows: &Rows,
+    rows: &Samples,
     radius: f64,
     config: &FitConfig,
 ) -> Result<(LinearModel, Optimum), String> {
@@ -58,7 +58,7 @@ pub(super) fn least_loss(
 /// How many rows a model can have on the right side of its boundary while none is on the wrong
 /// one: `maximise Σ tₙ` over `0 ≤ tₙ ≤ 1` and margins of at least `tₙ`. Models may be of any
 /// size, so every `tₙ` is 0 or 1 at an optimum.
-pub(super) fn separated(rows: &Rows, intercept: bool) -> Result<f64, String> {
+pub(super) fn separated(rows: &Samples, intercept: bool) -> Result<f64, String> {
     let mut program = Program::new(rows, 1.0, intercept, 0.0);
     let right = program.conic.variables(rows.len(), -1.0, 0.0);
     for ((x, y), right) in rows.iter().zip(right.clone()) {
@@ -84,7 +84,7 @@ struct Program {
 }
 
 impl Program {
-    fn new(rows: &Rows, length_unit: f64, intercept: bool, ridge: f64) -> Self {
+    fn new(rows: &Samples, length_unit: f64, intercept: bool, ridge: f64) -> Self {
         let mut conic = Conic::default();
         let weights = conic.variables(rows.features(), 0.0, ridge);
         let intercept = conic.variables(usize::from(intercept), 0.0, 0.0);
@@ -141,7 +141,7 @@ impl Program {
     }
 
     /// `mean |yₙ − output|` for targets in `unit`: each at most a variable, by either sign.
-    fn absolute_loss(&mut self, rows: &Rows, unit: f64) {
+    fn absolute_loss(&mut self, rows: &Samples, unit: f64) {
         let sizes = self
             .conic
             .variables(rows.len(), 1.0 / rows.len() as f64, 0.0);
@@ -154,7 +154,7 @@ impl Program {
     }
 
     /// `mean log(1 + exp(−mₙ))`: each at most `sₙ`, which is `exp(−mₙ − sₙ) + exp(−sₙ) ≤ 1`.
-    fn log_loss(&mut self, rows: &Rows) {
+    fn log_loss(&mut self, rows: &Samples) {
         let losses = self
             .conic
             .variables(rows.len(), 1.0 / rows.len() as f64, 0.0);
@@ -169,7 +169,7 @@ impl Program {
     }
 
     /// `mean (mₙ − κλ)₊`: what changing labels adds.
-    fn label_flips(&mut self, rows: &Rows, label_cost: f64, price: usize) {
+    fn label_flips(&mut self, rows: &Samples, label_cost: f64, price: usize) {
         // In units of a large label cost, lest it drown the margins.
         let unit = label_cost.max(1.0);
         let gains = self

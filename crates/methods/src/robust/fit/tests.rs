@@ -61,7 +61,7 @@ fn two_features_give_the_known_fits() {
 }
 
 /// `objective` at any model, by the exact losses.
-fn objective(rows: &Rows, model: &LinearModel, radius: f64, config: &FitConfig) -> f64 {
+fn objective(rows: &Samples, model: &LinearModel, radius: f64, config: &FitConfig) -> f64 {
     let squares: f64 = model.weights.iter().map(|weight| weight * weight).sum();
     let robust = robust_loss(rows, model, radius, config.loss, config.norm).unwrap();
     robust.loss + config.ridge / 2.0 * squares
@@ -76,7 +76,7 @@ prop_compose! {
         norm in norm(),
         ridge in prop_oneof![Just(0.0), 0.01..1.0f64],
         intercept in any::<bool>(),
-    ) -> (Rows, f64, FitConfig) {
+    ) -> (Samples, f64, FitConfig) {
         match label_cost {
             None => (rows, radius, FitConfig { norm, ridge, intercept, ..PLAIN }),
             Some(label_cost) => {
@@ -184,7 +184,7 @@ proptest! {
 }
 
 /// Logistic regression with ridge by Newton's method.
-fn newton(rows: &Rows, ridge: f64) -> [f64; 2] {
+fn newton(rows: &Samples, ridge: f64) -> [f64; 2] {
     let mut theta = [0.0, 0.0];
     for _ in 0..50 {
         let (mut gradient, mut curve) = ([ridge * theta[0], ridge * theta[1]], [ridge, 0.0, ridge]);

@@ -8,7 +8,7 @@ use crate::robust::tests::rows;
 const LOGISTIC: Loss = Loss::Logistic { label_cost: 1.0 };
 
 /// Rows that can be told apart by their feature.
-fn numbered(labels: &[bool]) -> Rows {
+fn numbered(labels: &[bool]) -> Samples {
     let features: Vec<[f64; 1]> = (0..labels.len()).map(|row| [row as f64]).collect();
     let labels: Vec<f64> = labels
         .iter()
@@ -45,7 +45,7 @@ proptest! {
         }
         prop_assert!(left_out.iter().all(|&times| times == 1));
 
-        let count = |rows: &Rows| rows.targets().iter().filter(|y| **y > 0.0).count();
+        let count = |rows: &Samples| rows.targets().iter().filter(|y| **y > 0.0).count();
         let positives = splits.iter().map(|(_, own)| count(own));
         let spread = positives.clone().max().unwrap() - positives.min().unwrap();
         prop_assert!(!stratify || spread <= 1);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::coalitions::Program;
 use crate::robust::fit::FitConfig;
-use crate::robust::transfer::{Silo, transfer};
+use crate::robust::tests::score_table;
 use crate::robust::{Loss, Norm, fit};
 use crate::strategy::Scores;
 
@@ -99,14 +99,11 @@ fn the_coalition_program_recovers_the_true_coalitions() {
             .iter()
             .map(|hospital| fit(&hospital.rows, 0.0, &config).unwrap().model)
             .collect();
-        let silos: Vec<Silo<'_>> = drawn
+        let silos: Vec<(&Samples, f64)> = drawn
             .iter()
-            .map(|hospital| Silo {
-                rows: &hospital.rows,
-                radius: 0.01,
-            })
+            .map(|hospital| (&hospital.rows, 0.01))
             .collect();
-        let losses = transfer(&silos, &models, loss, Norm::L2).unwrap();
+        let losses = score_table(&silos, &models, loss, Norm::L2);
         let rows: Vec<Vec<f64>> = (0..9).map(|row| losses.row(row).to_vec()).collect();
         let program = Program::new(&Scores::from_rows(&rows).unwrap(), 3).unwrap();
         assert_eq!(program.solve(1).assignment, [0, 1, 2, 0, 1, 2, 0, 1, 2]);

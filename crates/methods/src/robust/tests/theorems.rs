@@ -1,37 +1,36 @@
-//! Proposition 1 and Theorem 1 of CS-RCFL, on the matrix of transfer losses and every division of
+//! Proposition 1 and Theorem 1 of CS-RCFL, on the matrix of transfer losses and every grouping of
 //! a few silos.
 
 use proptest::prelude::*;
 
-use super::{any_model, any_rows, close, labels_of, norm};
+use super::{any_model, any_rows, close, labels_of, norm, score_table};
 use crate::matrix::Matrix;
-use crate::robust::transfer::Silo;
-use crate::robust::{LinearModel, Loss, Norm, Rows, robust_loss, transfer};
+use crate::robust::{LinearModel, Loss, Norm, Samples, robust_loss};
 
-/// Every division of `n` entries, coalitions numbered in the order of their first entry.
-fn divisions(n: usize) -> Vec<Vec<usize>> {
+/// Every grouping of `n` entries, coalitions numbered in the order of their first entry.
+fn groupings(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![vec![]];
     for _ in 0..n {
         all = all
             .into_iter()
-            .flat_map(|division: Vec<usize>| {
-                let next = division.iter().max().map_or(0, |last| last + 1);
-                (0..=next).map(move |own| [division.clone(), vec![own]].concat())
+            .flat_map(|grouping: Vec<usize>| {
+                let next = grouping.iter().max().map_or(0, |last| last + 1);
+                (0..=next).map(move |own| [grouping.clone(), vec![own]].concat())
             })
             .collect();
     }
     all
 }
 
-fn coalition(division: &[usize], of: usize) -> Vec<usize> {
-    let mates = (0..division.len()).filter(|&other| division[other] == division[of]);
+fn coalition(grouping: &[usize], of: usize) -> Vec<usize> {
+    let mates = (0..grouping.len()).filter(|&other| grouping[other] == grouping[of]);
     mates.collect()
 }
 
 /// `Σ_i mean_{j ∈ C(i)} L_ij`: what the coalition program minimises (eq. (11)).
-fn surrogate(losses: &Matrix, division: &[usize]) -> f64 {
-    let each = (0..division.len()).map(|i| {
-        let mates = coalition(division, i);
+fn surrogate(losses: &Matrix, grouping: &[usize]) -> f64 {
+    let each = (0..grouping.len()).map(|i| {
+        let mates = coalition(grouping, i);
         mates.iter().map(|&j| losses[(i, j)]).sum::<f64>() / mates.len() as f64
     });
     each.sum()
@@ -39,14 +38,14 @@ fn surrogate(losses: &Matrix, division: &[usize]) -> f64 {
 
 /// `Σ_i R_i(C(i))`: the robust losses of the coalitions' mean models (eqs. (6), (8), (9)).
 fn exact(
-    silos: &[Silo<'_>],
+    silos: &[(&Samples, f64)],
     models: &[LinearModel],
     loss: Loss,
     norm: Norm,
-    division: &[usize],
+    grouping: &[usize],
 ) -> f64 {
-    let each = silos.iter().enumerate().map(|(i, silo)| {
-        let mates = coalition(division, i);
+    let each = silos.iter().enumerate().map(|(i, &(rows, radius))| {
+        let mates = coalition(grouping, i);
         let mean = |of: &dyn Fn(&LinearModel) -> f64| {
             mates.iter().map(|&j| of(&models[j])).sum::<f64>() / mates.len() as f64
         };
@@ -56,16 +55,13 @@ fn exact(
                 .collect(),
             intercept: mean(&|model| model.intercept),
         };
-        robust_loss(silo.rows, &model, silo.radius, loss, norm)
-            .unwrap()
-            .loss
+        robust_loss(rows, &model, radius, loss, norm).unwrap().loss
     });
     each.sum()
 }
 
-fn silos<'a>(rows: &'a [Rows], radii: &[f64]) -> Vec<Silo<'a>> {
-    let each = rows.iter().zip(radii);
-    each.map(|(rows, &radius)| Silo { rows, radius }).collect()
+fn silos<'a>(rows: &'a [Samples], radii: &[f64]) -> Vec<(&'a Samples, f64)> {
+    rows.iter().zip(radii.iter().copied()).collect()
 }
 
 prop_compose! {
@@ -73,7 +69,7 @@ prop_compose! {
         rows in prop::collection::vec(any_rows(2), n),
         models in prop::collection::vec(any_model(2), n),
         radii in prop::collection::vec(0.0..1.0f64, n),
-    ) -> (Vec<Rows>, Vec<LinearModel>, Vec<f64>) {
+    ) -> (Vec<Samples>, Vec<LinearModel>, Vec<f64>) {
         (rows, models, radii)
     }
 }
@@ -82,9 +78,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Proposition 1: under absolute loss, radii add `Σ_C mean_{i∈C} ε_i · Σ_{j∈C} ‖(−θⱼ, 1)‖*`.
-    /// For one radius that is the same for every division, so the division does not depend on it.
+    /// For one radius that is the same for every grouping, so the grouping does not depend on it.
     #[test]
-    fn radii_shift_linear_divisions_by_their_norms(
+    fn radii_shift_linear_groupings_by_their_norms(
         (rows, models, radii) in federation(),
         norm in norm(),
     ) {
@@ -93,40 +89,40 @@ proptest! {
             .iter()
             .map(|model| norm.dual(model.weights.iter().copied().chain([1.0])))
             .collect();
-        let losses = |radii: &[f64]| transfer(&silos(&rows, radii), &models, Loss::Absolute, norm).unwrap();
+        let losses = |radii: &[f64]| score_table(&silos(&rows, radii), &models, Loss::Absolute, norm);
         let plain = losses(&vec![0.0; n]);
         let (own, common) = (losses(&radii), losses(&vec![radii[0]; n]));
         let total = radii[0] * slopes.iter().sum::<f64>();
-        for division in divisions(n) {
-            let before = surrogate(&plain, &division);
+        for grouping in groupings(n) {
+            let before = surrogate(&plain, &grouping);
             let shift: f64 = (0..n)
                 .map(|i| {
-                    let mates = coalition(&division, i);
+                    let mates = coalition(&grouping, i);
                     radii[i] * mates.iter().map(|&j| slopes[j]).sum::<f64>() / mates.len() as f64
                 })
                 .sum();
-            prop_assert!(close(surrogate(&own, &division), before + shift, 1e-10));
-            prop_assert!(close(surrogate(&common, &division), before + total, 1e-10));
+            prop_assert!(close(surrogate(&own, &grouping), before + shift, 1e-10));
+            prop_assert!(close(surrogate(&common, &grouping), before + total, 1e-10));
         }
     }
 
-    /// Theorem 1: no division's mean models lose more than the program says, so neither does the
-    /// best division of the exact program.
+    /// Theorem 1: no grouping's mean models lose more than the program says, so neither does the
+    /// best grouping of the exact program.
     #[test]
     fn the_program_bounds_what_mean_models_lose(
         (rows, models, radii) in federation(),
         label_cost in prop_oneof![0.1..3.0f64, Just(f64::INFINITY)],
         norm in norm(),
     ) {
-        let labelled: Vec<Rows> = rows.iter().map(labels_of).collect();
+        let labelled: Vec<Samples> = rows.iter().map(labels_of).collect();
         for (loss, rows) in [(Loss::Absolute, &rows), (Loss::Logistic { label_cost }, &labelled)] {
             let silos = silos(rows, &radii);
-            let losses = transfer(&silos, &models, loss, norm).unwrap();
-            let values: Vec<(f64, f64)> = divisions(models.len())
+            let losses = score_table(&silos, &models, loss, norm);
+            let values: Vec<(f64, f64)> = groupings(models.len())
                 .iter()
-                .map(|division| (
-                    exact(&silos, &models, loss, norm, division),
-                    surrogate(&losses, division),
+                .map(|grouping| (
+                    exact(&silos, &models, loss, norm, grouping),
+                    surrogate(&losses, grouping),
                 ))
                 .collect();
             for (exact, surrogate) in &values {
@@ -139,14 +135,14 @@ proptest! {
 }
 
 /// Proposition 1 is about absolute loss: under logistic loss with labels that may change, a common
-/// radius can turn the order of two divisions around.
+/// radius can turn the order of two groupings around.
 #[test]
-fn a_common_radius_can_change_logistic_divisions() {
+fn a_common_radius_can_change_logistic_groupings() {
     let rows = [[1.0, -1.0], [-1.0, 1.0]].map(|labels| super::rows(&[[3.0], [0.5]], &labels));
     let rows = rows
         .into_iter()
         .chain([super::rows(&[[0.5], [0.5]], &[1.0, 1.0])]);
-    let rows: Vec<Rows> = rows.collect();
+    let rows: Vec<Samples> = rows.collect();
     let models = [-2.0, 3.0, 0.5].map(|weight| LinearModel {
         weights: vec![weight],
         intercept: 0.0,
@@ -154,7 +150,7 @@ fn a_common_radius_can_change_logistic_divisions() {
     let loss = Loss::Logistic { label_cost: 0.5 };
     // The first two together, or the last two.
     let advantage = |radius: f64| {
-        let losses = transfer(&silos(&rows, &[radius; 3]), &models, loss, Norm::L2).unwrap();
+        let losses = score_table(&silos(&rows, &[radius; 3]), &models, loss, Norm::L2);
         surrogate(&losses, &[0, 1, 1]) - surrogate(&losses, &[0, 0, 1])
     };
     assert!(close(advantage(0.0), 1.2066909334742348, 1e-9));

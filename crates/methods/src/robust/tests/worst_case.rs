@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{any_model, any_rows, labels_of, norm};
-use crate::robust::{LinearModel, Loss, Norm, Rows, robust_loss};
+use crate::robust::{LinearModel, Loss, Norm, Samples, robust_loss};
 
 /// So little mass that what it would lose by staying does not matter.
 const LITTLE: f64 = 1e-9;
@@ -46,7 +46,7 @@ fn steepest(slope: &[f64], norm: Norm) -> Vec<f64> {
 }
 
 /// What moving all atoms from their rows costs: at least the Wasserstein distance.
-fn cost(atoms: &[Atom], rows: &Rows, loss: Loss, norm: Norm) -> f64 {
+fn cost(atoms: &[Atom], rows: &Samples, loss: Loss, norm: Norm) -> f64 {
     let rows: Vec<_> = rows.iter().collect();
     let each = atoms.iter().map(|atom| {
         let (x, y) = rows[atom.from];
@@ -80,7 +80,7 @@ fn expected(atoms: &[Atom], model: &LinearModel, loss: Loss) -> f64 {
 }
 
 /// Moves the whole of the first row in the direction that its residual grows in: attains.
-fn worst_absolute(rows: &Rows, model: &LinearModel, radius: f64, norm: Norm) -> Vec<Atom> {
+fn worst_absolute(rows: &Samples, model: &LinearModel, radius: f64, norm: Norm) -> Vec<Atom> {
     let mass = 1.0 / rows.len() as f64;
     let each = rows.iter().enumerate().map(|(from, (x, y))| {
         let (mut x, mut y) = (x.to_vec(), y);
@@ -103,7 +103,7 @@ fn worst_absolute(rows: &Rows, model: &LinearModel, radius: f64, norm: Norm) -> 
 /// Changes the labels of the widest margins while that pays, and sends a little mass of the first
 /// row far enough to spend the rest: approaches.
 fn worst_logistic(
-    rows: &Rows,
+    rows: &Samples,
     model: &LinearModel,
     radius: f64,
     label_cost: f64,

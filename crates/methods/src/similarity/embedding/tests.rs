@@ -42,7 +42,7 @@ fn model(layout: &Arc<Layout>) -> Params {
     })
 }
 
-fn columns(rows: &Rows<'_>, row: usize) -> Vec<f64> {
+fn columns(rows: &Vectors<'_>, row: usize) -> Vec<f64> {
     let mut values = Vec::new();
     rows.read_f64(row, 0..rows.columns(), &mut values);
     values
@@ -107,7 +107,7 @@ fn models_that_do_not_compare_are_refused() {
     let (one, other) = (model(&layout), Params::empty());
     let embedding = Embedding::default();
     let none = embedding.rows(&[], &[]).unwrap_err();
-    assert_eq!(none, EmbeddingError::Rows(RowsError::Empty));
+    assert_eq!(none, EmbeddingError::Vectors(VectorsError::Empty));
     let error = embedding.rows(&[&one, &other], &[]).unwrap_err();
     assert!(
         matches!(error, EmbeddingError::Layout { model: 1, .. }),

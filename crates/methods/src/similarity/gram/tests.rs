@@ -36,7 +36,7 @@ fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
 fn in_f64_it_is_the_definition() {
     for (n, d) in [(1, 1), (3, 5), (9, 16), (17, 100), (20, 5000)] {
         let models = models(n, d);
-        let gram = gram_f64(&Rows::new(&models).unwrap()).unwrap();
+        let gram = gram_f64(&Vectors::new(&models).unwrap()).unwrap();
         for i in 0..n {
             for j in 0..n {
                 let terms = models[i].iter().zip(&models[j]);
@@ -63,7 +63,7 @@ fn products_in_f32_come_near_at_every_shape() {
         (TILE + 7, 9),
     ] {
         let models = models(n, d);
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         let error = error(&products(&rows, false), &gram_f64(&rows).unwrap());
         assert!(error < 1e-6, "{n} × {d}: {error:e}");
     }
@@ -72,7 +72,7 @@ fn products_in_f32_come_near_at_every_shape() {
 #[test]
 fn without_columns_all_products_are_zero() {
     let none = [[0f32; 0]; 3];
-    let rows = Rows::new(&none).unwrap();
+    let rows = Vectors::new(&none).unwrap();
     assert_eq!(gram(&rows).unwrap(), Matrix::zeros(3, 3));
     assert_eq!(products(&rows, true), Matrix::zeros(3, 3));
     assert_eq!(squared_distances(&rows).unwrap(), Matrix::zeros(3, 3));
@@ -83,7 +83,7 @@ fn the_number_of_threads_does_not_show() {
     // Many blocks of one tile; several tiles, and more blocks than are worked on at once.
     for (n, d) in [(30, 100_000), (TILE + 100, 12_000)] {
         let models = models(n, d);
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         let bits =
             |threads| with_threads(threads, || (products(&rows, false), products(&rows, true)));
         let alone = bits(1);
@@ -92,7 +92,7 @@ fn the_number_of_threads_does_not_show() {
         }
     }
     let models = models(100, 10_000);
-    let rows = Rows::new(&models).unwrap();
+    let rows = Vectors::new(&models).unwrap();
     let bits = |threads| {
         with_threads(threads, || {
             (gram_f64(&rows).unwrap(), squared_distances(&rows).unwrap())
@@ -104,7 +104,7 @@ fn the_number_of_threads_does_not_show() {
 #[test]
 fn long_rows_are_as_accurate_as_promised() {
     let models = models(20, 200_000);
-    let rows = Rows::new(&models).unwrap();
+    let rows = Vectors::new(&models).unwrap();
     assert!(!is_small(&rows));
     let error = error(&gram(&rows).unwrap(), &gram_f64(&rows).unwrap());
     assert!(error < 1e-7, "{error:e}");
@@ -119,7 +119,7 @@ fn no_size_of_the_values_is_lost() {
         }
         // A row of zeros is no reason for doubt, one of huge or tiny values is.
         models[3].fill(0.0);
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         assert!(!is_small(&rows));
         assert_eq!(gram(&rows).unwrap(), gram_f64(&rows).unwrap());
         let (found, exact) = (squared_distances(&rows), squared_distances_f64(&rows));
@@ -131,7 +131,7 @@ fn no_size_of_the_values_is_lost() {
 fn rows_of_zeros_keep_the_fast_way() {
     let mut models = models(20, 100_000);
     models[3].fill(0.0);
-    let rows = Rows::new(&models).unwrap();
+    let rows = Vectors::new(&models).unwrap();
     assert_eq!(gram(&rows).unwrap(), products(&rows, false));
 }
 
@@ -141,7 +141,7 @@ fn values_that_are_not_finite_are_named() {
         for (n, d) in [(1, 3), (3, 3), (20, 100_000)] {
             let mut models = models(n, d);
             models[n - 1][d - 1] = bad;
-            let rows = Rows::new(&models).unwrap();
+            let rows = Vectors::new(&models).unwrap();
             let error = CompareError::NotFinite {
                 row: n - 1,
                 column: d - 1,
@@ -153,7 +153,7 @@ fn values_that_are_not_finite_are_named() {
     }
     let huge = [[1e200f64, 1.0], [1.0, 1e200]];
     assert_eq!(
-        gram_f64(&Rows::new(&huge).unwrap()),
+        gram_f64(&Vectors::new(&huge).unwrap()),
         Err(CompareError::TooLarge)
     );
 }
@@ -173,7 +173,7 @@ fn near_equal_models_have_exact_distances() {
         })
         .collect();
     near[7] = near[9].clone();
-    let rows = Rows::new(&near).unwrap();
+    let rows = Vectors::new(&near).unwrap();
     assert!(!is_small(&rows));
     let (found, exact) = (
         squared_distances(&rows).unwrap(),
@@ -201,8 +201,8 @@ proptest! {
     ) {
         let models: Vec<_> = values.chunks(4).map(<[f32]>::to_vec).collect();
         let permuted: Vec<_> = order.iter().map(|&row| models[row].clone()).collect();
-        let plain = gram(&Rows::new(&models).unwrap()).unwrap();
-        let gram = gram(&Rows::new(&permuted).unwrap()).unwrap();
+        let plain = gram(&Vectors::new(&models).unwrap()).unwrap();
+        let gram = gram(&Vectors::new(&permuted).unwrap()).unwrap();
         for i in 0..6 {
             for j in 0..6 {
                 prop_assert_eq!(gram[(i, j)], plain[(order[i], order[j])]);
@@ -214,7 +214,7 @@ proptest! {
     #[test]
     fn products_and_distances_belong_together(values in prop::collection::vec(-10f64..10.0, 30)) {
         let models: Vec<_> = values.chunks(10).collect();
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         let (gram, squares) = (gram_f64(&rows).unwrap(), squared_distances_f64(&rows).unwrap());
         for i in 0..3 {
             for j in 0..3 {

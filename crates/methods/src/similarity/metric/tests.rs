@@ -112,8 +112,10 @@ fn near(found: &Matrix, expected: &Matrix, tolerance: f64) -> bool {
 #[test]
 fn the_known_similarities() {
     let single = THETA.map(|row| row.map(|value| value as f32));
-    let (single, double) = (Rows::new(&single).unwrap(), Rows::new(&THETA).unwrap());
-    let gram = gram_f64(&double).unwrap();
+    let (single, double) = (
+        Vectors::new(&single).unwrap(),
+        Vectors::new(&THETA).unwrap(),
+    );
     for (metric, raw, normalised) in KNOWN {
         let raw = Matrix::from_rows(&raw).unwrap();
         let normalised = Matrix::from_rows(&normalised).unwrap();
@@ -127,33 +129,14 @@ fn the_known_similarities() {
             near(&metric.similarity(&single).unwrap(), &raw, 1e-12),
             "{metric:?}"
         );
-        match metric {
-            Metric::L1 => assert_eq!(metric.from_gram(&gram), Err(FromGramError::NeedsRows)),
-            _ => assert!(
-                near(&metric.from_gram(&gram).unwrap(), &raw, 1e-7),
-                "{metric:?}"
-            ),
-        }
     }
-}
-
-#[test]
-fn what_is_no_gram_matrix_is_refused() {
-    let error = FromGramError::NotSquare {
-        rows: 1,
-        columns: 2,
-    };
-    assert_eq!(Metric::Dot.from_gram(&Matrix::zeros(1, 2)), Err(error));
-    let gram = Matrix::from_rows(&[[1.0, 0.0], [f64::NAN, 1.0]]).unwrap();
-    let error = FromGramError::NotFinite { row: 1, column: 0 };
-    assert_eq!(Metric::Cosine.from_gram(&gram), Err(error));
 }
 
 #[test]
 fn a_zero_vector_is_like_nothing() {
     let models = [[0.0f32, 0.0], [3.0, 4.0], [-6.0, -8.0]];
     let cosine = Metric::Cosine
-        .similarity(&Rows::new(&models).unwrap())
+        .similarity(&Vectors::new(&models).unwrap())
         .unwrap();
     let expected = [[0.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]];
     assert_eq!(cosine, Matrix::from_rows(&expected).unwrap());
@@ -162,12 +145,12 @@ fn a_zero_vector_is_like_nothing() {
 #[test]
 fn every_metric_refuses_what_is_not_finite() {
     let models = [[0.0f32, 1.0], [f32::NAN, 1.0]];
-    let rows = Rows::new(&models).unwrap();
+    let rows = Vectors::new(&models).unwrap();
     for (metric, ..) in KNOWN {
         let error = Err(CompareError::NotFinite { row: 1, column: 0 });
         assert_eq!(metric.similarity(&rows), error);
         assert_eq!(metric.similarity_f64(&rows), error);
-        let alone = Rows::new(&models[1..]).unwrap();
+        let alone = Vectors::new(&models[1..]).unwrap();
         let error = Err(CompareError::NotFinite { row: 0, column: 0 });
         assert_eq!(metric.similarity(&alone), error);
     }
@@ -183,7 +166,7 @@ fn long_rows_give_what_f64_gives() {
                 .collect()
         })
         .collect();
-    let rows = Rows::new(&models).unwrap();
+    let rows = Vectors::new(&models).unwrap();
     for (metric, ..) in KNOWN {
         let exact = metric.similarity_f64(&rows).unwrap();
         let size = exact.values().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
@@ -211,8 +194,8 @@ proptest! {
             .zip(&scales)
             .map(|(row, scale)| row.iter().map(|value| value * scale).collect())
             .collect();
-        let plain = Metric::Cosine.similarity_f64(&Rows::new(&models).unwrap()).unwrap();
-        let cosine = Metric::Cosine.similarity_f64(&Rows::new(&scaled).unwrap()).unwrap();
+        let plain = Metric::Cosine.similarity_f64(&Vectors::new(&models).unwrap()).unwrap();
+        let cosine = Metric::Cosine.similarity_f64(&Vectors::new(&scaled).unwrap()).unwrap();
         prop_assert!(near(&cosine, &plain, 1e-12));
         prop_assert!(cosine.values().iter().all(|value| value.abs() <= 1.0));
         let twins = (0..3).flat_map(|i| (0..3).map(move |j| ((i, j), (j, i))));
@@ -225,7 +208,7 @@ proptest! {
     #[test]
     fn distances_are_distances(values in prop::collection::vec(-10f32..10.0, 15)) {
         let models: Vec<_> = values.chunks(5).collect();
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         let l1 = Metric::L1.similarity(&rows).unwrap();
         let l2 = Metric::L2.similarity(&rows).unwrap();
         for distance in [&l1, &l2] {

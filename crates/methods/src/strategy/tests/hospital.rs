@@ -6,7 +6,7 @@ use super::*;
 use crate::learner::{LearnError, Learner, Metrics, Progress, Split, Update};
 use crate::robust::synthetic::Hospitals;
 use crate::robust::{
-    FitConfig, Folds, LinearModel, Loss, Norm, Rows, fit, robust_loss as robust_loss_of,
+    FitConfig, Folds, LinearModel, Loss, Norm, Samples, fit, robust_loss as robust_loss_of,
 };
 
 pub(super) const FIT: FitConfig = FitConfig {
@@ -19,8 +19,8 @@ pub(super) const FIT: FitConfig = FitConfig {
 /// Its rows, and those that it holds out.
 #[derive(Clone)]
 pub(super) struct Hospital {
-    pub(super) rows: Rows,
-    out: Option<Rows>,
+    pub(super) rows: Samples,
+    out: Option<Samples>,
 }
 
 /// Some hospitals; number `i` is of kind `i mod kinds`.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::coalitions::canonical;
 use crate::learner::{LearnError, Task};
-use crate::merging::{Alpha, Partition, Statistic, Until, Utility, choose_layer};
+use crate::merging::{Alpha, Grouping, Statistic, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
-use crate::similarity::{Rows, gram_f64};
+use crate::similarity::{Vectors, gram_f64};
 use crate::strategy::catalogue::not_negative;
 use crate::strategy::server::means::{
     Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows,
@@ -188,12 +188,10 @@ impl Merging {
         (groups > 0).then(|| groups.min(utility.len()))
     }
 
-    fn best(&self, utility: &Utility) -> Partition {
+    fn best(&self, utility: &Utility) -> Grouping {
         let until = self.groups(utility).map_or(Until::NoGain, Until::Groups);
         let merged = utility.merge(until);
-        merged
-            .expect("between one group and one per silo")
-            .partition
+        merged.expect("between one group and one per silo").grouping
     }
 }
 
@@ -222,7 +220,7 @@ fn utility(
         values.copied().collect()
     };
     let parts: Vec<_> = gradients.iter().map(part).collect();
-    let parts = Rows::new(&parts).map_err(unusable)?;
+    let parts = Vectors::new(&parts).map_err(unusable)?;
     let gram = gram_f64(&parts).map_err(unusable)?;
     Utility::new(&gram, rows, alpha).map_err(unusable)
 }
@@ -301,7 +299,7 @@ impl Strategy for Merging {
                  the order of their first entries"
             )));
         }
-        let actual = utility.partition(assignment).total;
+        let actual = utility.grouping(assignment).total;
         for (stated, actual) in [
             (decision.objective, -actual),
             (decision.lower_bound, -utility.most()),

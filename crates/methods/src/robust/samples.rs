@@ -6,14 +6,14 @@ use crate::matrix::Matrix;
 /// Rows of a silo: features and one target each. At least one row and one feature, all numbers
 /// finite.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rows {
+pub struct Samples {
     features: Matrix,
     targets: Vec<f64>,
 }
 
 /// Why numbers are not rows.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum RowsError {
+pub enum SamplesError {
     /// No rows, or no features.
     #[error("data need at least one row and one feature, not {rows} × {features}")]
     Empty {
@@ -46,27 +46,27 @@ pub enum RowsError {
     },
 }
 
-impl Rows {
+impl Samples {
     /// From features (one row of the matrix per row) and one target per row: any number for
     /// regression, ±1 for classification.
     ///
     /// # Errors
-    /// [`RowsError`]: empty, not one target per row, not finite.
-    pub fn new(features: Matrix, targets: Vec<f64>) -> Result<Self, RowsError> {
+    /// [`SamplesError`]: empty, not one target per row, not finite.
+    pub fn new(features: Matrix, targets: Vec<f64>) -> Result<Self, SamplesError> {
         let (rows, columns) = (features.rows(), features.columns());
         if rows == 0 || columns == 0 {
             let features = columns;
-            return Err(RowsError::Empty { rows, features });
+            return Err(SamplesError::Empty { rows, features });
         }
         if targets.len() != rows {
             let targets = targets.len();
-            return Err(RowsError::Targets { rows, targets });
+            return Err(SamplesError::Targets { rows, targets });
         }
         let finite = |row: usize| {
             targets[row].is_finite() && features.row(row).iter().all(|value| value.is_finite())
         };
         match (0..rows).find(|&row| !finite(row)) {
-            Some(row) => Err(RowsError::NotFinite { row }),
+            Some(row) => Err(SamplesError::NotFinite { row }),
             None => Ok(Self { features, targets }),
         }
     }
@@ -75,8 +75,8 @@ impl Rows {
     /// ±1 from here on.
     ///
     /// # Errors
-    /// [`RowsError`]: as for [`new`](Self::new), or a label that is none.
-    pub fn labelled(features: Matrix, labels: &[f64]) -> Result<Self, RowsError> {
+    /// [`SamplesError`]: as for [`new`](Self::new), or a label that is none.
+    pub fn labelled(features: Matrix, labels: &[f64]) -> Result<Self, SamplesError> {
         Self::new(features, signs(labels)?)
     }
 
@@ -126,12 +126,12 @@ impl Rows {
 }
 
 /// Labels of 0 and 1, or of −1 and 1, as −1 and 1.
-fn signs(labels: &[f64]) -> Result<Vec<f64>, RowsError> {
+fn signs(labels: &[f64]) -> Result<Vec<f64>, SamplesError> {
     let low = if labels.contains(&-1.0) { -1.0 } else { 0.0 };
     let sign = |(row, &label): (usize, &f64)| match label {
         1.0 => Ok(1.0),
         label if label == low => Ok(-1.0),
-        label => Err(RowsError::Label { row, label }),
+        label => Err(SamplesError::Label { row, label }),
     };
     labels.iter().enumerate().map(sign).collect()
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A row is a selection of a model's values, the same for all rows, or the difference between
 /// those and the values of the model it started from.
 #[derive(Clone)]
-pub struct Rows<'a, T: Copy = f32> {
+pub struct Vectors<'a, T: Copy = f32> {
     values: Vec<Cow<'a, [T]>>,
     /// Taken off the values: none, or one for every row.
     starts: Vec<&'a [T]>,
@@ -20,7 +20,7 @@ pub struct Rows<'a, T: Copy = f32> {
 
 /// Why there are no rows to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RowsError {
+pub enum VectorsError {
     /// Nothing was given.
     #[error("there are no rows: at least one model is needed to compare models")]
     Empty,
@@ -52,24 +52,24 @@ pub enum CompareError {
     TooLarge,
 }
 
-impl<T: Copy> std::fmt::Debug for Rows<'_, T> {
+impl<T: Copy> std::fmt::Debug for Vectors<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Rows({} × {})", self.len(), self.columns())
+        write!(f, "Vectors({} × {})", self.len(), self.columns())
     }
 }
 
-impl<'a, T: Copy> Rows<'a, T> {
+impl<'a, T: Copy> Vectors<'a, T> {
     /// Whole slices: arrays, vectors, rows of a file.
     ///
     /// # Errors
-    /// [`RowsError`] on no rows or rows of different lengths.
-    pub fn new<R: AsRef<[T]>>(rows: &'a [R]) -> Result<Self, RowsError> {
+    /// [`VectorsError`] on no rows or rows of different lengths.
+    pub fn new<R: AsRef<[T]>>(rows: &'a [R]) -> Result<Self, VectorsError> {
         let values: Vec<_> = rows.iter().map(|row| Cow::Borrowed(row.as_ref())).collect();
-        let expected = values.first().ok_or(RowsError::Empty)?.len();
+        let expected = values.first().ok_or(VectorsError::Empty)?.len();
         for (row, values) in values.iter().enumerate() {
             let got = values.len();
             if got != expected {
-                return Err(RowsError::Length { row, got, expected });
+                return Err(VectorsError::Length { row, got, expected });
             }
         }
         let whole = std::iter::once(0..expected).collect();
@@ -133,7 +133,7 @@ impl<'a, T: Copy> Rows<'a, T> {
     }
 }
 
-impl Rows<'_, f32> {
+impl Vectors<'_, f32> {
     /// Appends `columns` of one row.
     pub(super) fn read(&self, row: usize, columns: Range<usize>, into: &mut Vec<f32>) {
         for piece in self.pieces(row, columns) {
@@ -147,7 +147,7 @@ impl Rows<'_, f32> {
     }
 }
 
-impl<T: Copy + Into<f64>> Rows<'_, T> {
+impl<T: Copy + Into<f64>> Vectors<'_, T> {
     /// Appends `columns` of one row, in `f64`.
     pub(super) fn read_f64(&self, row: usize, columns: Range<usize>, into: &mut Vec<f64>) {
         for piece in self.pieces(row, columns) {
@@ -206,8 +206,8 @@ mod tests {
         let values: Vec<f32> = (0..10).map(|value| value as f32).collect();
         let start = [1.0f32; 10];
         let ranges = vec![1..3, 4..4, 5..9];
-        let rows = Rows::select(vec![Cow::Borrowed(&values)], Vec::new(), ranges.clone());
-        let updates = Rows::select(vec![Cow::Borrowed(&values)], vec![&start], ranges);
+        let rows = Vectors::select(vec![Cow::Borrowed(&values)], Vec::new(), ranges.clone());
+        let updates = Vectors::select(vec![Cow::Borrowed(&values)], vec![&start], ranges);
         let expected = [1.0, 2.0, 5.0, 6.0, 7.0, 8.0];
         assert_eq!(rows.columns(), expected.len());
         for from in 0..=expected.len() {
@@ -234,17 +234,17 @@ mod tests {
     #[test]
     fn rows_that_are_none_are_refused() {
         assert_eq!(
-            Rows::<f32>::new::<Vec<f32>>(&[]).unwrap_err(),
-            RowsError::Empty
+            Vectors::<f32>::new::<Vec<f32>>(&[]).unwrap_err(),
+            VectorsError::Empty
         );
         let ragged = [vec![1.0f64, 2.0], vec![3.0]];
-        let error = RowsError::Length {
+        let error = VectorsError::Length {
             row: 1,
             got: 1,
             expected: 2,
         };
-        assert_eq!(Rows::new(&ragged).unwrap_err(), error);
-        let none = Rows::<f32>::new(&[[], []]).unwrap();
+        assert_eq!(Vectors::new(&ragged).unwrap_err(), error);
+        let none = Vectors::<f32>::new(&[[], []]).unwrap();
         assert_eq!((none.len(), none.columns()), (2, 0));
     }
 
@@ -253,19 +253,19 @@ mod tests {
         let mut models = vec![vec![0.5f32; 5000]; 3];
         models[1][4500] = f32::NAN;
         models[2][0] = f32::INFINITY;
-        let rows = Rows::new(&models).unwrap();
+        let rows = Vectors::new(&models).unwrap();
         assert_eq!(rows.finite(vec![1.0]), Ok(vec![1.0]));
         let error = CompareError::NotFinite {
             row: 1,
             column: 4500,
         };
         assert_eq!(rows.finite(vec![f64::NAN]), Err(error));
-        let fine = Rows::new(&models[..1]).unwrap();
+        let fine = Vectors::new(&models[..1]).unwrap();
         assert_eq!(
             fine.finite(vec![f64::INFINITY]),
             Err(CompareError::TooLarge)
         );
         assert!(!fine.is_zero(0));
-        assert!(Rows::new(&[[0.0f32, -0.0]]).unwrap().is_zero(0));
+        assert!(Vectors::new(&[[0.0f32, -0.0]]).unwrap().is_zero(0));
     }
 }

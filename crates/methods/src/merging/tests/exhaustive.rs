@@ -1,30 +1,18 @@
-//! The best of all divisions, for few clients.
+//! The grouping with the largest total utility, for few clients: what greedy merging is compared
+//! with.
 
-use super::{Partition, Utility};
+use super::super::{Grouping, Utility};
 
-/// Clients up to which this is a matter of milliseconds. Its work grows as `3ⁿ`.
-pub const LARGEST: usize = 15;
-
-/// More clients than can be gone through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("all divisions of {0} clients are too many: merge greedily beyond {LARGEST}")]
-pub struct TooManyClients(
-    /// Clients at hand.
-    pub usize,
-);
+/// Largest number of clients; the work grows as `3ⁿ`.
+const LARGEST: usize = 15;
 
 impl Utility {
-    /// The division with the largest total utility (eqs. (10), (11)), by dynamic programming: the
+    /// The grouping with the largest total utility (eqs. (10), (11)), by dynamic programming: the
     /// best of a set is, over the group of its first client, that group and the best of the rest.
-    /// Among equally good divisions the choice is a fixed one.
-    ///
-    /// # Errors
-    /// [`TooManyClients`] beyond [`EXHAUSTIVE_UP_TO`](super::EXHAUSTIVE_UP_TO).
-    pub fn exhaustive(&self) -> Result<Partition, TooManyClients> {
+    /// Among equally good groupings the choice is a fixed one.
+    pub(super) fn exhaustive(&self) -> Grouping {
         let clients = self.len();
-        if clients > LARGEST {
-            return Err(TooManyClients(clients));
-        }
+        assert!(clients <= LARGEST, "{clients} clients are too many");
         let sets = 1usize << clients;
         // What a group is worth, counted from what its members are worth alone, so that a large α
         // does not drown the cosines.
@@ -63,7 +51,18 @@ impl Utility {
             number += 1;
             rest &= !group;
         }
-        Ok(self.partition(&assignment))
+        self.grouping(&assignment)
+    }
+
+    /// `U_c`, counted from what the members are worth alone: a large α that all have alike would
+    /// drown the cosines.
+    fn worth(&self, members: &[usize]) -> f64 {
+        let total = self.volume(members).samples;
+        let gain = |(&k, cosine): (&usize, f64)| {
+            let own = self.samples[k];
+            self.alphas[k] * ((total - own) / own / total) + (cosine - self.cosines[(k, k)])
+        };
+        members.iter().zip(self.alignments(members)).map(gain).sum()
     }
 }
 
