@@ -12,9 +12,9 @@ use protocol::{Epoch, Hash, Record};
 use serde::Serialize;
 use silo::Entry;
 
-use crate::federation::{Agreement, ConfigError};
 use crate::report::numbers::plain;
 use crate::store::{self, AGREEMENT, OpenError};
+use agreement::{Agreement, ConfigError};
 
 /// Why there is no chain to show.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use learn::file;
 use protocol::{PublicKey, SecretKey};
 
@@ -82,7 +83,7 @@ pub fn write(file: &Path, key: &SecretKey) -> Result<(), IdentityError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut out = options.open(file).map_err(failed)?;
-    writeln!(out, "{MARK}{}", hex(&key.to_bytes())).map_err(failed)?;
+    writeln!(out, "{MARK}{}", HEXLOWER.encode(&key.to_bytes())).map_err(failed)?;
     out.sync_all().map_err(failed)
 }
 
@@ -107,7 +108,8 @@ pub fn read(path: &Path) -> Result<SecretKey, IdentityError> {
     }
     text.trim()
         .strip_prefix(MARK)
-        .and_then(unhex)
+        .and_then(|digits| HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok())
+        .and_then(|bytes| <[u8; 32]>::try_from(bytes).ok())
         .map(|secret| SecretKey::from_bytes(&secret))
         .ok_or_else(|| IdentityError::Form(path.into()))
 }
@@ -138,24 +140,6 @@ pub fn hold(path: &Path) -> Result<InUse, IdentityError> {
         // Some file systems have no locks.
         _ => Ok(InUse(file)),
     }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Exactly 32 bytes from hexadecimal digits.
-pub(crate) fn unhex(text: &str) -> Option<[u8; 32]> {
-    let digits: Option<Vec<u8>> = text
-        .chars()
-        .map(|c| c.to_digit(16).map(|digit| digit as u8))
-        .collect();
-    let bytes: Vec<u8> = digits?
-        .chunks(2)
-        .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit))
-        .collect();
-    (text.len() == 64).then(|| bytes.try_into().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -196,14 +180,5 @@ mod tests {
             );
         }
         fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn digits_are_read_back_and_nothing_else_is() {
-        let bytes = std::array::from_fn(|at| at as u8 * 7);
-        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
-        assert_eq!(unhex(&"g".repeat(64)), None);
-        assert_eq!(unhex(&"0".repeat(63)), None);
-        assert_eq!(unhex(&"é".repeat(32)), None);
     }
 }

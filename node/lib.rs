@@ -51,4 +51,4 @@ pub mod pool;
 pub mod report;
 pub mod store;
 
-pub use {learn, mesh, methods, protocol, silo, simulations};
+pub use {agreement, learn, mesh, methods, protocol, silo, simulations};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use rota::agreement::Span;
 use rota::simulations::Overrides;
-use rota::simulations::scenario::Span;
 
 use super::TransportKind;
 

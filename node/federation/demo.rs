@@ -6,13 +6,13 @@ use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 
+use agreement::{Agreement, ConfigError};
 use learn::data::{DataSet, Target, TargetColumns};
 use learn::{DataError, TaskConfig};
 use mesh::Transport;
 use protocol::Hash;
 use simulations::{Federation, RunError, Scenario};
 
-use super::{Agreement, ConfigError};
 use crate::identity::{self, IdentityError};
 use crate::institution::Data;
 use crate::institution::config::to_toml;
@@ -94,7 +94,7 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let data = demo.data.as_deref();
     let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
     let federation = Federation::of(scenario, &study)?;
-    let agreement = Agreement::of(scenario, &federation);
+    let agreement = agreement_of(scenario, &federation);
     let silos = federation.epoch.roster.silos();
     let ports = ports(demo.base_port, silos.len())?;
     // Whose rows can stand in a file has them there, and reads nobody else's.
@@ -146,6 +146,18 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     match read.epoch.federation == agreement.epoch.federation {
         true => Ok((agreement.epoch.federation, members)),
         false => Err(DemoError::Toml("it would not be read as the same".into())),
+    }
+}
+
+/// The agreement of a simulated federation.
+fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
+    Agreement {
+        epoch: federation.epoch.clone(),
+        task: scenario.task.clone(),
+        strategy_config: scenario.strategy.clone(),
+        strategy: federation.members[0].strategy.clone(),
+        seed: scenario.seed,
+        norm: scenario.charter.norm,
     }
 }
 
@@ -287,27 +299,4 @@ fn free(port: u16) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn folders_are_harmless_and_differ() {
-        let all = ["age Q1 · sex A", "Köln/../x", "", "Age q1 sex a"];
-        let name = |at| names(all.into_iter(), at);
-        assert_eq!(name(0), "age-q1-sex-a");
-        assert_eq!(name(1), "köln-x");
-        assert_eq!(name(2), "silo-3-");
-        assert_eq!(name(3), "silo-4-age-q1-sex-a");
-    }
-
-    #[test]
-    fn free_ports_differ_and_a_taken_one_is_named() {
-        let found = ports(None, 20).unwrap();
-        assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
-        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = taken.local_addr().unwrap().port();
-        let error = ports(Some(port), 1).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("port {port} is not free")));
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agreement::{Agreement, ConfigError, Source, read_configuration};
 use learn::data::{CsvConfig, CsvFile, Incomplete, Target, TargetColumns};
 use learn::{DataError, Source as Rows, TaskConfig};
 use mesh::Contact;
@@ -10,9 +11,7 @@ use methods::Learner;
 use methods::robust::Radius;
 use protocol::{MemberIndex, SecretKey};
 use serde::{Deserialize, Serialize};
-use simulations::scenario::Source;
 
-use crate::federation::{Agreement, ConfigError, read};
 use crate::identity::{self, IdentityError};
 
 /// Everything that one institution's node is told.
@@ -123,7 +122,7 @@ impl Institution {
     /// # Errors
     /// [`SetupError`]: unreadable, the first thing that is wrong in it, or a key of no member.
     pub fn load(file: &Path) -> Result<Self, SetupError> {
-        let text = read(file)?;
+        let text = read_configuration(file)?;
         let name = file.display().to_string();
         let source = Source {
             file: &name,

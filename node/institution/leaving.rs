@@ -123,7 +123,7 @@ mod tests {
         };
         let charter = Charter {
             name: "test".into(),
-            work: String::new(),
+            work: Vec::new(),
             start: protocol::Hash([0; 32]),
             rounds: 1,
             beat_ms: 1000,

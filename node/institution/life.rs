@@ -5,13 +5,13 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use agreement::silo_seed;
 use learn::DataError;
 use mesh::MeshError;
 use protocol::net::Event;
 use protocol::{Epoch, Time, envelope, member};
 use serde_json::json;
 use silo::{Checks, Network, Notice, SiloConfig, SpawnError, Stopped, Surroundings};
-use simulations::silo_seed;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use learn::{Study, TaskConfig};
+use agreement::{Work, silo_seed};
+use learn::Study;
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, StrategyError, build, largest_contribution};
 use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
@@ -23,20 +24,6 @@ pub struct Federation {
     pub members: Vec<SiloConfig>,
     pub(crate) faulty: BTreeSet<MemberIndex>,
     pub(crate) seed: u64,
-}
-
-/// The canonical text of what is learned and how, as a charter states it.
-pub fn work(task: &TaskConfig, strategy: &StrategyConfig, norm: Option<f64>) -> String {
-    let mut work = serde_json::json!({ "task": task, "strategy": strategy });
-    if let Some(norm) = norm {
-        work["norm"] = norm.into();
-    }
-    work.to_string()
-}
-
-/// A silo's own seed, for the order of rows in training.
-pub fn silo_seed(seed: u64, member: MemberIndex) -> u64 {
-    seed ^ (u64::from(member.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Federation {
@@ -88,9 +75,15 @@ impl Federation {
             })
             .collect();
         let numbers = &scenario.charter;
+        let work = Work {
+            task: &scenario.task,
+            strategy,
+            norm: numbers.norm,
+            seed: scenario.seed,
+        };
         let charter = Charter {
             name: scenario.name.clone(),
-            work: work(&scenario.task, strategy, numbers.norm),
+            work: work.encode().map_err(|error| refused(&error))?,
             start: genesis_outcome(&**first, scenario.seed).0,
             rounds: scenario.rounds,
             beat_ms: numbers.beat.0.as_millis() as u64,

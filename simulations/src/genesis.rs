@@ -24,7 +24,7 @@ pub(crate) fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
     let f = (keys.len() - 1) / 3;
     let charter = Charter {
         name: "bare".into(),
-        work: String::new(),
+        work: Vec::new(),
         start: Hash::of(b"start"),
         rounds,
         beat_ms: BEAT.as_millis() as u64,

@@ -33,7 +33,7 @@ mod world;
 
 pub use disk::{Cut, Disk};
 pub use error::RunError;
-pub use federation::{Federation, silo_seed, work};
+pub use federation::Federation;
 pub use options::{Options, RoundDone, SurroundingsFor};
 pub use recorder::Ear;
 pub use run::{run, run_study};

@@ -5,21 +5,28 @@ mod modules;
 mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
 /// Our crates and what each of them may use of ours.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("protocol", &[]),
     ("methods", &[]),
     ("learn", &["methods"]),
+    ("agreement", &["learn", "protocol", "methods"]),
     ("mesh", &["protocol"]),
     ("silo", &["protocol", "methods"]),
-    ("simulations", &["silo", "learn", "protocol", "methods"]),
+    (
+        "simulations",
+        &["agreement", "silo", "learn", "protocol", "methods"],
+    ),
     (
         "rota",
         &[
+            "agreement",
             "mesh",
             "silo",
             "learn",
@@ -135,6 +142,43 @@ fn the_pure_crates_have_no_runtime_anywhere_below() {
                 .lines()
                 .find(|line| line.split(' ').next() == Some(runtime));
             assert_eq!(found, None, "{name} must be free of {runtime}");
+        }
+    }
+}
+
+/// All files of Rust below a folder of this repository.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder is part of this repository");
+    let paths = entries.map(|entry| entry.expect("a folder can be read").path());
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[test]
+fn only_the_demo_of_a_node_uses_simulations() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let demo = root.join("node/federation/demo");
+    for folder in ["node/institution", "node/federation", "node/store"] {
+        for file in rust_files(&root.join(folder)) {
+            let text = fs::read_to_string(&file).expect("a file of this repository can be read");
+            let names = text.contains("simulations::");
+            let allowed = file.with_extension("").starts_with(&demo);
+            assert!(
+                allowed || !names,
+                "{} names `simulations`, which a node does not need: what both share is in \
+                 `agreement`",
+                file.display()
+            );
+            if file.with_extension("") == demo {
+                assert!(names, "this test finds the name where it is");
+            }
         }
     }
 }

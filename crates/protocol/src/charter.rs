@@ -1,4 +1,4 @@
-//! The agreement that every member signed up to, and the federation that follows from it.
+//! The charter: what the members of a federation agreed on, and the ids that follow from it.
 
 use std::time::Duration;
 
@@ -26,14 +26,18 @@ pub enum Verification {
     Full,
 }
 
+/// Version of the encoding that a federation's id is the hash of. A change of the fields below, of
+/// their order, or of the layout of [`Charter::work`] takes the next number.
+pub const FORMAT: u32 = 1;
+
 /// What the members agreed on. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charter {
     /// The federation's name, for people: what [`name::check`] lets through.
     pub name: String,
-    /// Task, model, data preparation and strategy, as the canonical text that the layers above
-    /// read. Agreed like everything here; not looked into by the protocol.
-    pub work: String,
+    /// Task, model, data preparation and strategy, in a canonical encoding of the crates above.
+    /// Part of the agreement and of its hash; the protocol does not look into it.
+    pub work: Vec<u8>,
     /// Hash of the state that the first round starts from.
     pub start: Hash,
     /// Learning rounds, at least 1.
@@ -58,24 +62,24 @@ pub struct Charter {
     pub blob_limit: u64,
     /// Final rounds whose blobs a member keeps for others.
     pub keep: u32,
-    /// Whether members on one local network may find each other by multicast DNS, which tells
-    /// everybody on it that they are there.
+    /// Whether members on one local network may find each other by multicast DNS, which makes them
+    /// visible to every machine on it.
     pub discovery: bool,
 }
 
-/// Why a charter cannot be worked under.
+/// Why a charter is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CharterError {
-    /// The roster is none.
+    /// The roster is not usable.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// A name that is none.
+    /// The federation's name is not usable.
     #[error("the federation's name {0}")]
     Name(NameError),
     /// A number out of range.
     #[error("charter: {key} is {value}, it must be {allowed}")]
     Range {
-        /// Which key.
+        /// The field.
         key: &'static str,
         /// Its value.
         value: u64,
@@ -96,7 +100,7 @@ pub struct Genesis {
 /// A roster and a charter in force, and everything that follows from them.
 #[derive(Debug, Clone)]
 pub struct Epoch {
-    /// The federation's id: the hash of its genesis, for ever.
+    /// The federation's id: the hash of its genesis. Never changes.
     pub federation: Hash,
     /// The epoch's id: the hash of roster and charter in force. Parent of its first block.
     pub id: Hash,
@@ -107,6 +111,14 @@ pub struct Epoch {
     leads: Leads,
 }
 
+impl Genesis {
+    /// The bytes that the ids of the federation and of its first epoch are hashes of: [`FORMAT`],
+    /// then the genesis in the canonical encoding.
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(&(FORMAT, self))
+    }
+}
+
 impl Epoch {
     /// The first epoch of a federation.
     ///
@@ -115,7 +127,7 @@ impl Epoch {
     pub fn first(genesis: &Genesis) -> Result<Self, CharterError> {
         let roster = Roster::new(genesis.silos.clone())?;
         genesis.charter.validate(&roster)?;
-        let bytes = codec::encode(genesis);
+        let bytes = genesis.encode();
         Ok(Self {
             federation: Hash::labelled("rota genesis", &[&bytes]),
             id: Hash::labelled("rota epoch", &[&bytes]),

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use agreement::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
-use crate::scenario::Span;
 
 /// What the links of a federation are like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

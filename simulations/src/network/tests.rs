@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agreement::Span;
 use bytes::Bytes;
 use protocol::Hash;
 use protocol::net::{Command, Event, JUDGED, Verdict, Wish};
@@ -9,7 +10,6 @@ use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::scenario::Span;
 
 const LATENCY: Duration = Duration::from_millis(10);
 

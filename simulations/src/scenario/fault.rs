@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
+use agreement::{FileError, Source, Span};
 use protocol::message::Phase;
 use serde::Deserialize;
 
 use crate::disk::Cut;
 use crate::tamper::Misdeed;
-
-use super::error::{ScenarioError, Source};
-use super::span::Span;
 
 /// Whom a fault hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,9 +86,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RawFault {
-    #[serde(alias = "restart_after")]
     restart_after: Option<Span>,
-    #[serde(alias = "one_way")]
     one_way: Option<bool>,
     kill: Option<String>,
     at: Option<Span>,
@@ -140,7 +136,7 @@ enum RawJournal {
 
 impl RawFault {
     /// The `nth` fault of the file, from 0.
-    pub(super) fn validate(self, nth: usize, source: Source<'_>) -> Result<Fault, ScenarioError> {
+    pub(super) fn validate(self, nth: usize, source: Source<'_>) -> Result<Fault, FileError> {
         let error = |key: &str, what: &str| source.key_of(&format!("fault.{nth}.{key}"), what);
         let set = [
             ("kill", self.kill.is_some()),

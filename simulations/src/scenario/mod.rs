@@ -1,25 +1,27 @@
-//! Scenarios: what a federation is to learn, how, and what goes wrong. TOML, read raw and made
-//! once into a [`Scenario`] that cannot be wrong.
+//! Scenarios: what a federation learns, how, and which faults happen.
+//!
+//! A scenario is a TOML file. [`Scenario::parse`] reads it and checks every value, so that a
+//! [`Scenario`] can be run as it is.
 
+mod charter;
 mod error;
 mod fault;
-mod span;
+mod file;
 
 use std::path::Path;
-use std::time::Duration;
 
-use learn::{TaskConfig, file};
-use methods::robust::Radius;
-use methods::strategy::{StrategyConfig, StrategyError};
-use serde::Deserialize;
+use agreement::{FileError, Source, strategy_error};
+use learn::TaskConfig;
+use methods::strategy::StrategyConfig;
 
 use crate::network::LinkConfig;
 use crate::pool::Costs;
 
-pub use error::{ScenarioError, Source};
-use fault::RawFault;
+pub use charter::CharterConfig;
+pub use error::ScenarioError;
 pub use fault::{Fault, Moment, When, Who};
-pub use span::Span;
+pub use file::ServeConfig;
+use file::{FORMAT, ScenarioFile};
 
 /// The scenarios that the program carries: name and text. The first is the default.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -66,70 +68,6 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
 }
 
-/// How a silo chooses the model that it serves, see [`methods::serving`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct ServeConfig {
-    /// Parts that its training rows are divided into; 5 by default; 0: no comparison.
-    pub folds: usize,
-}
-
-impl Default for ServeConfig {
-    fn default() -> Self {
-        Self { folds: 5 }
-    }
-}
-
-/// The numbers of the charter.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct CharterConfig {
-    /// The one constant of time.
-    pub beat: Span,
-    /// Beats that a round waits for a slow participant.
-    pub patience: u32,
-    /// Beats after which a view ends; `None`: the least allowed with room for slow phases.
-    pub limit: Option<u32>,
-    /// Fewest contributions of a round; `None`: 2f + 1, or more than half where that is more.
-    pub minimum: Option<u16>,
-    /// Final rounds whose models are kept.
-    pub keep: u32,
-    /// Bound on the norm of a contribution; `None`: any.
-    pub norm: Option<f64>,
-    /// How every silo comes by its robustness radius, in standardised units.
-    pub radius: Radius,
-}
-
-impl Default for CharterConfig {
-    /// Beats of five seconds, as for institutions on slow lines; the rest are guesses.
-    fn default() -> Self {
-        Self {
-            beat: Span(Duration::from_secs(5)),
-            patience: 12,
-            limit: None,
-            minimum: None,
-            keep: 3,
-            norm: None,
-            radius: Radius::default(),
-        }
-    }
-}
-
-impl CharterConfig {
-    /// Beats after which a view ends, among `n` members.
-    pub fn limit_for(&self, n: usize) -> u32 {
-        let f = n.saturating_sub(1) as u32 / 3;
-        self.limit.unwrap_or(2 * self.patience + f + 4)
-    }
-
-    /// Fewest contributions of a round, among `n` members.
-    pub fn minimum_for(&self, n: usize) -> u16 {
-        let f = n.saturating_sub(1) / 3;
-        self.minimum
-            .unwrap_or((2 * f + 1).max(n / 2 + 1).min(n) as u16)
-    }
-}
-
 /// What the command line may change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
@@ -144,32 +82,6 @@ pub struct Overrides {
     pub strategy: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Raw {
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    seed: u64,
-    rounds: u64,
-    silos: Option<usize>,
-    #[serde(default)]
-    outside: Vec<String>,
-    #[serde(default)]
-    serve: ServeConfig,
-    task: TaskConfig,
-    strategy: StrategyConfig,
-    #[serde(default)]
-    charter: CharterConfig,
-    #[serde(default)]
-    network: LinkConfig,
-    #[serde(default)]
-    costs: Costs,
-    #[serde(default)]
-    fault: Vec<RawFault>,
-}
-
 impl Scenario {
     /// The scenario of that name, or in that file.
     ///
@@ -179,7 +91,7 @@ impl Scenario {
         if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
             return Self::parse(&format!("{name}.toml (built in)"), text);
         }
-        let text = file::read_text(Path::new(name), file::CONFIGURATION);
+        let text = learn::file::read_text(Path::new(name), learn::file::CONFIGURATION);
         let text = text.map_err(|error| {
             let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             let (file, why) = (name.into(), error.to_string());
@@ -197,8 +109,13 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError::At`]: the first thing that is wrong.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
-        let source = Source { file, text };
-        let raw: Raw = toml::from_str(text).map_err(|error| source.toml(&error))?;
+        Ok(Self::read(Source { file, text })?)
+    }
+
+    fn read(source: Source<'_>) -> Result<Self, FileError> {
+        let Source { file, text } = source;
+        source.check_format(FORMAT)?;
+        let raw: ScenarioFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
         let mut strategy = raw.strategy;
         // One key of the task says it for both, so that they cannot contradict each other.
@@ -249,21 +166,9 @@ impl Scenario {
         if let Some((key, allowed)) = scenario.network.fault() {
             return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));
         }
-        match scenario.strategy.validate(MOST_SILOS) {
-            Err(StrategyError::Option {
-                option,
-                allowed,
-                got,
-            }) => {
-                let span = source.span(&format!("strategy.{option}"));
-                Err(source.at(span, format!("`{option}` must be {allowed}, not {got}")))
-            }
-            Err(StrategyError::Aggregation(error)) => {
-                Err(source.key_of("strategy.aggregation", format!("is wrong: {error}")))
-            }
-            Err(error) => Err(source.key_of("strategy.coalitions", format!("is wrong: {error}"))),
-            Ok(()) => Ok(scenario),
-        }
+        let strategy = scenario.strategy.validate(MOST_SILOS);
+        strategy.map_err(|error| strategy_error(source, &error))?;
+        Ok(scenario)
     }
 
     /// The scenario with changes from the command line.
@@ -308,7 +213,7 @@ impl Scenario {
 fn check_silos(silos: Option<usize>) -> Result<(), String> {
     match silos {
         Some(silos) if !(1..=MOST_SILOS).contains(&silos) => Err(format!(
-            "is {silos}, it must be between 1 and {MOST_SILOS}, the most that a roster holds"
+            "is {silos}, it must be between 1 and {MOST_SILOS}, the largest federation"
         )),
         _ => Ok(()),
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use agreement::silo_seed;
 use learn::{RowCounts, Study};
 use methods::learner::{Split, Task};
 use methods::params::weighted_mean;
@@ -14,7 +15,7 @@ use protocol::{Hash, MemberIndex};
 
 use crate::error::RunError;
 use crate::federate::Recorded;
-use crate::federation::{Division, Federation, silo_seed};
+use crate::federation::{Division, Federation};
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 

@@ -43,7 +43,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     };
     let charter = Charter {
         name: "test".into(),
-        work: String::new(),
+        work: Vec::new(),
         start: genesis_outcome(&Towards(0.0), 0).0,
         rounds,
         beat_ms: 1000,

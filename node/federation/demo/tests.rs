@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used)]
 
-use simulations::{Federation, Scenario};
-
 use super::*;
 
 fn agreement(name: &str) -> Agreement {
@@ -11,7 +9,7 @@ fn agreement(name: &str) -> Agreement {
         .study(scenario.silos, None, scenario.seed)
         .unwrap();
     let federation = Federation::of(&scenario, &study).unwrap();
-    Agreement::of(&scenario, &federation)
+    agreement_of(&scenario, &federation)
 }
 
 fn error(text: &str) -> String {
@@ -80,4 +78,24 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         scale.contains("`standardise` must be true exactly where"),
         "{scale}"
     );
+}
+
+#[test]
+fn folders_are_harmless_and_differ() {
+    let all = ["age Q1 · sex A", "Köln/../x", "", "Age q1 sex a"];
+    let name = |at| names(all.into_iter(), at);
+    assert_eq!(name(0), "age-q1-sex-a");
+    assert_eq!(name(1), "köln-x");
+    assert_eq!(name(2), "silo-3-");
+    assert_eq!(name(3), "silo-4-age-q1-sex-a");
+}
+
+#[test]
+fn free_ports_differ_and_a_taken_one_is_named() {
+    let found = ports(None, 20).unwrap();
+    assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let error = ports(Some(port), 1).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("port {port} is not free")));
 }

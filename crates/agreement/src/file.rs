@@ -1,0 +1,104 @@
+//! `federation.toml` as it is written: the tables and keys of the file.
+
+use learn::TaskConfig;
+use methods::strategy::StrategyConfig;
+use protocol::charter::{self, Rotation, Verification};
+use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
+
+/// The agreement of a federation. Every member has the same file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct FederationFile {
+    /// Version of this file's format.
+    #[serde(default = "newest")]
+    pub(crate) format: u32,
+    /// Name of the federation, for people.
+    pub(crate) name: String,
+    /// Number of rounds to learn, a first round that agrees on a common scale included.
+    pub(crate) rounds: u64,
+    /// Seed of the initial model.
+    #[serde(default)]
+    pub(crate) seed: u64,
+    /// Hash of the state that the first round starts from, as 64 hexadecimal digits. It follows
+    /// from `task`, `strategy` and `seed`; a node refuses to start when it computes another one.
+    pub(crate) start: String,
+    /// Rules of the rounds: times, minimum numbers, sizes.
+    pub(crate) charter: CharterTable,
+    /// What is learned.
+    pub(crate) task: TaskConfig,
+    /// How it is learned.
+    pub(crate) strategy: StrategyConfig,
+    /// The members, one table `[[silo]]` for each, in the order of the roster.
+    pub(crate) silo: Vec<SiloTable>,
+}
+
+/// The version that a file has without the key.
+pub(crate) fn newest() -> u32 {
+    charter::FORMAT
+}
+
+/// Rules of the rounds: times, minimum numbers, sizes.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct CharterTable {
+    /// The unit of all timers: how long a message may take between members on a bad day. Whole
+    /// milliseconds.
+    pub(crate) beat: Span,
+    /// Number of beats that a round waits for a slow member before it goes on without it.
+    pub(crate) patience: u32,
+    /// Number of beats after which the members replace a lead whose round is not final. At least
+    /// twice the patience and half a beat for each of f + 4 phases.
+    pub(crate) limit: u32,
+    /// Fewest contributions that a round may have: at least 2f + 1, at most the number of members.
+    pub(crate) minimum: u16,
+    /// Number of final rounds whose models a member keeps for others to fetch.
+    pub(crate) keep: u32,
+    /// Largest size of a contribution, in bytes.
+    pub(crate) blob_limit: u64,
+    /// Whether members on one local network find each other by multicast DNS, which makes them
+    /// visible to every machine on it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) discovery: bool,
+    /// Largest Euclidean norm of a contribution; without it, any finite one is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) norm: Option<f64>,
+    /// Who leads when.
+    #[serde(default = "rotation")]
+    pub(crate) rotation: Rotation,
+    /// What a member checks before it votes.
+    #[serde(default = "verification")]
+    pub(crate) verification: Verification,
+    /// Whether the contributions that members evaluate carry the names of their authors. A strategy
+    /// that keeps state for each member needs "shown".
+    pub(crate) names: EntryNames,
+}
+
+fn rotation() -> Rotation {
+    Rotation::EveryRound
+}
+
+fn verification() -> Verification {
+    Verification::Full
+}
+
+/// Whether contributions carry the names of their authors.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum EntryNames {
+    /// Only the lead of a round knows who contributed what.
+    Removed,
+    /// Every member knows who contributed what.
+    Shown,
+}
+
+/// One member.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct SiloTable {
+    /// Name of the institution, different from all others.
+    pub(crate) name: String,
+    /// Its public key, as 64 hexadecimal digits: what `rota identity show` prints.
+    pub(crate) key: String,
+}

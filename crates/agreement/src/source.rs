@@ -1,0 +1,132 @@
+//! Errors about a TOML file that name the file, the line and the key.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// Something wrong at a place of a TOML file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, line {line}: {what}")]
+pub struct FileError {
+    /// The file, or the name of a built-in scenario.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there, with the key, and what is allowed.
+    pub what: String,
+}
+
+/// The text of a TOML file, to make errors about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The file, as errors name it.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+impl Source<'_> {
+    /// An error at a place of the text.
+    pub fn at(self, span: Range<usize>, what: impl Into<String>) -> FileError {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        FileError {
+            file: self.file.into(),
+            line,
+            what: what.into(),
+        }
+    }
+
+    /// An error of the TOML parser.
+    pub fn toml(self, error: &toml::de::Error) -> FileError {
+        let span = error.span().unwrap_or(0..0);
+        let key = self
+            .key(&span)
+            .map_or(String::new(), |key| format!("{key}: "));
+        self.at(span, format!("{key}{}", plain(error.message())))
+    }
+
+    /// An error about the key at a path of keys and list positions, such as `fault.0.kill`.
+    pub fn key_of(self, path: &str, what: impl std::fmt::Display) -> FileError {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        self.at(self.span(path), format!("`{key}` {what}"))
+    }
+
+    /// Whether the file's key `format`, if it has one, is at most `newest`. Asked before the file is
+    /// read as anything, because a newer format may have other keys.
+    ///
+    /// # Errors
+    /// [`FileError`]: a newer format, or one that never existed.
+    pub fn check_format(self, newest: u32) -> Result<(), FileError> {
+        let Ok(document) = DeTable::parse(self.text) else {
+            return Ok(());
+        };
+        let format = document.get_ref().get("format");
+        let format = format.and_then(|value| value.get_ref().as_integer());
+        let Some(format) =
+            format.and_then(|format| i128::from_str_radix(format.as_str(), format.radix()).ok())
+        else {
+            return Ok(());
+        };
+        match format {
+            0 => Err(self.key_of("format", format!("is 0, it must be between 1 and {newest}"))),
+            format if format > newest.into() => Err(self.key_of(
+                "format",
+                format!(
+                    "is {format}, but this program reads formats up to {newest}: use a newer \
+                     version of Rota"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the key of this path stands, or the deepest table on the way to it.
+    pub fn span(self, path: &str) -> Range<usize> {
+        let mut found = 0..0;
+        let Ok(document) = DeTable::parse(self.text) else {
+            return found;
+        };
+        let mut table = Some(document.get_ref());
+        let mut parts = path.split('.');
+        while let (Some(inside), Some(part)) = (table, parts.next()) {
+            let Some((key, value)) = inside.get_key_value(part) else {
+                break;
+            };
+            found = key.span();
+            table = match value.get_ref() {
+                DeValue::Table(table) => Some(table),
+                DeValue::Array(values) => {
+                    let place = parts.next().and_then(|place| place.parse::<usize>().ok());
+                    let value = place.and_then(|place| values.get(place));
+                    found = value.map_or(found, |value| value.span());
+                    value.and_then(|value| value.get_ref().as_table())
+                }
+                _ => None,
+            };
+        }
+        found
+    }
+
+    /// The key of the line in which a value stands.
+    fn key(self, span: &Range<usize>) -> Option<String> {
+        let start = self
+            .text
+            .get(..span.start)?
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+        let line = self.text.get(start..)?.lines().next()?;
+        let (key, _) = line.split_once('=')?;
+        let inside = span.start >= start + key.len();
+        inside.then(|| format!("`{}`", key.trim()))
+    }
+}
+
+/// A message of the parser, with "a whole number" for `u64` and so on.
+fn plain(message: &str) -> String {
+    let whole = ["u64", "u32", "u16", "u8", "usize"].map(|name| (name, "a whole number"));
+    let numbers = whole.into_iter().chain([("f64", "a number")]);
+    numbers.fold(message.to_owned(), |text, (name, plain)| {
+        text.replace(&format!("expected {name}"), &format!("expected {plain}"))
+    })
+}

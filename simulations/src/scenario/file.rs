@@ -1,0 +1,80 @@
+//! A scenario as it is written: the tables and keys of the file.
+
+use learn::TaskConfig;
+use methods::strategy::StrategyConfig;
+use serde::Deserialize;
+
+use super::charter::CharterConfig;
+use super::fault::RawFault;
+use crate::network::LinkConfig;
+use crate::pool::Costs;
+
+/// Version of the format of scenarios.
+pub(super) const FORMAT: u32 = 1;
+
+/// A federation to simulate: what it learns and how, the network, and the faults.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ScenarioFile {
+    /// Version of this file's format.
+    #[serde(default = "newest")]
+    #[allow(
+        dead_code,
+        reason = "checked before the file is read, named here for the schema"
+    )]
+    pub(super) format: u32,
+    /// Name of the scenario and of its federation.
+    pub(super) name: String,
+    /// What the scenario shows, in a sentence.
+    #[serde(default)]
+    pub(super) description: String,
+    /// Seed that everything random follows from.
+    #[serde(default)]
+    pub(super) seed: u64,
+    /// Number of rounds to learn, a first round that agrees on a common scale included.
+    pub(super) rounds: u64,
+    /// Number of silos, from 1 to 1000. Without it: as many as the data have, or 8 where rows can be
+    /// distributed over any number.
+    pub(super) silos: Option<usize>,
+    /// Silos that take no part, by name or by position from 0. At the end they are given a model,
+    /// which is measured on their rows.
+    #[serde(default)]
+    pub(super) outside: Vec<String>,
+    /// How a silo chooses the model that it serves at the end.
+    #[serde(default)]
+    pub(super) serve: ServeConfig,
+    /// What is learned.
+    pub(super) task: TaskConfig,
+    /// How it is learned.
+    pub(super) strategy: StrategyConfig,
+    /// Rules of the rounds: times, minimum numbers, bounds.
+    #[serde(default)]
+    pub(super) charter: CharterConfig,
+    /// The simulated links between silos.
+    #[serde(default)]
+    pub(super) network: LinkConfig,
+    /// How long work takes in virtual time.
+    #[serde(default)]
+    pub(super) costs: Costs,
+    /// Faults, one table `[[fault]]` for each: a kill, a network split, or a Byzantine member.
+    #[serde(default)]
+    pub(super) fault: Vec<RawFault>,
+}
+
+fn newest() -> u32 {
+    FORMAT
+}
+
+/// How a silo chooses the model that it serves at the end, by cross-validation on its own rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ServeConfig {
+    /// Number of folds of the cross-validation, at least 2; or 0 for no comparison.
+    pub folds: usize,
+}
+
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self { folds: 5 }
+    }
+}
