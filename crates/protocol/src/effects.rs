@@ -15,6 +15,8 @@ use crate::message::{Block, Entry, EntryFields, Message, Phase, Sheet};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
+pub use crate::work::{Case, Planned, Trained, WorkError};
+
 /// Something happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
@@ -98,72 +100,6 @@ pub enum Input {
     },
     /// Time has passed, to the deadline or beyond.
     Time,
-}
-
-/// Why work on models gave no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkError {
-    /// A blob could not be had now; worth asking for again.
-    Unavailable,
-    /// The work itself says no; the same anywhere and any time.
-    Refused(String),
-}
-
-/// What the protocol needs to know of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// The round.
-    pub round: u64,
-    /// Hash of the plan.
-    pub plan: Hash,
-    /// Who takes part, ascending; `None`: everybody.
-    pub participants: Option<Vec<MemberIndex>>,
-    /// Whether participants score each other's entries.
-    pub cross_evaluate: bool,
-    /// Whether entries carry a weight.
-    pub weights: bool,
-    /// Exact size of a contribution's blob, in bytes.
-    pub blob_size: u64,
-}
-
-/// A finished training.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Trained {
-    /// The entry's visible fields.
-    pub fields: EntryFields,
-    /// Training metrics by name, ascending.
-    pub metrics: Vec<(String, f64)>,
-}
-
-/// A sheet and a decision on it: all that the work of checking and settling depends on, besides
-/// the state that the round started from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Case {
-    /// The round.
-    pub round: u64,
-    /// The sheet.
-    pub sheet: Arc<Sheet>,
-    /// The decision.
-    pub decision: Arc<[u8]>,
-    id: Hash,
-}
-
-impl Case {
-    /// A decision on the sheet of that root.
-    pub fn new(round: u64, root: Hash, sheet: Arc<Sheet>, decision: Arc<[u8]>) -> Self {
-        let id = Hash::labelled("case", &[&round.to_le_bytes(), &root.0, &decision]);
-        Self {
-            round,
-            sheet,
-            decision,
-            id,
-        }
-    }
-
-    /// Names the case.
-    pub fn id(&self) -> Hash {
-        self.id
-    }
 }
 
 /// Something to do. The [`Effect::Persist`]s of one step are committed in one transaction before

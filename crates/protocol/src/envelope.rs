@@ -1,87 +1,61 @@
-//! How a message is signed, and the only door through which bytes come in.
+//! Envelopes: how a message is laid out and signed, and the one way in for bytes from outside.
 //!
 //! ```text
 //! version 1 │ federation 32 │ epoch 32 │ round 8 │ view 8 │ sender 2 │ kind 1 │ signature 64 │ body
 //! ```
 //!
-//! The fixed part is read without decoding, so a stranger's bytes are refused before anything is
-//! built from them: size, federation, epoch, membership, signature, then the body.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+//! The numbers are bytes; integers are little-endian. The signature covers header and body.
+//! [`open`] reads the header without decoding anything, so that bytes of strangers are refused
+//! before anything is built from them.
 
 use bytes::Bytes;
 
-use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
+use crate::certificate::{Certificate, CertificateError};
 use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::identity::{Claim, SecretKey, Signature, Verifier};
 use crate::message::{Body, Kind, Message};
 use crate::roster::MemberIndex;
+use crate::statement::{HEADER, NO_SENDER, header};
+use crate::verify::{inclusions_hold, message_holds};
 
-/// The format of envelopes and of everything in them. A program reads this one alone.
-pub const VERSION: u8 = 1;
-const HEADER: usize = 1 + 32 + 32 + 8 + 8 + 2 + 1;
-/// Bytes before the body.
+pub use crate::statement::{VERSION, statement};
+pub use crate::verify::Known;
+
+/// Bytes before the body: the header and the signature.
 pub const OVERHEAD: usize = HEADER + 64;
-/// Who signs what stands alone.
-const NOBODY: u16 = u16::MAX;
 
-/// Bytes that were let in.
+/// The content of bytes that [`open`] accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opened {
-    /// A member's message.
+    /// A message of a member.
     Message(Message),
-    /// A proof of a quorum, from anybody.
+    /// A certificate; anybody may have sent it.
     Certificate(Certificate),
-    /// A proof of a member's fault, from anybody.
+    /// Evidence against a member; anybody may have sent it.
     Evidence(Box<Evidence>),
-    /// A certificate that says what is already known; not verified again.
+    /// A certificate or evidence that proves only what is [`Known`]. It was not verified, so its
+    /// content is left out.
     Known,
 }
 
 impl Opened {
-    /// A copy of it, or that it says what is known.
+    /// A copy of this, or [`Opened::Known`] if it proves only what is in `known`.
     pub fn unless_in(&self, known: &Known) -> Self {
         match self {
-            Self::Certificate(certificate) if known.says(certificate) => Self::Known,
+            Self::Certificate(certificate) if known.covers(certificate) => Self::Known,
             Self::Evidence(evidence) if known.accused.contains(&evidence.member) => Self::Known,
             opened => opened.clone(),
         }
     }
 }
 
-/// What is already proven to the reader, so that it is not verified again.
-#[derive(Debug, Clone, Default)]
-pub struct Known {
-    /// Verified certificates, by what they say, with their votes.
-    pub certificates: BTreeMap<(u64, Verdict), Arc<[Vote]>>,
-    /// Members whose fault is proven: one proof is enough.
-    pub accused: BTreeSet<MemberIndex>,
-}
-
-impl Known {
-    /// Whether this certificate says what is known. Its own votes may still be forged: nothing of
-    /// it may be used.
-    fn says(&self, certificate: &Certificate) -> bool {
-        let key = (certificate.view, certificate.verdict);
-        self.certificates.contains_key(&key)
-    }
-
-    /// Whether this very certificate, vote by vote, was verified before.
-    fn verified(&self, certificate: &Certificate) -> bool {
-        let key = (certificate.view, certificate.verdict);
-        let votes = self.certificates.get(&key);
-        votes.is_some_and(|votes| *votes == certificate.votes)
-    }
-}
-
-/// Why bytes were not let in.
+/// Why [`open`] refused bytes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {
-    /// Too short for an envelope, or longer than a message of this federation can be.
-    #[error("{got} bytes cannot be a message (between {OVERHEAD} and {limit})")]
+    /// Shorter than a header with a signature, or longer than a message of this federation can be.
+    #[error("a message has between {OVERHEAD} and {limit} bytes, this one has {got}")]
     Size {
         /// Bytes received.
         got: usize,
@@ -91,17 +65,17 @@ pub enum OpenError {
     /// Another message format than [`VERSION`].
     #[error("{}", another_format(*.0))]
     Version(u8),
-    /// Another federation.
-    #[error("a message of another federation")]
+    /// A message of another federation.
+    #[error("the message belongs to another federation")]
     Federation,
-    /// Another roster or charter.
-    #[error("a message of another epoch: its sender works under another roster or charter")]
+    /// A message of another epoch.
+    #[error("the message belongs to another epoch: its sender has another roster or charter")]
     Epoch,
-    /// Not a kind of message.
-    #[error("message kind {0} does not exist")]
+    /// A number that is no kind of message.
+    #[error("message kind {0} does not exist: kinds are 1 to {kinds}", kinds = Kind::ALL.len())]
     Kind(u8),
-    /// A round or a view where this kind of message has none, or none where it has one.
-    #[error("a {kind:?} message cannot belong to round {round} and view {view}")]
+    /// A round or view where messages of this kind have none, or none where they have one.
+    #[error("a {kind:?} message cannot have round {round} and view {view} in its header")]
     Header {
         /// The kind.
         kind: Kind,
@@ -110,23 +84,25 @@ pub enum OpenError {
         /// The view in the header.
         view: u64,
     },
-    /// Signed by nobody in the roster.
-    #[error("the sender {0} is not in the roster")]
+    /// A sender that is not in the roster.
+    #[error("the sender is member {0}, who is not in the roster")]
     Stranger(MemberIndex),
-    /// Not signed by whom it names.
-    #[error("the signature is not {0}'s")]
+    /// A signature that does not verify under the sender's key.
+    #[error("the signature is not that of member {0}")]
     Signature(MemberIndex),
-    /// The body does not decode.
-    #[error("the body of a message: {0}")]
+    /// A body that does not decode.
+    #[error("the body of the message is unreadable: {0}")]
     Body(#[from] CodecError),
-    /// The body is of another kind than the envelope says.
-    #[error("the body is not of the kind that the envelope names")]
+    /// The body contradicts the header.
+    #[error("the body of the message is not what its header says")]
     Mislabelled,
-    /// A certificate inside proves nothing.
+    /// A certificate that proves nothing.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// Inclusions of a proposal that do not hold.
-    #[error("the inclusions of a proposal are not signed by distinct members")]
+    /// Inclusions of a proposal that do not verify.
+    #[error(
+        "the inclusions of a proposal are not signatures of distinct members in ascending order"
+    )]
     Inclusions,
     /// Evidence that shows no fault.
     #[error(transparent)]
@@ -134,27 +110,15 @@ pub enum OpenError {
 }
 
 fn another_format(found: u8) -> String {
-    let outdated = match found > VERSION {
-        true => "update it",
-        false => "the sender's program has to be updated",
+    let advice = if found > VERSION {
+        "update it"
+    } else {
+        "the sender's program has to be updated"
     };
-    format!("message format {found}, this program reads format {VERSION}: {outdated}")
+    format!("message format {found}, this program reads format {VERSION}: {advice}")
 }
 
-/// The bytes that a member signs for `body`.
-pub fn statement(
-    epoch: &Epoch,
-    round: u64,
-    view: u64,
-    sender: MemberIndex,
-    body: &Body,
-) -> Vec<u8> {
-    let mut bytes = header(epoch, round, view, sender.0, body.kind());
-    bytes.extend_from_slice(&codec::encode(body));
-    bytes
-}
-
-/// Signs `body`; the message and its bytes for the wire.
+/// Signs `body`. Gives the message, and its bytes for the wire.
 pub fn seal(
     epoch: &Epoch,
     key: &SecretKey,
@@ -175,7 +139,7 @@ pub fn seal(
     (message, assemble(&statement, signature))
 }
 
-/// The wire bytes of a message that was signed before.
+/// The bytes for the wire of a message that was signed before.
 pub fn reseal(epoch: &Epoch, message: &Message) -> Bytes {
     let statement = statement(
         epoch,
@@ -187,9 +151,9 @@ pub fn reseal(epoch: &Epoch, message: &Message) -> Bytes {
     assemble(&statement, message.signature)
 }
 
-/// The wire bytes of a certificate. The same certificate gives the same bytes, whoever sends it.
+/// The bytes for the wire of a certificate. They do not depend on who sends it.
 pub fn seal_certificate(epoch: &Epoch, certificate: &Certificate) -> Bytes {
-    alone(
+    unsigned(
         epoch,
         certificate.view,
         Kind::Certificate,
@@ -197,19 +161,19 @@ pub fn seal_certificate(epoch: &Epoch, certificate: &Certificate) -> Bytes {
     )
 }
 
-/// The wire bytes of evidence.
+/// The bytes for the wire of evidence.
 pub fn seal_evidence(epoch: &Epoch, evidence: &Evidence) -> Bytes {
-    alone(epoch, 0, Kind::Evidence, &codec::encode(evidence))
+    unsigned(epoch, 0, Kind::Evidence, &codec::encode(evidence))
 }
 
-/// What the sender of a sealed message says that it signed: the member, the signed bytes, the
-/// signature. None for what stands alone. Nothing is checked.
+/// The sender that sealed bytes name, the bytes that it would have signed, and the signature. None
+/// for certificates and evidence, and for bytes that are too short. Nothing is checked.
 pub fn claimed(bytes: &[u8]) -> Option<(MemberIndex, Vec<u8>, Signature)> {
     let (head, rest) = bytes.split_at_checked(HEADER)?;
     let (signature, body) = rest.split_first_chunk::<64>()?;
     let sender = u16::from_le_bytes([head[81], head[82]]);
     let statement = [head, body].concat();
-    (sender != NOBODY).then(|| {
+    (sender != NO_SENDER).then(|| {
         (
             MemberIndex(sender),
             statement,
@@ -218,7 +182,7 @@ pub fn claimed(bytes: &[u8]) -> Option<(MemberIndex, Vec<u8>, Signature)> {
     })
 }
 
-/// How many signatures opening these bytes may have to check: what it costs, before it is done.
+/// Most signatures that opening these bytes can have to check.
 pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
     match bytes
         .get(HEADER - 1)
@@ -226,7 +190,7 @@ pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
     {
         Some(Kind::Certificate) => epoch.roster.quorum(),
         Some(Kind::Proposal) => epoch.roster.len() + epoch.roster.quorum(),
-        // Nothing in it is shorter than a signature.
+        // Everything in it that is signed holds a signature of 64 bytes.
         Some(Kind::SyncResponse) => 1 + bytes.len() / 64,
         Some(Kind::Evidence) => 2,
         Some(_) => 1,
@@ -234,8 +198,9 @@ pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
     }
 }
 
-/// Opens bytes from outside: size, federation, epoch, membership, signature, then decoding; at
-/// last every certificate and signature that the body carries and that is not `known`.
+/// Opens bytes from outside. Checks, in this order: size, version, federation, epoch, kind, header,
+/// membership, signature, encoding; at last every certificate and signature in the body that is not
+/// `known`.
 ///
 /// # Errors
 /// [`OpenError`]: the first check that fails.
@@ -266,14 +231,14 @@ pub fn open(
     let (round, view) = (number(&head[65..73]), number(&head[73..81]));
     let sender = MemberIndex(u16::from_le_bytes([head[81], head[82]]));
     let kind = Kind::from_number(head[83]).ok_or(OpenError::Kind(head[83]))?;
-    if !kind.belongs().fits(round, view) {
+    if !kind.scope().allows(round, view) {
         return Err(OpenError::Header { kind, round, view });
     }
     let mut signed = [0; 64];
     signed.copy_from_slice(signature);
     let signature = Signature::from_bytes(&signed);
     if matches!(kind, Kind::Certificate | Kind::Evidence) {
-        if sender.0 != NOBODY || signed != [0; 64] {
+        if sender.0 != NO_SENDER || signed != [0; 64] {
             return Err(OpenError::Mislabelled);
         }
         if kind == Kind::Evidence {
@@ -288,7 +253,7 @@ pub fn open(
         if certificate.view != view {
             return Err(OpenError::Mislabelled);
         }
-        if known.says(&certificate) {
+        if known.covers(&certificate) {
             return Ok(Opened::Known);
         }
         certificate.verify(epoch, verifier)?;
@@ -310,7 +275,7 @@ pub fn open(
     if body.kind() != kind {
         return Err(OpenError::Mislabelled);
     }
-    nested(epoch, verifier, known, &body)?;
+    verify_inside(epoch, verifier, known, &body)?;
     Ok(Opened::Message(Message {
         round,
         view,
@@ -320,8 +285,8 @@ pub fn open(
     }))
 }
 
-/// Everything inside a body that claims to be signed by others.
-fn nested(
+/// Checks everything inside a body that claims to be signed by others.
+fn verify_inside(
     epoch: &Epoch,
     verifier: &dyn Verifier,
     known: &Known,
@@ -335,43 +300,14 @@ fn nested(
     };
     match body {
         Body::Proposal(proposal) => {
-            proposal
-                .parent
-                .iter()
-                .chain(&proposal.skipped)
-                .try_for_each(check)?;
-            if let Some(learning) = proposal.block.learning() {
-                let distinct = learning
-                    .inclusions
-                    .windows(2)
-                    .all(|pair| pair[0].0 < pair[1].0);
-                let body = Body::Inclusion {
-                    sheet: learning.sheet,
-                };
-                let statements: Vec<_> = learning
-                    .inclusions
-                    .iter()
-                    .map(|&(member, _)| statement(epoch, learning.round, 0, member, &body))
-                    .collect();
-                let claims: Option<Vec<_>> = learning
-                    .inclusions
-                    .iter()
-                    .zip(&statements)
-                    .map(|(&(member, signature), message)| {
-                        let key = epoch.roster.key(member)?;
-                        Some(Claim {
-                            key,
-                            message,
-                            signature,
-                        })
-                    })
-                    .collect();
-                let held = claims.is_some_and(|claims| verifier.verify_all(&claims));
-                if !distinct || !held {
-                    return Err(OpenError::Inclusions);
+            let mut certificates = proposal.parent.iter().chain(&proposal.skipped);
+            certificates.try_for_each(check)?;
+            match proposal.block.learning() {
+                Some(learning) if !inclusions_hold(epoch, verifier, learning) => {
+                    Err(OpenError::Inclusions)
                 }
+                _ => Ok(()),
             }
-            Ok(())
         }
         Body::SyncResponse(response) => {
             let certificates = response.highest.iter().chain(&response.proof);
@@ -379,7 +315,7 @@ fn nested(
                 .chain(&response.certificates)
                 .try_for_each(check)?;
             match &response.yours {
-                Some(own) if !signed(epoch, verifier, &own.message()) => {
+                Some(own) if !message_holds(epoch, verifier, &own.message()) => {
                     Err(OpenError::Signature(own.member))
                 }
                 _ => Ok(()),
@@ -389,52 +325,22 @@ fn nested(
     }
 }
 
-/// Whether a message was signed by its sender, with a header that fits its kind.
-fn signed(epoch: &Epoch, verifier: &dyn Verifier, message: &Message) -> bool {
-    let Message {
-        round,
-        view,
-        sender,
-        ref body,
-        signature,
-    } = *message;
-    let statement = statement(epoch, round, view, sender, body);
-    let holds = |key| {
-        verifier.verify(&Claim {
-            key,
-            message: &statement,
-            signature,
-        })
-    };
-    body.kind().belongs().fits(round, view) && epoch.roster.key(sender).is_some_and(holds)
-}
-
-/// The largest message of this federation, in bytes: a sheet of all members' entries and scores,
-/// or a range of blocks; with room to spare. Nothing larger is read from the network.
+/// Size of the largest message of this federation, in bytes: 1 MiB + 272 n². That holds a sheet of
+/// all members' entries and scores, or a page of blocks. Nothing larger is read from the network.
 pub fn limit(epoch: &Epoch) -> usize {
     let n = epoch.roster.len();
     (1 << 20) + 16 * n * n + 256 * n * n
 }
 
-fn header(epoch: &Epoch, round: u64, view: u64, sender: u16, kind: Kind) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(OVERHEAD + 64);
-    bytes.push(VERSION);
-    bytes.extend_from_slice(&epoch.federation.0);
-    bytes.extend_from_slice(&epoch.id.0);
-    bytes.extend_from_slice(&round.to_le_bytes());
-    bytes.extend_from_slice(&view.to_le_bytes());
-    bytes.extend_from_slice(&sender.to_le_bytes());
-    bytes.push(kind as u8);
-    bytes
-}
-
+/// Puts the signature between header and body.
 fn assemble(statement: &[u8], signature: Signature) -> Bytes {
     let (head, body) = statement.split_at(HEADER);
     [head, &signature.to_bytes(), body].concat().into()
 }
 
-fn alone(epoch: &Epoch, view: u64, kind: Kind, body: &[u8]) -> Bytes {
-    [&header(epoch, 0, view, NOBODY, kind), &[0; 64][..], body]
+/// An envelope without a sender: its body proves itself.
+fn unsigned(epoch: &Epoch, view: u64, kind: Kind, body: &[u8]) -> Bytes {
+    [&header(epoch, 0, view, NO_SENDER, kind), &[0; 64][..], body]
         .concat()
         .into()
 }

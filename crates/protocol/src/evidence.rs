@@ -1,52 +1,53 @@
-//! Two signed messages that no honest member signs both.
+//! Evidence of a fault: two messages that one member signed and that no honest member signs both.
+//!
+//! This file says which messages conflict; [`verify`](crate::verify) checks the signatures.
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::Epoch;
-use crate::envelope;
-use crate::identity::{Claim, Signature, Verifier};
+use crate::identity::Signature;
 use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
 
-/// A signed message, kept as proof.
+/// A signed message, kept as proof. Its sender stands in the [`Evidence`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signed {
-    /// Its round.
+    /// The round in its header.
     pub round: u64,
-    /// Its view.
+    /// The view in its header.
     pub view: u64,
-    /// What it says.
+    /// The body.
     pub body: Body,
-    /// The signature.
+    /// The sender's signature.
     pub signature: Signature,
 }
 
-/// Proof that a member broke the rules. Exactly: two proposals of one view; two Notarize, or two
-/// Finalize, of one view for different blocks; Nullify and Finalize of one view; two different
-/// contributions of one round.
+/// Proof that a member broke the rules. It is one of these pairs: two proposals of one view; two
+/// Notarize, or two Finalize, of one view for different blocks; Nullify and Finalize of one view;
+/// two different contributions to one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Who.
+    /// The accused member.
     pub member: MemberIndex,
-    /// One of the messages.
+    /// One of the two messages.
     pub first: Signed,
-    /// The other.
+    /// The other one.
     pub second: Signed,
 }
 
 /// Why evidence shows no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvidenceError {
-    /// The two messages may stand beside each other.
-    #[error("evidence against {0}: its two messages do not conflict")]
+    /// An honest member may sign both messages.
+    #[error("evidence against member {0}: an honest member may sign both of its messages")]
     NoConflict(MemberIndex),
-    /// A signature does not hold, or the member is nobody.
-    #[error("evidence against {0}: a message was not signed by that member")]
+    /// A signature does not verify, or the accused is not in the roster.
+    #[error("evidence against member {0}: a message in it is not signed by that member")]
     Signature(MemberIndex),
 }
 
 impl Evidence {
-    /// The evidence that two messages of one member are, if they conflict.
+    /// The evidence that two messages make; none if their senders differ or an honest member may
+    /// sign both.
     pub fn of(first: &Message, second: &Message) -> Option<Self> {
         let signed = |message: &Message| Signed {
             round: message.round,
@@ -54,15 +55,15 @@ impl Evidence {
             body: message.body.clone(),
             signature: message.signature,
         };
-        let (one, other) = (signed(first), signed(second));
-        (first.sender == second.sender && conflict(&one, &other)).then_some(Self {
+        let evidence = Self {
             member: first.sender,
-            first: one,
-            second: other,
-        })
+            first: signed(first),
+            second: signed(second),
+        };
+        (first.sender == second.sender && evidence.shows_conflict()).then_some(evidence)
     }
 
-    /// What the member did, in words.
+    /// What the member did, in words: "two proposals in view 7".
     pub fn charge(&self) -> String {
         let (round, view) = (self.first.round, self.first.view);
         match (&self.first.body, &self.second.body) {
@@ -76,44 +77,26 @@ impl Evidence {
         }
     }
 
-    /// Whether it proves a fault.
-    ///
-    /// # Errors
-    /// [`EvidenceError`]: no conflict, or not signed by the member.
-    pub fn verify(&self, epoch: &Epoch, verifier: &dyn Verifier) -> Result<(), EvidenceError> {
-        if !conflict(&self.first, &self.second) {
-            return Err(EvidenceError::NoConflict(self.member));
-        }
-        let held = |signed: &Signed| {
-            let message =
-                envelope::statement(epoch, signed.round, signed.view, self.member, &signed.body);
-            let key = epoch.roster.key(self.member);
-            key.is_some_and(|key| {
-                verifier.verify(&Claim {
-                    key,
-                    message: &message,
-                    signature: signed.signature,
-                })
-            })
+    /// Whether no honest member signs both messages. Signatures are not looked at.
+    pub(crate) fn shows_conflict(&self) -> bool {
+        let (one, other) = (&self.first, &self.second);
+        let allowed = |signed: &Signed| {
+            let scope = signed.body.kind().scope();
+            scope.allows(signed.round, signed.view)
         };
-        if held(&self.first) && held(&self.second) {
-            Ok(())
-        } else {
-            Err(EvidenceError::Signature(self.member))
-        }
-    }
-}
-
-/// Whether no honest member signs both.
-fn conflict(one: &Signed, other: &Signed) -> bool {
-    let fits = |signed: &Signed| signed.body.kind().belongs().fits(signed.round, signed.view);
-    let same = (one.round, one.view) == (other.round, other.view) && fits(one) && fits(other);
-    same && match (&one.body, &other.body) {
-        (Body::Contribution(a), Body::Contribution(b)) => !a.same(b),
-        (Body::Proposal(a), Body::Proposal(b)) => a.block.hash() != b.block.hash(),
-        (Body::Notarize { block: a, .. }, Body::Notarize { block: b, .. })
-        | (Body::Finalize { block: a }, Body::Finalize { block: b }) => a != b,
-        (Body::Nullify, Body::Finalize { .. }) | (Body::Finalize { .. }, Body::Nullify) => true,
-        _ => false,
+        let same_header = (one.round, one.view) == (other.round, other.view);
+        same_header
+            && allowed(one)
+            && allowed(other)
+            && match (&one.body, &other.body) {
+                (Body::Contribution(a), Body::Contribution(b)) => !a.same(b),
+                (Body::Proposal(a), Body::Proposal(b)) => a.block.hash() != b.block.hash(),
+                (Body::Notarize { block: a, .. }, Body::Notarize { block: b, .. })
+                | (Body::Finalize { block: a }, Body::Finalize { block: b }) => a != b,
+                (Body::Nullify, Body::Finalize { .. }) | (Body::Finalize { .. }, Body::Nullify) => {
+                    true
+                }
+                _ => false,
+            }
     }
 }

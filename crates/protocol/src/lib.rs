@@ -20,7 +20,10 @@ pub mod net;
 pub mod refusal;
 pub mod roster;
 pub mod rotation;
+mod statement;
 pub mod time;
+pub mod verify;
+pub mod work;
 
 pub use charter::{Charter, Epoch, Genesis};
 pub use effects::{Effect, Input, Record, Report};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::effects::WorkError;
 use crate::hash::Hash;
 use crate::message::Kind;
 use crate::roster::MemberIndex;
+use crate::work::WorkError;
 
 /// Why a message is not accepted, or why this member votes against a view. Its text is one sentence
 /// for people.

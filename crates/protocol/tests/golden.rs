@@ -11,14 +11,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use protocol::certificate::{Certificate, Verdict, Vote};
+use protocol::certificate::{Certificate, Checked, Verdict, Vote};
 use protocol::charter::{Charter, Rotation, Verification};
 use protocol::effects::Case;
 use protocol::envelope::{self, Known, Opened};
 use protocol::evidence::Evidence;
 use protocol::identity::Strict;
 use protocol::message::{
-    Block, Body, Bundle, Checked, Content, Contribution, Entry, EntryFields, Kind, Learning, Phase,
+    Block, Body, Bundle, Content, Contribution, Entry, EntryFields, Kind, Learning, Phase,
     Proposal, Reminder, Scores, Sheet, SyncResponse,
 };
 use protocol::roster::Silo;
@@ -62,9 +62,9 @@ fn epoch() -> Epoch {
 
 /// A message of member `sender`. Its header has a round and a view where its kind has them.
 fn message(epoch: &Epoch, sender: u16, body: Body) -> Message {
-    let belongs = body.kind().belongs();
-    let round = if belongs.round { 300 } else { 0 };
-    let view = if belongs.view { 70_000 } else { 0 };
+    let scope = body.kind().scope();
+    let round = if scope.round { 300 } else { 0 };
+    let view = if scope.view { 70_000 } else { 0 };
     let key = key(sender);
     envelope::seal(epoch, &key, round, view, MemberIndex(sender), body).0
 }
@@ -117,7 +117,7 @@ fn certificate(epoch: &Epoch, verdict: Verdict) -> Certificate {
     let vote = |member| Vote {
         member: MemberIndex(member),
         checked,
-        signature: message(epoch, member, verdict.vote(checked)).signature,
+        signature: message(epoch, member, Body::vote(verdict, checked)).signature,
     };
     Certificate {
         view: 70_000,

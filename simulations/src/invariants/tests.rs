@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use protocol::certificate::Checked;
 use protocol::effects::FinalRound;
 use protocol::envelope::seal;
 use protocol::message::{
-    Block, Bundle, Checked, Content, Contribution, EntryFields, Learning, Proposal, Scores, Sheet,
+    Block, Bundle, Content, Contribution, EntryFields, Learning, Proposal, Scores, Sheet,
 };
 use protocol::{Hash, SecretKey};
 

@@ -1,17 +1,18 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::certificate::Vote;
+use crate::certificate::{CertificateError, Checked, Verdict, Vote};
 use crate::charter::{Charter, Genesis, Rotation, Verification};
 use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{
-    Block, Bundle, Checked, Content, Contribution, EntryFields, Learning, Phase, Proposal,
-    Reminder, Scores, Sheet, SyncResponse,
+    Block, Bundle, Content, Contribution, EntryFields, Learning, Phase, Proposal, Reminder, Scores,
+    Sheet, SyncResponse,
 };
 use crate::roster::Silo;
 
@@ -211,7 +212,7 @@ fn every_kind_has_a_round_and_a_view_exactly_where_it_belongs_to_one() {
     assert_eq!(kinds, BTreeSet::from(Kind::ALL));
     for (round, view) in [(0, 0), (0, 5), (2, 0), (2, 5)] {
         for (kind, bytes) in of_every_kind(&epoch, round, view) {
-            let fits = kind.belongs().fits(round, view);
+            let fits = kind.scope().allows(round, view);
             let expected = Err(OpenError::Header { kind, round, view });
             let opened = read(&epoch, &bytes);
             match fits {
@@ -255,7 +256,14 @@ fn certificate(epoch: &Epoch, voters: &[u16]) -> Certificate {
     let verdict = Verdict::Notarised(Hash::of(b"block"));
     let checked = Checked::Outcome(Verification::Full);
     let vote = |&i: &u16| {
-        let (message, _) = seal(epoch, &key(i), 0, 5, MemberIndex(i), verdict.vote(checked));
+        let (message, _) = seal(
+            epoch,
+            &key(i),
+            0,
+            5,
+            MemberIndex(i),
+            Body::vote(verdict, checked),
+        );
         Vote {
             member: MemberIndex(i),
             checked,

@@ -1,4 +1,4 @@
-//! One's own votes, and the votes that one collects for others.
+//! Votes: this member's own, and those that it collects into certificates (R1–R3, R5).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,23 +6,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{ByMember, Member, Mutation};
-use crate::certificate::{Certificate, Verdict, Vote};
+use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::message::{Body, Checked, Message};
+use crate::message::{Body, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 
+/// Votes and proposals of views after the last final block.
 #[derive(Default)]
 pub(super) struct Ballots {
     own: BTreeMap<u64, Own>,
     tallies: BTreeMap<u64, Tally>,
 }
 
-/// What one signed in a view: everything here is durable before it is sent.
+/// What this member signed in a view. Everything here is durable before it is sent.
 #[derive(Default)]
 struct Own {
     notarize: Option<(Message, Bytes)>,
@@ -32,8 +33,8 @@ struct Own {
 }
 
 impl Own {
-    /// Where a vote or a proposal is kept.
-    fn place(&mut self, body: &Body) -> Option<&mut Option<(Message, Bytes)>> {
+    /// The field in which a vote or a proposal is kept.
+    fn slot(&mut self, body: &Body) -> Option<&mut Option<(Message, Bytes)>> {
         match body {
             Body::Notarize { .. } => Some(&mut self.notarize),
             Body::Finalize { .. } => Some(&mut self.finalize),
@@ -44,7 +45,7 @@ impl Own {
     }
 }
 
-/// What others signed in a view.
+/// The first vote of each kind that every member cast in a view.
 #[derive(Default)]
 struct Tally {
     notarize: ByMember<Message>,
@@ -53,28 +54,28 @@ struct Tally {
 }
 
 impl Ballots {
-    /// Takes back a vote or a proposal of one's own.
+    /// Takes back an own vote or proposal after a restart.
     pub(super) fn restore(&mut self, epoch: &Epoch, message: Message) {
         let frame = envelope::reseal(epoch, &message);
         self.remember(message, frame);
     }
 
-    /// Keeps a vote or a proposal of one's own, with its bytes for the wire.
+    /// Keeps an own vote or proposal, with its bytes for the wire.
     pub(super) fn remember(&mut self, message: Message, frame: Bytes) {
         let own = self.own.entry(message.view).or_default();
-        if let Some(place) = own.place(&message.body) {
-            *place = Some((message, frame));
+        if let Some(slot) = own.slot(&message.body) {
+            *slot = Some((message, frame));
         }
     }
 
-    /// Whether one signed this, a vote or a proposal, and knows it.
+    /// Whether this vote or proposal is among this member's own.
     pub(super) fn remembers(&mut self, message: &Message) -> bool {
         let own = self.own.get_mut(&message.view);
-        let signed = own.and_then(|own| own.place(&message.body)?.as_ref());
+        let signed = own.and_then(|own| own.slot(&message.body)?.as_ref());
         signed.is_some_and(|(signed, _)| signed.body == message.body)
     }
 
-    /// The vote of the highest view that a member is known to have given.
+    /// The vote of a member in the highest view.
     pub(super) fn last_of(&self, member: MemberIndex) -> Option<&Message> {
         self.tallies.values().rev().find_map(|tally| {
             let kinds = [&tally.finalize, &tally.nullify, &tally.notarize];
@@ -82,34 +83,34 @@ impl Ballots {
         })
     }
 
-    /// The highest view one voted or proposed in.
+    /// The highest view in which this member voted or proposed.
     pub(super) fn highest(&self) -> u64 {
         self.own.keys().next_back().copied().unwrap_or(0)
     }
 
-    /// One's own proposal of a view.
+    /// This member's own proposal in a view.
     pub(super) fn proposal(&self, view: u64) -> Option<&(Message, Bytes)> {
         self.own.get(&view)?.proposal.as_ref()
     }
 
-    pub(super) fn notarized(&self, view: u64) -> bool {
+    pub(super) fn has_notarized(&self, view: u64) -> bool {
         self.own
             .get(&view)
             .is_some_and(|own| own.notarize.is_some())
     }
 
-    pub(super) fn nullified(&self, view: u64) -> bool {
+    pub(super) fn has_nullified(&self, view: u64) -> bool {
         self.own.get(&view).is_some_and(|own| own.nullify.is_some())
     }
 
-    /// Who is known to have voted Notarize or Nullify in a view.
+    /// Whether a member is known to have voted Notarize or Nullify in a view.
     pub(super) fn voted(&self, view: u64, member: MemberIndex) -> bool {
         self.tallies.get(&view).is_some_and(|tally| {
             tally.notarize.contains_key(&member) || tally.nullify.contains_key(&member)
         })
     }
 
-    /// Views up to the tip need no votes any more.
+    /// Drops everything of views up to the tip.
     pub(super) fn forget(&mut self, tip: u64) {
         self.own.retain(|view, _| *view > tip);
         self.tallies.retain(|view, _| *view > tip);
@@ -117,10 +118,10 @@ impl Ballots {
 }
 
 impl Member {
-    /// Votes for a block (R1; at most once per view).
-    pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
+    /// Votes Notarize, at most once per view (R1).
+    pub(super) fn vote_notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
-        let once = self.ballots.notarized(view) && !self.broken(Mutation::NotarizeTwice);
+        let once = self.ballots.has_notarized(view) && !self.broken(Mutation::NotarizeTwice);
         if self.sync.listening() || once {
             return;
         }
@@ -130,9 +131,10 @@ impl Member {
         self.cast(view, Body::Notarize { block, checked });
     }
 
-    /// Votes that a block is final, unless one voted against its view (R2, R3).
-    pub(super) fn finalize(&mut self, view: u64, block: Hash) {
-        let against = self.ballots.nullified(view) && !self.broken(Mutation::FinalizeAfterNullify);
+    /// Votes Finalize, unless this member voted Nullify in that view (R2, R3).
+    pub(super) fn vote_finalize(&mut self, view: u64, block: Hash) {
+        let against =
+            self.ballots.has_nullified(view) && !self.broken(Mutation::FinalizeAfterNullify);
         let done = self
             .ballots
             .own
@@ -143,16 +145,15 @@ impl Member {
         }
     }
 
-    /// Votes against the current view (R2). A member that already voted Finalize in it cannot: a
-    /// notarisation has ended the view for it.
-    pub(super) fn nullify(&mut self, reason: Refusal) {
+    /// Votes against the current view, unless this member voted Finalize in it (R2).
+    pub(super) fn vote_nullify(&mut self, reason: Refusal) {
         let view = self.view.number;
         let finalized = self
             .ballots
             .own
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
-        if self.sync.listening() || self.complete || self.ballots.nullified(view) || finalized {
+        if self.sync.listening() || self.complete || self.ballots.has_nullified(view) || finalized {
             return;
         }
         self.out
@@ -164,6 +165,7 @@ impl Member {
         self.publish(message, frame);
     }
 
+    /// Signs a vote and sends it to the collectors.
     fn cast(&mut self, view: u64, body: Body) {
         let (message, frame) = self.seal(0, view, body);
         self.out
@@ -174,8 +176,8 @@ impl Member {
         }
     }
 
-    /// Who makes certificates of the votes of a view: its lead and the next, and one more where
-    /// those are the same.
+    /// The collectors of a view, who make certificates of its votes: its lead and the next lead; if
+    /// these are the same member, the one after.
     fn collectors(&self, view: u64) -> Vec<MemberIndex> {
         let epoch = &self.config.epoch;
         let mut collectors = vec![epoch.lead(view)];
@@ -188,11 +190,11 @@ impl Member {
         collectors
     }
 
-    /// A member's vote.
-    pub(super) fn ballot(&mut self, message: Message) {
+    /// A vote of any member.
+    pub(super) fn receive_vote(&mut self, message: Message) {
         let (view, sender) = (message.view, message.sender);
-        let far = self.view.number + 2 * self.config.epoch.roster.len() as u64;
-        if self.answer_late(&message) || view <= self.chain.tip.view || view > far {
+        let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
+        if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {
             return;
         }
         let tally = self.ballots.tallies.entry(view).or_default();
@@ -202,18 +204,18 @@ impl Member {
             _ => tally.finalize.get(&sender),
         };
         let fault = earlier.and_then(|earlier| Evidence::of(earlier, &message));
-        let place = match &message.body {
+        let votes = match &message.body {
             Body::Notarize { .. } => &mut tally.notarize,
             Body::Finalize { .. } => &mut tally.finalize,
             _ => &mut tally.nullify,
         };
-        place.entry(sender).or_insert_with(|| message.clone());
+        votes.entry(sender).or_insert_with(|| message.clone());
         let gave_up = message.body == Body::Nullify
             && (view, sender) == (self.view.number, self.view.lead)
             && self.view.judged.is_none();
         if gave_up && sender != self.me() {
             let lead = self.config.epoch.roster.name(sender).to_owned();
-            self.nullify(Refusal::GaveUp { lead });
+            self.vote_nullify(Refusal::GaveUp { lead });
         }
         if let Some(evidence) = fault {
             self.accuse(evidence);
@@ -223,19 +225,20 @@ impl Member {
             Body::Finalize { block } => Verdict::Final(block),
             _ => Verdict::Nullified,
         };
-        self.collect(view, verdict);
+        self.form_certificate(view, verdict);
     }
 
-    /// A vote for what is certified long since is answered with the certificate; its sender may
-    /// have missed it. Right after the certificate it just crossed it on the way.
-    fn answer_late(&mut self, message: &Message) -> bool {
+    /// Answers a vote with the certificate that its sender seems to have missed. A vote that arrives
+    /// within half a beat of the certificate was probably sent before its sender got it. Gives
+    /// whether the vote is of no use any more.
+    fn answer_late_vote(&mut self, message: &Message) -> bool {
         let wanted = |certificate: &Certificate| match (&message.body, certificate.verdict) {
             (_, Verdict::Final(_)) | (Body::Nullify, _) => true,
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
         if self.complete && message.view > self.chain.tip.view && message.sender != self.me() {
-            // All rounds are done, so nothing else will ever tell it.
+            // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
                 let frame = envelope::seal_certificate(&self.config.epoch, proof);
                 self.out.push(Effect::Send {
@@ -263,14 +266,14 @@ impl Member {
                 });
             }
         }
-        // A Finalize still counts where the view is only nullified or notarised so far.
+        // While the view is only notarised or nullified, Finalize votes still count.
         known
             .iter()
             .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
     }
 
-    /// Makes a certificate once there is a quorum.
-    fn collect(&mut self, view: u64, verdict: Verdict) {
+    /// Makes a certificate, once there is a quorum of votes.
+    fn form_certificate(&mut self, view: u64, verdict: Verdict) {
         let mut quorum = self.config.epoch.roster.quorum();
         if self.broken(Mutation::QuorumMinusOne) {
             quorum -= 1;
@@ -303,7 +306,7 @@ impl Member {
             .take(quorum)
             .collect();
         if votes.len() == quorum {
-            self.certify(Certificate {
+            self.add_certificate(Certificate {
                 view,
                 verdict,
                 votes,
@@ -311,7 +314,7 @@ impl Member {
         }
     }
 
-    /// Says again what no certificate has answered yet.
+    /// Once per beat: sends again the votes that no certificate has answered.
     pub(super) fn repeat_votes(&mut self) {
         let current = self.view.lead;
         let mut again = Vec::new();
@@ -334,18 +337,18 @@ impl Member {
                 again.push((to, vote.clone()));
             }
             if let Some(vote) = own.nullify.as_ref().filter(|_| !ended(|_| true)) {
-                // Oneself too: what was collected before a restart is gone.
+                // To this member too: a restart has emptied its tally.
                 again.push((self.config.epoch.roster.members().collect(), vote.clone()));
             }
         }
-        let stuck = self.ballots.nullified(self.view.number);
+        let stuck = self.ballots.has_nullified(self.view.number);
         for (members, (message, frame)) in again {
             for to in members {
                 self.send(to, &message, &frame);
             }
         }
         if stuck {
-            // Whoever is in another view learns from this how we came here.
+            // The best certificates bring members of other views to this one.
             let mut best: Vec<_> = self.chain.tip.proof.iter().cloned().collect();
             best.extend(self.chain.newest_notarised().cloned());
             best.extend(

@@ -1,4 +1,4 @@
-//! The agreed chain: what is final, what is certified above it, and how finality comes about.
+//! The agreed chain: final blocks, later certificates, and making blocks final (R3, R4).
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,17 @@ use crate::effects::{Effect, FinalRound, Record, Report};
 use crate::envelope::{self, Known};
 use crate::hash::Hash;
 use crate::message::Block;
+use crate::roster::MemberIndex;
 use crate::time::Time;
 
-/// Nullifications that a proposal carries: its size must not grow with the views that failed.
+/// Most nullifications in a proposal, so that its size does not grow with the views that failed.
 const CARRIED: u64 = 8;
 
 /// The last final block.
 pub(super) struct Tip {
     pub(super) hash: Hash,
     pub(super) view: u64,
-    /// None on the epoch itself.
+    /// Its final certificate; none before the first block.
     pub(super) proof: Option<Certificate>,
 }
 
@@ -27,21 +28,22 @@ pub(super) struct Learned {
     pub(super) round: u64,
     pub(super) view: u64,
     pub(super) outcome: Hash,
-    /// Whose contributions are in it; empty before the first.
-    pub(super) authors: Vec<crate::roster::MemberIndex>,
+    /// The members whose contributions are in it, ascending; empty before the first block.
+    pub(super) authors: Vec<MemberIndex>,
 }
 
+/// The chain as this member knows it.
 pub(super) struct Chain {
     pub(super) tip: Tip,
     pub(super) learned: Learned,
-    /// Final blocks, oldest first, each with the certificate that made it final where there is one
-    /// of its own.
+    /// Final blocks, oldest first, each with its final certificate if it has one of its own. Others
+    /// are final as ancestors.
     pub(super) history: Vec<(Block, Option<Certificate>)>,
     /// Known blocks that are not final.
     blocks: BTreeMap<Hash, Block>,
-    /// Certificates of views above the tip, and when each became known.
+    /// Certificates of views after the tip, with the time at which each became known.
     certificates: BTreeMap<(u64, Verdict), (Certificate, Time)>,
-    /// A block is final whose ancestors are not all known.
+    /// The final certificate of a block whose ancestors are not all known.
     pub(super) unresolved: Option<Certificate>,
 }
 
@@ -66,13 +68,13 @@ impl Chain {
         }
     }
 
-    /// The certificates that were verified here, with their votes.
+    /// The certificates that were verified here.
     pub(super) fn known(&self) -> Known {
         let certificates = self.certificates.values().map(|(known, _)| known);
         let certificates = certificates.chain(&self.tip.proof);
-        let said = |known: &Certificate| ((known.view, known.verdict), known.votes.clone());
+        let entry = |known: &Certificate| ((known.view, known.verdict), known.votes.clone());
         Known {
-            certificates: certificates.map(said).collect(),
+            certificates: certificates.map(entry).collect(),
             ..Known::default()
         }
     }
@@ -82,13 +84,14 @@ impl Chain {
         self.blocks.get(hash)
     }
 
+    /// Keeps a block that may become final.
     pub(super) fn keep(&mut self, hash: Hash, block: Block) {
         if block.view > self.tip.view {
             self.blocks.insert(hash, block);
         }
     }
 
-    /// Takes a certificate in; false if it says nothing new.
+    /// Adds a certificate; false if it proves nothing new.
     pub(super) fn insert(&mut self, certificate: Certificate, now: Time) -> bool {
         let key = (certificate.view, certificate.verdict);
         if certificate.view <= self.tip.view || self.certificates.contains_key(&key) {
@@ -122,8 +125,8 @@ impl Chain {
         view
     }
 
-    /// The nullifications of the last views between `from` and `to`, both excluded: as many as a
-    /// proposal carries. Whoever lacks earlier ones asks for them.
+    /// The nullifications that a proposal carries: those of the last views between `from` and `to`,
+    /// both excluded.
     pub(super) fn last_skipped(&self, from: u64, to: u64) -> Vec<Certificate> {
         let first = (from + 1).max(to.saturating_sub(CARRIED));
         (first..to)
@@ -138,7 +141,7 @@ impl Chain {
             .find(|certificate| certificate.verdict == Verdict::Notarised(*block))
     }
 
-    /// The notarisation of the highest view above the tip.
+    /// The notarisation of the highest view after the tip.
     pub(super) fn newest_notarised(&self) -> Option<&Certificate> {
         self.certificates
             .values()
@@ -147,8 +150,8 @@ impl Chain {
             .find(|certificate| matches!(certificate.verdict, Verdict::Notarised(_)))
     }
 
-    /// Certificates of a view, with the moments they became known. The tip's for any view up to
-    /// the tip's.
+    /// The certificates of a view, with the times at which they became known. For views up to the
+    /// tip's this is the tip's final certificate.
     pub(super) fn of_view(&self, view: u64) -> Vec<(&Certificate, Time)> {
         if view <= self.tip.view {
             return self
@@ -165,20 +168,20 @@ impl Chain {
             .collect()
     }
 
-    /// The certificates of views from `view` on that are above the tip, by ascending view.
+    /// The certificates of `view` and later views after the tip, by ascending view.
     pub(super) fn since_view(&self, view: u64) -> impl Iterator<Item = &Certificate> {
         self.certificates
             .range((view, Verdict::Nullified)..)
             .map(|(_, (certificate, _))| certificate)
     }
 
-    /// A certificate of the highest view that one is known of.
+    /// A certificate of the highest view of which one is known.
     pub(super) fn highest_certificate(&self) -> Option<&Certificate> {
         let above = self.certificates.values().next_back();
         above.map(|(known, _)| known).or(self.tip.proof.as_ref())
     }
 
-    /// The highest view that a certificate is known of.
+    /// The highest view of which a certificate is known.
     pub(super) fn highest(&self) -> u64 {
         let above = self
             .certificates
@@ -188,8 +191,10 @@ impl Chain {
         above.max(self.tip.view)
     }
 
-    /// The blocks that the finality of `block` makes final, oldest first; or the first one, going
-    /// back, that is not known.
+    /// The blocks that become final with `block`, oldest first.
+    ///
+    /// # Errors
+    /// The first block, going back, that is not known.
     fn path(&self, block: Hash) -> Result<Vec<Block>, Hash> {
         let mut path = Vec::new();
         let mut at = block;
@@ -202,20 +207,20 @@ impl Chain {
         Ok(path)
     }
 
-    /// The first block that is not known, going back from one that is final.
+    /// The first block that is not known, going back from a final one.
     pub(super) fn missing(&self) -> Option<Hash> {
         let last = self.unresolved.as_ref()?.verdict.block()?;
         self.path(last).err()
     }
 
-    /// A block that somebody misses and those before it, as far as they are known, at most `most`.
+    /// A block and the known ones before it, at most `most`.
     pub(super) fn back_from(&self, block: Hash, most: usize) -> Vec<Block> {
         let mut found = Vec::new();
         let mut at = block;
         while found.len() < most {
-            // Whoever asks for more of what is final asks by view.
-            let settled = || self.history.iter().rev().take(most).map(|(block, _)| block);
-            let of_history = || settled().find(|block| block.hash() == at);
+            // Older final blocks are asked for by view.
+            let newest = || self.history.iter().rev().take(most).map(|(block, _)| block);
+            let of_history = || newest().find(|block| block.hash() == at);
             let Some(block) = self.blocks.get(&at).or_else(of_history) else {
                 break;
             };
@@ -225,7 +230,7 @@ impl Chain {
         found
     }
 
-    /// Moves the tip over blocks that are final; `proof` is of the last.
+    /// Moves the tip over final blocks; `proof` is the final certificate of the last.
     pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
         let last = blocks.len().saturating_sub(1);
         let hashes = hashes(&blocks, &proof);
@@ -270,8 +275,8 @@ impl Chain {
 }
 
 impl Member {
-    /// A verified certificate (R3).
-    pub(super) fn certify(&mut self, certificate: Certificate) {
+    /// A new certificate: publishes it and follows it (R3).
+    pub(super) fn add_certificate(&mut self, certificate: Certificate) {
         if !self.chain.insert(certificate.clone(), self.now) {
             return;
         }
@@ -283,14 +288,14 @@ impl Member {
         match certificate.verdict {
             Verdict::Nullified => self.leave(view, certificate),
             Verdict::Notarised(block) => {
-                self.finalize(view, block);
+                self.vote_finalize(view, block);
                 self.leave(view, certificate);
             }
-            Verdict::Final(_) => self.finalise(certificate),
+            Verdict::Final(_) => self.make_final(certificate),
         }
     }
 
-    /// The view is over: go to the next.
+    /// A view has ended: enters the next one, unless this member is further.
     fn leave(&mut self, view: u64, certificate: Certificate) {
         if view >= self.view.number {
             self.out
@@ -299,8 +304,8 @@ impl Member {
         }
     }
 
-    /// A block and all its ancestors are final.
-    pub(super) fn finalise(&mut self, proof: Certificate) {
+    /// A block and its ancestors are final. If some are unknown, they are asked for first.
+    pub(super) fn make_final(&mut self, proof: Certificate) {
         let Some(hash) = proof
             .verdict
             .block()
@@ -309,7 +314,6 @@ impl Member {
             return;
         };
         let Ok(blocks) = self.chain.path(hash) else {
-            // What is final is what q members voted for; the blocks before it can be asked for.
             let newer = self
                 .chain
                 .unresolved
@@ -324,7 +328,8 @@ impl Member {
         self.advance(blocks, proof);
     }
 
-    /// These blocks, each the parent of the next, are final: R4 follows.
+    /// These blocks, each the parent of the next, are final: they are recorded, and adopted by and
+    /// by (R4).
     pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
         let before = self.chain.learned.round;
         self.out.push(Effect::Persist(Record::Final {
@@ -335,7 +340,7 @@ impl Member {
             let Some(learning) = block.learning() else {
                 continue;
             };
-            let own = self.round.own_entry();
+            let own = self.round.own.entry();
             let position = own
                 .filter(|_| learning.round == self.round.number)
                 .and_then(|entry| {
@@ -344,7 +349,7 @@ impl Member {
                         .get(&learning.sheet)
                         .and_then(|sheet| sheet.position(&entry.id))
                 });
-            self.round.unapplied.push(FinalRound {
+            self.adoption.waiting.push(FinalRound {
                 round: learning.round,
                 block: hash,
                 outcome: learning.outcome,
@@ -362,7 +367,7 @@ impl Member {
                     .collect(),
             }));
         }
-        self.notice_own(&blocks, &proof);
+        self.look_for_own_signatures(&blocks, &proof);
         self.chain.advance(blocks, proof);
         let tip = self.chain.tip.view;
         self.ballots.forget(tip);
@@ -375,26 +380,30 @@ impl Member {
             self.chain.unresolved = None;
         }
         if self.chain.learned.round > before {
-            let participants = self.round.participants.iter().copied();
+            let participants = self.round.participants().iter().copied();
             let waited_for: Vec<_> = participants.filter(|&by| !self.excused(by)).collect();
-            let (next, authors) = (self.chain.learned.round + 1, &self.chain.learned.authors);
-            self.round.close(next, authors, &waited_for, self.now);
+            let next = self.chain.learned.round + 1;
+            if next == self.round.number + 1 {
+                self.absences.waited(self.round.number, &waited_for);
+            }
+            self.absences.returned(&self.chain.learned.authors);
+            self.round.advance_to(next, self.now);
         }
-        self.recover();
+        self.try_to_take_part();
         if tip >= self.view.number {
             self.enter(tip + 1);
         } else if self.lead.is_some() {
-            self.take_the_lead();
+            self.start_leading();
         }
-        // A later block may have been waiting for the ancestors that just became known.
+        // A later final block may have waited for these ancestors.
         if let Some(waiting) = self.chain.unresolved.take() {
-            self.finalise(waiting);
+            self.make_final(waiting);
         }
     }
 }
 
-/// The hashes of blocks, each the parent of the next and the last final: computing them is what
-/// showed that they are.
+/// The hashes of blocks, each the parent of the next, of which `proof` makes the last final. They
+/// stand in the next block and in the proof, so nothing is hashed.
 fn hashes(blocks: &[Block], proof: &Certificate) -> Vec<Hash> {
     let parents = blocks.iter().skip(1).map(|block| block.parent);
     parents.chain(proof.verdict.block()).collect()

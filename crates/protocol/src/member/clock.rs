@@ -1,4 +1,4 @@
-//! The timers: all of them multiples of the beat or of measured round trips.
+//! The timers of a member. All spans are multiples of the beat or of measured round trips.
 
 use std::time::Duration;
 
@@ -8,14 +8,15 @@ use crate::roster::MemberIndex;
 use crate::time::Time;
 
 impl Member {
-    /// When to call [`step`](Self::step) with [`Input::Time`](crate::Input::Time) at the latest.
+    /// When [`step`](Self::step) has to be called with [`Input::Time`](crate::Input::Time) at the
+    /// latest; none if no timer runs.
     pub fn deadline(&self) -> Option<Time> {
-        if self.idle() {
+        if self.timers_off() {
             return None;
         }
         let mut due = vec![self.next_beat];
-        if !self.ballots.nullified(self.view.number) {
-            due.push(self.view.heard + self.silence());
+        if !self.ballots.has_nullified(self.view.number) {
+            due.push(self.view.last_progress + self.silence());
             due.push(self.view.entered + self.limit());
         }
         due.extend(self.lead_deadline());
@@ -23,32 +24,25 @@ impl Member {
         due.into_iter().filter(|&time| time > self.now).min()
     }
 
-    /// All rounds are done, and nothing is missing.
-    fn done(&self) -> bool {
+    /// Whether the last round is adopted and no block of the chain is missing.
+    fn finished(&self) -> bool {
         self.complete && self.chain.unresolved.is_none()
     }
 
-    /// Nothing to do until somebody says something.
-    fn idle(&self) -> bool {
-        self.done() && !self.sync.telling
+    /// Whether no timer runs: everything is finished, and the others were told.
+    fn timers_off(&self) -> bool {
+        self.finished() && !self.sync.complete_unsent
     }
 
-    /// A member cannot be reached. It may be back within the round's patience, so that alone does
-    /// not excuse it.
-    pub(super) fn down(&mut self, peer: MemberIndex) {
+    /// A member cannot be reached. This alone does not excuse it, because it may be back within
+    /// patience.
+    pub(super) fn peer_down(&mut self, peer: MemberIndex) {
         self.unreachable.insert(peer);
         self.sync.unreachable(peer);
     }
 
-    /// Whether a member need not be waited for beyond D: the last round that it was asked to take
-    /// part in became final without it, and it cannot be reached or had its chance.
-    pub(super) fn excused(&self, member: MemberIndex) -> bool {
-        let reachable = !self.unreachable.contains(&member);
-        self.round.excuses(member, reachable)
-    }
-
     /// A member can be reached.
-    pub(super) fn up(&mut self, peer: MemberIndex, round_trip: Duration) {
+    pub(super) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
         self.unreachable.remove(&peer);
         if let Some(known) = self.round_trips.get_mut(peer.at()) {
             *known = Some(round_trip);
@@ -60,74 +54,77 @@ impl Member {
         let at = (quorum - 1).min(known.len() - 1);
         let (_, &mut trip, _) = known.select_nth_unstable(at);
         self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
-        self.ask_first(peer);
-        self.tell_complete(peer);
+        self.ask_if_useful(peer);
+        self.send_complete_to(peer);
     }
 
-    /// D, the time that one phase of a view may take: D0 = max(beat/2, four times the q-th smallest
-    /// round trip, at most 16 beats), doubled for every view since the last final learning block.
+    /// D, the time that one phase of a view may take: D0 · 2^k with k = min(4, views that failed
+    /// since the last final learning block). D0 is half a beat, or four times the q-th smallest
+    /// round trip (at most 16 beats) if that is longer.
     pub(super) fn phase_time(&self) -> Duration {
         let failed = (self.view.number - 1).saturating_sub(self.chain.learned.view);
         self.shortest_phase * (1 << failed.min(4) as u32)
     }
 
-    /// How long a lead may be silent.
+    /// The silence span: how long a lead may go without progress.
     fn silence(&self) -> Duration {
         (3 * self.config.epoch.beat()).max(2 * self.phase_time())
     }
 
-    /// How long a view may take, whatever its lead says.
+    /// The limit: how long a view may take, whatever its lead sends.
     fn limit(&self) -> Duration {
         let epoch = &self.config.epoch;
         let phases = epoch.roster.faulty() as u32 + 4;
-        // Collecting, scoring and signing may each take the whole patience.
+        // Contributions, scores and inclusions may each be waited for until patience is over.
         let least = 3 * epoch.patience() + phases * self.phase_time();
         (epoch.beat() * epoch.charter.limit).max(least)
     }
 
-    /// Whether the round has waited long enough for slow participants.
+    /// Whether patience is over: slow participants are not waited for any more.
     pub(super) fn patience_over(&self) -> bool {
         self.now >= self.round.started + self.config.epoch.patience()
     }
 
-    /// The lead of the view shows progress. An old message that somebody says again is none.
+    /// A Progress message of the lead. One with an old counter shows no progress: anybody may have
+    /// sent it again.
     pub(super) fn progressed(&mut self, counter: u64) {
-        if self.view.counted.is_none_or(|last| counter > last) {
-            self.view.counted = Some(counter);
-            self.view.heard = self.now;
+        if self.view.progress_counter.is_none_or(|last| counter > last) {
+            self.view.progress_counter = Some(counter);
+            self.view.last_progress = self.now;
         }
     }
 
-    /// Votes against a view whose lead is silent or too slow (R2).
-    pub(super) fn watch(&mut self) {
-        if self.complete || self.ballots.nullified(self.view.number) {
+    /// Votes against the view if its lead is silent or too slow (R2).
+    pub(super) fn check_lead_timers(&mut self) {
+        if self.complete || self.ballots.has_nullified(self.view.number) {
             return;
         }
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
         let (silence, limit) = (self.silence(), self.limit());
-        if self.now >= self.view.heard + silence {
+        if self.now >= self.view.last_progress + silence {
             let lead = lead();
-            self.nullify(Refusal::Silent { lead, silence });
+            self.vote_nullify(Refusal::Silent { lead, silence });
         } else if self.now >= self.view.entered + limit {
             let lead = lead();
-            self.nullify(Refusal::Slow { lead, limit });
+            self.vote_nullify(Refusal::Slow { lead, limit });
         }
     }
 
-    /// Says again, once per beat, whatever has not been answered.
-    pub(super) fn beat(&mut self) {
-        if self.now < self.next_beat || self.idle() {
+    /// Once per beat: sends again whatever has not been answered.
+    pub(super) fn each_beat(&mut self) {
+        if self.now < self.next_beat || self.timers_off() {
             return;
         }
         self.next_beat = self.now + self.config.epoch.beat();
-        if self.done() {
-            return self.tell_all_complete();
+        if self.finished() {
+            return self.send_complete_to_all();
         }
-        self.round.retry();
+        self.round.inbox.retry();
+        self.adoption.retry();
         self.repeat_judging();
         self.repeat_as_lead();
         self.repeat_contribution();
         self.repeat_votes();
-        self.ask_again();
+        self.repeat_questions();
     }
 }

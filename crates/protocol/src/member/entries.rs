@@ -1,4 +1,4 @@
-//! Which entries a round may have, and when they are enough.
+//! The entries that a round may have: how many, of which form, and when they are enough (R1).
 
 use super::Member;
 use crate::message::Entry;
@@ -6,9 +6,12 @@ use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 
 impl Member {
-    /// Whether entries can be those of this round: in order, not too many, of the agreed size.
-    pub(super) fn plausible(&self, entries: &[Entry]) -> Result<(), Refusal> {
-        let Some(plan) = &self.round.plan else {
+    /// Checks the number, the order and the fields of a round's entries.
+    ///
+    /// # Errors
+    /// The first rule that they break. None before the plan is known.
+    pub(super) fn check_entries(&self, entries: &[Entry]) -> Result<(), Refusal> {
+        let Some(plan) = self.round.plan() else {
             return Ok(());
         };
         let (listed, participants) = (entries.len(), self.participants());
@@ -35,20 +38,20 @@ impl Member {
 
     /// How many members the plan names.
     pub(super) fn participants(&self) -> usize {
-        self.round.participants.len()
+        self.round.participants().len()
     }
 
-    /// Fewest entries that a round may have. The charter says how many of all may be missing; of
-    /// those that a plan names, as many. So a round of a plan that names few may have none, and
-    /// then leaves the models as they are.
+    /// The fewest entries that the round may have. Of the members that the plan names, as many may
+    /// be missing as the charter's `minimum` allows of all. So a round of a plan that names few
+    /// members may have none, and then leaves the models as they are.
     pub(super) fn fewest(&self) -> usize {
         let missing =
             self.config.epoch.roster.len() - usize::from(self.config.epoch.charter.minimum);
         self.participants().saturating_sub(missing)
     }
 
-    /// Whether a round may be closed with the entries of these members, ascending: enough of them,
-    /// and nobody is missing that has to be waited for (R1).
+    /// Whether the entries of these members, ascending, are enough (R1): at least the fewest, and
+    /// few others that have to be waited for.
     pub(super) fn enough(&self, authors: &[MemberIndex]) -> bool {
         let k = authors.len();
         if k == self.participants() {
@@ -57,14 +60,14 @@ impl Member {
         if k < self.fewest() {
             return false;
         }
-        // Of few, none may be missing without a reason.
+        // Where the plan names fewer than the minimum, nobody may be missing without excuse.
         let roster = &self.config.epoch.roster;
         let all = self.participants() >= usize::from(self.config.epoch.charter.minimum);
         let slack = if all { roster.faulty() } else { 0 };
         let waited_for = |member: &&MemberIndex| {
             authors.binary_search(member).is_err() && !self.excused(**member)
         };
-        let missing = self.round.participants.iter().filter(waited_for).count();
+        let missing = self.round.participants().iter().filter(waited_for).count();
         k > 0 && missing <= slack || self.patience_over()
     }
 }

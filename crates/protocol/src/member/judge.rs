@@ -1,47 +1,54 @@
-//! Whether to vote for the proposal of a view (R1), or against the view (R2).
+//! Judging the proposal of a view: whether to vote for it (R1) or against the view (R2).
 
 use super::{Inclusions, Member, Mutation};
-use crate::certificate::Verdict;
-use crate::effects::{Case, Effect, WorkError};
+use crate::certificate::{Checked, Verdict};
+use crate::effects::Effect;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::message::{Block, Body, Checked, Content, Learning, Message, Proposal};
+use crate::message::{Block, Body, Content, Learning, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
+use crate::work::{Case, WorkError};
 
-/// The proposal of the current view.
+/// The proposal of the current view, and how far judging it is.
 pub(super) struct Judged {
     message: Message,
     block: Hash,
     state: State,
-    /// The first skipped view whose end is not known here, as its proposer was asked for it.
+    /// The skipped view whose nullification the proposer was asked for in this beat.
     asked: Option<u64>,
 }
 
 enum State {
-    /// Something is still missing: the plan, the sheet, an ancestor, patience.
-    Open,
-    /// The work of checking and settling is under way.
+    /// Something that the judgement needs is missing: the plan, the sheet, an ancestor, the end of
+    /// a skipped view, or the end of patience.
+    Incomplete,
+    /// The decision is being checked, or the outcome computed.
     Working { case: Hash },
-    /// A model could not be had; again after a beat.
+    /// A model could not be fetched; tried again after a beat.
     Stalled,
-    /// Voted for, or against.
-    Over,
+    /// This member has voted for the block or against the view.
+    Voted,
 }
 
-/// What the rules say of a proposal at this moment.
+/// What the rules demand now.
 enum Opinion {
+    /// Wait: the proposal may become acceptable.
     Wait,
-    /// It skips a view, the first of some, whose end is not known here.
-    Unknown(u64),
+    /// Ask for the nullification of this view. It is the first of those that the proposal skips and
+    /// that are not known to be nullified.
+    UnknownView(u64),
+    /// Vote against the view.
     Refuse(Refusal),
+    /// Vote for the empty block.
     Empty,
+    /// Check the decision and compute the outcome.
     Learning(Case),
 }
 
 impl Member {
-    /// The lead's proposal for the current view.
+    /// A proposal by the lead of its view.
     pub(super) fn proposal(&mut self, message: Message) {
         let Body::Proposal(proposal) = &message.body else {
             return;
@@ -55,7 +62,7 @@ impl Member {
                 let reason = Refusal::Contradiction(evidence.charge());
                 self.accuse(evidence);
                 self.refuse(message.sender, 0, reason.clone());
-                self.nullify(reason);
+                self.vote_nullify(reason);
             }
             if !self.broken(Mutation::NotarizeTwice) {
                 return;
@@ -66,17 +73,18 @@ impl Member {
             self.chain.keep(block, proposal.block.clone());
         }
         if let Some(waiting) = self.chain.unresolved.take() {
-            self.finalise(waiting);
+            self.make_final(waiting);
         }
         if message.view != self.view.number {
             return;
         }
-        let voted = self.ballots.notarized(message.view) && !self.broken(Mutation::NotarizeTwice);
+        let voted =
+            self.ballots.has_notarized(message.view) && !self.broken(Mutation::NotarizeTwice);
         let sender = message.sender;
         let state = if voted || structure.is_err() {
-            State::Over
+            State::Voted
         } else {
-            State::Open
+            State::Incomplete
         };
         self.view.judged = Some(Judged {
             message,
@@ -86,14 +94,14 @@ impl Member {
         });
         if let Err(reason) = structure {
             self.refuse(sender, 0, reason.clone());
-            self.nullify(reason);
+            self.vote_nullify(reason);
         }
     }
 
-    /// Judges, as far as that is possible now.
+    /// Judges the proposal as far as that is possible now.
     pub(super) fn judge(&mut self) {
         if self.sync.listening() {
-            // It may vote later in this view.
+            // The proposal stays: this member may be allowed to vote later in this view.
             return;
         }
         let Some(judged) = &self.view.judged else {
@@ -101,12 +109,12 @@ impl Member {
         };
         let (block, proposer) = (judged.block, judged.message.sender);
         match &judged.state {
-            State::Open => {}
+            State::Incomplete => {}
             State::Working { case } => {
                 let case = *case;
                 return self.conclude(block, case);
             }
-            State::Stalled | State::Over => return,
+            State::Stalled | State::Voted => return,
         }
         let Body::Proposal(proposal) = &judged.message.body else {
             return;
@@ -120,15 +128,15 @@ impl Member {
         let learning = learning.map(|learning| learning.sheet);
         match opinion {
             Opinion::Wait => {}
-            Opinion::Unknown(view) => self.ask_for_skipped(proposer, view),
+            Opinion::UnknownView(view) => self.ask_for_skipped(proposer, view),
             Opinion::Refuse(reason) => {
-                self.state(State::Over);
+                self.set_state(State::Voted);
                 self.refuse(proposer, self.round.number, reason.clone());
-                self.nullify(reason);
+                self.vote_nullify(reason);
             }
             Opinion::Empty => {
-                self.state(State::Over);
-                self.notarize(block, Checked::Structure);
+                self.set_state(State::Voted);
+                self.vote_notarize(block, Checked::Structure);
             }
             Opinion::Learning(case) => {
                 if let Some(learning) = learning {
@@ -136,11 +144,11 @@ impl Member {
                 }
                 self.round.proposed = Some((case.sheet.clone(), inclusions));
                 let id = case.id();
-                self.state(State::Working { case: id });
-                if !self.round.checked.contains(&id) {
+                self.set_state(State::Working { case: id });
+                if !self.round.cases.accepted.contains(&id) {
                     let holders = self.holders();
                     self.out.push(Effect::Check { case, holders });
-                } else if !self.round.settled.contains_key(&id) {
+                } else if !self.round.cases.outcomes.contains_key(&id) {
                     let holders = self.holders();
                     self.out.push(Effect::Settle { case, holders });
                 }
@@ -149,18 +157,18 @@ impl Member {
         }
     }
 
-    fn state(&mut self, state: State) {
+    fn set_state(&mut self, state: State) {
         if let Some(judged) = &mut self.view.judged {
             judged.state = state;
         }
     }
 
-    /// Votes once the outcome is known.
+    /// Votes, once the decision is accepted and the outcome computed.
     fn conclude(&mut self, block: Hash, case: Hash) {
-        let Some(result) = self.round.settled.get(&case).cloned() else {
+        let Some(result) = self.round.cases.outcomes.get(&case).cloned() else {
             return;
         };
-        if !self.round.checked.contains(&case) {
+        if !self.round.cases.accepted.contains(&case) {
             return;
         }
         let Some(judged) = &self.view.judged else {
@@ -172,12 +180,12 @@ impl Member {
         };
         let claimed = proposal.block.learning().map(|learning| learning.outcome);
         let reason = match (result, claimed) {
-            // A receipt may have come while the work was done.
+            // A receipt may have arrived while the outcome was computed.
             (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
             (Ok(outcome), Some(claimed)) if outcome == claimed => {
-                self.state(State::Over);
+                self.set_state(State::Voted);
                 let level = self.config.epoch.charter.verification;
-                return self.notarize(block, Checked::Outcome(level));
+                return self.vote_notarize(block, Checked::Outcome(level));
             }
             (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
                 claimed,
@@ -186,19 +194,20 @@ impl Member {
             // An empty block has no case.
             (Ok(_), None) => return,
             (Err(WorkError::Unavailable), _) => {
-                self.round.settled.remove(&case);
-                return self.state(State::Stalled);
+                self.round.cases.outcomes.remove(&case);
+                return self.set_state(State::Stalled);
             }
             (Err(WorkError::Refused(reason)), _) => Refusal::Work(reason),
         };
-        self.state(State::Over);
+        self.set_state(State::Voted);
         self.refuse(proposer, self.round.number, reason.clone());
-        self.nullify(reason);
+        self.vote_nullify(reason);
     }
 
+    /// Whether a decision is acceptable became known.
     pub(super) fn checked(&mut self, case: Hash, result: Result<(), WorkError>) {
         if result.is_ok() {
-            self.round.checked.insert(case);
+            self.round.cases.accepted.insert(case);
         }
         let working = self.view.judged.as_ref().is_some_and(
             |judged| matches!(&judged.state, State::Working { case: under } if *under == case),
@@ -207,40 +216,41 @@ impl Member {
             return;
         }
         match result {
-            // Back to the opinion, which now asks for the outcome.
+            // Judged again: what is missing now is the outcome.
             Ok(()) => {
                 self.hold_proposed();
-                self.state(State::Open);
+                self.set_state(State::Incomplete);
             }
-            Err(WorkError::Unavailable) => self.state(State::Stalled),
+            Err(WorkError::Unavailable) => self.set_state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
-                self.state(State::Over);
+                self.set_state(State::Voted);
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
                 self.refuse(lead, self.round.number, reason.clone());
-                self.nullify(reason);
+                self.vote_nullify(reason);
             }
         }
     }
 
-    /// The models of the proposal's sheet were fetched to be checked: they are kept here.
+    /// The models of the proposed sheet were fetched to check the decision, and are kept.
     fn hold_proposed(&mut self) {
         if let Some((sheet, _)) = self.round.proposed.clone() {
             let blobs = sheet.entries.iter().map(|entry| entry.fields.blob);
-            self.round.hold(blobs);
+            self.round.models.hold(blobs);
         }
     }
 
-    /// The proposal of a member, if it is the one of the current view.
+    /// The proposal of the current view, if this member signed it.
     pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
         let judged = self.view.judged.as_ref().map(|judged| &judged.message);
         judged.filter(|message| message.sender == member)
     }
 
+    /// An outcome became known.
     pub(super) fn settled(&mut self, case: Hash, result: Result<Hash, WorkError>) {
-        self.round.settled.insert(case, result);
+        self.round.cases.outcomes.insert(case, result);
     }
 
-    /// R1, but for the work on models.
+    /// What R1 demands, apart from checking the decision and the outcome.
     fn opinion(&self, proposal: &Proposal) -> Opinion {
         let block = &proposal.block;
         let tip = &self.chain.tip;
@@ -252,7 +262,7 @@ impl Member {
                 if notarised.verdict != Verdict::Notarised(block.parent) {
                     return Opinion::Refuse(Refusal::ParentUnproven);
                 }
-                match self.skips(block, notarised.view) {
+                match self.check_skipped(block, notarised.view) {
                     Ok(()) => Opinion::Empty,
                     Err(opinion) => opinion,
                 }
@@ -263,13 +273,13 @@ impl Member {
                     let notarised = self.chain.notarisation(&block.parent);
                     match notarised.filter(|_| self.broken(Mutation::RoundFromNotarised)) {
                         Some(notarised) => parent = notarised.view,
-                        None => return self.stray(proposal),
+                        None => return self.other_parent(proposal),
                     }
                 }
-                if let Err(opinion) = self.skips(block, parent) {
+                if let Err(opinion) = self.check_skipped(block, parent) {
                     return opinion;
                 }
-                match self.learning(learning) {
+                match self.judge_learning(learning) {
                     Opinion::Learning(_) if self.left_out(proposal) => {
                         Opinion::Refuse(Refusal::LeftOut)
                     }
@@ -279,9 +289,9 @@ impl Member {
         }
     }
 
-    /// A learning block on another parent than the last final block here: ahead of this member, or
-    /// wrong.
-    fn stray(&self, proposal: &Proposal) -> Opinion {
+    /// A learning block whose parent is not the last final block known here: either this member
+    /// lags behind, or the block is wrong.
+    fn other_parent(&self, proposal: &Proposal) -> Opinion {
         let ahead = proposal.parent.as_ref().is_some_and(|parent| {
             parent.view > self.chain.tip.view
                 && parent.verdict.block() == Some(proposal.block.parent)
@@ -294,21 +304,21 @@ impl Member {
         }
     }
 
-    /// Whether every view between the parent's and the block's is known to be nullified. The
-    /// proposal carries the last of these proofs; its lead is asked for earlier ones.
-    fn skips(&self, block: &Block, parent: u64) -> Result<(), Opinion> {
+    /// Checks that every view between the parent's and the block's is known to be nullified. The
+    /// proposal carries the last of these nullifications; its lead is asked for earlier ones.
+    fn check_skipped(&self, block: &Block, parent: u64) -> Result<(), Opinion> {
         if parent >= block.view {
             return Err(Opinion::Refuse(Refusal::SkipUnproven));
         }
         match self.chain.gap(parent, block.view) {
             Some(view) if !self.broken(Mutation::SkippedWithoutProof) => {
-                Err(Opinion::Unknown(view))
+                Err(Opinion::UnknownView(view))
             }
             _ => Ok(()),
         }
     }
 
-    /// Asks for how a skipped view ended: once, and again with the next beat.
+    /// Asks the proposer for the nullification of a skipped view, once per beat.
     fn ask_for_skipped(&mut self, proposer: MemberIndex, view: u64) {
         let Some(judged) = &mut self.view.judged else {
             return;
@@ -318,8 +328,9 @@ impl Member {
         }
     }
 
-    fn learning(&self, learning: &Learning) -> Opinion {
-        let Some(plan) = &self.round.plan else {
+    /// What R1 demands for the content of a learning block.
+    fn judge_learning(&self, learning: &Learning) -> Opinion {
+        let Some(plan) = self.round.plan() else {
             return Opinion::Wait;
         };
         let (got, now) = (learning.round, self.round.number);
@@ -344,7 +355,7 @@ impl Member {
             return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
         if self.config.epoch.charter.names_shown {
-            // A name counts only with its owner's signature.
+            // A name counts only with the signature of the member that it names.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
             if !shown.into_iter().eq(signers.iter().copied().map(Some)) {
@@ -363,7 +374,7 @@ impl Member {
         Opinion::Learning(Case::new(round, learning.sheet, sheet.clone(), decision))
     }
 
-    /// Whether the lead gave this member a receipt and proposes a sheet without its entry.
+    /// Whether this member holds the lead's receipt and its entry is missing in the sheet.
     fn left_out(&self, proposal: &Proposal) -> bool {
         let sheet = proposal
             .block
@@ -374,24 +385,24 @@ impl Member {
             && !self.broken(Mutation::ReceiptIgnored)
     }
 
-    /// When to look at a waiting proposal again.
+    /// When to judge a waiting proposal again: when patience is over.
     pub(super) fn judge_deadline(&self) -> Option<Time> {
         self.view.judged.as_ref()?;
         Some(self.round.started + self.config.epoch.patience())
     }
 
-    /// A beat has passed: what could not be had may be there now.
+    /// A beat has passed: asks and fetches again.
     pub(super) fn repeat_judging(&mut self) {
         if let Some(judged) = &mut self.view.judged {
             judged.asked = None;
             if matches!(judged.state, State::Stalled) {
-                judged.state = State::Open;
+                judged.state = State::Incomplete;
             }
         }
     }
 }
 
-/// What can be seen of a block without knowing anything else.
+/// Checks that a block names the view and the epoch of its proposal.
 fn structure(block: &Block, view: u64, epoch: Hash) -> Result<(), Refusal> {
     if block.view != view || block.epoch != epoch {
         return Err(Refusal::BlockMisplaced);

@@ -17,13 +17,18 @@
 //! due, as a function of the state alone, until nothing more is. Nothing depends on which message
 //! came first, so whatever is lost and said again later has the same effect.
 
+mod absences;
+mod adoption;
 mod ballots;
 mod chain;
 mod clock;
 mod entries;
+mod inbox;
 mod judge;
 mod lead;
+mod own;
 mod round;
+mod scoring;
 mod sheets;
 mod signing;
 mod sync;
@@ -48,12 +53,14 @@ use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
+use absences::Absences;
+use adoption::Adoption;
 use ballots::Ballots;
 use chain::Chain;
 use judge::Judged;
 use lead::Lead;
 use round::Round;
-use sync::{Past, Sync};
+use sync::{Journal, Sync};
 
 /// How a member comes to life.
 #[derive(Debug, Clone)]
@@ -144,6 +151,8 @@ pub struct Member {
     ballots: Ballots,
     view: View,
     round: Round,
+    adoption: Adoption,
+    absences: Absences,
     lead: Option<Lead>,
     sync: Sync,
     round_trips: Vec<Option<Duration>>,
@@ -153,16 +162,16 @@ pub struct Member {
     /// Messages to oneself: a lead contributes to and votes for itself like for anybody.
     loopback: VecDeque<Message>,
     /// Messages of views that are about to begin here.
-    ahead: VecDeque<Message>,
+    early: VecDeque<Message>,
     /// Who was shown to break the rules.
     accused: BTreeSet<MemberIndex>,
     /// Who cannot be reached.
     unreachable: BTreeSet<MemberIndex>,
     /// Another process was heard that signs with this member's key.
-    key_elsewhere: bool,
+    key_used_elsewhere: bool,
     complete: bool,
     /// Who said that the last round is applied at its place.
-    completed: BTreeSet<MemberIndex>,
+    complete_members: BTreeSet<MemberIndex>,
     out: Vec<Effect>,
 }
 
@@ -172,8 +181,8 @@ struct View {
     lead: MemberIndex,
     entered: Time,
     /// When its lead last showed progress, and how often it had.
-    heard: Time,
-    counted: Option<u64>,
+    last_progress: Time,
+    progress_counter: Option<u64>,
     /// The entry that its lead gave a receipt for.
     receipt: Option<Hash>,
     /// Its lead's proposal, and how far judging it is.
@@ -191,35 +200,37 @@ impl Member {
         let epoch = &config.epoch;
         let n = epoch.roster.len();
         let (past, records) = match start {
-            Start::New => (Past::None, Vec::new()),
-            Start::Kept(records) => (Past::Kept, records),
-            Start::Lost => (Past::Lost, Vec::new()),
+            Start::New => (Journal::Empty, Vec::new()),
+            Start::Kept(records) => (Journal::Kept, records),
+            Start::Lost => (Journal::Lost, Vec::new()),
         };
         let mut member = Self {
             chain: Chain::new(epoch),
             ballots: Ballots::default(),
             view: View::new(1, epoch.lead(1), now),
             round: Round::new(1, now),
+            adoption: Adoption::default(),
+            absences: Absences::default(),
             lead: None,
             sync: Sync::new(past),
             round_trips: vec![None; n],
             shortest_phase: epoch.beat() / 2,
             next_beat: now + epoch.beat(),
             loopback: VecDeque::new(),
-            ahead: VecDeque::new(),
+            early: VecDeque::new(),
             accused: BTreeSet::new(),
             unreachable: BTreeSet::new(),
-            key_elsewhere: false,
+            key_used_elsewhere: false,
             complete: false,
-            completed: BTreeSet::new(),
+            complete_members: BTreeSet::new(),
             out: Vec::new(),
             config,
             now,
         };
         let applied = member.restore(records);
         member.begin(applied);
-        member.recover();
-        member.settle_down();
+        member.try_to_take_part();
+        member.run_until_quiet();
         effects.append(&mut member.out);
         member
     }
@@ -229,14 +240,14 @@ impl Member {
         self.now = self.now.max(now);
         match input {
             Input::Opened(Opened::Message(message)) if message.sender == self.me() => {
-                self.heard_own(&message);
+                self.own_message_from_outside(&message);
             }
             Input::Opened(Opened::Message(message)) => self.receive(message),
-            Input::Opened(Opened::Certificate(certificate)) => self.certify(certificate),
+            Input::Opened(Opened::Certificate(certificate)) => self.add_certificate(certificate),
             Input::Opened(Opened::Evidence(evidence)) => self.accuse(*evidence),
             Input::Opened(Opened::Known) | Input::Time => {}
-            Input::Up { peer, round_trip } => self.up(peer, round_trip),
-            Input::Down { peer } => self.down(peer),
+            Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
+            Input::Down { peer } => self.peer_down(peer),
             Input::Planned(planned) => self.planned(planned),
             Input::Trained { round, result } => self.trained(round, result),
             Input::Admitted {
@@ -256,7 +267,7 @@ impl Member {
             Input::Settled { case, result } => self.settled(case, result),
             Input::Applied { round, result } => self.applied(round, result),
         }
-        self.settle_down();
+        self.run_until_quiet();
         effects.append(&mut self.out);
     }
 
@@ -271,7 +282,7 @@ impl Member {
     /// Whether a member may have this blob of ours now: one's own contribution goes to the leads
     /// alone until the whole bundle is here.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
-        self.round.may_serve(blob) || by == self.view.lead
+        self.round.own.may_serve(blob) || by == self.view.lead
     }
 
     /// The view it is in.
@@ -320,7 +331,8 @@ impl Member {
         self.chain.unresolved.take_if(|proof| proof.view <= tip);
         self.round = Round::new(self.chain.learned.round + 1, self.now);
         if let Some(message) = own.filter(|message| message.round == self.round.number) {
-            self.round.take_back(&self.config.epoch, message);
+            let epoch = self.config.epoch.clone();
+            self.restore_contribution(&epoch, message);
         }
         applied
     }
@@ -328,21 +340,21 @@ impl Member {
     /// Enters the first view, or the one it was in when it stopped.
     fn begin(&mut self, applied: u64) {
         if applied >= self.config.epoch.charter.rounds {
-            self.completed();
+            self.all_rounds_applied();
         }
         let view = (self.chain.tip.view + 1)
             .max(self.chain.highest() + 1)
             .max(self.ballots.highest());
         self.enter(view);
-        self.round.applied = applied;
+        self.adoption.applied = applied;
         if applied < self.chain.learned.round {
             let missing = self.chain.final_rounds(applied);
-            self.round.unapplied = missing;
+            self.adoption.waiting = missing;
         }
     }
 
     /// Does everything that has become possible or due, and hears oneself, until nothing is left.
-    fn settle_down(&mut self) {
+    fn run_until_quiet(&mut self) {
         loop {
             self.drive();
             let Some(message) = self.loopback.pop_front() else {
@@ -353,15 +365,16 @@ impl Member {
     }
 
     fn drive(&mut self) {
-        self.apply();
-        self.plan();
-        self.work();
+        self.adopt();
+        self.request_plan();
+        self.train();
+        self.score();
         self.contribute();
         self.sign();
         self.lead();
         self.judge();
-        self.watch();
-        self.beat();
+        self.check_lead_timers();
+        self.each_beat();
     }
 
     /// A verified message of any member, oneself included.
@@ -375,7 +388,7 @@ impl Member {
             // The certificates inside may be what brings this member to the proposal's view.
             for certificate in proposal.parent.iter().chain(&proposal.skipped) {
                 if !self.chain.has(certificate.view, certificate.verdict) {
-                    self.certify(certificate.clone());
+                    self.add_certificate(certificate.clone());
                 }
             }
         }
@@ -391,7 +404,7 @@ impl Member {
             return self.refuse(message.sender, message.round, reason);
         }
         if of_view && message.view != self.view.number {
-            return self.keep_ahead(message);
+            return self.keep_for_its_view(message);
         }
         let (round, sender) = (message.round, message.sender);
         match message.body {
@@ -402,16 +415,18 @@ impl Member {
             Body::Sheet(sheet) => self.sheet(round, sheet),
             Body::Inclusion { sheet } => self.inclusion(&message, sheet),
             Body::Proposal(_) => self.proposal(message),
-            Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => self.ballot(message),
+            Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => {
+                self.receive_vote(message)
+            }
             Body::Progress { counter, .. } => self.progressed(counter),
             Body::SyncRequest {
                 after,
                 from,
                 missing,
                 nonce,
-            } => self.answer(sender, (after, from), missing, nonce),
-            Body::SyncResponse(response) => self.answered(sender, *response),
-            Body::Complete => self.heard_complete(sender, round),
+            } => self.answer_sync_request(sender, (after, from), missing, nonce),
+            Body::SyncResponse(response) => self.receive_sync_response(sender, *response),
+            Body::Complete => self.receive_complete(sender, round),
         }
     }
 
@@ -421,7 +436,7 @@ impl Member {
         self.view = View::new(number, lead, self.now);
         self.lead = None;
         // What an earlier lead's sheet asked for may never come.
-        self.round.holding = false;
+        self.round.models.fetching = false;
         if self.complete {
             return;
         }
@@ -431,7 +446,7 @@ impl Member {
             round: self.round.number,
         }));
         self.begin_to_lead();
-        let waiting = std::mem::take(&mut self.ahead);
+        let waiting = std::mem::take(&mut self.early);
         for message in waiting {
             if message.view == number {
                 match message.body {
@@ -440,7 +455,7 @@ impl Member {
                     _ => self.loopback.push_back(message),
                 }
             } else if message.view > number {
-                self.ahead.push_back(message);
+                self.early.push_back(message);
             }
         }
     }
@@ -450,7 +465,7 @@ impl Member {
         let leads = self.view.lead == self.me() && !self.complete;
         if leads && self.lead.is_none() && !self.sync.listening() {
             self.lead = Some(Lead::new());
-            self.take_the_lead();
+            self.start_leading();
         }
         if self.chain.newest_notarised().is_none() {
             self.send_contribution();
@@ -458,14 +473,14 @@ impl Member {
     }
 
     /// Of the lead of a view that is about to begin here, who alone may say it: the last of a kind.
-    fn keep_ahead(&mut self, message: Message) {
+    fn keep_for_its_view(&mut self, message: Message) {
         let same = |other: &Message| {
             other.sender == message.sender
                 && other.view == message.view
                 && other.body.kind() == message.body.kind()
         };
-        self.ahead.retain(|other| !same(other));
-        self.ahead.push_back(message);
+        self.early.retain(|other| !same(other));
+        self.early.push_back(message);
     }
 
     /// A member was shown to break the rules. One proof is enough: more would let it fill logs.
@@ -553,8 +568,8 @@ impl View {
             number,
             lead,
             entered: now,
-            heard: now,
-            counted: None,
+            last_progress: now,
+            progress_counter: None,
             receipt: None,
             judged: None,
             refused: ByMember::new(),

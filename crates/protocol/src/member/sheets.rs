@@ -1,4 +1,4 @@
-//! The sheets that a member keeps of a round: a bounded number, whatever leads send.
+//! The sheets of a round that a member keeps. Their number is bounded, whatever leads send.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,12 +6,11 @@ use std::sync::Arc;
 use crate::hash::Hash;
 use crate::message::Sheet;
 
-/// Sheets kept per round, besides those that this member voted for. A view has at most
-/// [`per_view`] of them, so a lead can only push out its own.
+/// Most sheets kept in a round, beside those that this member needs. Of one view at most
+/// [`per_view`] are kept, so a lead pushes out its own sheets first.
 const SHEETS: usize = 64;
 
-/// The sheets that an honest lead issues in a view at most: the first, and again without some
-/// authors, at most f + 1 times.
+/// Most sheets that an honest lead issues in a view: one, and f + 1 more that leave authors out.
 pub(super) fn per_view(faulty: usize) -> usize {
     faulty + 2
 }
@@ -21,15 +20,15 @@ pub(super) fn per_view(faulty: usize) -> usize {
 pub(super) struct Sheets {
     kept: BTreeMap<Hash, Kept>,
     next: u64,
-    /// A view, and the sheets of it that this member signed for.
+    /// A view, and the sheets that this member signed for in it.
     signed: (u64, BTreeSet<Hash>),
 }
 
 struct Kept {
     sheet: Arc<Sheet>,
-    /// The view in which its lead last sent it, then the order of arrival.
+    /// The view in which it was last received, and a number that ascends with every arrival.
     since: (u64, u64),
-    /// This member voted for a block with it, or leads with it: it is not dropped in this round.
+    /// It is not dropped in this round: this member judged a block with it, or leads with it.
     needed: bool,
 }
 
@@ -39,7 +38,7 @@ impl Sheets {
         self.kept.get(root).map(|kept| &kept.sheet)
     }
 
-    /// Keeps a sheet that the lead of `view` sent; older ones of the same view make room for it.
+    /// Keeps a sheet that the lead of `view` sent. Older ones make room for it.
     pub(super) fn keep(&mut self, root: Hash, sheet: Arc<Sheet>, view: u64, per_view: usize) {
         self.next += 1;
         let since = (view, self.next);
@@ -54,15 +53,15 @@ impl Sheets {
         self.make_room(SHEETS, |_| true);
     }
 
-    /// A sheet that must not be dropped in this round.
+    /// Marks a sheet that must not be dropped in this round.
     pub(super) fn need(&mut self, root: &Hash) {
         if let Some(kept) = self.kept.get_mut(root) {
             kept.needed = true;
         }
     }
 
-    /// Whether this member may sign for a sheet of the lead of `view`: it did already, or not yet
-    /// for as many as an honest lead issues.
+    /// Whether this member may sign for a sheet in `view`: it already did, or it has signed for
+    /// fewer sheets than an honest lead issues. Counts the sheet as signed.
     pub(super) fn may_sign(&mut self, root: &Hash, view: u64, per_view: usize) -> bool {
         if self.signed.0 != view {
             self.signed = (view, BTreeSet::new());

@@ -1,26 +1,51 @@
-//! Signing for a sheet: one's own entry and row are in it unchanged, and all of its models are kept
-//! here.
+//! Signing for a sheet. The signature says that this member's entry and row stand in it unchanged,
+//! and that this member keeps all of its models.
 
 use std::sync::Arc;
 
 use super::sheets::per_view;
 use super::{Member, Mutation};
-use crate::effects::{Effect, WorkError};
+use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Body, Entry, Sheet};
 use crate::refusal::Refusal;
+use crate::work::WorkError;
 
 impl Member {
-    /// Keeps a sheet. If one's own entry and row are in it unchanged, signs for it as soon as all
-    /// of its blobs are here.
+    /// Keeps a sheet, and plans to sign for it if this member's entry and row are in it unchanged.
     pub(super) fn include(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let agreed = self.listed(&sheet.entries) && self.agrees(&sheet);
-        self.round.open |= agreed;
+        self.round.own.model_released |= agreed;
         self.keep_sheet(root, Arc::new(sheet));
         let (view, most) = (self.view.number, self.sheets_per_view());
         if agreed && !self.sync.listening() && self.round.sheets.may_sign(&root, view, most) {
             self.round.signing = Some(root);
+        }
+    }
+
+    /// A sheet of the view's lead: checks its form and signs for it.
+    pub(super) fn sheet(&mut self, round: u64, sheet: Sheet) {
+        let Some(plan) = self.round.plan().filter(|plan| plan.round == round) else {
+            return;
+        };
+        let k = sheet.entries.len();
+        let square = sheet.scores.as_ref().is_none_or(|rows| {
+            let finite = |row: &Vec<f64>| row.len() == k && row.iter().all(|loss| loss.is_finite());
+            rows.len() == k && rows.iter().all(finite)
+        });
+        let flaw = if sheet.scores.is_some() == plan.cross_evaluate && square {
+            self.check_entries(&sheet.entries).err()
+        } else {
+            Some(Refusal::SheetShape)
+        };
+        match flaw {
+            None => self.include(sheet),
+            Some(reason) => {
+                let lead = self.view.lead;
+                self.refuse(lead, round, reason.clone());
+                self.vote_nullify(reason);
+            }
         }
     }
 
@@ -34,9 +59,8 @@ impl Member {
         per_view(self.config.epoch.roster.faulty())
     }
 
-    /// Signs for the sheet of the view once its blobs are here: a signature says that its member
-    /// can give others everything that the sheet consists of, whatever becomes of the lead and of
-    /// the authors.
+    /// Signs for the sheet once all of its models are here. Then the round's data outlive the lead
+    /// and the authors.
     pub(super) fn sign(&mut self) {
         let Some(root) = self.round.signing else {
             return;
@@ -45,7 +69,7 @@ impl Member {
             self.round.signing = None;
             return;
         };
-        let missing = self.round.not_held(&sheet.entries);
+        let missing = self.round.models.missing(&sheet.entries);
         if !missing.is_empty() {
             return self.hold(missing);
         }
@@ -54,9 +78,9 @@ impl Member {
         self.send(self.view.lead, &message, &frame);
     }
 
-    /// Asks for blobs, once at a time.
+    /// Fetches models to keep them, one request at a time.
     fn hold(&mut self, entries: Vec<Entry>) {
-        if !std::mem::replace(&mut self.round.holding, true) {
+        if !std::mem::replace(&mut self.round.models.fetching, true) {
             let (round, holders) = (self.round.number, self.holders());
             self.out.push(Effect::Hold {
                 round,
@@ -66,14 +90,15 @@ impl Member {
         }
     }
 
+    /// Models were fetched to be kept, or could not be.
     pub(super) fn held(&mut self, round: u64, blobs: &[Hash], result: Result<(), WorkError>) {
         if round != self.round.number {
             return;
         }
-        self.round.holding = false;
+        self.round.models.fetching = false;
         match result {
-            Ok(()) => self.round.hold(blobs.iter().copied()),
-            // The lead sends its sheet again with its next beat.
+            Ok(()) => self.round.models.hold(blobs.iter().copied()),
+            // The lead sends the sheet again with its next beat.
             Err(WorkError::Unavailable) => self.round.signing = None,
             Err(WorkError::Refused(reason)) => {
                 self.round.signing = None;
@@ -82,25 +107,26 @@ impl Member {
         }
     }
 
-    /// Whether one's own entry is among these, unchanged.
+    /// Whether this member's entry is among these, unchanged.
     pub(super) fn listed(&self, entries: &[Entry]) -> bool {
-        self.round.own_entry().is_some_and(|own| {
+        self.round.own.entry().is_some_and(|own| {
             entries
                 .binary_search_by(|entry| entry.id.cmp(&own.id))
                 .is_ok_and(|at| entries[at] == *own)
         })
     }
 
-    /// Whether one's own row of a sheet is what one said, to the bit.
+    /// Whether this member's row of the sheet equals its losses bit by bit.
     fn agrees(&self, sheet: &Sheet) -> bool {
         let Some(rows) = &sheet.scores else {
             return true;
         };
         let own = self
             .round
-            .own_entry()
+            .own
+            .entry()
             .and_then(|own| sheet.position(&own.id));
-        let mine = self.round.row(&sheet.entries);
+        let mine = self.round.own.scoring.row(&sheet.entries);
         self.broken(Mutation::ForgedScore)
             || own.zip(mine).is_some_and(|(at, mine)| {
                 mine.iter()

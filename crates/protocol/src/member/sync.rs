@@ -1,4 +1,4 @@
-//! Catching up with what became final elsewhere; and members that only listen, because they cannot
+//! Catching up with what became final elsewhere, and members that only listen because they cannot
 //! know what they have signed (R5).
 
 use std::collections::BTreeSet;
@@ -12,103 +12,106 @@ use crate::hash::Hash;
 use crate::message::{Block, Body, Message, Reminder, SyncResponse};
 use crate::roster::MemberIndex;
 
-/// Final blocks sent in one answer.
+/// Most final blocks in one answer.
 const BLOCKS: usize = 64;
-/// Blocks sent in one answer that the asker misses before a final one.
+/// Most blocks in one answer that the asker misses before a final one.
 const MISSING: usize = 16;
-/// Certificates sent in one answer.
+/// Most certificates in one answer.
 const CERTIFICATES: usize = 32;
 
+/// What a member asks others, and whether it takes part.
 pub(super) struct Sync {
-    /// Whether this member was away and has not heard from anybody since.
-    behind: bool,
-    /// Questions that are not answered yet, by their nonce. An answer to anything else is ignored.
+    /// Others are known, or likely, to have final blocks or certificates that are missing here.
+    catching_up: bool,
+    /// The nonces of questions that are not answered yet. Other answers are ignored.
     asked: ByMember<u64>,
-    /// Questions asked in this life.
+    /// Questions asked since the start.
     questions: u64,
-    /// Who was asked last: the next one is asked next.
+    /// The member that was asked last; the one after it is asked next.
     last: Option<MemberIndex>,
-    standing: Standing,
-    /// This member has all rounds, and has not told everybody yet.
-    pub(super) telling: bool,
+    participation: Participation,
+    /// This member has adopted the last round and has not yet told the others.
+    pub(super) complete_unsent: bool,
 }
 
-/// Whether a member knows what it has signed.
-enum Standing {
-    /// It does, and takes part.
-    Sure,
-    /// It came as new: it asks others whether its key was used before.
-    New {
-        /// Who said that they know of nothing.
+/// Whether a member takes part, or only listens.
+enum Participation {
+    /// It knows what it has signed, and takes part.
+    Full,
+    /// It has an empty journal, and asks others whether its key was used before.
+    KeyCheck {
+        /// Members that answered and know of nothing that it signed.
         answers: BTreeSet<MemberIndex>,
     },
     /// It lost its journal.
-    Lost {
-        /// The highest view that each member proved to be certified.
+    JournalLost {
+        /// The highest view that each member proved by a certificate.
         answers: ByMember<u64>,
-        /// What was last said of it.
-        said: Option<(usize, Option<u64>)>,
+        /// The numbers in the last report of it.
+        reported: Option<(usize, Option<u64>)>,
     },
 }
 
-impl Standing {
-    fn lost() -> Self {
-        Self::Lost {
+impl Participation {
+    fn journal_lost() -> Self {
+        Self::JournalLost {
             answers: ByMember::new(),
-            said: None,
+            reported: None,
         }
     }
 }
 
-/// What a member knows of its own past as it comes to life.
+/// The journal that a member starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Past {
-    /// Nothing was ever kept.
-    None,
-    /// A journal.
+pub(super) enum Journal {
+    /// Nothing was ever written.
+    Empty,
+    /// Everything that was written is there.
     Kept,
-    /// There was a journal.
+    /// There was a journal, and it is gone.
     Lost,
 }
 
 impl Sync {
-    pub(super) fn new(past: Past) -> Self {
-        let standing = match past {
-            Past::Kept => Standing::Sure,
-            Past::Lost => Standing::lost(),
-            Past::None => Standing::New {
+    pub(super) fn new(journal: Journal) -> Self {
+        let participation = match journal {
+            Journal::Kept => Participation::Full,
+            Journal::Lost => Participation::journal_lost(),
+            Journal::Empty => Participation::KeyCheck {
                 answers: BTreeSet::new(),
             },
         };
         Self {
-            behind: past != Past::None,
+            catching_up: journal != Journal::Empty,
             asked: ByMember::new(),
             questions: 0,
             last: None,
-            standing,
-            telling: false,
+            participation,
+            complete_unsent: false,
         }
     }
 
-    /// Whether this member may neither vote, propose, contribute nor sign for a sheet.
+    /// Whether this member only listens: it neither votes, proposes, contributes nor signs for
+    /// sheets.
     pub(super) fn listening(&self) -> bool {
-        !matches!(self.standing, Standing::Sure)
+        !matches!(self.participation, Participation::Full)
     }
 
-    /// Whether it lost its journal. It does not train then.
-    pub(super) fn lost(&self) -> bool {
-        matches!(self.standing, Standing::Lost { .. })
+    /// Whether this member lost its journal. Such a member does not train either.
+    pub(super) fn lost_journal(&self) -> bool {
+        matches!(self.participation, Participation::JournalLost { .. })
     }
 
-    /// A question to a member that is gone gets no answer.
+    /// A member cannot be reached: its answer is not waited for.
     pub(super) fn unreachable(&mut self, peer: MemberIndex) {
         self.asked.remove(&peer);
     }
 }
 
 impl Member {
-    /// What became final after a view, and how views ended from `after` on, for a member that asks.
-    pub(super) fn answer(
+    /// Answers a member that asks what became final after view `after`, how views ended from `from`
+    /// on, and which blocks lead to `missing`.
+    pub(super) fn answer_sync_request(
         &mut self,
         asker: MemberIndex,
         (after, from): (u64, u64),
@@ -126,7 +129,7 @@ impl Member {
             bytes += codec::encode(block).len();
             bytes <= room
         };
-        // An answer ends with a block that has a certificate of its own.
+        // The blocks of an answer end with one that has a final certificate of its own.
         let first = newer.iter().position(|(_, proof)| proof.is_some());
         let few = newer
             .iter()
@@ -157,7 +160,7 @@ impl Member {
         self.out.push(Effect::Send { to: asker, frame });
     }
 
-    /// The newest thing that a member is known to have signed and must not have forgotten.
+    /// The newest message that a member is known to have signed and must not forget.
     fn signed_by(&self, member: MemberIndex) -> Option<&Message> {
         let vote = self.ballots.last_of(member);
         let proposal = self.proposed_by(member);
@@ -165,13 +168,14 @@ impl Member {
         vote.or(proposal).or_else(contribution)
     }
 
-    /// A member's answer: final blocks that continue one's own chain, and the way to its view.
-    pub(super) fn answered(&mut self, sender: MemberIndex, response: SyncResponse) {
+    /// Takes over what an answer proves: final blocks that continue this member's chain, and
+    /// certificates of later views.
+    pub(super) fn receive_sync_response(&mut self, sender: MemberIndex, response: SyncResponse) {
         if self.sync.asked.get(&sender) != Some(&response.nonce) {
             return;
         }
         self.sync.asked.remove(&sender);
-        self.sync.behind = false;
+        self.sync.catching_up = false;
         let before = self.missing_from();
         let known = self.chain.tip.view;
         let blocks: Vec<_> = response
@@ -188,34 +192,34 @@ impl Member {
         let mut highest = 0;
         for certificate in response.certificates.into_iter().chain(response.highest) {
             highest = certificate.view.max(highest);
-            self.certify(certificate);
+            self.add_certificate(certificate);
         }
-        // Whoever says that there is more and gives nothing is not asked again and again.
-        self.sync.behind = ancestors || response.more && self.missing_from() > before;
+        // Asked again only if this answer brought something new, whatever it promises.
+        self.sync.catching_up = ancestors || response.more && self.missing_from() > before;
         let forgotten = response
             .yours
-            .is_some_and(|own| self.forgot(&own.message()));
+            .is_some_and(|own| self.is_forgotten(&own.message()));
         if forgotten {
-            self.notice_used_key();
+            self.key_was_used_before();
         }
-        match &mut self.sync.standing {
-            Standing::Lost { answers, .. } => {
+        match &mut self.sync.participation {
+            Participation::JournalLost { answers, .. } => {
                 let answer = answers.entry(sender).or_default();
                 *answer = highest.max(*answer);
             }
-            Standing::New { answers } if !response.more => {
+            Participation::KeyCheck { answers } if !response.more => {
                 answers.insert(sender);
             }
             _ => {}
         }
-        self.recover();
-        if self.sync.behind {
+        self.try_to_take_part();
+        if self.sync.catching_up {
             self.ask(sender);
         }
     }
 
-    /// Blocks between the last final one here and one that is final: each is the one that was
-    /// missing. Whether some were taken and others are still missing.
+    /// Takes blocks between the last final block here and a later final one, as long as each is the
+    /// one that is missing. Gives whether some were taken and others are still missing.
     fn take_missing(&mut self, blocks: Vec<Block>) -> bool {
         let mut taken = false;
         for block in blocks {
@@ -230,25 +234,24 @@ impl Member {
             return taken;
         }
         if let Some(waiting) = self.chain.unresolved.take() {
-            self.finalise(waiting);
+            self.make_final(waiting);
         }
         false
     }
 
-    /// How far this member knows how views ended: its last final view, and the first one after it
-    /// of which it knows no certificate.
+    /// What is missing here: everything after the last final view, and certificates from the first
+    /// later view of which none is known.
     fn missing_from(&self) -> (u64, u64) {
         (self.chain.tip.view, self.chain.first_unknown())
     }
 
-    /// Whether a message of this member's own key is missing in its memory although it would still
-    /// bind it. What it signed in views up to the last final block, or in earlier rounds, can do no
-    /// harm any more.
-    fn forgot(&mut self, own: &Message) -> bool {
+    /// Whether a message under this member's key is unknown to it and still binds it. What was
+    /// signed in views up to the last final block, or in earlier rounds, binds it no more.
+    fn is_forgotten(&mut self, own: &Message) -> bool {
         own.sender == self.me()
             && match own.body {
                 Body::Contribution(_) => {
-                    own.round >= self.round.number && !self.round.remembers(own)
+                    own.round >= self.round.number && !self.round.own.is_contribution(own)
                 }
                 Body::Notarize { .. }
                 | Body::Finalize { .. }
@@ -260,22 +263,22 @@ impl Member {
             }
     }
 
-    /// A message under one's own key came from outside.
-    pub(super) fn heard_own(&mut self, message: &Message) {
-        if self.sync.lost() || !self.forgot(message) {
+    /// A message under this member's own key came from outside.
+    pub(super) fn own_message_from_outside(&mut self, message: &Message) {
+        if self.sync.lost_journal() || !self.is_forgotten(message) {
             return;
         }
         if self.sync.listening() {
-            self.notice_used_key();
-            self.recover();
-        } else if !std::mem::replace(&mut self.key_elsewhere, true) {
+            self.key_was_used_before();
+            self.try_to_take_part();
+        } else if !std::mem::replace(&mut self.key_used_elsewhere, true) {
             self.out.push(Effect::Report(Report::KeyUsedElsewhere));
         }
     }
 
-    /// Blocks became final: a member that came as new looks for its own signatures in them.
-    pub(super) fn notice_own(&mut self, blocks: &[Block], proof: &Certificate) {
-        if !matches!(self.sync.standing, Standing::New { .. }) {
+    /// Blocks became final: a member with an empty journal looks for its own signatures in them.
+    pub(super) fn look_for_own_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
+        if !matches!(self.sync.participation, Participation::KeyCheck { .. }) {
             return;
         }
         let me = self.me();
@@ -283,36 +286,37 @@ impl Member {
         let signers = learned.flat_map(|learning| learning.inclusions.iter().map(|(by, _)| *by));
         let voters = proof.votes.iter().map(|vote| vote.member);
         if signers.chain(voters).any(|by| by == me) {
-            self.notice_used_key();
+            self.key_was_used_before();
         }
     }
 
-    /// This member's key signed what its journal does not hold: it is a member without its journal.
-    fn notice_used_key(&mut self) {
-        if !self.sync.lost() {
-            self.sync.standing = Standing::lost();
+    /// This member's key signed what its journal does not hold: it behaves as one that lost its
+    /// journal.
+    fn key_was_used_before(&mut self) {
+        if !self.sync.lost_journal() {
+            self.sync.participation = Participation::journal_lost();
             self.lead = None;
             self.out.push(Effect::Report(Report::KeyUsedBefore));
         }
     }
 
-    /// Whether a member that only listens may take part.
+    /// Lets a member that only listens take part, if it may.
     ///
-    /// One that came as new: f + 1 others, one of them honest, know nothing that it signed. One
-    /// without its journal: it heard from q others how far views had come, and a block of a cycle
-    /// after the next is final; no vote it may have given can matter then.
-    pub(super) fn recover(&mut self) {
+    /// With an empty journal it may when f + 1 others, at least one of them honest, know of nothing
+    /// that it signed. With a lost journal it may when q others have proved how far views had come,
+    /// and a block two cycles later is final: no vote that it may have forgotten counts then.
+    pub(super) fn try_to_take_part(&mut self) {
         let roster = &self.config.epoch.roster;
         let n = roster.len() as u64;
-        match &mut self.sync.standing {
-            Standing::Sure => {}
-            Standing::New { answers } => {
+        match &mut self.sync.participation {
+            Participation::Full => {}
+            Participation::KeyCheck { answers } => {
                 let needed = (roster.faulty() + 1).min(roster.len() - 1);
                 if answers.len() >= needed {
                     self.take_part();
                 }
             }
-            Standing::Lost { answers, said } => {
+            Participation::JournalLost { answers, reported } => {
                 let needed = roster.quorum();
                 let highest = answers.values().max().copied().unwrap_or(0);
                 let until = (highest / n + 2) * n;
@@ -322,8 +326,8 @@ impl Member {
                     return self.take_part();
                 }
                 let now = (answers.len(), enough.then_some(until));
-                if *said != Some(now) {
-                    *said = Some(now);
+                if *reported != Some(now) {
+                    *reported = Some(now);
                     self.out.push(Effect::Report(Report::Listening {
                         answers: now.0,
                         needed,
@@ -334,55 +338,57 @@ impl Member {
         }
     }
 
-    /// From here on it votes, proposes and contributes.
+    /// From now on this member votes, proposes and contributes.
     fn take_part(&mut self) {
-        self.sync.standing = Standing::Sure;
+        self.sync.participation = Participation::Full;
         self.begin_to_lead();
     }
 
-    /// A member can be reached that may know more: one that was away asks the first it reaches; one
-    /// that only listens asks until enough have answered.
-    pub(super) fn ask_first(&mut self, peer: MemberIndex) {
-        let unasked = self.sync.behind && self.sync.asked.is_empty();
+    /// A member can be reached: asks it, if this member is catching up and no question is open, or
+    /// if it only listens and needs more answers.
+    pub(super) fn ask_if_useful(&mut self, peer: MemberIndex) {
+        let unasked = self.sync.catching_up && self.sync.asked.is_empty();
         if unasked || self.needs_answer_of(peer) {
             self.ask(peer);
         }
     }
 
-    /// Whether a member that only listens wants to hear from this one now.
+    /// Whether this member only listens and needs an answer of `peer` now.
     fn needs_answer_of(&self, peer: MemberIndex) -> bool {
         if self.answered_by(peer) || self.sync.asked.contains_key(&peer) {
             return false;
         }
-        let Standing::New { answers } = &self.sync.standing else {
+        let Participation::KeyCheck { answers } = &self.sync.participation else {
             return true;
         };
-        // Leads know what was signed in their views, though nobody else may.
+        // Votes, proposals and contributions may have reached only the leads of these views.
         let view = self.view.number;
         let leads = [view, view + 1].map(|view| self.config.epoch.lead(view));
         let under_way = answers.len() + self.sync.asked.len();
         under_way <= self.config.epoch.roster.faulty() || leads.contains(&peer)
     }
 
-    /// Whether a member that only listens has enough answers, or one of this member.
+    /// Whether no answer of `peer` is needed: there is one, there are enough, or this member takes
+    /// part.
     fn answered_by(&self, peer: MemberIndex) -> bool {
-        match &self.sync.standing {
-            Standing::Sure => true,
-            Standing::New { answers } => answers.contains(&peer),
-            Standing::Lost { answers, .. } => {
+        match &self.sync.participation {
+            Participation::Full => true,
+            Participation::KeyCheck { answers } => answers.contains(&peer),
+            Participation::JournalLost { answers, .. } => {
                 answers.len() >= self.config.epoch.roster.quorum() || answers.contains_key(&peer)
             }
         }
     }
 
-    /// Blocks before a final one are missing here. Whoever is asked first may not have them, or
-    /// may not say; with every beat the next one is asked.
+    /// Asks for blocks that are missing before a final one. If the member asked does not help, the
+    /// next beat asks another.
     pub(super) fn ask_for_ancestors(&mut self) {
         if self.sync.asked.is_empty() {
             self.ask_next();
         }
     }
 
+    /// Asks the member after the one that was asked last.
     fn ask_next(&mut self) {
         let others = self.others();
         let after = |peer: &&MemberIndex| Some(**peer) > self.sync.last;
@@ -392,17 +398,17 @@ impl Member {
         }
     }
 
-    /// Asks for final blocks, and for how views ended, from the first that is not known here.
+    /// Asks for everything that is missing here.
     fn ask(&mut self, peer: MemberIndex) {
         self.ask_from(peer, self.chain.first_unknown());
     }
 
-    /// Asks for final blocks, and for how views ended from this one on.
+    /// Asks for final blocks, and for certificates of view `from` and later ones.
     pub(super) fn ask_from(&mut self, peer: MemberIndex, from: u64) {
         if peer == self.me() {
             return;
         }
-        // A question that is asked again keeps its nonce: the answer may need longer than a beat.
+        // A repeated question keeps its nonce, because the answer may take longer than a beat.
         self.sync.questions += 1;
         let new = self.config.draw("question", self.sync.questions);
         let nonce = *self.sync.asked.entry(peer).or_insert(new);
@@ -417,31 +423,31 @@ impl Member {
         self.out.push(Effect::Send { to: peer, frame });
     }
 
-    /// The last round is final and applied here.
-    pub(super) fn completed(&mut self) {
+    /// The last round is final and adopted here.
+    pub(super) fn all_rounds_applied(&mut self) {
         self.complete = true;
         self.lead = None;
-        self.sync.telling = true;
+        self.sync.complete_unsent = true;
         self.out.push(Effect::Report(Report::Complete));
     }
 
-    /// With the beat after that everybody is told: who waits for others before it leaves need not
-    /// wait for this member. Not at once, because everybody is busy finishing then.
-    pub(super) fn tell_all_complete(&mut self) {
-        if std::mem::take(&mut self.sync.telling) {
-            // To each, not to all: nobody passes it on, so whoever is reached must hear it from here.
-            self.say_complete(self.others());
+    /// Tells the others that the last round is adopted here, with the first beat after it. Not at
+    /// once, because everybody is busy with that round then.
+    pub(super) fn send_complete_to_all(&mut self) {
+        if std::mem::take(&mut self.sync.complete_unsent) {
+            // To each directly: messages of this kind are not passed on by gossip.
+            self.send_complete(self.others());
         }
     }
 
-    /// A member that was not there when everybody was told is told when it comes.
-    pub(super) fn tell_complete(&mut self, peer: MemberIndex) {
+    /// A member can be reached: it is told too, if the last round is adopted here.
+    pub(super) fn send_complete_to(&mut self, peer: MemberIndex) {
         if self.complete && peer != self.me() {
-            self.say_complete(vec![peer]);
+            self.send_complete(vec![peer]);
         }
     }
 
-    fn say_complete(&mut self, members: Vec<MemberIndex>) {
+    fn send_complete(&mut self, members: Vec<MemberIndex>) {
         let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
         let send = |to| Effect::Send {
             to,
@@ -450,31 +456,31 @@ impl Member {
         self.out.extend(members.into_iter().map(send));
     }
 
-    /// A member has all rounds; whoever has not may ask it for what is missing.
-    pub(super) fn heard_complete(&mut self, member: MemberIndex, round: u64) {
+    /// Another member has adopted the last round, so it has everything that is missing here.
+    pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) {
         let last = self.config.epoch.charter.rounds;
-        if round != last || member == self.me() || !self.completed.insert(member) {
+        if round != last || member == self.me() || !self.complete_members.insert(member) {
             return;
         }
         self.out
             .push(Effect::Report(Report::MemberComplete { member }));
         if self.chain.learned.round < last {
-            self.sync.behind = true;
-            self.ask_first(member);
+            self.sync.catching_up = true;
+            self.ask_if_useful(member);
         }
     }
 
-    /// Once per beat: asks again what was not answered.
-    pub(super) fn ask_again(&mut self) {
+    /// Once per beat: asks again for what is missing.
+    pub(super) fn repeat_questions(&mut self) {
         if self.sync.listening() {
-            // Whoever was asked and did not answer may not have heard, or be gone: ask everybody.
+            // Questions and answers may be lost: all whose answer is needed are asked.
             for peer in self.others() {
                 if !self.answered_by(peer) {
                     self.ask(peer);
                 }
             }
         }
-        if self.sync.behind || self.chain.unresolved.is_some() {
+        if self.sync.catching_up || self.chain.unresolved.is_some() {
             self.ask_next();
         }
     }

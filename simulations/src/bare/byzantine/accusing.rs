@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use protocol::MemberIndex;
+use protocol::certificate::Checked;
 use protocol::envelope::{Opened, seal, seal_evidence};
 use protocol::evidence::{Evidence, Signed};
-use protocol::message::{Body, Checked, Message};
+use protocol::message::{Body, Message};
 
 use super::{Act, Lie, Who};
 

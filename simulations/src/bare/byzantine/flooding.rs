@@ -1,9 +1,8 @@
 //! More messages than anybody can remember.
 
+use protocol::certificate::Checked;
 use protocol::envelope::Opened;
-use protocol::message::{
-    Body, Bundle, Checked, Contribution, Entry, EntryFields, Phase, Scores, Sheet,
-};
+use protocol::message::{Body, Bundle, Contribution, Entry, EntryFields, Phase, Scores, Sheet};
 
 use super::{Act, Lie, Said, Who};
 use crate::bare::work;

@@ -1,7 +1,8 @@
 //! Votes that contradict each other.
 
 use protocol::Hash;
-use protocol::message::{Body, Checked};
+use protocol::certificate::Checked;
+use protocol::message::Body;
 
 use super::{Act, Lie, Said, Who};
 

@@ -2,7 +2,7 @@
 
 use crate::effects::{Effect, WorkError};
 use crate::member::Member;
-use crate::member::round::Admission;
+use crate::member::inbox::Admission;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -12,23 +12,23 @@ use super::Stage;
 impl Member {
     /// Admits contributions, gives receipts, and closes the set when it is time.
     pub(super) fn collect_contributions(&mut self) {
-        let Some(plan) = self.round.plan.clone() else {
+        let Some(plan) = self.round.plan().cloned() else {
             return;
         };
-        if self.adopt_sheet() {
+        if self.take_over_sheet() {
             return;
         }
         let Some(lead) = &self.lead else { return };
-        let looked_at = |message: &Message| match self.round.admissions.get(&message.sender) {
+        let looked_at = |message: &Message| match self.round.inbox.admissions.get(&message.sender) {
             None | Some(Admission::Usable) => false,
             Some(_) => true,
         };
         let due: Vec<_> = self
             .round
             .inbox
+            .contributions
             .values()
             .filter(|message| !lead.receipts.contains_key(&message.sender))
-            .filter(|message| !self.round.objected.contains(&message.sender))
             .filter(|message| !looked_at(message))
             .cloned()
             .collect();
@@ -38,16 +38,16 @@ impl Member {
             };
             let from = message.sender;
             if let Some(reason) = self.objection(&message, contribution) {
-                self.round.objected.insert(from);
+                self.round.inbox.admissions.insert(from, Admission::Refused);
                 self.refuse(from, plan.round, reason);
                 continue;
             }
-            match self.round.admissions.get(&from) {
+            match self.round.inbox.admissions.get(&from) {
                 Some(_) => self.accept(from, contribution),
                 // Of every author by itself: who repeats what another said of a model may not
                 // have it.
                 None => {
-                    self.round.admissions.insert(from, Admission::Pending);
+                    self.round.inbox.admissions.insert(from, Admission::Pending);
                     self.out.push(Effect::Admit {
                         round: plan.round,
                         fields: contribution.fields.clone(),
@@ -66,7 +66,7 @@ impl Member {
 
     /// What is wrong with a contribution, before its blob is looked at.
     fn objection(&self, message: &Message, contribution: &Contribution) -> Option<Refusal> {
-        let plan = self.round.plan.as_ref()?;
+        let plan = self.round.plan()?;
         let fields = &contribution.fields;
         if !self.round.participates(message.sender) {
             return Some(Refusal::NotAParticipant(message.sender));
@@ -97,13 +97,14 @@ impl Member {
         fields: &EntryFields,
         result: Result<(), WorkError>,
     ) {
-        if round != self.round.number {
+        let refused = self.round.inbox.admissions.get(&from) == Some(&Admission::Refused);
+        if round != self.round.number || refused {
             return;
         }
         let admission = match result {
             Ok(()) => {
                 // It was kept when it was fetched.
-                self.round.hold([fields.blob]);
+                self.round.models.hold([fields.blob]);
                 Admission::Usable
             }
             Err(WorkError::Unavailable) => Admission::Retry,
@@ -112,7 +113,7 @@ impl Member {
                 Admission::Refused
             }
         };
-        self.round.admissions.insert(from, admission);
+        self.round.inbox.admissions.insert(from, admission);
     }
 
     /// The entry is in, and its author gets a receipt of this view.
@@ -147,12 +148,11 @@ impl Member {
     fn closing(&self) -> bool {
         let Some(lead) = &self.lead else { return false };
         let refused = |member: &MemberIndex| {
-            self.round.admissions.get(member) == Some(&Admission::Refused)
-                || self.round.objected.contains(member)
+            self.round.inbox.admissions.get(member) == Some(&Admission::Refused)
         };
         let mut missing = self
             .round
-            .participants
+            .participants()
             .iter()
             .filter(|member| !lead.receipts.contains_key(member) && !refused(member));
         if lead.receipts.len() < self.fewest() {
@@ -178,12 +178,12 @@ impl Member {
         });
         let (message, frame) = self.seal(round, view, body);
         if cross_evaluate {
-            self.stage(Stage::Scoring {
+            self.set_stage(Stage::Scoring {
                 entries,
                 since: self.now,
             });
         } else {
-            self.include_from(Sheet {
+            self.start_including(Sheet {
                 entries,
                 scores: None,
             });

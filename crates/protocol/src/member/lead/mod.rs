@@ -102,7 +102,7 @@ impl Lead {
 
 impl Member {
     /// A view that this member leads begins, or a round within it.
-    pub(super) fn take_the_lead(&mut self) {
+    pub(super) fn start_leading(&mut self) {
         let durable = self.ballots.proposal(self.view.number).cloned();
         let waiting =
             self.chain.newest_notarised().is_some() && !self.broken(Mutation::RoundFromNotarised);
@@ -114,7 +114,7 @@ impl Member {
         };
         lead.receipts.clear();
         if lead.beats == 0 {
-            self.progress();
+            self.send_progress();
         }
         if let Some(Lead {
             stage: Stage::Voting { message, frame },
@@ -127,7 +127,7 @@ impl Member {
     }
 
     /// Tells everybody that the lead is alive.
-    fn progress(&mut self) {
+    fn send_progress(&mut self) {
         let Some(lead) = &mut self.lead else { return };
         let body = Body::Progress {
             phase: lead.phase(),
@@ -144,7 +144,7 @@ impl Member {
             let before = self.lead.as_ref().map(Lead::phase);
             match self.lead.as_ref().map(|lead| &lead.stage) {
                 None | Some(Stage::Over | Stage::Voting { .. }) => {}
-                Some(Stage::Waiting) => self.wait(),
+                Some(Stage::Waiting) => self.wait_for_finality(),
                 Some(Stage::Collecting) => self.collect_contributions(),
                 Some(Stage::Scoring { .. }) => self.collect_scores(),
                 Some(Stage::Including { .. }) => self.collect_inclusions(),
@@ -186,9 +186,9 @@ impl Member {
 
     /// A notarised block that does not become final in time gets an empty block on top, whose
     /// finality is its own.
-    fn wait(&mut self) {
+    fn wait_for_finality(&mut self) {
         let Some(notarised) = self.chain.newest_notarised().cloned() else {
-            return self.stage(Stage::Collecting);
+            return self.set_stage(Stage::Collecting);
         };
         if self.now < self.view.entered + self.phase_time() {
             return;
@@ -199,7 +199,7 @@ impl Member {
         self.propose(Content::Empty, parent, Some(notarised));
     }
 
-    fn stage(&mut self, stage: Stage) {
+    fn set_stage(&mut self, stage: Stage) {
         if let Some(lead) = &mut self.lead {
             lead.stage = stage;
         }
@@ -212,13 +212,13 @@ impl Member {
             // Who gave up is not to be waited for.
             return;
         }
-        self.progress();
+        self.send_progress();
         let Some(lead) = &self.lead else { return };
         let (round, view) = (self.round.number, self.view.number);
         let (body, to): (Body, Vec<_>) = match &lead.stage {
             Stage::Scoring { entries, .. } => {
                 let silent = |member: &MemberIndex| {
-                    let scores = self.round.rows.get(member);
+                    let scores = self.round.inbox.scores.get(member);
                     scores.is_none_or(|scores| scores.row(entries).is_none())
                 };
                 let body = Body::Bundle(Bundle {

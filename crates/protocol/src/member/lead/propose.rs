@@ -16,7 +16,7 @@ impl Member {
     /// to contribute, score or sign again. Allowed if it covers every receipt given in this view,
     /// holds enough, and all of its models are here: otherwise the set is collected again, since
     /// a model may have been lost with its author or with the lead that proposed it.
-    pub(super) fn adopt_sheet(&mut self) -> bool {
+    pub(super) fn take_over_sheet(&mut self) -> bool {
         let Some((sheet, inclusions)) = self.round.proposed.clone() else {
             return false;
         };
@@ -26,7 +26,7 @@ impl Member {
             .values()
             .all(|entry| sheet.position(&entry.id).is_some());
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
-        let here = self.round.not_held(&sheet.entries).is_empty();
+        let here = self.round.models.missing(&sheet.entries).is_empty();
         if !covered || !here || !self.enough(&authors) {
             return false;
         }
@@ -46,7 +46,7 @@ impl Member {
             sheet: sheet.clone(),
             holders,
         });
-        self.stage(Stage::Deciding {
+        self.set_stage(Stage::Deciding {
             sheet,
             root,
             inclusions,
@@ -84,19 +84,19 @@ impl Member {
                     root,
                     inclusions,
                 };
-                if !self.round.settled.contains_key(&id) {
+                if !self.round.cases.outcomes.contains_key(&id) {
                     let holders = self.holders();
                     self.out.push(Effect::Settle { case, holders });
                 }
             }
-            Err(error) => self.could_not("decide", error),
+            Err(error) => self.work_failed("decide", error),
         }
     }
 
     /// Work on a sheet failed here: nobody leads with that sheet again, and the view is over.
-    fn could_not(&mut self, work: &'static str, error: WorkError) {
+    fn work_failed(&mut self, work: &'static str, error: WorkError) {
         self.round.proposed = None;
-        self.nullify(Refusal::CouldNot { work, error });
+        self.vote_nullify(Refusal::CouldNot { work, error });
     }
 
     pub(super) fn propose_settled(&mut self) {
@@ -113,22 +113,22 @@ impl Member {
         else {
             return;
         };
-        let Some(result) = self.round.settled.get(id).cloned() else {
+        let Some(result) = self.round.cases.outcomes.get(id).cloned() else {
             return;
         };
         let (case, id, sheet, inclusions) = (case.clone(), *id, *root, inclusions.clone());
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.stage(Stage::Over);
-                return self.could_not("settle", error);
+                self.set_stage(Stage::Over);
+                return self.work_failed("settle", error);
             }
         };
-        let Some(plan) = self.round.plan.as_ref().map(|plan| plan.plan) else {
+        let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
             return;
         };
         // What the lead decided and settled itself it need not check again.
-        self.round.checked.insert(id);
+        self.round.cases.accepted.insert(id);
         let learning = Learning {
             round: case.round,
             plan,
@@ -155,8 +155,8 @@ impl Member {
         let from = proof.as_ref().map_or(0, |proof| proof.view);
         let unproven = self.broken(Mutation::SkippedWithoutProof);
         if self.chain.gap(from, view).is_some() && !unproven {
-            self.stage(Stage::Over);
-            return self.nullify(Refusal::ViewsUnknown);
+            self.set_stage(Stage::Over);
+            return self.vote_nullify(Refusal::ViewsUnknown);
         }
         let skipped = self.chain.last_skipped(from, view);
         let block = Block {
@@ -174,7 +174,7 @@ impl Member {
         self.out
             .push(Effect::Persist(Record::Proposed(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
-        self.stage(Stage::Voting {
+        self.set_stage(Stage::Voting {
             message: message.clone(),
             frame: frame.clone(),
         });

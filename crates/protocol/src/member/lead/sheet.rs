@@ -15,13 +15,13 @@ use crate::time::Time;
 use super::{Lead, Stage};
 
 impl Member {
-    pub(super) fn include_from(&mut self, sheet: Sheet) {
+    pub(super) fn start_including(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
         self.keep_sheet(root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
-        self.stage(Stage::Including {
+        self.set_stage(Stage::Including {
             sheet,
             root,
             since,
@@ -40,7 +40,7 @@ impl Member {
         if !ascending || !finite || scores.losses.len() > self.participants() {
             return self.refuse(sender, round, Refusal::Scores);
         }
-        self.round.rows.insert(sender, scores);
+        self.round.inbox.scores.insert(sender, scores);
     }
 
     pub(super) fn collect_scores(&mut self) {
@@ -54,14 +54,15 @@ impl Member {
         let (entries, since) = (entries.clone(), *since);
         let Some(lead) = &self.lead else { return };
         let patient = self.now < self.scores_due(&entries, since);
-        if self.round.rows.len() < entries.len() && patient {
+        if self.round.inbox.scores.len() < entries.len() && patient {
             return;
         }
         let scored = |entry: &Entry| {
             let author = lead.receipts.iter().find(|(_, own)| own.id == entry.id)?.0;
             let scores = self
                 .round
-                .rows
+                .inbox
+                .scores
                 .get(author)
                 .filter(|scores| scores.entry == entry.id)?;
             scores
@@ -94,7 +95,7 @@ impl Member {
     pub(super) fn issue_sheet(&mut self, sheet: Sheet) {
         let (round, view) = (self.round.number, self.view.number);
         let (message, frame) = self.seal(round, view, Body::Sheet(sheet.clone()));
-        self.include_from(sheet);
+        self.start_including(sheet);
         self.publish(message, frame);
     }
 
@@ -102,7 +103,7 @@ impl Member {
     /// whose scores are missing are excused.
     pub(super) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
         let silent = |member: &MemberIndex| {
-            let scores = self.round.rows.get(member);
+            let scores = self.round.inbox.scores.get(member);
             scores.is_none_or(|scores| scores.row(entries).is_none())
         };
         self.answers_due(entries, silent, since)
@@ -154,7 +155,7 @@ impl Member {
         if kept.len() < fewest || lead.reissues > most {
             lead.stage = Stage::Over;
             let missing = members.len();
-            self.nullify(Refusal::TooFewLeft { missing, reason });
+            self.vote_nullify(Refusal::TooFewLeft { missing, reason });
             return false;
         }
         let (view, round) = (self.view.number, self.round.number);

@@ -14,8 +14,8 @@ fn finished(rounds: u64) -> One {
     one.propose(1, &proposal);
     one.check(&proposal, Ok(()));
     one.settle(&proposal, Ok(outcome()));
-    assert!(one.member.ballots.notarized(1));
-    one.certify(&one.certificate(1, Verdict::Final(proposal.block.hash())));
+    assert!(one.member.ballots.has_notarized(1));
+    one.add_certificate(&one.certificate(1, Verdict::Final(proposal.block.hash())));
     one
 }
 
@@ -180,7 +180,7 @@ fn who_voted_for_an_outcome_is_asked_for_it_first() {
     let mut voters: Vec<_> = one.all().into_iter().filter(|&m| m != last).collect();
     voters.sort_unstable();
     let proof = one.certificate_by(1, Verdict::Final(proposal.block.hash()), &voters);
-    let effects = one.certify(&proof);
+    let effects = one.add_certificate(&proof);
     let mut asked = one.others();
     asked.retain(|&m| m != last);
     asked.push(last);

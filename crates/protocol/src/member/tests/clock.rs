@@ -62,7 +62,7 @@ pub(super) fn a_final_round_makes_d_short_again() {
     proposal.skipped = vec![one.certificate(1, crate::certificate::Verdict::Nullified)];
     one.propose(2, &proposal);
     let block = proposal.block.hash();
-    one.certify(&one.certificate(2, crate::certificate::Verdict::Final(block)));
+    one.add_certificate(&one.certificate(2, crate::certificate::Verdict::Final(block)));
     assert_eq!(one.member.view(), 3);
     assert_eq!(one.member.phase_time(), Duration::from_millis(500));
 }
@@ -139,7 +139,7 @@ pub(super) fn a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_pa
 pub(super) fn a_view_is_nullified_once() {
     let mut one = after(0, 100);
     one.pass(3000 + OFF);
-    assert!(one.member.ballots.nullified(1));
+    assert!(one.member.ballots.has_nullified(1));
     let vote = |effect: &Effect| matches!(effect, Effect::Persist(_));
     let later = one.pass(200_000);
     assert!(!later.iter().any(vote));

@@ -2,8 +2,8 @@
 
 use super::super::*;
 use super::one::*;
-use crate::certificate::Certificate;
-use crate::message::{Block, Checked, Phase, Proposal};
+use crate::certificate::{Certificate, Checked};
+use crate::message::{Block, Phase, Proposal};
 
 impl One {
     /// It sends that to a member.

@@ -2,7 +2,8 @@
 
 use super::super::*;
 use super::table::{Table, key};
-use crate::message::{Checked, Phase};
+use crate::certificate::Checked;
+use crate::message::Phase;
 
 #[test]
 fn a_round_takes_one_view_and_no_time() {
@@ -160,7 +161,7 @@ fn a_restart_forgets_no_vote() {
     assert_eq!(member.view(), 1);
     let another = Hash::of(b"another block");
     effects.clear();
-    member.notarize(another, Checked::Structure);
+    member.vote_notarize(another, Checked::Structure);
     assert!(effects.is_empty() && member.out.is_empty());
 }
 
@@ -330,7 +331,7 @@ fn a_slow_member_gets_back_in_and_costs_less_and_less_where_it_does_not() {
     // Three members: the two others wait for the third as long as the round is patient.
     let mut table = Table::new(3, 40, false);
     table.lost = |_, message| {
-        let leading = message.body.kind().belongs().view
+        let leading = message.body.kind().scope().view
             && !matches!(
                 message.body,
                 Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify

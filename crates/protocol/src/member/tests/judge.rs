@@ -3,9 +3,9 @@
 use super::super::*;
 use super::one::*;
 use super::table::epoch_with;
-use crate::certificate::{Certificate, Verdict};
+use crate::certificate::{Certificate, Checked, Verdict};
 use crate::effects::Case;
-use crate::message::{Checked, Content, Learning, Phase, Proposal};
+use crate::message::{Content, Learning, Phase, Proposal};
 
 fn learning(proposal: &mut Proposal) -> &mut Learning {
     match &mut proposal.block.content {
@@ -87,7 +87,7 @@ pub(super) fn what_only_leads_say_is_refused_from_others() {
             let mut one = One::follower(4).contributed();
             let body = said(&one).swap_remove(nth);
             let (kind, lead) = (body.kind(), one.name(view));
-            let round = u64::from(kind.belongs().round);
+            let round = u64::from(kind.scope().round);
             let reason = Refusal::NotTheLead { kind, view, lead };
             let effects = one.hear(from, round, view, body);
             assert_eq!(effects, [refused(from, round, reason)]);
@@ -117,7 +117,7 @@ pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
     // The last of a kind is enough.
-    assert_eq!(one.member.ahead.len(), 2);
+    assert_eq!(one.member.early.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
     let hold = Effect::Hold {
@@ -154,7 +154,7 @@ fn notarised() -> (One, Certificate) {
     let mut one = One::follower(4).signed();
     let block = one.proposal(1, &one.all()).block;
     let certificate = one.certificate(1, Verdict::Notarised(block.hash()));
-    one.certify(&certificate);
+    one.add_certificate(&certificate);
     (one, certificate)
 }
 

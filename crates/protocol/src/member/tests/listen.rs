@@ -42,7 +42,7 @@ fn signs_nothing(one: &mut One) {
     one.check(&proposal, Ok(()));
     assert_eq!(one.settle(&proposal, Ok(outcome())), []);
     let notarised = one.certificate(1, Verdict::Notarised(proposal.block.hash()));
-    assert_eq!(one.certify(&notarised), one.leaves_by(&notarised));
+    assert_eq!(one.add_certificate(&notarised), one.leaves_by(&notarised));
     let silent = one.pass(50_000);
     let signed = |effect: &Effect| matches!(effect, Effect::Persist(_) | Effect::Publish { .. });
     assert!(!silent.iter().any(signed));
@@ -183,7 +183,7 @@ fn a_key_with_an_inclusion_or_a_vote_in_the_chain_is_not_new() {
         let effects = answers(&mut one, x, answer);
         let noticed = effects.contains(&notices()[0]);
         assert_eq!(noticed, kind != "neither", "{kind}");
-        assert_eq!(one.member.sync.lost(), noticed);
+        assert_eq!(one.member.sync.lost_journal(), noticed);
     }
 }
 
@@ -227,7 +227,7 @@ fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
         ..one.answer(1)
     };
     answers(&mut one, x, answer);
-    assert!(!one.member.sync.lost());
+    assert!(!one.member.sync.lost_journal());
     // Somebody else's.
     let (mut one, _) = new();
     up(&mut one, x);
@@ -237,7 +237,7 @@ fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
         ..one.answer(1)
     };
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(!one.member.sync.lost());
+    assert!(!one.member.sync.lost_journal());
     // What is in its journal.
     let one = One::follower(4);
     let (vote, _) = one.sealed(one.me, 0, 1, Body::Nullify);
@@ -249,7 +249,7 @@ fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
         ..one.answer(1)
     };
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(!one.member.sync.lost());
+    assert!(!one.member.sync.lost_journal());
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn an_old_copy_of_a_journal_is_noticed_too() {
         ..one.answer(1)
     };
     answers(&mut one, x, answer);
-    assert!(one.member.sync.lost());
+    assert!(one.member.sync.lost_journal());
     let contribution = one.contributes(one.epoch.lead(1));
     assert!(!one.at(2000).contains(&contribution));
     let contribution = one.contributes(one.epoch.lead(2));
@@ -331,12 +331,12 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     assert_eq!(last(third), Some(listening(3, Some(12))));
     let (early, _) = final_at(&one, 11);
     one.member.chain.keep(early[0].hash(), early[0].clone());
-    let effects = one.certify(&proof(&one, &early[0]));
+    let effects = one.add_certificate(&proof(&one, &early[0]));
     assert!(!effects.contains(&Effect::Report(Report::TakingPart)));
     assert!(one.member.sync.listening());
     let (late, _) = final_at(&one, 12);
     one.member.chain.keep(late[0].hash(), late[0].clone());
-    let effects = one.certify(&proof(&one, &late[0]));
+    let effects = one.add_certificate(&proof(&one, &late[0]));
     assert!(effects.contains(&Effect::Report(Report::TakingPart)));
     assert!(!one.member.sync.listening());
     // From here on it trains and contributes.
@@ -380,7 +380,7 @@ fn too_few_answers_are_not_enough_however_late_the_block() {
         }
         let (block, _) = final_at(&one, 99);
         one.member.chain.keep(block[0].hash(), block[0].clone());
-        one.certify(&proof(&one, &block[0]));
+        one.add_certificate(&proof(&one, &block[0]));
         assert_eq!(one.member.sync.listening(), enough < 3, "{enough}");
     }
 }

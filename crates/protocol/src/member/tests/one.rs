@@ -5,12 +5,12 @@ use std::cell::RefCell;
 
 use super::super::*;
 use super::table::{BLOB, epoch, key, trained};
-use crate::certificate::{Certificate, Verdict, Vote};
+use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::Verification;
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Signature, Strict};
 use crate::message::{
-    Block, Bundle, Checked, Content, Contribution, Entry, Learning, Proposal, Sheet, SyncResponse,
+    Block, Bundle, Content, Contribution, Entry, Learning, Proposal, Sheet, SyncResponse,
 };
 
 pub(super) const SEED: [u8; 32] = [7; 32];
@@ -131,7 +131,7 @@ impl One {
 
     /// The lead of a view says something of the round under way.
     pub(super) fn hear_lead(&mut self, view: u64, body: Body) -> Vec<Effect> {
-        let round = u64::from(body.kind().belongs().round) * self.member.round();
+        let round = u64::from(body.kind().scope().round) * self.member.round();
         self.hear(self.epoch.lead(view), round, view, body)
     }
 
@@ -140,14 +140,14 @@ impl One {
         self.hear_lead(view, Body::Proposal(Box::new(proposal.clone())))
     }
 
-    pub(super) fn certify(&mut self, certificate: &Certificate) -> Vec<Effect> {
+    pub(super) fn add_certificate(&mut self, certificate: &Certificate) -> Vec<Effect> {
         self.read(&envelope::seal_certificate(&self.epoch, certificate))
     }
 
     /// A view is certified to be nullified.
     pub(super) fn skip(&mut self, view: u64) -> Vec<Effect> {
         let certificate = self.certificate(view, Verdict::Nullified);
-        self.certify(&certificate)
+        self.add_certificate(&certificate)
     }
 
     pub(super) fn plan(&mut self) -> Vec<Effect> {
@@ -258,7 +258,7 @@ impl One {
         let proposal = self.proposal(view, authors);
         self.propose(view, &proposal);
         let block = proposal.block.hash();
-        let mut effects = self.certify(&self.certificate(view, Verdict::Final(block)));
+        let mut effects = self.add_certificate(&self.certificate(view, Verdict::Final(block)));
         let (round, result) = (self.member.round.number - 1, Ok(()));
         effects.extend(self.step(Input::Applied { round, result }));
         effects
@@ -420,7 +420,7 @@ impl One {
             member,
             checked,
             signature: self
-                .sealed(member, 0, view, verdict.vote(checked))
+                .sealed(member, 0, view, Body::vote(verdict, checked))
                 .0
                 .signature,
         };

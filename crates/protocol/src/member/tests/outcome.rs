@@ -59,7 +59,7 @@ pub(super) fn who_is_excused_is_not_missing() {
     let check = checks(one.case(&proposal), one.holders(1));
     // A link that is down excuses nobody by itself.
     assert_eq!(one.step(Input::Down { peer }), []);
-    one.member.round.excuse(peer, 0);
+    one.member.absences.set(peer, 0);
     assert_eq!(one.step(Input::Time), [check]);
 }
 
@@ -74,7 +74,7 @@ pub(super) fn of_few_participants_none_may_be_missing_without_a_reason() {
         one.train();
         one.hear_lead(1, one.bundle(&[one.me]));
         if excused {
-            one.member.round.excuse(other, 2);
+            one.member.absences.set(other, 2);
         }
         let proposal = one.proposal(1, &[one.me]);
         let check = checks(one.case(&proposal), one.holders(1));
@@ -88,7 +88,7 @@ pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused(
     let mut one = One::follower(4);
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
-    one.member.round.excuse(peer, 2);
+    one.member.absences.set(peer, 2);
     one.hear_lead(1, one.bundle(&[]));
     let proposal = one.proposal(1, &[]);
     assert_eq!(one.propose(1, &proposal), []);

@@ -4,9 +4,9 @@ use super::super::*;
 use super::lead::{admits, with};
 use super::one::*;
 use super::table::epoch;
-use crate::certificate::Verdict;
+use crate::certificate::{Checked, Verdict};
 use crate::effects::{Case, WorkError};
-use crate::message::{Checked, Phase, Proposal};
+use crate::message::{Phase, Proposal};
 
 fn case(one: &One, authors: &[MemberIndex]) -> Case {
     let (sheet, decision) = (one.sheet(authors), b"decision".to_vec());
@@ -26,7 +26,7 @@ fn settled(one: &mut One, result: Result<Hash, WorkError>) -> Vec<Effect> {
 
 /// A lead of a view that all authors have signed for, and that decides.
 fn deciding(one: &mut One, view: u64) {
-    if one.member.round.own_entry().is_none() {
+    if one.member.round.own.entry().is_none() {
         one.plan();
         one.train();
     }
@@ -167,7 +167,7 @@ pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_t
     one.now = Time::since_start(Duration::from_millis(250));
     let block = Hash::of(b"a block");
     let notarised = one.certificate(1, Verdict::Notarised(block));
-    let effects = one.certify(&notarised);
+    let effects = one.add_certificate(&notarised);
     let expected = [
         one.entered(2, 1),
         one.progress(2, Phase::Waiting, 0),
@@ -193,8 +193,8 @@ pub(super) fn a_lead_that_waits_goes_on_when_the_block_is_final() {
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
     one.propose(1, &proposal);
-    one.certify(&one.certificate(1, Verdict::Notarised(hash)));
-    let effects = one.certify(&one.certificate(1, Verdict::Final(hash)));
+    one.add_certificate(&one.certificate(1, Verdict::Notarised(hash)));
+    let effects = one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
     assert_eq!(one.member.round(), 2);
     assert!(effects.contains(&one.leading_report(2, Phase::Collecting)));
 }
@@ -229,7 +229,7 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
         },
         one.leading_report(2, Phase::Deciding),
     ]);
-    assert_eq!(one.certify(&nullified), expected);
+    assert_eq!(one.add_certificate(&nullified), expected);
     // Nobody signs again.
     decided(&mut one, Ok(b"decision".to_vec()));
     let mut proposal = one.proposal(2, &one.all());
@@ -261,7 +261,7 @@ pub(super) fn receipts_of_a_round_that_is_over_count_for_nothing() {
     let effects = one.take_in(x);
     assert_eq!(effects, [super::lead::receipt(&one, x, 3)]);
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
-    one.certify(&proof);
+    one.add_certificate(&proof);
     let (round, result) = (1, Ok(()));
     one.step(Input::Applied { round, result });
     one.plan();
@@ -328,11 +328,11 @@ pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
         let (lead, peer) = (epoch.lead(1), epoch.lead(3));
         let mut authors = vec![one.me, lead, epoch.lead(4)];
         authors.sort_unstable();
-        one.member.round.excuse(peer, 2);
+        one.member.absences.set(peer, 2);
         one.hear_lead(1, one.bundle(&authors));
         one.propose(1, &one.proposal(1, &authors));
         if waited_for {
-            one.member.round.excuse(peer, 1);
+            one.member.absences.set(peer, 1);
         }
         let effects = one.skip(1);
         let taken = effects.contains(&one.leading_report(2, Phase::Deciding));

@@ -103,7 +103,7 @@ pub(super) fn scores_are_finite_in_order_and_not_too_many() {
     let by = one.others()[0];
     let said = Body::Scores(scores(&one, by, &one.all()));
     assert_eq!(one.hear(by, 2, 0, said), []);
-    assert!(!one.member.round.rows.contains_key(&by));
+    assert!(!one.member.round.inbox.scores.contains_key(&by));
 }
 
 #[test]
@@ -159,7 +159,7 @@ pub(super) fn who_sends_no_scores_and_is_excused_is_left_out_after_d() {
     let peer = one.others()[1];
     hear_scores(&mut one, others[0]);
     hear_scores(&mut one, others[2]);
-    one.member.round.excuse(peer, 2);
+    one.member.absences.set(peer, 2);
     assert_eq!(one.pass(499), []);
     let sheet = Body::Sheet(scored(&one, &one.without(peer)));
     let effects = one.pass(500);
@@ -225,7 +225,7 @@ pub(super) fn who_does_not_sign_is_left_out_after_patience_and_who_is_excused_af
         hear_inclusion(&mut one, x, &all);
         hear_inclusion(&mut one, y, &all);
         if excused {
-            one.member.round.excuse(z, 2);
+            one.member.absences.set(z, 2);
         }
         one.pass(until - 1);
         let kept = one.without(z);
@@ -285,7 +285,7 @@ pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
         }
         let kept: Vec<_> = authors.iter().copied().filter(|by| by != silent).collect();
         // Whoever is excused is waited for until D is over.
-        one.member.round.excuse(*silent, 2);
+        one.member.absences.set(*silent, 2);
         let effects = one.pass(500 * again);
         if again == 3 {
             let (missing, reason) = (1, Omission::Inclusion);
@@ -312,7 +312,7 @@ pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column
     for by in [x, z] {
         one.hear(by, 1, 0, Body::Inclusion { sheet });
     }
-    one.member.round.excuse(y, 2);
+    one.member.absences.set(y, 2);
     let smaller = Body::Sheet(scored(&one, &one.without(y)));
     let effects = one.pass(500);
     assert_eq!(effects[1], one.publishes(1, 1, smaller));
@@ -343,7 +343,8 @@ pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
     assert!(
         one.member
             .round
-            .not_held(&one.entries(&one.all()))
+            .models
+            .missing(&one.entries(&one.all()))
             .is_empty()
     );
     let epoch = epoch_with(1, 1, |charter| charter.minimum = 1);

@@ -185,7 +185,7 @@ fn a_final_block_that_waited_for_its_ancestors_is_final_with_them() {
     let third = chain(&one, 3).remove(2);
     one.member.chain.keep(third.hash(), third.clone());
     let waits = proof(&one, &third);
-    one.certify(&waits);
+    one.add_certificate(&waits);
     assert_eq!(one.member.chain.tip.view, 0);
     let answer = two_rounds(&one);
     let effects = answers(&mut one, x, answer);
@@ -208,7 +208,7 @@ fn blocks_before_a_final_one_are_had_from_whoever_knows_them() {
     let asked =
         |one: &One, nth, to, missing: &Block| one.asks_for(nth, to, (0, 1), Some(missing.hash()));
     let first_asked = one.others()[0];
-    let effects = one.certify(&last);
+    let effects = one.add_certificate(&last);
     assert!(effects.contains(&asked(&one, 1, first_asked, &blocks[1])));
     // A block that is not missing is not kept; one that is makes the one before it missing.
     let answer = SyncResponse {

@@ -3,8 +3,8 @@
 use super::super::*;
 use super::one::*;
 use super::table::epoch;
-use crate::certificate::Verdict;
-use crate::message::{Block, Checked, Proposal};
+use crate::certificate::{Checked, Verdict};
+use crate::message::{Block, Proposal};
 
 fn block(name: &[u8]) -> Hash {
     Hash::of(name)
@@ -30,8 +30,8 @@ fn a_notarisation_is_passed_on_answered_with_finalize_and_ends_the_view() {
     expected.push(Effect::Persist(Record::Certified(notarised.clone())));
     expected.push(one.entered(2, 1));
     // Nothing is contributed to a view that only waits for finality.
-    assert_eq!(one.certify(&notarised), expected);
-    assert_eq!(one.certify(&notarised), []);
+    assert_eq!(one.add_certificate(&notarised), expected);
+    assert_eq!(one.add_certificate(&notarised), []);
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn a_nullification_is_passed_on_and_ends_the_view() {
     let nullified = one.certificate(1, Verdict::Nullified);
     let mut expected = one.leaves_by(&nullified);
     expected.push(one.contributes(one.epoch.lead(2)));
-    assert_eq!(one.certify(&nullified), expected);
-    assert_eq!(one.certify(&nullified), []);
+    assert_eq!(one.add_certificate(&nullified), expected);
+    assert_eq!(one.add_certificate(&nullified), []);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_certificate_of_an_earlier_view_moves_nobody_back() {
     let mut one = One::follower(4);
     one.skip(2);
     let late = one.certificate(1, Verdict::Nullified);
-    assert_eq!(one.certify(&late), one.passes_on(&late));
+    assert_eq!(one.add_certificate(&late), one.passes_on(&late));
     assert_eq!(one.member.view(), 3);
 }
 
@@ -57,9 +57,9 @@ fn a_certificate_of_an_earlier_view_moves_nobody_back() {
 fn after_nullify_there_is_no_finalize() {
     let mut one = One::follower(4);
     one.at(3000);
-    assert!(one.member.ballots.nullified(1));
+    assert!(one.member.ballots.has_nullified(1));
     let notarised = one.certificate(1, Verdict::Notarised(block(b"a block")));
-    assert_eq!(one.certify(&notarised), one.leaves_by(&notarised));
+    assert_eq!(one.add_certificate(&notarised), one.leaves_by(&notarised));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn after_finalize_there_is_no_nullify() {
         let at = 100_000 * view;
         assert!(one.at(at).contains(&sent));
     }
-    assert!(!one.member.ballots.nullified(1));
+    assert!(!one.member.ballots.has_nullified(1));
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn a_late_notarisation_is_answered_with_finalize_without_going_back() {
     let block = block(b"a block");
     let notarised = one.certificate(1, Verdict::Notarised(block));
     let expected = [one.passes_on(&notarised), one.finalizes(1, block)].concat();
-    assert_eq!(one.certify(&notarised), expected);
+    assert_eq!(one.add_certificate(&notarised), expected);
     assert_eq!(one.member.view(), 2);
     // Once, also after a restart: the certificate was not kept, the vote was.
     let (vote, _) = one.sealed(one.me, 0, 1, Body::Finalize { block });
     let skipped = one.certificate(1, Verdict::Nullified);
     let kept = vec![Record::Certified(skipped), Record::Vote(vote)];
     let (mut one, _) = One::start(one.epoch, one.me, Start::Kept(kept));
-    assert_eq!(one.certify(&notarised), one.passes_on(&notarised));
+    assert_eq!(one.add_certificate(&notarised), one.passes_on(&notarised));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn notarised() -> (One, Proposal) {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
-    one.certify(&one.certificate(1, Verdict::Notarised(proposal.block.hash())));
+    one.add_certificate(&one.certificate(1, Verdict::Notarised(proposal.block.hash())));
     (one, proposal)
 }
 
@@ -312,7 +312,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
     let notarised = answers(&one, other, 1, Verdict::Notarised(hash));
     assert_eq!(votes(&mut one, other, 1, Body::Nullify), [notarised]);
     // Once the block is final, the proof of it answers everything up to it at once.
-    one.certify(&one.certificate(1, Verdict::Final(hash)));
+    one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
     let proof = answers(&one, by, 1, Verdict::Final(hash));
     for body in [Body::Nullify, notarize(a), finalize] {
         assert_eq!(votes(&mut one, by, 1, body), [proof.clone()]);
@@ -337,12 +337,12 @@ fn votes_are_said_again_with_every_beat_until_a_certificate_answers_them() {
     assert_eq!(one.at(1000), again(&one, &notarize(hash), &leads[..2]));
     // The certificate answers the vote for the block; the Finalize is not answered yet. The lead
     // of the current view is told too.
-    one.certify(&one.certificate(1, Verdict::Notarised(hash)));
+    one.add_certificate(&one.certificate(1, Verdict::Notarised(hash)));
     one.skip(2);
     one.hear_lead(3, Body::Receipt { entry });
     let finalize = Body::Finalize { block: hash };
     assert_eq!(one.at(2000), again(&one, &finalize, &leads));
-    one.certify(&one.certificate(1, Verdict::Final(hash)));
+    one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
     assert_eq!(one.at(3000), []);
 }
 
@@ -351,7 +351,7 @@ fn a_vote_against_the_view_is_said_again_to_all_with_the_best_certificates() {
     let mut one = One::follower(4);
     one.skip(1);
     one.at(3000);
-    assert!(one.member.ballots.nullified(2));
+    assert!(one.member.ballots.has_nullified(2));
     let others = one.others();
     let nullify = others.iter().map(|&to| one.sends(to, 0, 2, Body::Nullify));
     let way = others
@@ -361,7 +361,7 @@ fn a_vote_against_the_view_is_said_again_to_all_with_the_best_certificates() {
     assert_eq!(one.at(4000), expected);
     // Together with the notarised block that is waiting for finality.
     let block = block(b"a block");
-    one.certify(&one.certificate(1, Verdict::Notarised(block)));
+    one.add_certificate(&one.certificate(1, Verdict::Notarised(block)));
     let said = one.at(5000);
     for &to in &others {
         assert!(said.contains(&answers(&one, to, 1, Verdict::Notarised(block))));
@@ -391,7 +391,7 @@ fn the_collectors_are_the_leads_of_the_view_and_the_next_other_one() {
     expected.push(one.sends(epoch.lead(view + 2), 0, view, body));
     expected.push(Effect::Persist(Record::Certified(notarised.clone())));
     expected.push(one.entered(view + 1, 1));
-    assert_eq!(one.certify(&notarised), expected);
+    assert_eq!(one.add_certificate(&notarised), expected);
 }
 
 #[test]
@@ -403,9 +403,9 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
     expected.push(one.asks_for(2, one.others()[1], (0, 1), Some(hash)));
     expected.push(Effect::Persist(Record::Certified(proof.clone())));
     expected.push(one.entered(4, 1));
-    assert_eq!(one.certify(&proof), expected);
+    assert_eq!(one.add_certificate(&proof), expected);
     // An earlier block is no reason to ask for less.
-    one.certify(&one.certificate(2, Verdict::Final(block(b"earlier"))));
+    one.add_certificate(&one.certificate(2, Verdict::Final(block(b"earlier"))));
     let waiting = one.member.chain.unresolved.as_ref();
     assert_eq!(waiting.map(|proof| proof.view), Some(3));
     // With every beat the next member is asked.
@@ -418,7 +418,7 @@ fn a_block_that_is_learnt_after_its_finality_is_final_at_once() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
-    one.certify(&one.certificate(1, Verdict::Final(hash)));
+    one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
     assert_eq!((one.member.view(), one.member.chain.tip.view), (2, 0));
     // Nobody proposes view 1 any more; its block comes with an empty one on top, or by an answer.
     let mut answer = one.answer(2);
@@ -441,9 +441,9 @@ fn an_empty_block_that_is_final_makes_its_parent_final() {
     let empty = one.empty(2, &one.certificate(1, Verdict::Notarised(hash)));
     one.propose(2, &empty);
     let (second, proof) = (empty.block.hash(), Verdict::Final(empty.block.hash()));
-    one.certify(&one.certificate(2, Verdict::Notarised(second)));
+    one.add_certificate(&one.certificate(2, Verdict::Notarised(second)));
     let proof = one.certificate(2, proof);
-    let effects = one.certify(&proof);
+    let effects = one.add_certificate(&proof);
     let blocks: Vec<Block> = vec![proposal.block, empty.block];
     let kept = Effect::Persist(Record::Final { blocks, proof });
     assert_eq!(effects[2], kept);

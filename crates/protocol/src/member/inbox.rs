@@ -1,0 +1,98 @@
+//! What other members sent for a round, kept for whoever leads it.
+
+use std::collections::BTreeSet;
+
+use super::{ByMember, Member};
+use crate::evidence::Evidence;
+use crate::message::{Body, Message, Scores};
+use crate::refusal::Refusal;
+use crate::roster::MemberIndex;
+
+/// What other members sent for a round.
+#[derive(Default)]
+pub(super) struct Inbox {
+    /// The first contribution of each member to this round.
+    pub(super) contributions: ByMember<Message>,
+    /// The same to the next round.
+    early: ByMember<Message>,
+    /// Members that sent a contribution to an earlier round.
+    stale: BTreeSet<MemberIndex>,
+    /// How far the contributions are that this member, as lead, looked at.
+    pub(super) admissions: ByMember<Admission>,
+    /// The last scores of each member.
+    pub(super) scores: ByMember<Scores>,
+}
+
+/// What became of a contribution.
+#[derive(Clone, PartialEq)]
+pub(super) enum Admission {
+    /// The model is being fetched and checked.
+    Pending,
+    /// The model could not be fetched; tried again after a beat.
+    Retry,
+    /// The model is here and has passed the checks.
+    Usable,
+    /// The contribution is not what the plan asks for, or its model did not pass the checks.
+    Refused,
+}
+
+impl Inbox {
+    /// The inbox of the next round, with the contributions that came early.
+    pub(super) fn of_next_round(&mut self) -> Self {
+        Self {
+            contributions: std::mem::take(&mut self.early),
+            ..Self::default()
+        }
+    }
+
+    /// The newest contribution of a member that is kept.
+    pub(super) fn contribution_of(&self, member: MemberIndex) -> Option<&Message> {
+        self.early
+            .get(&member)
+            .or_else(|| self.contributions.get(&member))
+    }
+
+    /// A beat has passed: models that could not be fetched may be requested again.
+    pub(super) fn retry(&mut self) {
+        self.admissions
+            .retain(|_, admission| *admission != Admission::Retry);
+    }
+}
+
+impl Member {
+    /// Keeps a contribution to this round or the next.
+    pub(super) fn contribution(&mut self, message: Message) {
+        let sender = message.sender;
+        if matches!(&message.body, Body::Contribution(own) if !own.has_sane_metrics()) {
+            return self.refuse(sender, message.round, Refusal::Metrics);
+        }
+        let inbox = &mut self.round.inbox;
+        let (kept, current) = match message.round.checked_sub(self.round.number) {
+            Some(0) => (&mut inbox.contributions, true),
+            Some(1) => (&mut inbox.early, false),
+            _ => {
+                let (round, now) = (message.round, self.round.number);
+                if round < now && inbox.stale.insert(sender) {
+                    let reason = Refusal::StaleContribution { got: round, now };
+                    self.refuse(sender, now, reason);
+                }
+                return;
+            }
+        };
+        match kept.get(&sender) {
+            None => {
+                kept.insert(sender, message);
+            }
+            // Equal content has an equal signature.
+            Some(earlier) if earlier.signature != message.signature => {
+                if let Some(evidence) = Evidence::of(earlier, &message) {
+                    let reason = Refusal::Contradiction(evidence.charge());
+                    self.refuse(sender, message.round, reason);
+                    self.accuse(evidence);
+                }
+            }
+            Some(_) if current => self.repeat_receipt(sender),
+            Some(_) => {}
+        }
+    }
+}

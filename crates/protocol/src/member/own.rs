@@ -1,0 +1,191 @@
+//! This member's own part of a round: training, contributing, and when others may have its model.
+
+use bytes::Bytes;
+
+use super::Member;
+use super::scoring::Scoring;
+use crate::charter::Epoch;
+use crate::effects::{Effect, Record, Report};
+use crate::envelope;
+use crate::hash::Hash;
+use crate::message::{Body, Contribution, Entry, METRIC_NAME, METRICS, Message};
+use crate::work::Trained;
+
+/// This member's own part of a round.
+#[derive(Default)]
+pub(super) struct OwnPart {
+    training: Training,
+    /// The bundle with this member's entry was seen: any member may have its model now.
+    pub(super) model_released: bool,
+    pub(super) scoring: Scoring,
+}
+
+/// How far training is.
+#[derive(Default)]
+enum Training {
+    #[default]
+    Due,
+    Running,
+    /// Finished, and not signed: this member may not sign yet.
+    Finished(Trained),
+    Failed,
+    Contributed(Contributed),
+}
+
+/// A signed contribution, its bytes for the wire, and the entry that it becomes.
+struct Contributed {
+    message: Message,
+    frame: Bytes,
+    entry: Entry,
+}
+
+impl OwnPart {
+    /// The entry of this member's contribution, if it has contributed.
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        match &self.training {
+            Training::Contributed(own) => Some(&own.entry),
+            _ => None,
+        }
+    }
+
+    /// Whether this member has contributed.
+    pub(super) fn has_contributed(&self) -> bool {
+        self.entry().is_some()
+    }
+
+    /// Whether any member may have this blob: all but this member's own model before it is
+    /// released.
+    pub(super) fn may_serve(&self, blob: &Hash) -> bool {
+        let model = match &self.training {
+            Training::Finished(trained) => Some(trained.fields.blob),
+            Training::Contributed(own) => Some(own.entry.fields.blob),
+            Training::Due | Training::Running | Training::Failed => None,
+        };
+        self.model_released || model != Some(*blob)
+    }
+
+    /// Whether this message is this member's own contribution.
+    pub(super) fn is_contribution(&self, message: &Message) -> bool {
+        let Training::Contributed(own) = &self.training else {
+            return false;
+        };
+        match (&own.message.body, &message.body) {
+            (Body::Contribution(a), Body::Contribution(b)) => {
+                own.message.round == message.round && a.same(b)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Member {
+    /// Takes back the contribution that was made durable before a restart.
+    pub(super) fn restore_contribution(&mut self, epoch: &Epoch, message: Message) {
+        let Body::Contribution(contribution) = &message.body else {
+            return;
+        };
+        let entry = contribution.entry(&epoch.federation, self.round.number);
+        self.round.models.hold([entry.fields.blob]);
+        let frame = envelope::reseal(epoch, &message);
+        self.round.own.training = Training::Contributed(Contributed {
+            message,
+            frame,
+            entry,
+        });
+    }
+
+    /// Starts to train, once the plan is known and names this member.
+    pub(super) fn train(&mut self) {
+        let Some(plan) = self.round.plan() else {
+            return;
+        };
+        let round = plan.round;
+        let may_train = !self.complete && !self.sync.lost_journal();
+        let due = matches!(self.round.own.training, Training::Due);
+        if due && may_train && self.round.participates(self.me()) {
+            self.round.own.training = Training::Running;
+            self.out.push(Effect::Train { round });
+        }
+    }
+
+    pub(super) fn trained(&mut self, round: u64, result: Result<Trained, String>) {
+        if round != self.round.number || !matches!(self.round.own.training, Training::Running) {
+            return;
+        }
+        self.round.own.training = match result {
+            Ok(trained) => Training::Finished(trained),
+            Err(reason) => {
+                let report = Report::TrainingFailed { round, reason };
+                self.out.push(Effect::Report(report));
+                Training::Failed
+            }
+        };
+    }
+
+    /// Signs a finished training, unless this member only listens, and sends it to the lead.
+    pub(super) fn contribute(&mut self) {
+        if self.sync.listening() || self.complete {
+            return;
+        }
+        let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
+            return;
+        };
+        let Training::Finished(trained) = &mut self.round.own.training else {
+            return;
+        };
+        let (fields, mut metrics) = (trained.fields.clone(), std::mem::take(&mut trained.metrics));
+        let sane = |(name, value): &(String, f64)| value.is_finite() && name.len() <= METRIC_NAME;
+        metrics.retain(sane);
+        metrics.truncate(METRICS);
+        let (round, epoch) = (self.round.number, &self.config.epoch);
+        let nonce = self
+            .config
+            .key
+            .derive("nonce", &[&epoch.federation.0, &round.to_le_bytes()]);
+        let blob = fields.blob;
+        let contribution = Contribution {
+            plan,
+            fields,
+            nonce,
+            metrics,
+        };
+        let entry = contribution.entry(&epoch.federation, round);
+        let (message, frame) = self.seal(round, 0, Body::Contribution(contribution));
+        self.out
+            .push(Effect::Persist(Record::Contributed(message.clone())));
+        self.out
+            .push(Effect::Report(Report::Contributed { round, blob }));
+        self.round.models.hold([blob]);
+        self.round.own.training = Training::Contributed(Contributed {
+            message,
+            frame,
+            entry,
+        });
+        self.send_contribution();
+    }
+
+    /// Sends the contribution to the lead of the view, unless the lead has given its receipt.
+    pub(super) fn send_contribution(&mut self) {
+        let Training::Contributed(own) = &self.round.own.training else {
+            return;
+        };
+        if self.view.receipt.is_none() && !self.sync.listening() && !self.complete {
+            let (message, frame) = (own.message.clone(), own.frame.clone());
+            self.send(self.view.lead, &message, &frame);
+        }
+    }
+
+    /// Once per beat: sends the contribution again.
+    pub(super) fn repeat_contribution(&mut self) {
+        if self.view.lead != self.me() {
+            self.send_contribution();
+        }
+    }
+
+    /// The lead of the view has this member's model.
+    pub(super) fn receipt(&mut self, entry: Hash) {
+        if self.round.own.entry().is_some_and(|own| own.id == entry) {
+            self.view.receipt = Some(entry);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The kinds of messages, and whether a kind belongs to a round or to a view.
+
+/// The kind of a message. Its number stands in the signed header, in front of the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// [`Body::Contribution`](super::Body::Contribution).
+    Contribution = 1,
+    /// [`Body::Receipt`](super::Body::Receipt).
+    Receipt = 2,
+    /// [`Body::Bundle`](super::Body::Bundle).
+    Bundle = 3,
+    /// [`Body::Scores`](super::Body::Scores).
+    Scores = 4,
+    /// [`Body::Sheet`](super::Body::Sheet).
+    Sheet = 5,
+    /// [`Body::Inclusion`](super::Body::Inclusion).
+    Inclusion = 6,
+    /// [`Body::Proposal`](super::Body::Proposal).
+    Proposal = 7,
+    /// [`Body::Notarize`](super::Body::Notarize).
+    Notarize = 8,
+    /// [`Body::Finalize`](super::Body::Finalize).
+    Finalize = 9,
+    /// [`Body::Nullify`](super::Body::Nullify).
+    Nullify = 10,
+    /// [`Body::Progress`](super::Body::Progress).
+    Progress = 11,
+    /// [`Body::SyncRequest`](super::Body::SyncRequest).
+    SyncRequest = 12,
+    /// [`Body::SyncResponse`](super::Body::SyncResponse).
+    SyncResponse = 13,
+    /// A [`Certificate`](crate::certificate::Certificate), signed by its voters and not as a whole.
+    Certificate = 14,
+    /// [`Evidence`](crate::evidence::Evidence), signed by the accused and not as a whole.
+    Evidence = 15,
+    /// [`Body::Complete`](super::Body::Complete).
+    Complete = 16,
+}
+
+impl Kind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 16] = [
+        Self::Contribution,
+        Self::Receipt,
+        Self::Bundle,
+        Self::Scores,
+        Self::Sheet,
+        Self::Inclusion,
+        Self::Proposal,
+        Self::Notarize,
+        Self::Finalize,
+        Self::Nullify,
+        Self::Progress,
+        Self::SyncRequest,
+        Self::SyncResponse,
+        Self::Certificate,
+        Self::Evidence,
+        Self::Complete,
+    ];
+
+    /// The kind of that number, if there is one.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Whether messages of this kind belong to a round, and whether they belong to a view.
+    pub fn scope(self) -> Scope {
+        let (round, view) = match self {
+            Self::Contribution | Self::Scores | Self::Inclusion | Self::Complete => (true, false),
+            Self::Bundle | Self::Sheet => (true, true),
+            Self::Receipt
+            | Self::Proposal
+            | Self::Notarize
+            | Self::Finalize
+            | Self::Nullify
+            | Self::Progress
+            | Self::Certificate => (false, true),
+            Self::SyncRequest | Self::SyncResponse | Self::Evidence => (false, false),
+        };
+        Scope { round, view }
+    }
+}
+
+/// Whether a kind of message belongs to a round and to a view. The header holds a number from 1
+/// where it does, and 0 where it does not. Other headers are refused before the signature is
+/// checked, so that a signed statement has one meaning only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    /// It belongs to a round.
+    pub round: bool,
+    /// It belongs to a view.
+    pub view: bool,
+}
+
+impl Scope {
+    /// Whether a header may hold this round and this view.
+    pub fn allows(self, round: u64, view: u64) -> bool {
+        (round != 0) == self.round && (view != 0) == self.view
+    }
+}

@@ -1,0 +1,145 @@
+//! The messages that members send each other. Each travels in an [`envelope`](crate::envelope).
+
+mod block;
+mod entries;
+mod kind;
+mod sync;
+
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::{Checked, Verdict};
+use crate::hash::Hash;
+use crate::identity::Signature;
+use crate::roster::MemberIndex;
+
+pub use block::{Block, Content, Learning, Proposal};
+pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
+pub use kind::{Kind, Scope};
+pub use sync::{Reminder, ReminderContent, SyncResponse};
+
+/// A message whose sender, signature and encoding were checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// The round that it belongs to; 0 if its kind belongs to none.
+    pub round: u64,
+    /// The view that it belongs to; 0 if its kind belongs to none.
+    pub view: u64,
+    /// The member that signed it.
+    pub sender: MemberIndex,
+    /// Its content.
+    pub body: Body,
+    /// The sender's signature over federation, epoch, round, view, sender, kind and body.
+    pub signature: Signature,
+}
+
+/// The content of a message. In brackets: what its header names, besides the sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Body {
+    /// Participant → lead (round): a trained model, by hash.
+    Contribution(Contribution),
+    /// Lead → participant (view): the lead has the model, and will list this entry.
+    Receipt {
+        /// The entry's id.
+        entry: Hash,
+    },
+    /// Lead → all (round, view): the entries of the round, without names. No more are taken.
+    Bundle(Bundle),
+    /// Author → lead (round): its loss of every entry's model on its own data.
+    Scores(Scores),
+    /// Lead → all (round, view): the entries with their scores.
+    Sheet(Sheet),
+    /// Author → lead (round): its entry and row are in this sheet unchanged, and it keeps every
+    /// model of the sheet.
+    Inclusion {
+        /// The sheet's root.
+        sheet: Hash,
+    },
+    /// Lead → all (view): a block to vote on.
+    Proposal(Box<Proposal>),
+    /// Member → collectors (view): a vote to notarise a block.
+    Notarize {
+        /// The block.
+        block: Hash,
+        /// What the voter checked.
+        checked: Checked,
+    },
+    /// Member → collectors (view): a vote to make a notarised block final.
+    Finalize {
+        /// The block.
+        block: Hash,
+    },
+    /// Member → all (view): a vote against the view.
+    Nullify,
+    /// Lead → all (view): the lead is at work.
+    Progress {
+        /// How far it has come.
+        phase: Phase,
+        /// Counts up with every beat; 0 announces the lead.
+        counter: u64,
+    },
+    /// Any → any: asks what became final, and how later views ended.
+    SyncRequest {
+        /// View of the asker's last final block.
+        after: u64,
+        /// The first later view of which the asker knows no certificate.
+        from: u64,
+        /// The first block, going back from a final one, that the asker does not have.
+        missing: Option<Hash>,
+        /// Drawn for this question. The answer repeats it, so that no old answer can be replayed.
+        nonce: u64,
+    },
+    /// Any → any: the answer to a SyncRequest.
+    SyncResponse(Box<SyncResponse>),
+    /// Member → each other (last round): the sender has adopted the last round, and needs nothing
+    /// more from anybody.
+    Complete,
+}
+
+impl Body {
+    /// The vote for `verdict` by a member that checked this much.
+    pub fn vote(verdict: Verdict, checked: Checked) -> Self {
+        match verdict {
+            Verdict::Nullified => Self::Nullify,
+            Verdict::Notarised(block) => Self::Notarize { block, checked },
+            Verdict::Final(block) => Self::Finalize { block },
+        }
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Contribution(_) => Kind::Contribution,
+            Self::Receipt { .. } => Kind::Receipt,
+            Self::Bundle(_) => Kind::Bundle,
+            Self::Scores(_) => Kind::Scores,
+            Self::Sheet(_) => Kind::Sheet,
+            Self::Inclusion { .. } => Kind::Inclusion,
+            Self::Proposal(_) => Kind::Proposal,
+            Self::Notarize { .. } => Kind::Notarize,
+            Self::Finalize { .. } => Kind::Finalize,
+            Self::Nullify => Kind::Nullify,
+            Self::Progress { .. } => Kind::Progress,
+            Self::SyncRequest { .. } => Kind::SyncRequest,
+            Self::SyncResponse(_) => Kind::SyncResponse,
+            Self::Complete => Kind::Complete,
+        }
+    }
+}
+
+/// How far the lead of a view has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Waiting for the last notarised block to become final.
+    Waiting,
+    /// Taking contributions.
+    Collecting,
+    /// The bundle is sent; waiting for scores.
+    Scoring,
+    /// The sheet is sent; waiting for inclusions.
+    Including,
+    /// Deciding on the sheet and computing the outcome.
+    Deciding,
+    /// The proposal is sent; waiting for votes.
+    Voting,
+}

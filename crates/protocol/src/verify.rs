@@ -1,0 +1,170 @@
+//! Checks everything inside a message that claims to be signed by somebody other than its sender:
+//! certificates, evidence, inclusions and reminders.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
+use crate::charter::Epoch;
+use crate::evidence::{Evidence, EvidenceError, Signed};
+use crate::identity::{Claim, Verifier};
+use crate::message::{Body, Learning, Message};
+use crate::roster::MemberIndex;
+use crate::statement::statement;
+
+/// What a member has verified before, so that it need not verify it again.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The votes of verified certificates, by view and verdict.
+    pub certificates: BTreeMap<(u64, Verdict), Arc<[Vote]>>,
+    /// Members whose fault is proven: one proof is enough.
+    pub accused: BTreeSet<MemberIndex>,
+}
+
+impl Known {
+    /// Whether a certificate of the same view and verdict was verified. The votes of this one may
+    /// still be forged, so nothing in it may be used.
+    pub(crate) fn covers(&self, certificate: &Certificate) -> bool {
+        let key = (certificate.view, certificate.verdict);
+        self.certificates.contains_key(&key)
+    }
+
+    /// Whether this very certificate, vote by vote, was verified.
+    pub(crate) fn verified(&self, certificate: &Certificate) -> bool {
+        let key = (certificate.view, certificate.verdict);
+        let votes = self.certificates.get(&key);
+        votes.is_some_and(|votes| *votes == certificate.votes)
+    }
+}
+
+impl Certificate {
+    /// Checks that exactly q distinct members signed for the verdict.
+    ///
+    /// # Errors
+    /// [`CertificateError`]: another number of votes, voters out of order, voters outside of the
+    /// roster, or signatures that do not verify.
+    pub fn verify(&self, epoch: &Epoch, verifier: &dyn Verifier) -> Result<(), CertificateError> {
+        let quorum = epoch.roster.quorum();
+        let ascending = self
+            .votes
+            .windows(2)
+            .all(|pair| pair[0].member < pair[1].member);
+        if self.votes.len() != quorum || !ascending {
+            let got = if ascending { self.votes.len() } else { 0 };
+            return Err(CertificateError::Votes {
+                view: self.view,
+                got,
+                quorum,
+            });
+        }
+        let statements: Vec<_> = self
+            .votes
+            .iter()
+            .map(|vote| {
+                let body = Body::vote(self.verdict, vote.checked);
+                statement(epoch, 0, self.view, vote.member, &body)
+            })
+            .collect();
+        let claims = self
+            .votes
+            .iter()
+            .zip(&statements)
+            .map(|(vote, message)| {
+                let key = epoch.roster.key(vote.member);
+                let key = key.ok_or(CertificateError::Stranger(vote.member))?;
+                Ok(Claim {
+                    key,
+                    message,
+                    signature: vote.signature,
+                })
+            })
+            .collect::<Result<Vec<_>, CertificateError>>()?;
+        if verifier.verify_all(&claims) {
+            Ok(())
+        } else {
+            Err(CertificateError::Signature(self.view))
+        }
+    }
+}
+
+impl Evidence {
+    /// Checks that the two messages conflict and that the accused signed both.
+    ///
+    /// # Errors
+    /// [`EvidenceError`]: an honest member may sign both, or a signature is not the accused's.
+    pub fn verify(&self, epoch: &Epoch, verifier: &dyn Verifier) -> Result<(), EvidenceError> {
+        if !self.shows_conflict() {
+            return Err(EvidenceError::NoConflict(self.member));
+        }
+        let holds = |signed: &Signed| {
+            let message = statement(epoch, signed.round, signed.view, self.member, &signed.body);
+            let key = epoch.roster.key(self.member);
+            key.is_some_and(|key| {
+                verifier.verify(&Claim {
+                    key,
+                    message: &message,
+                    signature: signed.signature,
+                })
+            })
+        };
+        if holds(&self.first) && holds(&self.second) {
+            Ok(())
+        } else {
+            Err(EvidenceError::Signature(self.member))
+        }
+    }
+}
+
+/// Whether the inclusions of a learning block are signatures over its sheet by distinct members in
+/// ascending order.
+pub(crate) fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learning) -> bool {
+    let distinct = learning
+        .inclusions
+        .windows(2)
+        .all(|pair| pair[0].0 < pair[1].0);
+    let body = Body::Inclusion {
+        sheet: learning.sheet,
+    };
+    let statements: Vec<_> = learning
+        .inclusions
+        .iter()
+        .map(|&(member, _)| statement(epoch, learning.round, 0, member, &body))
+        .collect();
+    let claims: Option<Vec<_>> = learning
+        .inclusions
+        .iter()
+        .zip(&statements)
+        .map(|(&(member, signature), message)| {
+            let key = epoch.roster.key(member)?;
+            Some(Claim {
+                key,
+                message,
+                signature,
+            })
+        })
+        .collect();
+    // The signatures are checked in any case: the check is what a message like this costs.
+    let hold = claims.is_some_and(|claims| verifier.verify_all(&claims));
+    distinct && hold
+}
+
+/// Whether a message was signed by its sender, with a round and a view exactly where its kind has
+/// them.
+pub(crate) fn message_holds(epoch: &Epoch, verifier: &dyn Verifier, message: &Message) -> bool {
+    let Message {
+        round,
+        view,
+        sender,
+        ref body,
+        signature,
+    } = *message;
+    let statement = statement(epoch, round, view, sender, body);
+    let holds = |key| {
+        verifier.verify(&Claim {
+            key,
+            message: &statement,
+            signature,
+        })
+    };
+    body.kind().scope().allows(round, view) && epoch.roster.key(sender).is_some_and(holds)
+}
