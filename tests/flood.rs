@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use nodes::{Demo, Nodes, log, scenario};
 use rota::institution::Institution;
-use rota::mesh::{self, Command, Config, Event, Verdict, Wish};
+use rota::mesh::{self, Acceptance, BlobRequest, Command, Config, Event};
 use rota::protocol::envelope::{seal, seal_evidence};
 use rota::protocol::evidence::Evidence;
 use rota::protocol::message::{Body, Phase};
@@ -156,7 +156,7 @@ async fn attack(
                 let at = frame.get(73..81).and_then(|bytes| bytes.try_into().ok());
                 view = at.map_or(view, u64::from_le_bytes).max(view);
                 if let Some(ticket) = ticket {
-                    let verdict = Verdict::Accept;
+                    let verdict = Acceptance::Accept;
                     let _ = mesh.commands.try_send(Command::Judge { ticket, verdict });
                 }
             }
@@ -192,7 +192,7 @@ async fn attack(
             }
             Flood::Large => large.clone(),
             Flood::Blobs => {
-                let wish = |part: u64| Wish {
+                let wish = |part: u64| BlobRequest {
                     hash: Hash::of(&[number.to_le_bytes(), part.to_le_bytes()].concat()),
                     limit: 1 << 20,
                 };

@@ -1,7 +1,9 @@
-//! The structure of the workspace: which crate may use which, no module circles, no long files.
+//! The structure of the workspace: which crate may use which, no module circles, no long files, no
+//! citation of a rule that is not defined.
 
 mod circles;
 mod modules;
+mod rules;
 mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};

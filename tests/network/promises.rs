@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mesh::{Command, Event, Verdict, Wish};
+use mesh::{Acceptance, BlobRequest, Command, Event};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -93,7 +93,7 @@ impl Ends {
     /// The next frame. It is accepted, so that others may have it.
     pub(crate) async fn frame(&mut self) -> (u16, Bytes) {
         let (from, frame, ticket) = self.unjudged().await;
-        self.judge(ticket, Verdict::Accept).await;
+        self.judge(ticket, Acceptance::Accept).await;
         (from, frame)
     }
 
@@ -110,7 +110,7 @@ impl Ends {
         .await
     }
 
-    async fn judge(&self, ticket: Option<u64>, verdict: Verdict) {
+    async fn judge(&self, ticket: Option<u64>, verdict: Acceptance) {
         if let Some(ticket) = ticket {
             // A full way back only means that others get the frame from somebody else.
             let _ = self.commands.try_send(Command::Judge { ticket, verdict });
@@ -120,7 +120,7 @@ impl Ends {
     /// Asks these members for a blob.
     async fn fetch(&self, hash: Hash, limit: u64, from: &[u16]) {
         let from = from.iter().map(|&member| MemberIndex(member)).collect();
-        let blobs = vec![Wish { hash, limit }];
+        let blobs = vec![BlobRequest { hash, limit }];
         self.say(Command::Fetch { blobs, from }).await;
     }
 
@@ -415,7 +415,7 @@ pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() 
     let [author, between, end] = &mut all[..] else {
         unreachable!()
     };
-    let verdicts = [Verdict::Ignore, Verdict::Reject, Verdict::Accept];
+    let verdicts = [Acceptance::Ignore, Acceptance::Reject, Acceptance::Accept];
     for (number, verdict) in (0..).zip(verdicts) {
         let frame = numbered(number, 40);
         let publish = Command::Publish {
@@ -606,7 +606,7 @@ pub(crate) async fn each_blob_of_a_batch_is_answered_once<L: Lab>() {
         .zip(sizes)
         .map(|(seed, size)| bytes(size, seed))
         .collect();
-    let wish = |blob: &Bytes| Wish {
+    let wish = |blob: &Bytes| BlobRequest {
         hash: Hash::of(blob),
         limit: 1 << 20,
     };

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mesh::{Command, Config, Contact, Event, Handle, Transport, Wish};
+use mesh::{BlobRequest, Command, Config, Contact, Event, Handle, Transport};
 use protocol::{Hash, MemberIndex, SecretKey};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -92,7 +92,7 @@ async fn meshed(blob: &Bytes, readers: usize, transport: Transport) -> Fallible<
     let limit = blob.len() as u64;
     for other in others {
         let from = vec![MemberIndex(0)];
-        let blobs = vec![Wish { hash, limit }];
+        let blobs = vec![BlobRequest { hash, limit }];
         other.commands.send(Command::Fetch { blobs, from }).await?;
         tasks.spawn(arrival(other, begin));
     }

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use config::{Config, Contact, MeshError, Transport, check};
-pub use protocol::net::{Command, Event, Verdict, Wish};
+pub use protocol::net::{Acceptance, BlobRequest, Command, Event};
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

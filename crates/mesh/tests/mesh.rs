@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mesh::{Command, Config, Contact, Event, Handle, MeshError, Transport, Wish};
+use mesh::{BlobRequest, Command, Config, Contact, Event, Handle, MeshError, Transport};
 use protocol::{Hash, MemberIndex, SecretKey};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket};
@@ -100,7 +100,7 @@ async fn a_stranger_is_not_let_in() {
             .await
             .unwrap();
         let hash = Hash::of(b"secret");
-        let (blobs, from) = (vec![Wish { hash, limit: 10 }], vec![to]);
+        let (blobs, from) = (vec![BlobRequest { hash, limit: 10 }], vec![to]);
         stranger
             .commands
             .send(Command::Fetch { blobs, from })
@@ -307,7 +307,7 @@ async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
         let mut asker = spawn(config(transport, 0), 1, &roster).await.unwrap();
         wait(&mut asker, up).await;
         let (limit, from) = (LENGTH as u64, vec![MemberIndex(0)]);
-        let blobs = vec![Wish { hash, limit }];
+        let blobs = vec![BlobRequest { hash, limit }];
         let fetch = Command::Fetch { blobs, from };
         asker.commands.send(fetch).await.unwrap();
         let served = holder.served.clone();

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use protocol::SecretKey;
-use protocol::identity::{Claim, Strict, Verifier, Verifying};
+use protocol::identity::{Claim, Strict, Verifier, VerifyingKey};
 
 fn main() {
     let keys: Vec<_> = (0..100u8)
@@ -12,7 +12,7 @@ fn main() {
         .collect();
     let public: Vec<_> = keys
         .iter()
-        .map(|key| Verifying::new(&key.public()).expect("a key of its own making is usable"))
+        .map(|key| VerifyingKey::new(&key.public()).expect("a key of its own making is usable"))
         .collect();
     let messages: Vec<Vec<u8>> = (0..100u8).map(|i| vec![i; 150]).collect();
     let signatures: Vec<_> = keys

@@ -10,11 +10,11 @@ use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
 use crate::rotation::Leads;
 
-/// Who leads when.
+/// The order in which members lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rotation {
-    /// A new lead every view, everybody once per cycle.
+    /// A new lead in every view; each member leads once per cycle.
     EveryRound,
 }
 
@@ -33,7 +33,7 @@ pub const FORMAT: u32 = 1;
 /// What the members agreed on. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charter {
-    /// The federation's name, for people: what [`name::check`] lets through.
+    /// The federation's name, for people; valid for [`name::check`].
     pub name: String,
     /// Task, model, data preparation and strategy, in a canonical encoding of the crates above.
     /// Part of the agreement and of its hash; the protocol does not look into it.
@@ -47,14 +47,14 @@ pub struct Charter {
     pub beat_ms: u64,
     /// Beats that a round waits for a slow participant before going on without it.
     pub patience: u32,
-    /// Beats after which a view ends, whatever its lead says. Longer where slow links need it: at
-    /// least twice the patience and f + 4 phases.
+    /// Beats after which members vote against a view, whatever its lead sends. At least twice the
+    /// patience and half a beat for each of f + 4 phases; slow links make it longer.
     pub limit: u32,
     /// Fewest contributions that a round may have.
     pub minimum: u16,
-    /// Who leads when.
+    /// The order in which members lead.
     pub rotation: Rotation,
-    /// What a vote means.
+    /// What a member checks before it votes.
     pub verification: Verification,
     /// Whether entries are tied to members from round to round, which some strategies need.
     pub names_shown: bool,

@@ -1,17 +1,18 @@
-//! The one canonical encoding of everything that is signed, hashed or kept.
+//! The canonical encoding of everything that is signed, hashed or kept: a value has exactly one.
 //!
-//! bincode is named here and nowhere else; `docs/decisions/` says how to leave it.
+//! The bytes are bincode's, which no other file names; `docs/decisions/` describes how to replace
+//! it.
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Nothing larger is ever decoded: 64 MiB.
+/// Most bytes that are decoded: 64 MiB.
 pub const LIMIT: usize = 64 << 20;
 
 /// Why bytes are not the canonical encoding of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// More bytes than allowed.
-    #[error("{got} bytes where at most {limit} are allowed")]
+    #[error("expected at most {limit} bytes, found {got}")]
     TooLarge {
         /// Bytes offered.
         got: usize,
@@ -19,10 +20,10 @@ pub enum CodecError {
         limit: usize,
     },
     /// Not an encoding of this type.
-    #[error("not a valid encoding: {0}")]
+    #[error("not an encoding of this type: {0}")]
     Malformed(String),
-    /// An encoding, but not the only one allowed.
-    #[error("not the canonical encoding")]
+    /// An encoding of a value, and not the one that [`encode`] gives.
+    #[error("not the canonical encoding: encoding the value again gives other bytes")]
     NotCanonical,
 }
 
@@ -32,7 +33,7 @@ fn config() -> impl bincode::config::Config {
 
 /// The canonical bytes of `value`.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    // Most messages fit; growing to the size of the others is a few copies less.
+    // Most messages fit into this.
     let mut bytes = Vec::with_capacity(512);
     bincode::serde::encode_into_std_write(value, &mut bytes, config())
         .expect("the types of this crate hold nothing that cannot be encoded");
@@ -63,15 +64,15 @@ pub fn decode<T: Serialize + DeserializeOwned>(
     Ok(value)
 }
 
-/// Byte arrays as byte strings: a copy, where serde's own way is a call per byte. For
-/// `#[serde(with = "protocol::codec::bytes")]`.
+/// For `#[serde(with = "protocol::codec::bytes")]`: encodes a byte array in one piece, where serde
+/// would encode byte by byte.
 pub mod bytes {
     use std::fmt;
 
     use serde::de::{Deserializer, Error, Visitor};
     use serde::ser::Serializer;
 
-    /// Writes all of them.
+    /// Writes the bytes.
     ///
     /// # Errors
     /// The format's own.
@@ -82,7 +83,7 @@ pub mod bytes {
         serializer.serialize_bytes(bytes)
     }
 
-    /// Reads exactly `N`.
+    /// Reads exactly `N` bytes.
     ///
     /// # Errors
     /// The format's own, or another number of bytes.
@@ -109,7 +110,7 @@ pub mod bytes {
     }
 }
 
-/// Slices that many share as sequences. For `#[serde(with = "protocol::codec::shared")]`.
+/// For `#[serde(with = "protocol::codec::shared")]`: encodes an `Arc<[T]>` as a sequence.
 pub mod shared {
     use std::sync::Arc;
 
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longer_forms_of_the_same_number_are_refused() {
+    fn a_longer_encoding_of_the_same_number_is_refused() {
         assert_eq!(encode(&5u64), [5]);
         assert_eq!(decode::<u64>(&[5], 9), Ok(5));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What goes into a member's state machine and what comes out of it.
+//! The inputs and effects of a member's state machine, the records of its journal, and its reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,21 +17,21 @@ use crate::roster::MemberIndex;
 
 pub use crate::work::{Case, Planned, Trained, WorkError};
 
-/// Something happened.
+/// Something that happened, for [`Member::step`](crate::Member::step).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// Bytes from outside were let in.
+    /// Bytes from outside were opened by [`envelope::open`](crate::envelope::open).
     Opened(Opened),
-    /// A member can be reached, with the measured round trip.
+    /// A member can be reached. Comes again when the round trip changes much.
     Up {
-        /// Which.
+        /// The member.
         peer: MemberIndex,
-        /// Round trip.
+        /// The measured round trip.
         round_trip: Duration,
     },
     /// A member cannot be reached.
     Down {
-        /// Which.
+        /// The member.
         peer: MemberIndex,
     },
     /// Answer to [`Effect::Plan`].
@@ -47,18 +47,18 @@ pub enum Input {
     Admitted {
         /// The round.
         round: u64,
-        /// Its author.
+        /// The contribution's author.
         from: MemberIndex,
-        /// What was said of it.
+        /// The contribution's fields.
         fields: EntryFields,
-        /// Whether it is a usable model.
+        /// Whether the model is usable.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Effect::Evaluate`].
     Evaluated {
         /// The round.
         round: u64,
-        /// Loss by blob.
+        /// Hash of each model and its loss.
         result: Result<Vec<(Hash, f64)>, WorkError>,
     },
     /// Answer to [`Effect::Hold`].
@@ -95,105 +95,105 @@ pub enum Input {
     Applied {
         /// The last round applied.
         round: u64,
-        /// Unavailable: asked for again after a beat.
+        /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
         result: Result<(), WorkError>,
     },
-    /// Time has passed, to the deadline or beyond.
+    /// The deadline is reached or past.
     Time,
 }
 
-/// Something to do. The [`Effect::Persist`]s of one step are committed in one transaction before
-/// anything else of that step is done.
+/// Something to carry out. The [`Effect::Persist`]s of one step are committed in one transaction
+/// before any other effect of that step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Hand bytes to one member.
+    /// Send bytes to one member.
     Send {
-        /// The reader.
+        /// The receiver.
         to: MemberIndex,
         /// A sealed envelope.
         frame: Bytes,
     },
-    /// Hand bytes to all other members.
+    /// Send bytes to all other members.
     Publish {
         /// A sealed envelope.
         frame: Bytes,
     },
-    /// Work out the plan of a round from the state before it. → [`Input::Planned`]
+    /// Compute the plan of a round from the state before it. → [`Input::Planned`]
     Plan {
         /// The round.
         round: u64,
-        /// Hash of the outcome that is the state; the charter's `start` for the first round.
+        /// Hash of the state: the last outcome, or the charter's `start` in the first round.
         state: Hash,
     },
-    /// Carry out one's part of the plan. → [`Input::Trained`]
+    /// Train as the plan says. → [`Input::Trained`]
     Train {
         /// The round.
         round: u64,
     },
-    /// Lead: fetch a contributed blob from its author and see whether it is a usable model.
+    /// As lead: fetch a contributed model from its author and check whether it is usable.
     /// → [`Input::Admitted`]
     Admit {
         /// The round.
         round: u64,
-        /// What is said of it.
+        /// The contribution's fields.
         fields: EntryFields,
-        /// Its author.
+        /// The contribution's author.
         from: MemberIndex,
     },
-    /// Measure one's own loss of these entries. → [`Input::Evaluated`]
+    /// Evaluate the models of these entries on this member's own data. → [`Input::Evaluated`]
     Evaluate {
         /// The round.
         round: u64,
-        /// The entries not scored yet.
+        /// The entries that are not scored yet.
         entries: Vec<Entry>,
-        /// Who has their blobs.
+        /// Members that may have their models, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
-    /// Fetch these entries' blobs and keep them until the round is over: who signs for a sheet can
-    /// give others everything that it consists of. → [`Input::Held`]
+    /// Fetch the models of these entries and keep them until the round is over: a member that signs
+    /// for a sheet can give others all of it. → [`Input::Held`]
     Hold {
         /// The round.
         round: u64,
-        /// The entries whose blobs are not held yet.
+        /// The entries whose models are not kept yet.
         entries: Vec<Entry>,
-        /// Who has their blobs.
+        /// Members that may have them, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
-    /// Lead: choose. → [`Input::Decided`]
+    /// As lead: make the decision. → [`Input::Decided`]
     Decide {
         /// The round.
         round: u64,
-        /// What to choose from.
+        /// The sheet to decide on.
         sheet: Arc<Sheet>,
-        /// Who has the blobs.
+        /// Members that may have its models, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
-    /// See whether a decision is acceptable. → [`Input::Checked`]
+    /// Check whether a decision is acceptable. → [`Input::Checked`]
     Check {
-        /// The case.
+        /// The sheet and the decision.
         case: Case,
-        /// Who has the blobs.
+        /// Members that may have the models, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
     /// Compute the outcome and keep it. → [`Input::Settled`]
     Settle {
-        /// The case.
+        /// The sheet and the decision.
         case: Case,
-        /// Who has the blobs.
+        /// Members that may have the models, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
-    /// Make durable.
+    /// Write to the journal, durably.
     Persist(Record),
     /// Adopt final outcomes: model, personal state, strategy state and round number, in one
-    /// transaction that also holds `Record::Applied`. → [`Input::Applied`]
+    /// transaction with a [`Record::Applied`]. → [`Input::Applied`]
     Apply {
-        /// The rounds that became final, oldest first. Only the last outcome is adopted; earlier
-        /// ones are passed over by a member that was away.
+        /// The rounds that became final, oldest first. Only the last outcome is adopted; a member
+        /// that was away passes over earlier ones.
         rounds: Vec<FinalRound>,
-        /// Who has the last outcome.
+        /// Members that may have the last outcome, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
-    /// Tell people.
+    /// Show to people, or measure.
     Report(Report),
 }
 
@@ -202,32 +202,32 @@ pub enum Effect {
 pub struct FinalRound {
     /// The round.
     pub round: u64,
-    /// The final block that says so: what an adoption is keyed by.
+    /// Hash of its block, by which the journal recognises an adoption.
     pub block: Hash,
     /// Hash of its outcome.
     pub outcome: Hash,
-    /// Where one's own entry stands in the sheet; `None` if it is not in it, or not known.
+    /// Position of this member's entry in the sheet; `None` if it is not in it, or not known.
     pub position: Option<usize>,
 }
 
-/// What a member must never forget.
+/// What a member writes to its journal because it must never forget it (R5).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Record {
-    /// A block that one is about to vote for: whoever votes for it can give it to others.
+    /// A block that this member is about to vote for: a voter can give it to others.
     Block(Block),
-    /// A vote of one's own.
+    /// An own vote.
     Vote(Message),
-    /// A proposal of one's own.
+    /// An own proposal.
     Proposed(Message),
-    /// A contribution of one's own, with its nonce.
+    /// An own contribution, with its nonce.
     Contributed(Message),
-    /// A certificate that moved one to another view.
+    /// A certificate that moved this member to another view.
     Certified(Certificate),
     /// Blocks that became final, in order, with the proof for the last.
     Final {
         /// The blocks.
         blocks: Vec<Block>,
-        /// A Final certificate of the last.
+        /// The final certificate of the last.
         proof: Certificate,
     },
     /// Outcomes were adopted up to this round.
@@ -237,19 +237,19 @@ pub enum Record {
     },
 }
 
-/// What people and measurements want to know. Carries no model and nobody's data.
+/// News for people and for measurements. Holds neither models nor data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// A view began.
+    /// This member entered a view.
     Entered {
         /// The view.
         view: u64,
         /// Its lead.
         lead: MemberIndex,
-        /// The round it works on.
+        /// The round under way.
         round: u64,
     },
-    /// This member leads and came to another phase.
+    /// This member leads and entered another phase.
     Leading {
         /// The view.
         view: u64,
@@ -262,21 +262,21 @@ pub enum Report {
     Contributed {
         /// The round.
         round: u64,
-        /// The blob.
+        /// Hash of the model.
         blob: Hash,
     },
-    /// This member cannot contribute this round.
+    /// Training failed, so this member does not contribute in this round.
     TrainingFailed {
         /// The round.
         round: u64,
         /// Why.
         reason: String,
     },
-    /// Something said by a member was not accepted.
+    /// A message of a member was not accepted.
     Refused {
-        /// Who said it.
+        /// The member.
         member: MemberIndex,
-        /// The round it was about; 0 if about none.
+        /// The round that it belongs to; 0 if to none.
         round: u64,
         /// Why.
         reason: Refusal,
@@ -296,9 +296,9 @@ pub enum Report {
         view: u64,
         /// The round.
         round: u64,
-        /// Who.
+        /// The participants.
         members: Vec<MemberIndex>,
-        /// What they failed to do.
+        /// What they did not send.
         reason: Omission,
     },
     /// A round became final.
@@ -311,37 +311,35 @@ pub enum Report {
         lead: MemberIndex,
         /// The block.
         block: Hash,
-        /// Whose contributions are in it. Authors' signatures are on the chain; which entry is
-        /// whose is not.
+        /// The members whose contributions are in it. Their signatures are on the chain; which entry
+        /// is whose is not.
         authors: Vec<MemberIndex>,
     },
-    /// A member was shown to break the rules.
+    /// There is evidence against a member.
     Fault(Box<Evidence>),
-    /// This member's key has signed things in this federation that its journal does not hold: its
-    /// state was lost or is an old copy, or another process uses the key. From here on it behaves
-    /// as a member without its journal.
+    /// This member's key has signed messages in this federation that its journal does not hold: the
+    /// journal was lost or is an old copy, or another process uses the key. From now on this member
+    /// behaves as one that lost its journal.
     KeyUsedBefore,
-    /// Another process signs with this member's key at this moment.
+    /// Another process signs with this member's key now.
     KeyUsedElsewhere,
-    /// This member came without its journal and only listens: it neither votes, proposes nor
-    /// contributes, because it cannot know what it has signed (R5). Said again when the numbers
-    /// change.
+    /// This member lost its journal and only listens: it neither votes, proposes nor contributes,
+    /// because it cannot know what it has signed (R5). Reported again when the numbers change.
     Listening {
-        /// Others that said how far views have come.
+        /// Others that have answered how far views have come.
         answers: usize,
-        /// How many of them are needed.
+        /// Answers that are needed.
         needed: usize,
-        /// A block of this view or a later one must become final, once enough have answered.
+        /// A block of this view or a later one must become final; known once enough have answered.
         until: Option<u64>,
     },
     /// A member that only listened takes part again.
     TakingPart,
-    /// The last round is final and applied.
+    /// The last round is final and adopted.
     Complete,
-    /// Another member says that the last round is final and applied at its place: it needs nothing
-    /// more from this one.
+    /// Another member has adopted the last round and needs nothing more from this one.
     MemberComplete {
-        /// Which.
+        /// The member.
         member: MemberIndex,
     },
 }

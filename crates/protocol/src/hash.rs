@@ -1,10 +1,10 @@
-//! Content hashes.
+//! Content hashes (BLAKE3).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A BLAKE3 hash of canonical bytes: a blob, a block, a plan, a sheet, an outcome.
+/// A BLAKE3 hash of the canonical bytes of a blob, a block, a plan, a sheet or an outcome.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Hash(#[serde(with = "crate::codec::bytes")] pub [u8; 32]);
 
@@ -14,7 +14,8 @@ impl Hash {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// The hash of several parts under a name that keeps uses apart. Parts are length-prefixed.
+    /// The hash of several parts. The label keeps hashes for different uses apart; label and parts
+    /// are prefixed by their lengths.
     pub fn labelled(label: &str, parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in std::iter::once(&label.as_bytes()).chain(parts) {

@@ -1,8 +1,8 @@
-//! Ed25519 identities, and the one place where signatures are checked.
+//! Ed25519 keys and signatures, and the one place where signatures are checked.
 
 use std::fmt;
 
-use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signer, SigningKey};
 use serde::{Deserialize, Serialize};
 
 /// A member's public key.
@@ -48,7 +48,7 @@ impl fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// The key that these 32 secret bytes are.
+    /// The key with these 32 secret bytes.
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(bytes))
     }
@@ -68,7 +68,7 @@ impl SecretKey {
         Signature::from_bytes(&self.0.sign(message).to_bytes())
     }
 
-    /// A secret value derived from this key, for one named use (nonces, seeds).
+    /// A secret value derived from this key. The label keeps uses (nonces, seeds) apart.
     pub fn derive(&self, label: &str, parts: &[&[u8]]) -> [u8; 32] {
         let key = blake3::derive_key("rota: values derived from a signing key", self.0.as_bytes());
         let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -80,15 +80,15 @@ impl SecretKey {
     }
 }
 
-/// A public key ready for checking signatures.
+/// A public key, parsed for checking signatures.
 #[derive(Debug, Clone)]
-pub struct Verifying(VerifyingKey);
+pub struct VerifyingKey(ed25519_dalek::VerifyingKey);
 
-impl Verifying {
-    /// Parses a public key; `None` if it is no point of the curve, or one of the few weak points
-    /// under which signatures mean nothing.
+impl VerifyingKey {
+    /// Parses a public key. `None` if it is no point of the curve, or one of the few weak points
+    /// under which a signature of one message fits others too.
     pub fn new(key: &PublicKey) -> Option<Self> {
-        VerifyingKey::from_bytes(&key.0)
+        ed25519_dalek::VerifyingKey::from_bytes(&key.0)
             .ok()
             .filter(|key| !key.is_weak())
             .map(Self)
@@ -100,24 +100,24 @@ impl Verifying {
     }
 }
 
-/// One signature to check.
+/// A signature to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// Who is said to have signed.
-    pub key: &'a Verifying,
-    /// What.
+    /// The key that is said to have signed.
+    pub key: &'a VerifyingKey,
+    /// The signed bytes.
     pub message: &'a [u8],
-    /// With what result.
+    /// The signature.
     pub signature: Signature,
 }
 
-/// Checks signatures. The surroundings may count and remember what was checked; the answer is a
-/// function of the bytes.
+/// Checks signatures. An implementation may count and cache checks; its answer must be a function of
+/// the bytes.
 pub trait Verifier: Send + Sync {
-    /// Whether a single signature holds (`verify_strict`: no malleable form is accepted).
+    /// Whether a signature holds (`verify_strict`: no malleable form is accepted).
     fn verify(&self, claim: &Claim<'_>) -> bool;
 
-    /// Whether all of them hold, as one batch.
+    /// Whether all signatures hold, checked as one batch.
     fn verify_all(&self, claims: &[Claim<'_>]) -> bool;
 }
 
@@ -155,7 +155,7 @@ mod tests {
         let keys: Vec<_> = (0..5).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
         let public: Vec<_> = keys
             .iter()
-            .map(|k| Verifying::new(&k.public()).unwrap())
+            .map(|k| VerifyingKey::new(&k.public()).unwrap())
             .collect();
         let mut signatures: Vec<_> = keys.iter().map(|k| k.sign(b"yes")).collect();
         let check = |signatures: &[Signature]| {
@@ -181,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn weak_keys_are_no_identities() {
+    fn weak_keys_are_refused() {
         // The neutral element: every message has a valid signature under it.
         let mut neutral = [0; 32];
         neutral[0] = 1;
-        assert!(Verifying::new(&PublicKey(neutral)).is_none());
+        assert!(VerifyingKey::new(&PublicKey(neutral)).is_none());
     }
 }

@@ -1,8 +1,35 @@
-//! What is agreed: identities, roster, signed messages, views, rounds and certificates.
+//! The agreement protocol of Rota: how the members of a federation take turns at leading rounds of
+//! learning, check each other, and agree on one outcome per round.
 //!
-//! Pure: no clock, no runtime, no network, no global randomness. A silo's whole behaviour towards
-//! the others is [`Member::step`]: inputs in, effects out. Agreement follows Simplex (Chan & Pass,
-//! TCC 2023): one round of learning is one block, one attempt at it is one view with one lead.
+//! The crate is a state machine without a clock, a runtime, a network or global randomness. Time is
+//! an argument, randomness a seed. `docs/protocol.md` in the repository describes the protocol with
+//! its rules (R1–R5) and properties (S1–S9, L1–L4). Agreement follows Simplex (Chan & Pass, TCC
+//! 2023): a round of learning is a block of the agreed chain, an attempt at it is a *view* with one
+//! lead, and a quorum of votes makes a *certificate*.
+//!
+//! # Overview
+//!
+//! - **Who agrees on what.** A [`Roster`] lists the members with their [public keys](PublicKey), a
+//!   [`Charter`] holds the numbers and the work that they agreed on. Together they are the
+//!   [`Genesis`], from which the [`Epoch`] follows, with the federation's id and the
+//!   [rotation] of leads.
+//! - **What members send.** A [`Message`] has one of the [kinds](message::Kind) in [`message`]. Each
+//!   travels in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
+//!   and a [`budget`] limits what they may cost. [Certificates](certificate) and
+//!   [evidence] prove themselves; [`verify`] checks them.
+//! - **What a member does.** A [`Member`] takes [inputs](Input) and gives [effects](Effect):
+//!   messages to send, [records](Record) to make durable, [work](work) on models to do, and
+//!   [reports](Report) for people. Messages that it does not accept have a [`Refusal`].
+//! - **What surrounds it.** [`net`] holds the commands and events of a network. Everything that is
+//!   signed, hashed or kept is encoded by [`codec`].
+//!
+//! # Use
+//!
+//! The surroundings own the clock, the disk and the network. For every event they call
+//! [`Member::step`] and carry out the effects in order: all [`Effect::Persist`] of a step in one
+//! transaction first, then the others. They call it again with [`Input::Time`] when
+//! [`Member::deadline`] is reached. `examples/round_by_hand.rs` in the repository does this for one
+//! round, without actors or a network.
 
 pub mod budget;
 pub mod certificate;

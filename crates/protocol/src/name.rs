@@ -1,38 +1,41 @@
-//! What a name may be: of an institution, or of a federation. Names are read from files and shown to
-//! people on terminals and pages, so nothing in them may be invisible or steer a terminal.
+//! The names of institutions and federations: which characters they may have.
+//!
+//! Names are read from files and shown on terminals and pages, so nothing in them may be invisible
+//! or steer a terminal.
 
-/// Most characters of a name.
+/// Most characters in a name.
 pub const LONGEST: usize = 64;
 
-/// Why a text is no name.
+/// Why a text is no valid name. The messages continue a sentence such as "the name of member 2".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing.
+    /// No characters, or blanks only.
     #[error("is empty")]
     Empty,
-    /// Too long.
-    #[error("has {0} characters, and {LONGEST} are the most")]
+    /// More than [`LONGEST`] characters.
+    #[error("has {0} characters, at most {LONGEST} are allowed")]
     Long(usize),
-    /// Blanks around it.
+    /// Blanks at the beginning or the end.
     #[error("begins or ends with a space")]
     Untrimmed,
-    /// A character that cannot be seen, or that changes how others are shown.
+    /// A character that is invisible or changes how others are shown.
     #[error(
-        "holds the character U+{0:04X}, which is invisible or changes how the rest is shown: use \
+        "contains the character U+{0:04X}, which is invisible or changes how the rest is shown: use \
          letters, digits, punctuation and single spaces"
     )]
     Unprintable(u32),
 }
 
-/// Whether a text may be a name: 1 to [`LONGEST`] printable characters, without spaces around them.
+/// Checks that a text is a valid name: 1 to [`LONGEST`] printable characters without blanks at the
+/// beginning or the end.
 ///
 /// # Errors
-/// [`NameError`]: the first thing that is wrong.
+/// [`NameError`]: the first rule that the text breaks.
 pub fn check(name: &str) -> Result<(), NameError> {
     if name.trim().is_empty() {
         return Err(NameError::Empty);
     }
-    // First, so that a text of any size costs no more than counting it.
+    // First, so that a very long text is only counted.
     let length = name.chars().count();
     if length > LONGEST {
         return Err(NameError::Long(length));
@@ -46,16 +49,16 @@ pub fn check(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// What two names have in common that people would take for one: letters regardless of their case,
-/// any blank for any other.
+/// A name with letters in lower case and single spaces. Names that people would confuse become
+/// equal.
 pub(crate) fn folded(name: &str) -> String {
     let words: Vec<_> = name.split_whitespace().collect();
     words.join(" ").to_lowercase()
 }
 
-/// Whether a character is seen as itself wherever it stands. Control and format characters
-/// (overrides of the writing direction among them), blanks other than the space, and letters without
-/// a shape are not.
+/// Whether a character is visible and leaves others as they are. False for control and format
+/// characters (such as overrides of the writing direction), blanks other than the space, and letters
+/// without a shape.
 pub fn printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -67,8 +70,8 @@ pub fn printable(c: char) -> bool {
     if shapeless {
         return false;
     }
-    // The standard library knows what is unassigned, private, a control, a format or a separator:
-    // that is what it escapes. Behind another character, where marks stand.
+    // The standard library escapes unassigned, private, control, format and separator characters.
+    // The `a` in front is there because it also escapes combining marks without a base.
     let mut text = [b'a', 0, 0, 0, 0];
     let length = 1 + c.encode_utf8(&mut text[1..]).len();
     str::from_utf8(&text[..length]).is_ok_and(|text| text.escape_debug().count() == 2)
@@ -79,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_names_of_any_script_are_names() {
+    fn ordinary_names_of_any_script_are_valid() {
         for name in [
             "silo 1",
             "age Q1 · sex A",
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_or_cannot_be_seen_is_no_name() {
+    fn invisible_and_terminal_steering_characters_are_refused() {
         let odd = [
             '\u{1b}',
             '\n',
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_people_would_confuse_are_folded_into_one() {
+    fn names_that_differ_in_case_or_blanks_fold_to_the_same_text() {
         assert_eq!(folded("Silo  A"), folded("silo a"));
         assert_ne!(folded("silo a"), folded("silo b"));
     }

@@ -1,5 +1,5 @@
-//! What the state machine's surroundings say to a network and hear from it: plain values, so that
-//! a real mesh and a simulated one are alike.
+//! The commands and events between a silo and its network: plain values, the same for the real mesh
+//! and the simulated one.
 
 use std::time::Duration;
 
@@ -8,120 +8,119 @@ use bytes::Bytes;
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
 
-/// A blob that is wanted.
+/// A blob to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wish {
+pub struct BlobRequest {
     /// Its hash.
     pub hash: Hash,
-    /// Most bytes that it may have; more are never read.
+    /// Most bytes that it may have. More are not read.
     pub limit: u64,
 }
 
-/// Silo → network. The channel is bounded; what does not fit counts as lost, and is said again.
+/// Silo → network. The channel is bounded; a command that does not fit is lost, and members send
+/// everything again that was not answered.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// To one member, privately.
+    /// Send a frame to one member.
     Send {
-        /// The reader.
+        /// The receiver.
         to: MemberIndex,
         /// A sealed envelope.
         frame: Bytes,
     },
-    /// To all other members. The same bytes reach a member at most once.
+    /// Send a frame to all other members. The same bytes reach a member at most once.
     Publish {
         /// A sealed envelope.
         frame: Bytes,
     },
-    /// Get blobs from any of these members, tried in this order. Each blob is answered once, with
-    /// [`Event::Fetched`] or [`Event::Missing`]; many small ones travel together.
+    /// Fetch blobs from these members, asked in this order. Each blob is answered once, with
+    /// [`Event::Fetched`] or [`Event::Missing`]. Small blobs travel together.
     Fetch {
-        /// Which, without repetition.
-        blobs: Vec<Wish>,
-        /// Who may have them.
+        /// The blobs, without repetition.
+        blobs: Vec<BlobRequest>,
+        /// Members that may have them.
         from: Vec<MemberIndex>,
     },
-    /// The answer to [`Event::Wanted`].
+    /// Answer to [`Event::Wanted`].
     Serve {
-        /// Which question.
+        /// The ticket of the question.
         ticket: u64,
-        /// The blobs in the order of the question, none for those refused.
+        /// The blobs in the order of the question; `None` for those that are refused.
         blobs: Vec<Option<Bytes>>,
     },
-    /// What came of a frame that others are waiting for: the answer to the ticket of
-    /// [`Event::Received`]. One that comes later than [`JUDGED`] counts as [`Verdict::Ignore`].
+    /// Answer to the ticket of [`Event::Received`]: whether gossip may pass the frame on. A frame
+    /// that is not judged within [`JUDGED`] is ignored.
     Judge {
-        /// Which frame.
+        /// The ticket of the frame.
         ticket: u64,
-        /// What came of it.
-        verdict: Verdict,
+        /// Whether it may be passed on.
+        verdict: Acceptance,
     },
-    /// Hear nothing more from a member for that long: what it sends is dropped before it costs
-    /// anything, and slowly taken from it.
+    /// Mute a member: what it sends is read slowly and dropped before it costs anything.
     Mute {
-        /// Whom.
+        /// The member.
         peer: MemberIndex,
-        /// From now on; what an earlier command said longer stays.
+        /// How long, from now on. A mute that would end later stays.
         span: Duration,
     },
 }
 
-/// How long a network keeps a frame that is not judged yet.
+/// How long a network keeps a frame that is not judged.
 pub const JUDGED: Duration = Duration::from_secs(2);
 
-/// What comes of a frame that was published and may be passed on.
+/// Whether a published frame may be passed on by gossip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It opened and was wanted: it is passed on.
+pub enum Acceptance {
+    /// It opened and is new: it is passed on.
     Accept,
-    /// Known, of the past, or more than somebody may say: it goes no further.
+    /// It is known, outdated, or beyond a budget: it is not passed on.
     Ignore,
-    /// No member's message: it goes no further.
+    /// It is no message of a member: it is not passed on.
     Reject,
 }
 
 /// Network → silo. The network waits while the channel is full.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// Bytes, not opened yet.
+    /// A frame arrived. It is not opened.
     Received {
-        /// Who passed them on; not necessarily who signed them.
+        /// The neighbour that it came from; somebody else may have signed it.
         from: MemberIndex,
-        /// A sealed envelope, or anything else.
+        /// A sealed envelope, or any other bytes.
         frame: Bytes,
-        /// Names a published frame that came by way of `from`, whoever published it, and that the
-        /// network passes on only when [`Command::Judge`] accepts it. None for what `from` itself
-        /// sent here.
+        /// For frames that came by gossip: the network passes the frame on only when
+        /// [`Command::Judge`] accepts this ticket. None for frames sent directly.
         ticket: Option<u64>,
     },
     /// A member can be reached.
     Up {
-        /// Which.
+        /// The member.
         peer: MemberIndex,
-        /// Measured round trip. Said again when the measure changes much.
+        /// Measured round trip. The event comes again when it changes much.
         round_trip: Duration,
     },
     /// A member cannot be reached.
     Down {
-        /// Which.
+        /// The member.
         peer: MemberIndex,
     },
-    /// Blobs arrived whole, each with the hash that it was asked for by.
+    /// Blobs arrived, and match the hashes that they were asked for by.
     Fetched {
         /// Hashes and bytes.
         blobs: Vec<(Hash, Bytes)>,
     },
-    /// Nobody who was asked for these blobs gave them.
+    /// None of the members that were asked gave these blobs.
     Missing {
         /// Their hashes.
         blobs: Vec<Hash>,
     },
     /// A member asks for blobs; answered with [`Command::Serve`].
     Wanted {
-        /// Who asks.
+        /// The member that asks.
         by: MemberIndex,
-        /// Which.
+        /// The hashes of the blobs.
         blobs: Vec<Hash>,
-        /// Names the question.
+        /// Names the question in the answer.
         ticket: u64,
     },
 }

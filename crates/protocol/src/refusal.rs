@@ -1,18 +1,19 @@
-//! Why something that a member said, or a view, is not accepted.
+//! Why a message is not accepted, or why a member votes against a view.
 
 use std::time::Duration;
 
 use crate::hash::Hash;
-use crate::message::Kind;
+use crate::message::{Kind, METRIC_NAME, METRICS};
 use crate::roster::MemberIndex;
 use crate::work::WorkError;
 
-/// Why a message is not accepted, or why this member votes against a view. Its text is one sentence
-/// for people.
+/// Why a message is not accepted, or why this member votes against a view. The text says what was
+/// expected and what was found; who sent it and for which round stands in the
+/// [`Report`](crate::Report).
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// Only the lead of a view sends this kind.
-    #[error("{kind:?} of view {view} comes from {lead}, its lead, alone")]
+    /// A kind that only the lead of a view may send came from another member.
+    #[error("only {lead}, the lead of view {view}, may send a {kind:?} in it")]
     NotTheLead {
         /// What was sent.
         kind: Kind,
@@ -21,53 +22,55 @@ pub enum Refusal {
         /// The name of its lead.
         lead: String,
     },
-    /// Two signed messages that no honest member signs both.
-    #[error("{0}; the first one counts")]
+    /// Two signed messages of which an honest member signs at most one.
+    #[error("it sent {0}: the first one counts")]
     Contradiction(String),
-    /// A proposed block says another view or epoch than its proposal.
-    #[error("its block belongs to another view or epoch")]
+    /// A proposed block names another view or epoch than its proposal.
+    #[error("the proposed block names another view or epoch than the message that carries it")]
     BlockMisplaced,
-    /// An empty block must carry the notarisation of its parent.
-    #[error("an empty block stands on no notarised block")]
+    /// An empty block without the notarisation of its parent.
+    #[error("the proposed empty block comes without the notarisation of its parent")]
     NothingNotarised,
-    /// The certificate is not about the parent.
-    #[error("its parent is not the block that its certificate is about")]
+    /// The certificate of the parent is about another block.
+    #[error("the certificate in the proposal does not notarise the parent of the block")]
     ParentUnproven,
-    /// The proposer does not say how the views since its parent ended.
-    #[error("it does not prove that it may skip views")]
+    /// The parent's view is not an earlier one.
+    #[error("the parent of the proposed block is not of an earlier view")]
     SkipUnproven,
-    /// A learning block must stand on the last final block.
-    #[error("its round starts from a block that is not the last final one")]
+    /// The parent of a learning block is not the last final block.
+    #[error("the parent of the proposed round is not the last final block")]
     ParentNotFinal,
-    /// Another round than the one under way.
-    #[error("it is about round {got}, this is round {now}")]
+    /// A proposal of another round than the one under way.
+    #[error("it proposes round {got}, round {now} is under way")]
     WrongRound {
-        /// The round it is about.
+        /// The proposed round.
         got: u64,
         /// The round under way.
         now: u64,
     },
-    /// Another plan than the state gives.
-    #[error("it follows plan {got}, the state gives {ours}")]
+    /// Another plan than the one that follows from the state.
+    #[error("it follows plan {got}, this round has plan {ours}")]
     WrongPlan {
-        /// The plan it follows.
+        /// The plan that it follows.
         got: Hash,
         /// The plan of this round.
         ours: Hash,
     },
-    /// Every entry needs its author's signature, and nobody else's.
-    #[error("{signers} members signed for {entries} entries")]
+    /// Not one signature for each entry.
+    #[error(
+        "{signers} members signed for a sheet of {entries} entries: there must be one for each"
+    )]
     Signers {
         /// Inclusions.
         signers: usize,
         /// Entries of the sheet.
         entries: usize,
     },
-    /// The plan does not name this member.
-    #[error("{0} takes part though the plan does not name it")]
+    /// A contribution or inclusion of a member that the plan does not name.
+    #[error("member {0} takes part and the plan of the round does not name it")]
     NotAParticipant(MemberIndex),
-    /// Fewer entries than a round may have.
-    #[error("it has {entries} entries, a round of this plan needs {needed}")]
+    /// Fewer entries than the round needs.
+    #[error("it has {entries} entries, the round needs at least {needed}")]
     TooFewEntries {
         /// Entries of the sheet.
         entries: usize,
@@ -75,12 +78,12 @@ pub enum Refusal {
         needed: usize,
     },
     /// The names in the entries are not those of the signers.
-    #[error("its entries name others than signed for them")]
+    #[error("the members that its entries name are not those that signed for them")]
     WrongNames,
-    /// The lead gave this member a receipt and left its entry out.
-    #[error("this member's entry, for which it has a receipt, is missing")]
+    /// The lead gave this member a receipt and proposes a sheet without its entry.
+    #[error("this member's entry is missing although the lead gave a receipt for it")]
     LeftOut,
-    /// The outcome does not follow from the sheet and the decision.
+    /// Another outcome than the one that follows from sheet and decision.
     #[error("claimed outcome {claimed}, recomputed {recomputed}")]
     WrongOutcome {
         /// What the proposal says.
@@ -88,69 +91,84 @@ pub enum Refusal {
         /// What this member computed.
         recomputed: Hash,
     },
-    /// Work on the models found it unacceptable.
+    /// A check of the models or of the decision failed; the text is the check's own.
     #[error("{0}")]
     Work(String),
-    /// More entries than members take part, or none where that is not allowed.
-    #[error("it lists {listed} entries, {participants} members take part")]
+    /// More entries than participants, or fewer than the round needs.
+    #[error(
+        "it lists {listed} entries, a round of {participants} participants has {fewest} to {participants}"
+    )]
     EntryCount {
         /// Entries listed.
         listed: usize,
+        /// Fewest entries of this round.
+        fewest: usize,
         /// Members that the plan names.
         participants: usize,
     },
-    /// Entries are strictly ascending by id.
-    #[error("its entries are not in strictly ascending order")]
+    /// Entries that are not strictly ascending by id.
+    #[error("its entries are not in strictly ascending order of their ids")]
     EntryOrder,
-    /// Every model has the size that the plan gives.
-    #[error("a model of {got} bytes where the plan has {needed}: wrong names or shapes")]
+    /// A model of another size than the plan's.
+    #[error(
+        "a model of {got} bytes, models of this plan have {needed}: its tensors have other names or shapes"
+    )]
     ModelSize {
-        /// Bytes that it says.
+        /// Bytes announced.
         got: u64,
         /// Bytes of a model of the agreed shape.
         needed: u64,
     },
     /// A model larger than the charter allows.
-    #[error("its model has {got} bytes, the charter allows {limit}")]
+    #[error("a model of {got} bytes, the charter's blob_limit is {limit}")]
     ModelTooLarge {
-        /// Bytes that it says.
+        /// Bytes announced.
         got: u64,
         /// The charter's limit.
         limit: u64,
     },
     /// A weight where the plan asks for none, or none where it does.
-    #[error("it does not carry exactly the fields that the plan asks for")]
+    #[error("an entry has a weight where the plan asks for none, or none where it asks for one")]
     EntryFields,
     /// A name where the charter removes names, or not the sender's where it shows them.
-    #[error("it does not say whose it is as the charter wants it")]
+    #[error(
+        "it names a member where the charter removes names, or not its author where names are shown"
+    )]
     EntryName,
-    /// Scores are one finite number for every entry by every entry.
-    #[error("its sheet has no finite score for every entry by every entry")]
+    /// Not exactly one finite score of every entry by the author of every entry; or scores where
+    /// the plan does not cross-evaluate.
+    #[error(
+        "its scores are not a square of finite numbers with one row and one column for each entry"
+    )]
     SheetShape,
-    /// Scores are finite, in order, and at most one for each participant.
-    #[error("its scores are not finite numbers in order, at most one for each participant")]
+    /// Scores that are not finite, not in ascending order of models, or too many.
+    #[error(
+        "its scores are not finite numbers in ascending order of models, at most one for each participant"
+    )]
     Scores,
-    /// Metrics that are too many, too long or not finite.
-    #[error("its metrics are not a few finite numbers with short names")]
+    /// Metrics that are too many, named too long or not finite.
+    #[error(
+        "its metrics are not at most {METRICS} finite numbers with names of at most {METRIC_NAME} bytes"
+    )]
     Metrics,
     /// A contribution to a round that is over.
-    #[error("its contribution belongs to round {got}, this is {now}")]
+    #[error("it contributes to round {got}, round {now} is under way")]
     StaleContribution {
         /// The round it belongs to.
         got: u64,
         /// The round under way.
         now: u64,
     },
-    /// The lead showed no progress.
-    #[error("{lead} led and showed no progress for {:.1} s", silence.as_secs_f64())]
+    /// The lead sent no progress for too long.
+    #[error("{lead} led and sent no progress for {:.1} s", silence.as_secs_f64())]
     Silent {
         /// The lead's name.
         lead: String,
         /// How long a lead may be silent.
         silence: Duration,
     },
-    /// The lead showed progress but no result.
-    #[error("{lead} led for {:.1} s without a result", limit.as_secs_f64())]
+    /// The view took too long although its lead sent progress.
+    #[error("{lead} led for {:.1} s, the longest that a view may take", limit.as_secs_f64())]
     Slow {
         /// The lead's name.
         lead: String,
@@ -158,7 +176,7 @@ pub enum Refusal {
         limit: Duration,
     },
     /// The lead voted against its own view before it proposed anything.
-    #[error("{lead} led and gave up")]
+    #[error("{lead} led and voted against its own view before it proposed a block")]
     GaveUp {
         /// The lead's name.
         lead: String,
@@ -166,38 +184,44 @@ pub enum Refusal {
     /// This member leads and could not do a piece of work.
     #[error("{}", could_not(work, error))]
     CouldNot {
-        /// What.
+        /// What it could not do: "decide" or "compute the outcome".
         work: &'static str,
         /// Why.
         error: WorkError,
     },
-    /// This member leads, and too few members are left for the round.
-    #[error("too few members are left: {missing} {reason}")]
+    /// This member leads and may not leave out as many members as failed to answer.
+    #[error(
+        "{missing} members {reason}, and without them the round cannot reach its minimum or too many were left out before"
+    )]
     TooFewLeft {
-        /// How many fell out.
+        /// How many did not answer.
         missing: usize,
-        /// What they failed to do.
+        /// What they did not send.
         reason: Omission,
     },
-    /// This member leads and lacks certificates.
-    #[error("this member does not know how every view since the last block ended")]
+    /// This member leads and lacks nullifications of views that its block would skip.
+    #[error(
+        "this member lacks nullifications of views since the parent of the block that it would propose"
+    )]
     ViewsUnknown,
 }
 
-/// What a member failed to do in time, so that the lead went on without its entry.
+/// What a member did not send in time, so that the lead went on without its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Omission {
-    /// It did not score the entries.
+    /// Its scores.
     #[error("sent no scores")]
     Scores,
-    /// It did not sign for the sheet: it may not have all models yet.
+    /// Its signature for the sheet; it may not have all models yet.
     #[error("did not sign for the sheet")]
     Inclusion,
 }
 
 fn could_not(what: &str, error: &WorkError) -> String {
     match error {
-        WorkError::Unavailable => format!("a model needed to {what} could not be had"),
-        WorkError::Refused(reason) => format!("could not {what}: {reason}"),
+        WorkError::Unavailable => {
+            format!("this member leads and could not fetch a model that it needs to {what}")
+        }
+        WorkError::Refused(reason) => format!("this member leads and could not {what}: {reason}"),
     }
 }

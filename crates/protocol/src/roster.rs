@@ -1,18 +1,18 @@
-//! The list of members, and the sizes that follow from it.
+//! The roster: the members of a federation, and the sizes f and q that follow from their number.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{PublicKey, Verifying};
+use crate::identity::{PublicKey, VerifyingKey};
 use crate::name::{self, NameError};
 
-/// A member's position in the roster.
+/// A member's position in the roster, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemberIndex(pub u16);
 
 impl MemberIndex {
-    /// As an index into lists ordered like the roster.
+    /// The position as an index into lists that are ordered like the roster.
     pub fn at(self) -> usize {
         usize::from(self.0)
     }
@@ -24,36 +24,38 @@ impl std::fmt::Display for MemberIndex {
     }
 }
 
-/// One institution.
+/// One institution in the roster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silo {
-    /// The name people know it by: what [`name::check`] lets through, unique.
+    /// Its name, unique and valid for [`name::check`].
     pub name: String,
-    /// Its identity; unique.
+    /// Its public key, unique.
     pub key: PublicKey,
 }
 
 /// Why a list of institutions is not a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
-    /// Nobody, or more than positions can name.
-    #[error("a roster has between 1 and 1000 members, not {0}")]
+    /// No member, or more than 1000.
+    #[error("a roster has 1 to 1000 members, this one has {0}")]
     Size(usize),
-    /// A name that is none.
+    /// An unusable name.
     #[error("the name of member {member} {why}")]
     BadName {
-        /// Its place in the list, from 1.
+        /// The member's place in the list, from 1.
         member: usize,
         /// What is wrong with it.
         why: NameError,
     },
-    /// Two members of one name, or of names that differ in case or blanks alone.
-    #[error("two members are named {0:?}: give each institution a name of its own")]
+    /// Two members with names that are equal, or differ only in case or blanks.
+    #[error(
+        "two members are named {0:?} (case and blanks do not count): give each institution its own name"
+    )]
     Name(String),
     /// Two members with one key.
-    #[error("{0:?} has the same key as another member: every institution needs its own identity")]
+    #[error("{0:?} has the same key as another member: create an identity for each institution")]
     SharedKey(String),
-    /// A key under which signatures mean nothing.
+    /// A key that is no point of the curve, or a weak one.
     #[error("the key of {0:?} is not a usable Ed25519 key: create a new identity")]
     WeakKey(String),
 }
@@ -62,7 +64,7 @@ pub enum RosterError {
 #[derive(Debug, Clone)]
 pub struct Roster {
     silos: Vec<Silo>,
-    keys: Vec<Verifying>,
+    keys: Vec<VerifyingKey>,
 }
 
 impl Roster {
@@ -86,7 +88,7 @@ impl Roster {
             if !seen.insert(silo.key) {
                 return Err(RosterError::SharedKey(silo.name.clone()));
             }
-            let key = Verifying::new(&silo.key);
+            let key = VerifyingKey::new(&silo.key);
             keys.push(key.ok_or_else(|| RosterError::WeakKey(silo.name.clone()))?);
         }
         Ok(Self { silos, keys })
@@ -102,12 +104,12 @@ impl Roster {
         self.silos.get(member.at()).map_or("?", |silo| &silo.name)
     }
 
-    /// The key of a member; `None` for a position that nobody has.
-    pub fn key(&self, member: MemberIndex) -> Option<&Verifying> {
+    /// The key of a member; `None` if there is no such position.
+    pub fn key(&self, member: MemberIndex) -> Option<&VerifyingKey> {
         self.keys.get(member.at())
     }
 
-    /// The position of a key.
+    /// The position of the member with this key.
     pub fn position(&self, key: &PublicKey) -> Option<MemberIndex> {
         let at = self.silos.iter().position(|silo| silo.key == *key)?;
         Some(MemberIndex(at as u16))
@@ -123,18 +125,18 @@ impl Roster {
         self.silos.len()
     }
 
-    /// Never: a roster has a member.
+    /// Always false: a roster has at least one member.
     pub fn is_empty(&self) -> bool {
         self.silos.is_empty()
     }
 
-    /// f = ⌊(n−1)/3⌋, how many members may be faulty in any way. With fewer than four members it
-    /// is 0: the federation then survives crashes of a minority, but not a lying member.
+    /// f = ⌊(n−1)/3⌋, the number of members that may be faulty in any way. With fewer than four
+    /// members it is 0: there is no protection against a Byzantine member.
     pub fn faulty(&self) -> usize {
         (self.len() - 1) / 3
     }
 
-    /// q = ⌊(n+f)/2⌋+1, how many votes make a certificate. Two quorums share an honest member.
+    /// q = ⌊(n+f)/2⌋+1, the number of votes in a certificate. Two quorums share an honest member.
     pub fn quorum(&self) -> usize {
         (self.len() + self.faulty()) / 2 + 1
     }
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn quorums() {
+    fn faulty_members_and_quorums_equal_the_table_in_the_docs() {
         let sizes = |n| (roster(n).faulty(), roster(n).quorum());
         assert_eq!(sizes(4), (1, 3));
         assert_eq!(sizes(7), (2, 5));

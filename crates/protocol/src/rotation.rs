@@ -1,4 +1,4 @@
-//! Whose turn it is to lead.
+//! The rotation of leads: which member leads which view.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,12 +7,12 @@ use crate::roster::MemberIndex;
 
 /// The leads of a federation's views.
 ///
-/// Cycle `c = v div n` has the permutation that a Fisher–Yates shuffle seeded by
-/// BLAKE3("lead" ‖ federation ‖ c) gives, so that everybody leads once per cycle and nobody can
-/// influence when.
+/// View v of n members belongs to cycle c = ⌊v/n⌋. The leads of a cycle are all members in the order
+/// of a Fisher–Yates shuffle seeded by BLAKE3("lead" ‖ federation ‖ c). So every member leads once
+/// per cycle, and nobody can influence when.
 #[derive(Debug, Default)]
 pub struct Leads {
-    /// The cycles asked for last, even and odd: a view and the next are never in three.
+    /// A cache of one even and one odd cycle: a view and the next are in at most two cycles.
     cycles: [Mutex<Option<Cycle>>; 2],
 }
 
@@ -20,21 +20,22 @@ pub struct Leads {
 type Cycle = (u64, Vec<u16>);
 
 impl Leads {
-    /// The lead of `view` (from 1) among `n` members. Always asked with the same federation.
+    /// The lead of `view` (from 1) among `n` members. Callers always pass the same federation and
+    /// `n`, because the cache does not tell others apart.
     pub fn lead(&self, federation: &Hash, n: usize, view: u64) -> MemberIndex {
         let (cycle, at) = (view / n as u64, (view % n as u64) as usize);
         // Nothing panics while it holds this lock.
-        let place = self.cycles[(cycle % 2) as usize].lock();
-        let mut place = place.unwrap_or_else(PoisonError::into_inner);
-        let remembered = place.take().filter(|(of, _)| *of == cycle);
+        let cached = self.cycles[(cycle % 2) as usize].lock();
+        let mut cached = cached.unwrap_or_else(PoisonError::into_inner);
+        let hit = cached.take().filter(|(of, _)| *of == cycle);
         let (_, order) =
-            place.insert(remembered.unwrap_or_else(|| (cycle, permutation(federation, n, cycle))));
+            cached.insert(hit.unwrap_or_else(|| (cycle, permutation(federation, n, cycle))));
         MemberIndex(order[at])
     }
 }
 
 impl Clone for Leads {
-    /// Remembers nothing: what is remembered follows from what is asked.
+    /// With an empty cache.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -54,8 +55,7 @@ fn permutation(federation: &Hash, n: usize, cycle: u64) -> Vec<u16> {
     };
     let mut order: Vec<u16> = (0..n as u16).collect();
     for last in (1..n).rev() {
-        // Multiply-shift: the bias of at most n/2^64 is the same for everybody and far below
-        // anything that a rotation could be won by.
+        // Multiply-shift: its bias is at most n/2^64.
         let pick = ((u128::from(next()) * (last as u128 + 1)) >> 64) as usize;
         order.swap(last, pick);
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_leads_once_per_cycle() {
+    fn every_member_leads_once_per_cycle() {
         let federation = Hash::of(b"a federation");
         let lead = |federation: &Hash, n, view| Leads::default().lead(federation, n, view);
         for n in [1u64, 2, 4, 7, 100] {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_changes_nothing() {
+    fn cached_cycles_give_the_same_leads_as_new_ones() {
         let (federation, leads) = (Hash::of(b"a federation"), Leads::default());
         for view in [1, 9, 12, 31, 2, 1, 30, 8, 9] {
             let anew = Leads::default().lead(&federation, 4, view);
@@ -91,11 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn cycles_and_federations_differ() {
+    fn the_order_of_leads_is_pinned_and_differs_by_cycle_and_federation() {
         let order = |name: &[u8], cycle| permutation(&Hash::of(name), 10, cycle);
         assert_ne!(order(b"a", 0), order(b"a", 1));
         assert_ne!(order(b"a", 0), order(b"b", 0));
-        // Pinned: another order would be another protocol.
+        // Another order would be another protocol.
         assert_eq!(order(b"a", 0), PINNED);
     }
 

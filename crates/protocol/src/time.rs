@@ -1,22 +1,22 @@
-//! Time as the state machine sees it: handed in, never read.
+//! Time as the state machine sees it. It is an argument; no clock is read.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A moment on a silo's own monotonic clock, in microseconds since some start of its own. Never
-/// sent to anybody.
+/// A time on a silo's own monotonic clock, in microseconds since the clock's start. No message
+/// carries it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub struct Time(u64);
 
 impl Time {
-    /// Where this clock starts.
+    /// The start of the clock.
     pub const ZERO: Self = Self(0);
 
-    /// That long after the start.
+    /// The time `elapsed` after the start.
     pub fn since_start(elapsed: Duration) -> Self {
         Self(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX))
     }
@@ -41,7 +41,7 @@ impl Add<Duration> for Time {
 impl Sub for Time {
     type Output = Duration;
 
-    /// The span between two moments; zero if `earlier` is not earlier.
+    /// The span between two times; zero if `earlier` is not earlier.
     fn sub(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }

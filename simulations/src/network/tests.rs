@@ -5,7 +5,7 @@ use std::time::Duration;
 use agreement::Span;
 use bytes::Bytes;
 use protocol::Hash;
-use protocol::net::{Command, Event, JUDGED, Verdict, Wish};
+use protocol::net::{Acceptance, BlobRequest, Command, Event, JUDGED};
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
@@ -57,7 +57,7 @@ async fn next(silo: &mut silo::Network) -> Option<Event> {
 
 fn fetch(hash: Hash, limit: u64, from: &[u16]) -> Command {
     Command::Fetch {
-        blobs: vec![Wish { hash, limit }],
+        blobs: vec![BlobRequest { hash, limit }],
         from: from.iter().copied().map(MemberIndex).collect(),
     }
 }
@@ -107,7 +107,7 @@ fn gossip_comes_once_and_around_a_cut_link() {
         // Not before the silo in between has accepted it.
         assert!(next(&mut silos[2]).await.is_none(), "passed on unjudged");
         sleep(JUDGED).await;
-        say(&silos[1], judge(ticket, Verdict::Accept)).await;
+        say(&silos[1], judge(ticket, Acceptance::Accept)).await;
         assert!(next(&mut silos[2]).await.is_none(), "judged too late");
 
         let frame = Bytes::from_static(b"more news");
@@ -116,7 +116,7 @@ fn gossip_comes_once_and_around_a_cut_link() {
         };
         say(&silos[0], publish).await;
         let ticket = gossiped(&mut silos[1], &frame).await;
-        say(&silos[1], judge(ticket, Verdict::Accept)).await;
+        say(&silos[1], judge(ticket, Acceptance::Accept)).await;
         let heard = next(&mut silos[2]).await;
         assert!(
             matches!(
@@ -145,7 +145,7 @@ async fn gossiped(silo: &mut silo::Network, expected: &Bytes) -> u64 {
     }
 }
 
-fn judge(ticket: u64, verdict: Verdict) -> Command {
+fn judge(ticket: u64, verdict: Acceptance) -> Command {
     Command::Judge { ticket, verdict }
 }
 
@@ -153,7 +153,7 @@ fn judge(ticket: u64, verdict: Verdict) -> Command {
 fn what_a_silo_does_not_accept_or_a_muted_one_says_goes_no_further() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
-        for verdict in [Verdict::Ignore, Verdict::Reject] {
+        for verdict in [Acceptance::Ignore, Acceptance::Reject] {
             let frame = Bytes::from(format!("{verdict:?}"));
             let publish = Command::Publish {
                 frame: frame.clone(),

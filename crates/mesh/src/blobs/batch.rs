@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::{Bytes, BytesMut};
 use protocol::Hash;
-use protocol::net::Wish;
+use protocol::net::BlobRequest;
 use tokio::sync::Notify;
 
 use super::board::Board;
@@ -27,7 +27,7 @@ enum State {
 /// their place in the list.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    wishes: Vec<Wish>,
+    wishes: Vec<BlobRequest>,
     states: Mutex<Vec<State>>,
     /// Woken when something is to be told, or more can be done at once.
     pub(crate) news: Notify,
@@ -35,7 +35,10 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// `begun` gives what is left of an earlier attempt.
-    pub(crate) fn new(wishes: Vec<Wish>, mut begun: impl FnMut(&Wish) -> Option<Board>) -> Self {
+    pub(crate) fn new(
+        wishes: Vec<BlobRequest>,
+        mut begun: impl FnMut(&BlobRequest) -> Option<Board>,
+    ) -> Self {
         let state = |wish| begun(wish).map_or(State::Unknown { asked: false }, State::Begun);
         let states = wishes.iter().map(state).collect();
         Self {
@@ -45,7 +48,7 @@ impl Batch {
         }
     }
 
-    pub(crate) fn wish(&self, blob: usize) -> Wish {
+    pub(crate) fn wish(&self, blob: usize) -> BlobRequest {
         self.wishes[blob]
     }
 

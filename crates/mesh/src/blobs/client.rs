@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::select_all;
 use protocol::MemberIndex;
-use protocol::net::{Event, Wish};
+use protocol::net::{BlobRequest, Event};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -53,7 +53,7 @@ struct Holder {
 impl Fetcher {
     /// Fetches blobs, and tells the silo of each.
     #[tracing::instrument(level = "debug", skip_all, fields(blobs = wishes.len()))]
-    pub(crate) async fn fetch(self: Arc<Self>, wishes: Vec<Wish>, from: Vec<MemberIndex>) {
+    pub(crate) async fn fetch(self: Arc<Self>, wishes: Vec<BlobRequest>, from: Vec<MemberIndex>) {
         let batch = Arc::new(Batch::new(wishes, |wish| {
             let begun = self.unfinished().take(wish.hash);
             begun.filter(|board| board.tree().length() <= wish.limit)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{AsyncReadExt, AsyncWriteExt};
 use protocol::Hash;
-use protocol::net::Wish;
+use protocol::net::BlobRequest;
 use tokio::io::{DuplexStream, duplex};
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 
@@ -30,7 +30,7 @@ fn blob(chunks: usize) -> Bytes {
 }
 
 fn batch(blobs: &[&Bytes]) -> Batch {
-    let wish = |blob: &&Bytes| Wish {
+    let wish = |blob: &&Bytes| BlobRequest {
         hash: Hash::of(blob),
         limit: blob.len() as u64,
     };
@@ -170,7 +170,7 @@ async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
     for right in [blob(20), blob(1)] {
         let limit = right.len() as u64 - 1;
         let hash = Hash::of(&right);
-        let batch = Batch::new(vec![Wish { hash, limit }], |_| None);
+        let batch = Batch::new(vec![BlobRequest { hash, limit }], |_| None);
         let (client, mut holder) = pipe();
         let liar = async {
             let asks = wire::read_asks(&mut holder).await.expect("asks");

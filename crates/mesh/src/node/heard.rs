@@ -7,7 +7,7 @@ use libp2p::multiaddr::Protocol;
 use libp2p::swarm::{ConnectionId, ListenError, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, mdns, ping};
 use protocol::Hash;
-use protocol::net::{Event, Verdict};
+use protocol::net::{Acceptance, Event};
 use tokio::time::Instant;
 
 use super::judging::Waiting;
@@ -200,7 +200,7 @@ impl Node {
     }
 
     /// The silo has judged a frame: gossip passes it on, or forgets it.
-    pub(super) fn judged(&mut self, ticket: u64, verdict: Verdict) {
+    pub(super) fn judged(&mut self, ticket: u64, verdict: Acceptance) {
         let Some(Waiting {
             id, source, frame, ..
         }) = self.judging.answer(ticket)
@@ -208,11 +208,11 @@ impl Node {
             return;
         };
         let acceptance = match verdict {
-            Verdict::Accept => MessageAcceptance::Accept,
-            Verdict::Ignore => MessageAcceptance::Ignore,
-            Verdict::Reject => MessageAcceptance::Reject,
+            Acceptance::Accept => MessageAcceptance::Accept,
+            Acceptance::Ignore => MessageAcceptance::Ignore,
+            Acceptance::Reject => MessageAcceptance::Reject,
         };
-        if verdict == Verdict::Ignore {
+        if verdict == Acceptance::Ignore {
             let mut seen = self.seen.lock().expect("nobody panics while holding it");
             seen.forget(&frame);
         }

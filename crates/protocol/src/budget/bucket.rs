@@ -1,27 +1,27 @@
-//! Tokens that are spent and come back, and how long somebody who broke the rules is muted.
+//! Token buckets, and mutes that grow with every offence.
 
 use std::time::Duration;
 
 use crate::time::Time;
 
-/// A token, in the millionths that a bucket counts in.
+/// One token, in the millionths in which a bucket counts.
 const TOKEN: i64 = 1_000_000;
 
-/// How fast tokens come back, and how many may be saved.
+/// How fast a bucket is refilled, and how much it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// Most tokens that are saved.
+    /// Most tokens that the bucket holds.
     pub burst: u64,
-    /// Tokens that come back in every `span`.
+    /// Tokens that are added in every `span`.
     pub tokens: u64,
     /// See `tokens`.
     pub span: Duration,
-    /// Tokens that come back with every view that this member enters.
+    /// Tokens that are added with every view that this member enters.
     pub per_view: u64,
 }
 
 impl Rate {
-    /// So many tokens a second, and a burst.
+    /// `tokens` per second, and at most `burst`.
     pub const fn per_second(tokens: u64, burst: u64) -> Self {
         let span = Duration::from_secs(1);
         Self {
@@ -33,8 +33,9 @@ impl Rate {
     }
 }
 
-/// A token bucket. Whoever finds a token in it may spend more than there is: the debt, of at most
-/// one burst, is paid before the next. So one large message always fits, and the mean rate holds.
+/// A token bucket that may go into debt. As long as there is a token, more than there are may be
+/// spent; the debt (at most one burst) must be refilled first. So one large message always passes,
+/// and the mean rate holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     /// In millionths of a token.
@@ -44,7 +45,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Full, at that moment.
+    /// A full bucket.
     pub fn full(rate: &Rate, now: Time) -> Self {
         Self {
             level: most(rate),
@@ -53,12 +54,13 @@ impl Bucket {
         }
     }
 
-    /// Adds what came back until now, `views` being how many views were entered in all.
+    /// Adds the tokens of the time until `now` and of views: `views` is the number of views entered
+    /// since the start.
     pub fn refill(&mut self, rate: &Rate, now: Time, views: u64) {
         let span = rate.span.as_micros().max(1);
         let elapsed = (now - self.at).as_micros();
         let gained = elapsed * u128::from(rate.tokens) * TOKEN as u128 / span;
-        // Until it is worth a millionth the time is saved up.
+        // Time that is worth less than a millionth of a token is kept for the next refill.
         if gained > 0 {
             self.gain(gained, rate);
             self.at = now;
@@ -70,12 +72,12 @@ impl Bucket {
         }
     }
 
-    /// Whether something may be spent.
+    /// Whether tokens may be spent.
     pub fn is_open(&self) -> bool {
         self.level > 0
     }
 
-    /// How long until something may be spent again, if only time brings tokens back.
+    /// How long it takes until tokens may be spent, if no view is entered meanwhile.
     pub fn wait(&self, rate: &Rate) -> Duration {
         if self.is_open() {
             return Duration::ZERO;
@@ -86,7 +88,7 @@ impl Bucket {
         Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }
 
-    /// Spends tokens; gives how many were really taken, which are less where the debt is full.
+    /// Spends tokens. Gives how many were taken: fewer if the debt reaches its limit.
     pub fn take(&mut self, rate: &Rate, tokens: u64) -> u64 {
         let wanted = i64::try_from(tokens).unwrap_or(i64::MAX / TOKEN);
         let wanted = wanted.saturating_mul(TOKEN);
@@ -95,7 +97,7 @@ impl Bucket {
         (taken / TOKEN) as u64
     }
 
-    /// Gives tokens back that were taken and not needed.
+    /// Gives back tokens that were taken and not needed.
     pub fn give_back(&mut self, rate: &Rate, tokens: u64) {
         self.gain(u128::from(tokens) * TOKEN as u128, rate);
     }
@@ -112,16 +114,16 @@ fn most(rate: &Rate) -> i64 {
         .saturating_mul(TOKEN)
 }
 
-/// The first mute; every further one is twice as long as the one before.
+/// The first mute. Every further one is twice as long as the one before.
 const FIRST: Duration = Duration::from_secs(1);
-/// Doublings at most: 256 s.
+/// Most doublings: the longest mute is 256 s.
 const DOUBLINGS: u32 = 8;
-/// One doubling is forgotten for every such time without an offence.
+/// One doubling is taken back for every such span without an offence.
 const FORGIVEN: Duration = Duration::from_secs(60);
 
-/// Somebody who breaks rules that no honest member breaks, and what follows: a few times nothing,
-/// then a mute that grows. A mute ends by itself, because an honest member with a broken program
-/// may recover.
+/// The offences of a neighbour: things that no honest member does. A few are tolerated; further ones
+/// are followed by mutes that grow. A mute ends by itself, because the cause may be a broken program
+/// that is repaired.
 #[derive(Debug, Clone, Copy)]
 pub struct Offences {
     tolerated: Rate,
@@ -131,7 +133,7 @@ pub struct Offences {
 }
 
 impl Offences {
-    /// Tolerates so many, and one more in every `span`.
+    /// Tolerates `burst` offences, and `tokens` more in every `span`.
     pub fn tolerating(burst: u64, tokens: u64, span: Duration, now: Time) -> Self {
         let tolerated = Rate {
             burst,
@@ -147,12 +149,12 @@ impl Offences {
         }
     }
 
-    /// Whether the mute is not over.
+    /// Whether a mute lasts.
     pub fn is_muted(&self, now: Time) -> bool {
         now < self.until
     }
 
-    /// One more; gives the mute that begins with it, if one does.
+    /// Counts one more offence. Gives the length of the mute that begins with it, if one does.
     pub fn another(&mut self, now: Time) -> Option<Duration> {
         if self.is_muted(now) {
             return None;

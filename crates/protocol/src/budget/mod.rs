@@ -1,33 +1,32 @@
-//! What every member may cost this one: a budget per neighbour, and one per signer and kind,
-//! charged before anything costly is done.
+//! Budgets: how much work others may cause at this member, charged before a message is opened.
 //!
-//! A *neighbour* is the member whose connection bytes came from; the *signer* is who signed them.
-//! Directly a member says only what it signed itself, and certificates and evidence, which stand
-//! alone. By gossip a neighbour passes on what others signed, after it checked it, so it is fair
-//! that a neighbour pays for everything that comes from it.
+//! A *neighbour* is the member from whose connection bytes came, the *signer* the member that signed
+//! them. A member sends directly only messages that it signed itself, and certificates and evidence,
+//! which nobody signs as a whole. By gossip a neighbour passes on messages of others after it has
+//! checked them. So a neighbour pays for everything that comes from it.
 //!
-//! | budget of | for | comes back |
+//! | budget of | pays for | is refilled |
 //! |---|---|---|
-//! | a neighbour | signature checks | [`CHECKS`] a second, and what one view of all members costs with every view entered |
-//! | a neighbour | evidence; blobs asked for | a little every beat; blobs also with every view |
-//! | a neighbour | answers to SyncRequests | one for every question that was sent to it |
-//! | a signer | each kind of message | what an honest member says in one beat, and in one view |
+//! | a neighbour | signature checks | by [`CHECKS`] a second, and with every view entered by what one view of all members costs |
+//! | a neighbour | evidence; requests for blobs | a little every beat; for blobs also with every view |
+//! | a neighbour | SyncResponses | by one for every question that was sent to it |
+//! | a signer | each kind of message | by what an honest member sends in one beat, and in one view |
 //!
-//! Time alone would not do: a fast federation ends hundreds of views in one beat. One member alone
-//! brings nobody into a new view, so it cannot fill its own budget that way. Votes of views without
-//! a certificate are all said again with every beat, so their budget grows with the views since the
-//! last final block.
+//! Budgets are also refilled by views, because a fast federation ends hundreds of views in one beat.
+//! No single member can bring others into a new view, so none can refill its own budget that way.
+//! Votes of views without a certificate are sent again with every beat, so their budget grows with
+//! the views since the last final block.
 //!
-//! What does not open costs a neighbour several times what it cost here, and counts as an offence:
-//! after [`OFFENCES`] of them it is muted, for a time that doubles. Whoever goes on far beyond its
-//! budget is muted too. Nothing that is dropped is lost for good, because members say everything
-//! again that was not answered.
+//! A message that does not open costs its neighbour several times the checks that it caused, and
+//! counts as an offence. After [`OFFENCES`] offences the neighbour is muted, for a time that doubles.
+//! A neighbour that goes on far beyond its budget is muted too. A dropped message is not lost for
+//! good, because members send everything again that was not answered.
 //!
-//! Nobody spends another's budget: for gossip the signer's is only looked at before its signature
-//! was checked, and charged after it held; and what was signed for views that are over, which
-//! anybody may say again, is dropped before that.
+//! Nobody can spend the budget of another member. For gossip the signer's budget is charged only
+//! after the signature was found to hold; and messages of past views, which anybody can send again,
+//! are dropped before that.
 //!
-//! Pure: the time is handed in.
+//! Time is an argument; no clock is read.
 
 mod bucket;
 #[cfg(test)]
@@ -44,109 +43,109 @@ use crate::time::Time;
 
 pub use bucket::{Bucket, Offences, Rate};
 
-/// Signature checks a second that one neighbour may cost: 4.5 % of a core at 45 µs each.
+/// Signature checks per second that one neighbour may cause: 4.5 % of a core at 45 µs each.
 pub const CHECKS: u64 = 1000;
-/// What a check that failed costs, in checks.
+/// Price of a check that failed, in checks.
 const FAILED: u64 = 10;
-/// The same where only something inside did not hold. Whoever passed it on may have found it valid:
-/// single signatures and batches are checked by different equations.
+/// The same if only a signature inside the message failed. It may have held where the neighbour
+/// checked it, because single signatures and batches are checked by different equations.
 const FAILED_INSIDE: u64 = 3;
-/// The least that opening a message costs in which many signatures may be, in checks: it is decoded
-/// elsewhere, and compared with what is known.
+/// Lowest price of a message that can hold many signatures, in checks: it also has to be decoded and
+/// compared with known certificates.
 const LEAST: u64 = 4;
-/// Offences that are tolerated, and one more in every [`OFFENCE`].
+/// Offences that are tolerated before a mute. One more is tolerated for every 10 s that pass.
 pub const OFFENCES: u64 = 10;
 const OFFENCE: Duration = Duration::from_secs(10);
-/// Messages beyond a budget that are dropped without more ado, and how many more a second.
+/// Messages beyond a budget that are tolerated before a mute, and how many more per second.
 const EXCESS: (u64, u64) = (500, 50);
-/// Views without a final block that votes are given room for.
+/// Most views since the last final block that the budget of votes grows with.
 const FAILED_VIEWS: u64 = 4096;
-/// Answers that may be outstanding from one member.
+/// Most unanswered questions to one member for which answers are accepted.
 const ANSWERS: u8 = 8;
-/// Views that a member must have come on since it asked from the furthest, for a SyncRequest to be
-/// free: an answer brings the certificates of that many views at least.
+/// A SyncRequest is free if its asker has advanced by this many views since its furthest one: an
+/// answer brings certificates of at least so many views.
 const PROGRESS: u64 = 16;
-/// Blobs that a member may ask for at once, in each of two ways to count: see [`Budget::asks`].
-const ASKS: u64 = 4096;
+/// Least burst of blob requests: see [`Budget::blob_rate`].
+const BLOB_REQUESTS: u64 = 4096;
 
-/// Why a message was not looked at.
+/// Why a message is dropped unopened, or unheard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Denied {
-    /// Its neighbour is muted.
-    #[error("it is muted")]
+    /// The neighbour is muted.
+    #[error("the neighbour is muted")]
     Muted,
-    /// Its neighbour has no signature checks left.
-    #[error("it cost more signature checks than a neighbour may")]
+    /// The neighbour has used up its signature checks.
+    #[error("its messages caused more signature checks than a neighbour may cause")]
     Checks,
-    /// Its signer said more of that kind than a member has to say.
-    #[error("more messages of the kind {0:?} than a member has to say")]
-    Said(Kind),
-    /// A neighbour sent what another member is said to have signed.
-    #[error("it sent directly what it did not sign itself")]
+    /// The signer has used up its budget for this kind.
+    #[error("more {0:?} messages than an honest member sends")]
+    TooMany(Kind),
+    /// A message that another member signed was sent directly, and not by gossip.
+    #[error("it sent directly a message that another member signed")]
     Foreign,
-    /// A kind that goes from one member to another came to all.
-    #[error("it gave to all what goes to one member, of the kind {0:?}")]
+    /// A message of a kind that goes to one member only came by gossip.
+    #[error("it published a {0:?} message, which goes to one member only")]
     Private(Kind),
-    /// Of a view that is over, or below the last final block.
-    #[error("of a view that is over")]
+    /// A message of a view that is over, or a certificate of a view before the last final block.
+    #[error("the message belongs to a view that is over")]
     Stale,
-    /// An answer without a question.
-    #[error("an answer that nobody asked for")]
+    /// A SyncResponse without a question.
+    #[error("a SyncResponse that this member did not ask for")]
     Unasked,
-    /// Evidence against a member that is known to be faulty.
-    #[error("evidence against a member that is already known to be faulty")]
+    /// Evidence against a member against whom there is evidence already.
+    #[error("evidence against a member against whom there is evidence already")]
     Repeated,
 }
 
 impl Denied {
-    /// Whether no honest member causes it.
+    /// Whether an honest neighbour never causes it.
     fn is_offence(self) -> bool {
         matches!(self, Self::Foreign | Self::Private(_))
     }
 
-    /// Whether it says that somebody is beyond a budget.
+    /// Whether a budget is exceeded.
     fn is_excess(self) -> bool {
-        matches!(self, Self::Checks | Self::Said(_) | Self::Unasked)
+        matches!(self, Self::Checks | Self::TooMany(_) | Self::Unasked)
     }
 }
 
-/// How a message came.
+/// The way by which a message came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// From the neighbour, to this member.
+    /// Sent by the neighbour to this member.
     Direct,
     /// Passed on by the neighbour.
     Gossip,
 }
 
-/// A message that may be opened; to be handed back with the result.
+/// Permission to open a message, to be passed to [`Budget::opened`] or [`Budget::refused`].
 #[derive(Debug)]
 pub struct Admitted {
     from: MemberIndex,
     path: Path,
-    claim: Claim,
-    /// Checks that were charged.
+    header: Header,
+    /// Signature checks that were charged.
     charged: u64,
 }
 
 impl Admitted {
-    /// Its kind, if it has one.
+    /// The kind in the header, if there is such a kind.
     pub fn kind(&self) -> Option<Kind> {
-        self.claim.kind
+        self.header.kind
     }
 }
 
-/// What a sealed message says of itself. Nothing is checked.
+/// The header of a sealed message. Nothing in it is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Claim {
+struct Header {
     view: u64,
-    /// Of the roster; none for what stands alone or is signed by a stranger.
+    /// The sender; none for certificates, evidence, and senders outside of the roster.
     signer: Option<MemberIndex>,
     kind: Option<Kind>,
 }
 
-impl Claim {
-    /// Reads the fixed part of an envelope: see [`envelope`](crate::envelope).
+impl Header {
+    /// Reads the header of an envelope: see [`envelope`](crate::envelope).
     fn read(bytes: &[u8], members: usize) -> Self {
         let Some(head) = bytes.first_chunk::<OVERHEAD>() else {
             return Self {
@@ -166,30 +165,31 @@ impl Claim {
     }
 }
 
-/// The kind that the bytes of a sealed message say they are.
+/// The kind in the header of a sealed message, if there is such a kind.
 pub fn kind(bytes: &[u8]) -> Option<Kind> {
-    Claim::read(bytes, 0).kind
+    Header::read(bytes, 0).kind
 }
 
-/// What a neighbour has left.
+/// What is left of a neighbour's budgets.
 struct Neighbour {
     checks: Bucket,
     evidence: Bucket,
-    asks: Bucket,
-    /// Questions to it that it may still answer.
+    blobs: Bucket,
+    /// Questions that it has not answered.
     answers: u8,
     offences: Offences,
     excess: Offences,
 }
 
-/// What a signer has left, by kind.
+/// What is left of a signer's budgets.
 struct Signer {
+    /// By kind, in the order of their numbers.
     kinds: [Bucket; Kind::ALL.len()],
-    /// The furthest view from which it asked what became final.
+    /// The furthest view from which it asked for more.
     asked: u64,
 }
 
-/// The budgets of all members, as one of them keeps them.
+/// The budgets that one member keeps for all others.
 pub struct Budget {
     members: usize,
     faulty: u64,
@@ -198,16 +198,16 @@ pub struct Budget {
     view: u64,
     /// View of the last final block.
     last_final: u64,
-    /// Views entered.
+    /// Number of views entered.
     views: u64,
     neighbours: Vec<Neighbour>,
     signers: Vec<Signer>,
-    /// Members that evidence was let in against.
+    /// Members against whom evidence was opened.
     accused: BTreeSet<MemberIndex>,
 }
 
 impl Budget {
-    /// Of a member that comes to life.
+    /// Full budgets, for a member that starts now.
     pub fn new(epoch: &Epoch, now: Time) -> Self {
         let members = epoch.roster.len();
         let mut budget = Self {
@@ -222,17 +222,21 @@ impl Budget {
             signers: Vec::new(),
             accused: BTreeSet::new(),
         };
-        let (checks, evidence, asks) = (budget.checks(), budget.evidence(), budget.asks());
+        let (checks, evidence, blobs) = (
+            budget.check_rate(),
+            budget.evidence_rate(),
+            budget.blob_rate(),
+        );
         let neighbour = || Neighbour {
             checks: Bucket::full(&checks, now),
             evidence: Bucket::full(&evidence, now),
-            asks: Bucket::full(&asks, now),
+            blobs: Bucket::full(&blobs, now),
             answers: 0,
             offences: Offences::tolerating(OFFENCES, 1, OFFENCE, now),
             excess: Offences::tolerating(EXCESS.0, EXCESS.1, Duration::from_secs(1), now),
         };
         let signer = || Signer {
-            kinds: Kind::ALL.map(|kind| Bucket::full(&budget.said(kind), now)),
+            kinds: Kind::ALL.map(|kind| Bucket::full(&budget.kind_rate(kind), now)),
             asked: 0,
         };
         let (neighbours, signers) = (0..members).map(|_| (neighbour(), signer())).unzip();
@@ -240,24 +244,24 @@ impl Budget {
         budget
     }
 
-    /// This member is in that view, and the last final block that it knows is of that one.
+    /// This member is in `view`, and the last final block that it knows is of view `last_final`.
     pub fn at(&mut self, view: u64, last_final: u64) {
         self.views += view.saturating_sub(self.view.max(1));
         self.view = self.view.max(view);
         self.last_final = self.last_final.max(last_final);
     }
 
-    /// This member asked another what became final: the other may answer.
+    /// This member sent a SyncRequest to another, which may answer it now.
     pub fn asked(&mut self, member: MemberIndex) {
         if let Some(neighbour) = self.neighbours.get_mut(member.at()) {
             neighbour.answers = (neighbour.answers + 1).min(ANSWERS);
         }
     }
 
-    /// Whether bytes that came from a neighbour may be opened. Charges for it.
+    /// Whether bytes from a neighbour may be opened. Charges the most that this may cost.
     ///
     /// # Errors
-    /// [`Denied`]: to be handed to [`denied`](Self::denied).
+    /// [`Denied`], to be passed to [`denied`](Self::denied).
     pub fn admit(
         &mut self,
         now: Time,
@@ -265,15 +269,15 @@ impl Budget {
         path: Path,
         bytes: &[u8],
     ) -> Result<Admitted, Denied> {
-        let claim = Claim::read(bytes, self.members);
+        let header = Header::read(bytes, self.members);
         let muted = |of: &Neighbour| of.offences.is_muted(now) || of.excess.is_muted(now);
         if self.neighbours.get(from.at()).is_none_or(muted) {
             return Err(Denied::Muted);
         }
-        self.may_be_said(from, path, &claim)?;
-        self.has_left(now, from, path, &claim)?;
-        let rate = self.checks();
-        let cost = self.cost(&claim, bytes.len());
+        self.check_path(from, path, &header)?;
+        self.charge_kind(now, from, path, &header)?;
+        let rate = self.check_rate();
+        let cost = self.cost(&header, bytes.len());
         let neighbour = &mut self.neighbours[from.at()];
         neighbour.checks.refill(&rate, now, self.views);
         if !neighbour.checks.is_open() {
@@ -283,48 +287,48 @@ impl Budget {
         Ok(Admitted {
             from,
             path,
-            claim,
+            header,
             charged,
         })
     }
 
-    /// What an honest neighbour may say on that path, whoever signed it.
-    fn may_be_said(&self, from: MemberIndex, path: Path, claim: &Claim) -> Result<(), Denied> {
-        // What has no kind does not open, which costs nothing to find out.
-        let Some(kind) = claim.kind else {
+    /// Checks that an honest neighbour may send this kind of message on that path.
+    fn check_path(&self, from: MemberIndex, path: Path, header: &Header) -> Result<(), Denied> {
+        // A message of unknown kind is refused when it is opened, at no cost.
+        let Some(kind) = header.kind else {
             return Ok(());
         };
         let alone = matches!(kind, Kind::Certificate | Kind::Evidence);
-        if kind == Kind::Certificate && claim.view < self.last_final {
+        if kind == Kind::Certificate && header.view < self.last_final {
             return Err(Denied::Stale);
         }
         match path {
-            Path::Direct if !alone && claim.signer != Some(from) => Err(Denied::Foreign),
+            Path::Direct if !alone && header.signer != Some(from) => Err(Denied::Foreign),
             Path::Gossip if is_private(kind) => Err(Denied::Private(kind)),
-            // A view earlier: somebody may not have heard that the last one is over.
-            Path::Gossip if !alone && claim.view + 1 < self.view => Err(Denied::Stale),
+            // One view earlier is allowed: its sender may not know yet that the view is over.
+            Path::Gossip if !alone && header.view + 1 < self.view => Err(Denied::Stale),
             _ => Ok(()),
         }
     }
 
-    /// The budgets by kind: charged where the signer is who sent it, else only looked at.
-    fn has_left(
+    /// Checks the budget for the kind. Charges it if the neighbour itself is the signer.
+    fn charge_kind(
         &mut self,
         now: Time,
         from: MemberIndex,
         path: Path,
-        claim: &Claim,
+        header: &Header,
     ) -> Result<(), Denied> {
-        let Some(kind) = claim.kind else {
+        let Some(kind) = header.kind else {
             return Ok(());
         };
-        let (evidence, said, views) = (self.evidence(), self.said(kind), self.views);
+        let (evidence, said, views) = (self.evidence_rate(), self.kind_rate(kind), self.views);
         let neighbour = &mut self.neighbours[from.at()];
         match kind {
             Kind::Evidence => {
                 neighbour.evidence.refill(&evidence, now, views);
                 if !neighbour.evidence.is_open() {
-                    return Err(Denied::Said(kind));
+                    return Err(Denied::TooMany(kind));
                 }
                 neighbour.evidence.take(&evidence, 1);
             }
@@ -334,13 +338,13 @@ impl Budget {
             }
             Kind::Certificate => {}
             _ => {
-                let Some(signer) = claim.signer else {
+                let Some(signer) = header.signer else {
                     return Ok(());
                 };
                 let bucket = &mut self.signers[signer.at()].kinds[kind as usize - 1];
                 bucket.refill(&said, now, views);
                 if !bucket.is_open() {
-                    return Err(Denied::Said(kind));
+                    return Err(Denied::TooMany(kind));
                 }
                 if path == Path::Direct {
                     bucket.take(&said, 1);
@@ -350,10 +354,10 @@ impl Budget {
         Ok(())
     }
 
-    /// Signatures that may have to be checked, at most: as many as the bytes can hold.
-    fn cost(&self, claim: &Claim, bytes: usize) -> u64 {
+    /// Most signatures that may have to be checked: as many as the bytes can hold.
+    fn cost(&self, header: &Header, bytes: usize) -> u64 {
         let held = 1 + bytes as u64 / 64;
-        match claim.kind {
+        match header.kind {
             Some(Kind::Certificate) => held.min(self.quorum as u64).max(LEAST),
             Some(Kind::SyncResponse | Kind::Proposal) => held.max(LEAST),
             Some(Kind::Evidence) => 2,
@@ -361,11 +365,10 @@ impl Budget {
         }
     }
 
-    /// It opened, and `checked` signatures were checked for it. Whether it is to be heard: by gossip
-    /// it is charged to its signer only now.
+    /// The message opened, after `checked` signature checks. Gossip is charged to its signer now.
     ///
     /// # Errors
-    /// [`Denied`]: to be handed to [`denied`](Self::denied).
+    /// [`Denied`] if the message is to be dropped, to be passed to [`denied`](Self::denied).
     pub fn opened(
         &mut self,
         now: Time,
@@ -373,7 +376,7 @@ impl Budget {
         checked: u64,
         opened: &Opened,
     ) -> Result<(), Denied> {
-        self.settle(admitted, checked);
+        self.correct_charge(admitted, checked);
         if let Opened::Evidence(evidence) = opened
             && !self.accused.insert(evidence.member)
         {
@@ -383,19 +386,19 @@ impl Budget {
             return Ok(());
         };
         let kind = message.body.kind();
-        let (said, views) = (self.said(kind), self.views);
+        let (said, views) = (self.kind_rate(kind), self.views);
         let signer = &mut self.signers[message.sender.at()];
         let bucket = &mut signer.kinds[kind as usize - 1];
         if admitted.path == Path::Gossip {
             bucket.refill(&said, now, views);
             if !bucket.is_open() {
-                return Err(Denied::Said(kind));
+                return Err(Denied::TooMany(kind));
             }
             bucket.take(&said, 1);
         }
         if let Body::SyncRequest { after, from, .. } = message.body {
-            // Who comes on may ask again at once: once for every part of the chain, and no further
-            // than there is one.
+            // A member that catches up may ask for the next page at once: once for every page, and
+            // only as far as the chain goes.
             let place = after.max(from).min(self.view);
             if place >= signer.asked + PROGRESS {
                 bucket.give_back(&said, 1);
@@ -405,8 +408,8 @@ impl Budget {
         Ok(())
     }
 
-    /// It did not open, and `checked` signatures were checked for it. Gives how long its neighbour
-    /// is muted, if that begins now.
+    /// The message did not open, after `checked` signature checks. Gives how long the neighbour is to
+    /// be muted, if a mute begins now.
     pub fn refused(
         &mut self,
         now: Time,
@@ -419,16 +422,16 @@ impl Budget {
             OpenError::Certificate(_) | OpenError::Evidence(_) | OpenError::Inclusions
         );
         let times = if inside { FAILED_INSIDE } else { FAILED };
-        self.settle(admitted, checked.max(1) * times);
+        self.correct_charge(admitted, checked.max(1) * times);
         let offences = &mut self.neighbours[admitted.from.at()].offences;
         if inside { None } else { offences.another(now) }
     }
 
-    /// Charges what it really cost.
-    fn settle(&mut self, admitted: &Admitted, checked: u64) {
-        let rate = self.checks();
+    /// Replaces the charged price by the real one.
+    fn correct_charge(&mut self, admitted: &Admitted, checked: u64) {
+        let rate = self.check_rate();
         let many = matches!(
-            admitted.claim.kind,
+            admitted.header.kind,
             Some(Kind::Certificate | Kind::SyncResponse | Kind::Proposal)
         );
         let cost = checked.max(if many { LEAST } else { 1 });
@@ -439,7 +442,8 @@ impl Budget {
         }
     }
 
-    /// Something of a neighbour was dropped. Gives how long it is muted, if that begins now.
+    /// A message of a neighbour was dropped. Gives how long the neighbour is to be muted, if a mute
+    /// begins now.
     pub fn denied(&mut self, now: Time, from: MemberIndex, why: Denied) -> Option<Duration> {
         let neighbour = self.neighbours.get_mut(from.at())?;
         if why.is_offence() {
@@ -451,24 +455,24 @@ impl Budget {
         }
     }
 
-    /// Whether a member may ask for so many blobs.
-    pub fn wants(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
-        let (rate, views) = (self.asks(), self.views);
+    /// Whether a member may request this many blobs. Charges for them.
+    pub fn admit_blob_request(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
+        let (rate, views) = (self.blob_rate(), self.views);
         let Some(neighbour) = self.neighbours.get_mut(by.at()) else {
             return false;
         };
-        neighbour.asks.refill(&rate, now, views);
-        let open = neighbour.asks.is_open();
+        neighbour.blobs.refill(&rate, now, views);
+        let open = neighbour.blobs.is_open();
         if open {
-            // A question costs something whatever is in it.
-            neighbour.asks.take(&rate, 1 + blobs as u64);
+            // A request costs something even if it names no blob.
+            neighbour.blobs.take(&rate, 1 + blobs as u64);
         }
         open
     }
 
-    /// Signature checks. In a view all members together say about 11 n messages, and pass on the
-    /// certificates of two collectors.
-    fn checks(&self) -> Rate {
+    /// Signature checks by neighbour. In a view all members together send about 11 n messages, and
+    /// pass on the certificates of two collectors.
+    fn check_rate(&self) -> Rate {
         let (n, q) = (self.members as u64, self.quorum as u64);
         Rate {
             per_view: 2 * n + 6 * q + 32,
@@ -476,8 +480,8 @@ impl Budget {
         }
     }
 
-    /// Evidence that one neighbour may pass on: of every faulty member once would be enough.
-    fn evidence(&self) -> Rate {
+    /// Evidence by neighbour. One for each faulty member would be enough.
+    fn evidence_rate(&self) -> Rate {
         Rate {
             burst: 2 * self.faulty + 2,
             tokens: 1,
@@ -486,21 +490,21 @@ impl Budget {
         }
     }
 
-    /// Blobs. In a round a member asks for all entries, the models of the outcome, and again for
-    /// what did not come.
-    fn asks(&self) -> Rate {
+    /// Blob requests by neighbour. In a round a member requests the models of all entries and of the
+    /// outcome, and some of them again.
+    fn blob_rate(&self) -> Rate {
         let n = self.members as u64;
         Rate {
-            burst: ASKS.max(8 * n),
+            burst: BLOB_REQUESTS.max(8 * n),
             tokens: 4 * n,
             span: self.beat,
             per_view: 4 * n,
         }
     }
 
-    /// Messages of a kind by one signer. Per view: what it says once, and again after one of the
-    /// f + 1 re-issues of a set; per beat: what it says again, with room for beats out of step.
-    fn said(&self, kind: Kind) -> Rate {
+    /// Messages of a kind by signer. Per view: those that it sends once, and again after each of the
+    /// f + 1 reissues of a sheet. Per beat: those that it repeats, with room for beats out of step.
+    fn kind_rate(&self, kind: Kind) -> Rate {
         let failed = self.view.saturating_sub(self.last_final + 1);
         let failed = failed.min(FAILED_VIEWS);
         let reissues = self.faulty + 1;
@@ -512,7 +516,7 @@ impl Budget {
             Kind::Notarize | Kind::Finalize | Kind::Nullify => (3, 4 + 2 * failed, 64 + 4 * failed),
             Kind::SyncRequest => (0, 2, 8),
             Kind::Complete => (0, 1, 8),
-            // These have budgets of their own.
+            // These have other budgets.
             Kind::SyncResponse | Kind::Certificate | Kind::Evidence => (0, 0, 0),
         };
         Rate {
@@ -524,7 +528,7 @@ impl Budget {
     }
 }
 
-/// Whether a message of that kind goes from one member to another, never to all.
+/// Whether messages of this kind go to single members, and never by gossip.
 fn is_private(kind: Kind) -> bool {
     match kind {
         Kind::Contribution

@@ -46,7 +46,7 @@ fn at(elapsed: Duration) -> Time {
     Time::since_start(elapsed)
 }
 
-/// The fixed part of an envelope, and so many bytes after it.
+/// A header, and this many bytes after it.
 fn frame(signer: u16, view: u64, kind: Kind, body: usize) -> Vec<u8> {
     let mut bytes = vec![0; OVERHEAD + body];
     bytes[73..81].copy_from_slice(&view.to_le_bytes());
@@ -84,7 +84,7 @@ fn progress(signer: u16, view: u64) -> Opened {
     message(signer, view, Body::Progress { phase, counter })
 }
 
-/// Admits a message and opens it, after so many checks.
+/// Admits a message and opens it, after this many checks.
 fn hear(
     budget: &mut Budget,
     now: Time,
@@ -110,25 +110,25 @@ fn vote(budget: &mut Budget, now: Time, signer: u16, view: u64, kind: Kind) -> R
 }
 
 #[test]
-fn what_a_message_says_of_itself_is_what_was_sealed() {
+fn the_header_read_from_a_frame_equals_the_sealed_one() {
     let epoch = epoch(4);
     for signer in 0..4 {
         let body = question(3);
         let (_, bytes) = seal(&epoch, &key(signer), 3, 77, MemberIndex(signer), body);
-        let claim = Claim {
+        let header = Header {
             view: 77,
             signer: Some(MemberIndex(signer)),
             kind: Some(Kind::SyncRequest),
         };
-        assert_eq!(Claim::read(&bytes, 4), claim);
+        assert_eq!(Header::read(&bytes, 4), header);
         assert_eq!(kind(&bytes), Some(Kind::SyncRequest));
-        assert_eq!(Claim::read(&bytes, usize::from(signer)).signer, None);
+        assert_eq!(Header::read(&bytes, usize::from(signer)).signer, None);
     }
     assert_eq!(kind(b"garbage"), None);
 }
 
 #[test]
-fn one_neighbour_costs_no_more_checks_than_its_rate_and_others_keep_theirs() {
+fn a_neighbour_gets_no_more_checks_than_its_rate_and_others_keep_theirs() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let certificate = alone(1, Kind::Certificate);
     let (mut checks, seconds) = (0, 60);
@@ -195,7 +195,7 @@ fn an_hour_of_failing_views_is_not_throttled() {
     for n in [4, 100] {
         let mut budget = Budget::new(&epoch(n), Time::ZERO);
         // A view every beat, none of which gets a certificate of finality: at worst every vote of
-        // every one of them is said again with every beat, in one lump.
+        // every one of them is sent again with every beat, all at once.
         let hour = 3600 / BEAT.as_secs();
         for view in 1..=hour {
             let now = at(BEAT * view as u32);
@@ -220,7 +220,7 @@ fn an_hour_of_failing_views_is_not_throttled() {
 }
 
 #[test]
-fn a_member_that_catches_up_is_answered_as_fast_as_it_comes_on_and_another_is_not() {
+fn only_a_member_that_advances_may_send_sync_requests_faster_than_beats() {
     let ask = |budget: &mut Budget, now, after| {
         let bytes = frame(2, 0, Kind::SyncRequest, 8);
         let opened = message(2, 0, question(after));
@@ -256,7 +256,7 @@ fn a_member_that_catches_up_is_answered_as_fast_as_it_comes_on_and_another_is_no
 }
 
 #[test]
-fn a_flood_of_one_kind_passes_at_the_rate_of_beats_and_views() {
+fn a_flood_of_one_kind_is_cut_to_the_rate_of_beats_and_views() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let mut heard = 0;
     for milli in 0..50_000 {
@@ -274,18 +274,18 @@ fn a_flood_of_one_kind_passes_at_the_rate_of_beats_and_views() {
     assert!((180..=210).contains(&heard), "{heard}");
     let now = at(Duration::from_secs(50));
     vote(&mut budget, now, 3, 50, Kind::Nullify).unwrap_or_else(|denied| {
-        // Far beyond its budget: muted, which ends.
+        // Far beyond its budget it is muted, and the mute ends.
         assert_eq!(denied, Denied::Muted);
     });
 }
 
 #[test]
-fn nobody_spends_the_budget_of_another() {
+fn no_member_spends_the_budget_of_another() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     budget.at(10, 9);
     let now = at(Duration::from_secs(1));
     let error = OpenError::Signature(MemberIndex(1));
-    // In the name of member 1, signed by nobody, until the neighbour is muted.
+    // With member 1 as sender and no valid signature, until the neighbour is muted.
     let mut tried = 0;
     loop {
         let bytes = frame(1, 10, Kind::Progress, tried);
@@ -299,17 +299,17 @@ fn nobody_spends_the_budget_of_another() {
         tried += 1;
     }
     assert_eq!(tried as u64, OFFENCES + 1);
-    // Said again by another neighbour: messages of member 1 of views that are over.
+    // Another neighbour replays messages of member 1 of past views.
     for view in 1..9 {
         let bytes = frame(1, view, Kind::Progress, 0);
         let again = budget.admit(now, MemberIndex(2), Path::Gossip, &bytes);
         assert_eq!(again.unwrap_err(), Denied::Stale);
     }
-    // Directly, in its name.
+    // Sent directly with member 1 as sender.
     let bytes = frame(1, 10, Kind::Progress, 0);
     let foreign = budget.admit(now, MemberIndex(2), Path::Direct, &bytes);
     assert_eq!(foreign.unwrap_err(), Denied::Foreign);
-    // All of it is still there.
+    // The budget of member 1 is still full.
     for number in 0..32 {
         let bytes = frame(1, 10, Kind::Progress, number);
         let opened = progress(1, 10);
@@ -319,7 +319,7 @@ fn nobody_spends_the_budget_of_another() {
 }
 
 #[test]
-fn what_is_for_one_member_is_not_passed_on_and_an_answer_needs_a_question() {
+fn private_kinds_are_refused_by_gossip_and_answers_need_a_question() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let now = Time::ZERO;
     let from = MemberIndex(1);
@@ -345,7 +345,7 @@ fn what_is_for_one_member_is_not_passed_on_and_an_answer_needs_a_question() {
 }
 
 #[test]
-fn evidence_counts_once_against_a_member() {
+fn evidence_against_an_accused_member_is_dropped() {
     let mut budget = Budget::new(&epoch(10), Time::ZERO);
     let evidence = |member, view| {
         let signed = |block: &[u8]| Signed {
@@ -374,11 +374,11 @@ fn evidence_counts_once_against_a_member() {
     for view in 3..9 {
         assert_eq!(heard(9, 9, view), Err(Denied::Repeated));
     }
-    assert_eq!(heard(9, 9, 9), Err(Denied::Said(Kind::Evidence)));
+    assert_eq!(heard(9, 9, 9), Err(Denied::TooMany(Kind::Evidence)));
 }
 
 #[test]
-fn what_does_not_open_costs_a_multiple_and_then_mutes_for_a_time_that_doubles() {
+fn frames_that_do_not_open_cost_a_multiple_and_lead_to_mutes_that_double() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let from = MemberIndex(3);
     let error = OpenError::Signature(from);
@@ -389,7 +389,7 @@ fn what_does_not_open_costs_a_multiple_and_then_mutes_for_a_time_that_doubles() 
         match budget.admit(now, from, Path::Direct, &bytes) {
             Ok(admitted) => spans.extend(budget.refused(now, &admitted, 1, &error)),
             Err(Denied::Muted) => {}
-            Err(Denied::Said(_) | Denied::Checks) => {
+            Err(Denied::TooMany(_) | Denied::Checks) => {
                 // Not what is asked here; both come back.
                 now = now + BEAT;
             }
@@ -412,7 +412,7 @@ fn what_does_not_open_costs_a_multiple_and_then_mutes_for_a_time_that_doubles() 
 }
 
 #[test]
-fn who_passes_on_what_is_wrong_inside_is_charged_and_not_muted() {
+fn a_neighbour_that_passes_on_bad_inner_signatures_is_charged_and_not_muted() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let error = OpenError::Inclusions;
     let bytes = frame(1, 1, Kind::Proposal, 64);
@@ -430,24 +430,24 @@ fn who_passes_on_what_is_wrong_inside_is_charged_and_not_muted() {
 }
 
 #[test]
-fn blobs_are_asked_for_within_a_budget_that_covers_every_round() {
+fn the_budget_of_blob_requests_covers_every_round() {
     let epoch = epoch(100);
     let mut budget = Budget::new(&epoch, Time::ZERO);
     // Entries and outcome of a round, every 10 ms.
     for view in 1..1000 {
         let now = at(Duration::from_millis(10 * view));
         budget.at(view, view - 1);
-        assert!(budget.wants(now, MemberIndex(1), 100));
-        assert!(budget.wants(now, MemberIndex(1), 100));
+        assert!(budget.admit_blob_request(now, MemberIndex(1), 100));
+        assert!(budget.admit_blob_request(now, MemberIndex(1), 100));
     }
     let now = at(Duration::from_secs(10));
-    let asked = (0..100).filter(|_| budget.wants(now, MemberIndex(2), 1024));
+    let asked = (0..100).filter(|_| budget.admit_blob_request(now, MemberIndex(2), 1024));
     assert_eq!(asked.count(), 4);
-    assert!(budget.wants(now, MemberIndex(3), 1024));
+    assert!(budget.admit_blob_request(now, MemberIndex(3), 1024));
 }
 
 proptest! {
-    /// Whatever is taken, given back and waited for: never more than burst, rate and debt allow.
+    /// However tokens are taken and given back, no more than burst, rate and debt are spent.
     #[test]
     fn a_bucket_gives_no_more_than_its_rate(
         steps in prop::collection::vec((0u64..2_000_000, 0u64..500, 0u64..3), 1..200),
@@ -475,9 +475,9 @@ proptest! {
         }
     }
 
-    /// Whoever waits as long as it says finds a token.
+    /// After the wait there is a token.
     #[test]
-    fn a_bucket_says_how_long_to_wait(
+    fn the_wait_of_a_bucket_is_the_time_until_it_opens(
         wanted in 1u64..1_000_000,
         burst in 1u64..100_000,
         tokens in 1u64..100_000,
@@ -490,9 +490,9 @@ proptest! {
         prop_assert!(bucket.is_open());
     }
 
-    /// Any bytes from anybody: no panic, and a neighbour is never charged for another.
+    /// No bytes make a budget panic, and no neighbour is charged for another.
     #[test]
-    fn any_bytes_are_taken(
+    fn no_bytes_make_a_budget_panic(
         frames in prop::collection::vec((0u16..6, any::<bool>(), prop::collection::vec(any::<u8>(), 0..200)), 0..100),
     ) {
         let mut budget = Budget::new(&epoch(4), Time::ZERO);

@@ -66,7 +66,7 @@ fn votes(certificate: &mut Certificate) -> &mut [Vote] {
 }
 
 #[test]
-fn what_is_sealed_opens() {
+fn a_sealed_message_opens_to_an_equal_message() {
     let epoch = epoch("a");
     let (message, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
     assert_eq!(read(&epoch, &bytes), Ok(Opened::Message(message.clone())));
@@ -74,7 +74,7 @@ fn what_is_sealed_opens() {
 }
 
 #[test]
-fn each_check_has_its_refusal() {
+fn every_check_of_open_has_its_own_error() {
     let (one, other) = (epoch("a"), epoch("b"));
     let (_, bytes) = seal(&one, &key(2), 0, 4, MemberIndex(2), body());
     let changed = |at: usize, to: u8| {
@@ -95,7 +95,7 @@ fn each_check_has_its_refusal() {
     assert_eq!(changed(40, !bytes[40]), OpenError::Epoch);
     assert_eq!(changed(83, 99), OpenError::Kind(99));
     assert_eq!(changed(81, 9), OpenError::Stranger(MemberIndex(9)));
-    // Somebody else's name on it.
+    // Another sender.
     assert_eq!(changed(81, 1), OpenError::Signature(MemberIndex(1)));
     // Another round, view, kind or body under the same signature.
     for at in [73, bytes.len() - 1] {
@@ -203,7 +203,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
 }
 
 #[test]
-fn every_kind_has_a_round_and_a_view_exactly_where_it_belongs_to_one() {
+fn a_header_with_a_round_or_view_that_its_kind_has_not_is_refused() {
     let epoch = epoch("a");
     let kinds: BTreeSet<_> = of_every_kind(&epoch, 1, 1)
         .into_iter()
@@ -224,7 +224,7 @@ fn every_kind_has_a_round_and_a_view_exactly_where_it_belongs_to_one() {
 }
 
 #[test]
-fn evidence_of_messages_with_headers_that_nobody_opens_is_none() {
+fn messages_with_impossible_headers_make_no_evidence() {
     let epoch = epoch("a");
     let vote = |block: &[u8]| {
         let body = Body::Finalize {
@@ -236,7 +236,7 @@ fn evidence_of_messages_with_headers_that_nobody_opens_is_none() {
 }
 
 #[test]
-fn a_certificate_says_the_view_of_its_header() {
+fn a_certificate_of_another_view_than_its_header_is_refused() {
     let epoch = epoch("a");
     let mut bytes = seal_certificate(&epoch, &certificate(&epoch, &[0, 2, 3])).to_vec();
     bytes[73] = 6;
@@ -293,14 +293,14 @@ fn certificates_need_a_quorum_of_distinct_members() {
             "{voters:?}"
         );
     }
-    // A vote for less than it says, or for another view.
+    // A vote with another check than was signed, or of another view.
     let mut bad = good.clone();
     votes(&mut bad)[1].checked = Checked::Structure;
     assert_eq!(open(&bad), Err(CertificateError::Signature(5).into()));
     bad = good.clone();
     bad.view = 6;
     assert_eq!(open(&bad), Err(CertificateError::Signature(6).into()));
-    // What is known is not verified again, not even when it is damaged.
+    // A known verdict is not verified again, even if the votes are damaged.
     let mut known = Known::default();
     known
         .certificates
@@ -316,7 +316,7 @@ fn open_known(epoch: &Epoch, known: &Known, bytes: &[u8]) -> Result<Opened, Open
     open(epoch, &Strict, known, bytes)
 }
 
-/// A known certificate, and one that says the same with votes of others in it.
+/// A known certificate, and a forged one of the same view and verdict.
 fn known_and_forged(epoch: &Epoch) -> (Known, Certificate, Certificate) {
     let good = certificate(epoch, &[0, 2, 3]);
     let mut forged = good.clone();
@@ -331,7 +331,7 @@ fn known_and_forged(epoch: &Epoch) -> (Known, Certificate, Certificate) {
 }
 
 #[test]
-fn nothing_is_used_of_a_certificate_inside_a_message_that_was_not_verified() {
+fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known() {
     let epoch = epoch("a");
     let (known, good, forged) = known_and_forged(&epoch);
     let stranger = OpenError::Certificate(CertificateError::Stranger(MemberIndex(60_000)));
@@ -375,7 +375,7 @@ fn nothing_is_used_of_a_certificate_inside_a_message_that_was_not_verified() {
 }
 
 #[test]
-fn a_proposal_names_distinct_members_that_signed_for_its_sheet() {
+fn inclusions_that_are_not_of_distinct_members_in_order_are_refused() {
     let epoch = epoch("a");
     let sheet = Hash::of(b"sheet");
     let sign = |i: u16, round: u64| {
@@ -408,7 +408,7 @@ fn a_proposal_names_distinct_members_that_signed_for_its_sheet() {
         read(&epoch, &bytes).map(|_| ())
     };
     assert_eq!(open(vec![sign(0, 2), sign(1, 2), sign(3, 2)]), Ok(()));
-    // Twice the same member, out of order, another round, somebody else's signature.
+    // The same member twice, out of order, another round, the signature of another member.
     let mut stolen = sign(2, 2);
     stolen.0 = MemberIndex(3);
     for inclusions in [
@@ -422,7 +422,7 @@ fn a_proposal_names_distinct_members_that_signed_for_its_sheet() {
 }
 
 #[test]
-fn a_reminder_is_signed_by_whom_it_reminds() {
+fn a_reminder_with_the_signature_of_another_member_is_refused() {
     let epoch = epoch("a");
     let (vote, _) = seal(&epoch, &key(3), 0, 9, MemberIndex(3), Body::Nullify);
     let open = |yours: Reminder| {
@@ -449,14 +449,14 @@ fn a_reminder_is_signed_by_whom_it_reminds() {
 }
 
 #[test]
-fn one_proof_of_a_fault_is_enough() {
+fn evidence_against_an_accused_member_is_not_verified() {
     let epoch = epoch("a");
     let mut evidence = evidence(&epoch);
     let known = Known {
         accused: BTreeSet::from([MemberIndex(1)]),
         ..Known::default()
     };
-    // Not even looked at: the next one could be forged.
+    // A second one is not verified, even if it is forged.
     evidence.second.signature = evidence.first.signature;
     let bytes = seal_evidence(&epoch, &evidence);
     assert_eq!(open_known(&epoch, &known, &bytes), Ok(Opened::Known));
@@ -475,7 +475,7 @@ fn evidence(epoch: &Epoch) -> Evidence {
 }
 
 #[test]
-fn evidence_must_show_a_conflict() {
+fn evidence_without_a_conflict_is_refused() {
     let epoch = epoch("a");
     let vote = |block: &[u8]| {
         let checked = Checked::Structure;
@@ -493,7 +493,7 @@ fn evidence_must_show_a_conflict() {
     );
     assert_eq!(evidence.charge(), "two Notarize votes in view 5");
     assert_eq!(Evidence::of(&vote(b"a"), &vote(b"a")), None);
-    // Blaming somebody else, or a vote against oneself that never was.
+    // Another accused member, and twice the same vote.
     let mut framed = evidence.clone();
     framed.member = MemberIndex(2);
     assert_eq!(
@@ -506,20 +506,20 @@ fn evidence_must_show_a_conflict() {
         open(&harmless),
         Err(EvidenceError::NoConflict(MemberIndex(1)).into())
     );
-    // Notarize and Nullify of one view stand beside each other.
+    // An honest member may sign Notarize and Nullify of one view.
     let nullify = seal(&epoch, &key(1), 0, 5, MemberIndex(1), Body::Nullify).0;
     assert_eq!(Evidence::of(&vote(b"a"), &nullify), None);
 }
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn random_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let epoch = epoch("a");
         prop_assert!(read(&epoch, &bytes).is_err());
     }
 
     #[test]
-    fn any_flipped_bit_is_refused(at in 0usize..10_000, bit in 0u8..8) {
+    fn a_message_with_a_flipped_bit_is_refused(at in 0usize..10_000, bit in 0u8..8) {
         let epoch = epoch("a");
         let (_, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
         let mut bytes = bytes.to_vec();

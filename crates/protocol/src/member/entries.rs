@@ -15,9 +15,11 @@ impl Member {
             return Ok(());
         };
         let (listed, participants) = (entries.len(), self.participants());
-        if listed > participants || listed < self.fewest() {
+        let fewest = self.fewest();
+        if listed > participants || listed < fewest {
             return Err(Refusal::EntryCount {
                 listed,
+                fewest,
                 participants,
             });
         }

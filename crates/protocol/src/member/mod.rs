@@ -1,27 +1,34 @@
-//! A member of a federation, as a function: inputs in, effects out.
+//! A member of a federation as a state machine: inputs in, effects out. The rules R1–R5 stand in
+//! `docs/protocol.md`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `chain` | final blocks, certificates above them, finality (R3, R4) |
-//! | `ballots` | one's own votes and the votes collected for others (R1–R3, R5) |
-//! | `round` | one's own part of a round: plan, training, scores, inclusion |
-//! | `entries` | which entries a round may have, and when they are enough |
-//! | `signing` | holding a sheet's models and signing for it |
+//! | `round` | the round under way: its plan, and what the next four files keep of it |
+//! | `own` | this member's own part: training, contributing, when others may have its model |
+//! | `scoring` | scoring the entries of a bundle on this member's data |
+//! | `inbox` | contributions and scores of others, kept for whoever leads |
+//! | `sheets` | the sheets of the round that are kept |
+//! | `signing` | keeping a sheet's models and signing for it |
+//! | `entries` | the entries that a round may have, and when they are enough |
 //! | `lead` | the lead's part: collecting, bundle, sheet, proposal |
 //! | `judge` | whether to vote for a proposal (R1, R2) |
-//! | `sheets` | the sheets of a round that are kept |
-//! | `sync` | catching up, and listening only where one's own past is not known (R5) |
+//! | `ballots` | this member's votes, and votes collected into certificates (R1–R3, R5) |
+//! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
+//! | `adoption` | adopting final outcomes (R4) |
+//! | `absences` | members that are not waited for |
+//! | `sync` | catching up, and only listening while it is not known what was signed (R5) |
 //! | `clock` | the timers |
 //!
-//! Every input changes some of this; then [`Member::drive`] does whatever has become possible or
-//! due, as a function of the state alone, until nothing more is. Nothing depends on which message
-//! came first, so whatever is lost and said again later has the same effect.
+//! Every input changes some of this state. Then `Member::drive` does whatever has become possible
+//! or due, as a function of the state alone, until nothing is left to do. So the order of messages
+//! does not matter, and a message that was lost has the same effect when it is sent again.
 
 mod absences;
 mod adoption;
 mod ballots;
 mod chain;
 mod clock;
+mod config;
 mod entries;
 mod inbox;
 mod judge;
@@ -42,16 +49,16 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::certificate::Verdict;
-use crate::charter::Epoch;
 use crate::effects::{Effect, Input, Record, Report};
 use crate::envelope::{self, Known, Opened};
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::identity::SecretKey;
 use crate::message::{Body, Kind, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
+
+pub use config::{Config, Mutation, Start};
 
 use absences::Absences;
 use adoption::Adoption;
@@ -62,88 +69,7 @@ use lead::Lead;
 use round::Round;
 use sync::{Journal, Sync};
 
-/// How a member comes to life.
-#[derive(Debug, Clone)]
-pub enum Start {
-    /// For the first time in this federation.
-    New,
-    /// Again, with everything it made durable, oldest first.
-    Kept(Vec<Record>),
-    /// Again, without its journal: it may have voted and cannot know for what (R5).
-    Lost,
-}
-
-/// Who a member is.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Roster and charter in force.
-    pub epoch: Arc<Epoch>,
-    /// Its position in the roster.
-    pub me: MemberIndex,
-    /// Its signing key.
-    pub key: SecretKey,
-    /// Where the nonces of its questions come from: random, and another in every life, so that
-    /// nobody can have an answer ready.
-    pub seed: [u8; 32],
-    #[cfg(feature = "mutations")]
-    mutation: Option<Mutation>,
-}
-
-impl Config {
-    /// A member of this epoch. `seed`: 32 random bytes, drawn again for every life.
-    pub fn new(epoch: Arc<Epoch>, me: MemberIndex, key: SecretKey, seed: [u8; 32]) -> Self {
-        Self {
-            epoch,
-            me,
-            key,
-            seed,
-            #[cfg(feature = "mutations")]
-            mutation: None,
-        }
-    }
-
-    /// The nth number drawn for one use.
-    fn draw(&self, label: &str, nth: u64) -> u64 {
-        let Hash(drawn) = Hash::labelled(label, &[&self.seed, &nth.to_le_bytes()]);
-        let (first, _) = drawn.split_first_chunk().expect("32 bytes hold 8");
-        u64::from_le_bytes(*first)
-    }
-
-    /// The same member with one rule broken.
-    #[cfg(feature = "mutations")]
-    pub fn breaking(self, rule: Mutation) -> Self {
-        Self {
-            mutation: Some(rule),
-            ..self
-        }
-    }
-}
-
-/// A rule that can be broken, to prove that the checkers of the properties can fail. Takes effect
-/// only in builds with the feature `mutations`, which only tests turn on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutation {
-    /// Certificates of one vote too few are formed.
-    QuorumMinusOne,
-    /// Votes are not remembered over a restart.
-    VotesForgotten,
-    /// Finalize after Nullify.
-    FinalizeAfterNullify,
-    /// A proposal needs no proof of the views it skips.
-    SkippedWithoutProof,
-    /// Notarize every proposal of a view.
-    NotarizeTwice,
-    /// A proposal may have one inclusion less than entries.
-    InclusionMissing,
-    /// The lead invents a score, and nobody looks at their own row.
-    ForgedScore,
-    /// One's own receipt does not matter.
-    ReceiptIgnored,
-    /// A round may start from a block that is only notarised.
-    RoundFromNotarised,
-}
-
-/// The whole behaviour of a silo towards the others.
+/// The state machine of one member: its whole behaviour towards the others.
 pub struct Member {
     config: Config,
     now: Time,
@@ -159,18 +85,19 @@ pub struct Member {
     /// The shortest D, as it follows from the round trips.
     shortest_phase: Duration,
     next_beat: Time,
-    /// Messages to oneself: a lead contributes to and votes for itself like for anybody.
+    /// Messages to this member itself: a lead contributes to itself and votes like any other.
     loopback: VecDeque<Message>,
-    /// Messages of views that are about to begin here.
+    /// Messages by the leads of views that this member has not entered yet.
     early: VecDeque<Message>,
-    /// Who was shown to break the rules.
+    /// Members against whom there is evidence.
     accused: BTreeSet<MemberIndex>,
-    /// Who cannot be reached.
+    /// Members that cannot be reached.
     unreachable: BTreeSet<MemberIndex>,
-    /// Another process was heard that signs with this member's key.
+    /// It was reported that another process signs with this member's key.
     key_used_elsewhere: bool,
+    /// The last round is adopted.
     complete: bool,
-    /// Who said that the last round is applied at its place.
+    /// Other members that have adopted the last round.
     complete_members: BTreeSet<MemberIndex>,
     out: Vec<Effect>,
 }
@@ -180,22 +107,23 @@ struct View {
     number: u64,
     lead: MemberIndex,
     entered: Time,
-    /// When its lead last showed progress, and how often it had.
+    /// When the lead's progress counter last grew, and its value.
     last_progress: Time,
     progress_counter: Option<u64>,
-    /// The entry that its lead gave a receipt for.
+    /// This member's entry, once the lead has given a receipt for it.
     receipt: Option<Hash>,
-    /// Its lead's proposal, and how far judging it is.
+    /// The lead's proposal, once it is here.
     judged: Option<Judged>,
-    /// How often something that a member said was refused.
+    /// How often a message of each member was refused.
     refused: ByMember<usize>,
 }
 
-/// Refusals of one member that are reported in a view.
+/// Most refusals of one member that are reported in a view.
 const REFUSALS: usize = 8;
 
 impl Member {
-    /// Comes to life. What is to be done first is added to `effects`.
+    /// Starts a member. Its first effects are added to `effects`, in the order in which to carry them
+    /// out.
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
         let n = epoch.roster.len();
@@ -235,7 +163,8 @@ impl Member {
         member
     }
 
-    /// Takes one input. Effects are added to `effects`, in the order in which to do them.
+    /// Takes one input. Its effects are added to `effects`, in the order in which to carry them out.
+    /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
         match input {
@@ -271,7 +200,7 @@ impl Member {
         effects.append(&mut self.out);
     }
 
-    /// What is proven already, for [`envelope::open`].
+    /// What this member has verified, for [`envelope::open`].
     pub fn known(&self) -> Known {
         Known {
             accused: self.accused.clone(),
@@ -279,28 +208,28 @@ impl Member {
         }
     }
 
-    /// Whether a member may have this blob of ours now: one's own contribution goes to the leads
-    /// alone until the whole bundle is here.
+    /// Whether a member may have this blob of ours now. Until the bundle is here, only the lead of
+    /// the view may have this member's own model.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
         self.round.own.may_serve(blob) || by == self.view.lead
     }
 
-    /// The view it is in.
+    /// The current view.
     pub fn view(&self) -> u64 {
         self.view.number
     }
 
-    /// The round it works on; one more than the charter's rounds when all are done.
+    /// The round under way; one more than the charter's rounds when all are final.
     pub fn round(&self) -> u64 {
         self.round.number
     }
 
-    /// Whether the last round is final and applied.
+    /// Whether the last round is final and adopted.
     pub fn complete(&self) -> bool {
         self.complete
     }
 
-    /// Takes back what was made durable; the last round applied.
+    /// Takes back the records of the journal. Gives the last round that was adopted.
     fn restore(&mut self, records: Vec<Record>) -> u64 {
         let mut applied = 0;
         let mut own = None;
@@ -311,7 +240,7 @@ impl Member {
                 }
                 Record::Certified(certificate) => {
                     if matches!(certificate.verdict, Verdict::Final(_)) {
-                        // Its ancestors were not all here.
+                        // A final block is recorded like this while an ancestor is missing.
                         self.chain.unresolved = Some(certificate.clone());
                     }
                     self.chain.insert(certificate, self.now);
@@ -337,7 +266,7 @@ impl Member {
         applied
     }
 
-    /// Enters the first view, or the one it was in when it stopped.
+    /// Enters the first view, or the one in which this member stopped.
     fn begin(&mut self, applied: u64) {
         if applied >= self.config.epoch.charter.rounds {
             self.all_rounds_applied();
@@ -353,7 +282,8 @@ impl Member {
         }
     }
 
-    /// Does everything that has become possible or due, and hears oneself, until nothing is left.
+    /// Does everything that has become possible or due, and takes the messages to itself, until
+    /// nothing is left.
     fn run_until_quiet(&mut self) {
         loop {
             self.drive();
@@ -364,6 +294,7 @@ impl Member {
         }
     }
 
+    /// Does everything that is possible or due in the present state.
     fn drive(&mut self) {
         self.adopt();
         self.request_plan();
@@ -377,7 +308,7 @@ impl Member {
         self.each_beat();
     }
 
-    /// A verified message of any member, oneself included.
+    /// Takes a verified message of any member, this one included.
     fn receive(&mut self, message: Message) {
         let kind = message.body.kind();
         let of_view = matches!(
@@ -385,15 +316,15 @@ impl Member {
             Kind::Receipt | Kind::Bundle | Kind::Sheet | Kind::Progress | Kind::Proposal
         );
         if let Body::Proposal(proposal) = &message.body {
-            // The certificates inside may be what brings this member to the proposal's view.
+            // The certificates inside may bring this member to the proposal's view.
             for certificate in proposal.parent.iter().chain(&proposal.skipped) {
                 if !self.chain.has(certificate.view, certificate.verdict) {
                     self.add_certificate(certificate.clone());
                 }
             }
         }
-        let near = self.view.number + 2 * self.config.epoch.roster.len() as u64;
-        if of_view && !(self.view.number..=near).contains(&message.view) {
+        let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
+        if of_view && !(self.view.number..=furthest).contains(&message.view) {
             return;
         }
         if of_view && message.sender != self.config.epoch.lead(message.view) {
@@ -430,12 +361,12 @@ impl Member {
         }
     }
 
-    /// Enters a view; there is no way back to an earlier one.
+    /// Enters a view. The number never falls.
     fn enter(&mut self, number: u64) {
         let lead = self.config.epoch.lead(number);
         self.view = View::new(number, lead, self.now);
         self.lead = None;
-        // What an earlier lead's sheet asked for may never come.
+        // Models of an earlier lead's sheet may never arrive.
         self.round.models.fetching = false;
         if self.complete {
             return;
@@ -450,7 +381,7 @@ impl Member {
         for message in waiting {
             if message.view == number {
                 match message.body {
-                    // Known before anything of this view is judged.
+                    // At once, so that no proposal of this view is judged without it.
                     Body::Receipt { entry } if message.sender == lead => self.receipt(entry),
                     _ => self.loopback.push_back(message),
                 }
@@ -460,7 +391,8 @@ impl Member {
         }
     }
 
-    /// Leads the view, if it is this member's and it may; and sends its contribution to its lead.
+    /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
+    /// view's lead.
     fn begin_to_lead(&mut self) {
         let leads = self.view.lead == self.me() && !self.complete;
         if leads && self.lead.is_none() && !self.sync.listening() {
@@ -472,7 +404,7 @@ impl Member {
         }
     }
 
-    /// Of the lead of a view that is about to begin here, who alone may say it: the last of a kind.
+    /// Keeps a message by the lead of a later view: the last one of each kind.
     fn keep_for_its_view(&mut self, message: Message) {
         let same = |other: &Message| {
             other.sender == message.sender
@@ -483,7 +415,8 @@ impl Member {
         self.early.push_back(message);
     }
 
-    /// A member was shown to break the rules. One proof is enough: more would let it fill logs.
+    /// Publishes and reports the first evidence against a member. Later evidence is dropped, so that
+    /// nobody can fill logs with it.
     fn accuse(&mut self, evidence: Evidence) {
         if self.accused.insert(evidence.member) {
             let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
@@ -493,12 +426,12 @@ impl Member {
         }
     }
 
-    /// Tells people that something is not accepted. Of one member at most a few times in a view, so
-    /// that it cannot fill logs.
+    /// Reports that a message is not accepted: at most [`REFUSALS`] of one member in a view, so that
+    /// it cannot fill logs.
     fn refuse(&mut self, member: MemberIndex, round: u64, reason: Refusal) {
-        let said = self.view.refused.entry(member).or_default();
-        *said += 1;
-        if *said > REFUSALS {
+        let count = self.view.refused.entry(member).or_default();
+        *count += 1;
+        if *count > REFUSALS {
             return;
         }
         self.out.push(Effect::Report(Report::Refused {
@@ -533,7 +466,7 @@ impl Member {
         )
     }
 
-    /// Hands a message to a member, oneself included.
+    /// Sends a message to a member; this one takes its own when the step ends.
     fn send(&mut self, to: MemberIndex, message: &Message, frame: &Bytes) {
         if to == self.me() {
             self.loopback.push_back(message.clone());
@@ -545,7 +478,7 @@ impl Member {
         }
     }
 
-    /// Hands a message to everybody, oneself included.
+    /// Sends a message to all members, this one included.
     fn publish(&mut self, message: Message, frame: Bytes) {
         self.out.push(Effect::Publish { frame });
         self.loopback.push_back(message);
@@ -579,5 +512,5 @@ impl View {
 
 /// Signatures over a sheet by the authors of its entries, ascending by member.
 type Inclusions = Arc<[(MemberIndex, crate::identity::Signature)]>;
-/// Members and what they sent.
+/// Something about each of some members.
 type ByMember<T> = BTreeMap<MemberIndex, T>;

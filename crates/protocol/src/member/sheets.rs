@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_that_invents_sheets_pushes_out_only_its_own() {
+    fn sheets_that_a_lead_invents_push_out_only_its_own() {
         let mut sheets = Sheets::default();
         let (voted, other) = (sheet(1000), sheet(1001));
         sheets.keep(voted.0, voted.1.clone(), 1, 3);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn views_that_fail_for_ever_do_not_fill_the_memory() {
+    fn at_most_64_sheets_are_kept_however_many_views_fail() {
         let mut sheets = Sheets::default();
         for view in 0..1000 {
             let (root, sheet) = sheet(view);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_gets_signatures_for_as_many_sheets_as_an_honest_lead_issues() {
+    fn as_many_sheets_are_signed_in_a_view_as_an_honest_lead_issues() {
         let mut sheets = Sheets::default();
         let mut signed = 0;
         for name in 0..10 {

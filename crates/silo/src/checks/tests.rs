@@ -3,22 +3,26 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use protocol::SecretKey;
-use protocol::identity::{Signature, Verifying};
+use protocol::identity::{Signature, VerifyingKey};
 
 use super::*;
 
 /// Votes of `n` members for one thing.
-fn votes(n: u8) -> Vec<(Verifying, Vec<u8>, Signature)> {
+fn votes(n: u8) -> Vec<(VerifyingKey, Vec<u8>, Signature)> {
     let vote = |i: u8| {
         let key = SecretKey::from_bytes(&[i; 32]);
         let message = [vec![i], b"a vote".repeat(20)].concat();
         let signature = key.sign(&message);
-        (Verifying::new(&key.public()).unwrap(), message, signature)
+        (
+            VerifyingKey::new(&key.public()).unwrap(),
+            message,
+            signature,
+        )
     };
     (0..n).map(vote).collect()
 }
 
-fn claims(votes: &[(Verifying, Vec<u8>, Signature)]) -> Vec<Claim<'_>> {
+fn claims(votes: &[(VerifyingKey, Vec<u8>, Signature)]) -> Vec<Claim<'_>> {
     votes
         .iter()
         .map(|(key, message, signature)| Claim {

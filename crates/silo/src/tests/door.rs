@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use protocol::envelope::seal;
 use protocol::message::{Body, Phase};
-use protocol::net::{Command, Event, Verdict};
+use protocol::net::{Acceptance, Command, Event};
 use protocol::{Epoch, MemberIndex};
 use tokio::time::sleep;
 
@@ -50,7 +50,7 @@ fn flooded(
     })
 }
 
-fn verdicts(said: &[Command]) -> Vec<(u64, Verdict)> {
+fn verdicts(said: &[Command]) -> Vec<(u64, Acceptance)> {
     let verdict = |command: &Command| match command {
         Command::Judge { ticket, verdict } => Some((*ticket, *verdict)),
         _ => None,
@@ -80,11 +80,11 @@ fn gossip_is_judged_by_what_came_of_it() {
     });
     let verdicts = verdicts(&said);
     assert_eq!(verdicts.len(), 60);
-    let first = [Verdict::Accept, Verdict::Reject, Verdict::Reject];
+    let first = [Acceptance::Accept, Acceptance::Reject, Acceptance::Reject];
     let expected: Vec<_> = (0..).zip(first).collect();
     assert_eq!(verdicts[..3], expected);
-    assert_eq!(verdicts[3].1, Verdict::Accept);
-    assert_eq!(verdicts[59].1, Verdict::Ignore);
+    assert_eq!(verdicts[3].1, Acceptance::Accept);
+    assert_eq!(verdicts[59].1, Acceptance::Ignore);
 }
 
 #[test]

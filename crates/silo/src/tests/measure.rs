@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::MemberIndex;
-use protocol::identity::{Claim, Verifier, Verifying};
+use protocol::identity::{Claim, Verifier, VerifyingKey};
 use tokio::time::{Instant, sleep};
 
 use crate::testing::*;
@@ -23,7 +23,7 @@ fn a_certificate_of_67() {
         .map(|i| {
             let message = [i as u8; 140];
             (
-                Verifying::new(&key(i).public()).unwrap(),
+                VerifyingKey::new(&key(i).public()).unwrap(),
                 message,
                 key(i).sign(&message),
             )

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::net::{Event, Wish};
+use protocol::net::{BlobRequest, Event};
 use protocol::{Hash, MemberIndex};
 use silo::Checks;
 use tokio::time::Instant;
@@ -54,7 +54,7 @@ impl Verified {
 struct Fetch {
     by: usize,
     life: u32,
-    blobs: Vec<Wish>,
+    blobs: Vec<BlobRequest>,
     holders: VecDeque<MemberIndex>,
     asked: usize,
     asked_life: u32,
@@ -69,7 +69,7 @@ pub(super) struct Fetches {
 }
 
 impl Core {
-    pub(super) fn fetch(&mut self, by: usize, blobs: Vec<Wish>, from: Vec<MemberIndex>) {
+    pub(super) fn fetch(&mut self, by: usize, blobs: Vec<BlobRequest>, from: Vec<MemberIndex>) {
         let here = |holder: &MemberIndex| holder.at() < self.ports.len();
         let holders = from.into_iter().filter(here).collect();
         self.ask(Fetch {

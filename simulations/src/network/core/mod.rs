@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::net::{Command, Event, Verdict};
+use protocol::net::{Acceptance, Command, Event};
 use protocol::{Hash, MemberIndex, codec};
 use silo::Checks;
 use tokio::sync::mpsc;
@@ -266,11 +266,11 @@ impl Core {
 
     /// A silo has judged a publication: what it accepted is passed on to those whom its author
     /// cannot reach.
-    fn judged(&mut self, via: usize, ticket: u64, verdict: Verdict) {
+    fn judged(&mut self, via: usize, ticket: u64, verdict: Acceptance) {
         let Some((id, frame)) = self.judging.answer(ticket, via) else {
             return;
         };
-        if verdict != Verdict::Accept {
+        if verdict != Acceptance::Accept {
             return;
         }
         let mut seen = self.gossip.take(&id);

@@ -1,16 +1,17 @@
-//! Contributions taken, receipts given, the set closed.
+//! Collecting contributions: receipts, and closing the set with a bundle.
 
-use crate::effects::{Effect, WorkError};
+use crate::effects::Effect;
 use crate::member::Member;
 use crate::member::inbox::Admission;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
+use crate::work::WorkError;
 
 use super::Stage;
 
 impl Member {
-    /// Admits contributions, gives receipts, and closes the set when it is time.
+    /// Checks contributions, gives receipts, and closes the set when it is time.
     pub(super) fn collect_contributions(&mut self) {
         let Some(plan) = self.round.plan().cloned() else {
             return;
@@ -44,8 +45,8 @@ impl Member {
             }
             match self.round.inbox.admissions.get(&from) {
                 Some(_) => self.accept(from, contribution),
-                // Of every author by itself: who repeats what another said of a model may not
-                // have it.
+                // Fetched from each author, even if another has contributed the same model: an
+                // author that only copied the hash cannot give it.
                 None => {
                     self.round.inbox.admissions.insert(from, Admission::Pending);
                     self.out.push(Effect::Admit {
@@ -64,7 +65,7 @@ impl Member {
         }
     }
 
-    /// What is wrong with a contribution, before its blob is looked at.
+    /// What is wrong with a contribution, before its model is fetched.
     fn objection(&self, message: &Message, contribution: &Contribution) -> Option<Refusal> {
         let plan = self.round.plan()?;
         let fields = &contribution.fields;
@@ -90,6 +91,7 @@ impl Member {
         (fields.weight.is_some() != plan.weights).then_some(Refusal::EntryFields)
     }
 
+    /// A contributed model was fetched and checked, or could not be.
     pub(in crate::member) fn admitted(
         &mut self,
         round: u64,
@@ -103,7 +105,7 @@ impl Member {
         }
         let admission = match result {
             Ok(()) => {
-                // It was kept when it was fetched.
+                // Models that were fetched to be checked are kept.
                 self.round.models.hold([fields.blob]);
                 Admission::Usable
             }
@@ -116,7 +118,7 @@ impl Member {
         self.round.inbox.admissions.insert(from, admission);
     }
 
-    /// The entry is in, and its author gets a receipt of this view.
+    /// The contribution counts: its author gets a receipt of this view.
     fn accept(&mut self, member: MemberIndex, contribution: &Contribution) {
         let entry = contribution.entry(&self.config.epoch.federation, self.round.number);
         let Some(lead) = &mut self.lead else { return };
@@ -137,14 +139,14 @@ impl Member {
         self.send(member, &message, &frame);
     }
 
-    /// A contribution came again: its author did not get the receipt.
+    /// A contribution came again: its author seems to lack the receipt.
     pub(in crate::member) fn repeat_receipt(&mut self, member: MemberIndex) {
         if member != self.me() {
             self.give_receipt(member);
         }
     }
 
-    /// Whether to go on without whoever is missing.
+    /// Whether to close the set, without those who are missing.
     fn closing(&self) -> bool {
         let Some(lead) = &self.lead else { return false };
         let refused = |member: &MemberIndex| {
@@ -159,7 +161,7 @@ impl Member {
             return false;
         }
         if lead.receipts.is_empty() {
-            // A round without entries is the last resort.
+            // A round without entries leaves the models as they are: only after D and patience.
             return self.now >= self.view.entered + self.phase_time() && self.patience_over();
         }
         if missing.clone().next().is_none() {
@@ -171,6 +173,7 @@ impl Member {
         missing.all(|&member| self.excused(member)) || self.patience_over()
     }
 
+    /// Sends the bundle. Without cross-evaluation it is the sheet too.
     pub(super) fn issue_bundle(&mut self, entries: Vec<Entry>, cross_evaluate: bool) {
         let (round, view) = (self.round.number, self.view.number);
         let body = Body::Bundle(Bundle {

@@ -1,10 +1,10 @@
-//! The lead's part of a round.
+//! The lead's part of a round, in stages.
 //!
-//! | file | holds |
+//! | file | stages |
 //! |---|---|
-//! | `collect` | contributions taken, receipts given, the set closed: the bundle |
-//! | `sheet` | scores and inclusions: the sheet |
-//! | `propose` | the decision, its outcome, the block |
+//! | `collect` | contributions and receipts, until the bundle closes the set |
+//! | `sheet` | scores and inclusions, until all authors signed for the sheet |
+//! | `propose` | the decision, its outcome, and the proposed block |
 
 mod collect;
 mod propose;
@@ -16,21 +16,25 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{ByMember, Inclusions, Member, Mutation};
-use crate::effects::{Case, Effect, Report};
+use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Body, Bundle, Content, Entry, Message, Phase, Sheet};
 use crate::roster::MemberIndex;
 use crate::time::Time;
+use crate::work::Case;
 
+/// What a member keeps while it leads a view.
 pub(super) struct Lead {
     stage: Stage,
-    /// Whose contribution is in, with its entry.
+    /// The entries of members that got a receipt.
     receipts: ByMember<Entry>,
-    /// Sets closed again without somebody.
+    /// How often members were left out in this view.
     reissues: usize,
+    /// The counter of the next Progress message.
     beats: u64,
-    announced: Option<Phase>,
+    /// The phase that was reported last.
+    reported: Option<Phase>,
 }
 
 enum Stage {
@@ -62,7 +66,7 @@ enum Stage {
         message: Message,
         frame: Bytes,
     },
-    /// Gave up; somebody else will lead.
+    /// This lead has voted against its own view.
     Over,
 }
 
@@ -73,7 +77,7 @@ impl Lead {
             receipts: BTreeMap::new(),
             reissues: 0,
             beats: 0,
-            announced: None,
+            reported: None,
         }
     }
 
@@ -84,7 +88,7 @@ impl Lead {
             Stage::Scoring { .. } => Phase::Scoring,
             Stage::Including { .. } => Phase::Including,
             Stage::Deciding { .. } | Stage::Settling { .. } => Phase::Deciding,
-            // A lead that gave up says nothing more; its own Nullify says it all.
+            // In `Over` nothing more is sent, so the phase does not matter.
             Stage::Voting { .. } | Stage::Over => Phase::Voting,
         }
     }
@@ -101,7 +105,8 @@ impl Lead {
 }
 
 impl Member {
-    /// A view that this member leads begins, or a round within it.
+    /// Starts to lead: the view begins, or the round within it, or a restarted member is back in a
+    /// view that it leads.
     pub(super) fn start_leading(&mut self) {
         let durable = self.ballots.proposal(self.view.number).cloned();
         let waiting =
@@ -126,7 +131,7 @@ impl Member {
         }
     }
 
-    /// Tells everybody that the lead is alive.
+    /// Tells everybody that the lead is at work.
     fn send_progress(&mut self) {
         let Some(lead) = &mut self.lead else { return };
         let body = Body::Progress {
@@ -138,7 +143,7 @@ impl Member {
         self.publish(message, frame);
     }
 
-    /// Does whatever the lead can do now.
+    /// Goes through as many stages as possible now.
     pub(super) fn lead(&mut self) {
         loop {
             let before = self.lead.as_ref().map(Lead::phase);
@@ -153,8 +158,8 @@ impl Member {
             }
             let Some(lead) = &mut self.lead else { return };
             let phase = lead.phase();
-            if lead.announced != Some(phase) && !matches!(lead.stage, Stage::Over) {
-                lead.announced = Some(phase);
+            if lead.reported != Some(phase) && !matches!(lead.stage, Stage::Over) {
+                lead.reported = Some(phase);
                 let (view, round) = (self.view.number, self.round.number);
                 self.out
                     .push(Effect::Report(Report::Leading { view, round, phase }));
@@ -165,7 +170,7 @@ impl Member {
         }
     }
 
-    /// When the lead has to look again.
+    /// When a span that the lead waits for ends.
     pub(super) fn lead_deadline(&self) -> Vec<Time> {
         let entered = self.view.entered + self.phase_time();
         match self.lead.as_ref().map(|lead| &lead.stage) {
@@ -184,8 +189,8 @@ impl Member {
         }
     }
 
-    /// A notarised block that does not become final in time gets an empty block on top, whose
-    /// finality is its own.
+    /// Waits for the finality of a notarised block. If it takes longer than D, proposes an empty
+    /// block on top of it, with which it becomes final too.
     fn wait_for_finality(&mut self) {
         let Some(notarised) = self.chain.newest_notarised().cloned() else {
             return self.set_stage(Stage::Collecting);
@@ -205,11 +210,11 @@ impl Member {
         }
     }
 
-    /// Says again what members have not answered.
+    /// Once per beat: sends again what members have not answered.
     pub(super) fn repeat_as_lead(&mut self) {
         let over = |lead: &Lead| matches!(lead.stage, Stage::Over);
         if self.lead.as_ref().is_none_or(over) {
-            // Who gave up is not to be waited for.
+            // Progress would only make the others wait.
             return;
         }
         self.send_progress();

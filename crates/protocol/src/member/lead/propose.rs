@@ -12,10 +12,10 @@ use super::{Lead, Stage, sheet_body};
 use crate::refusal::Refusal;
 
 impl Member {
-    /// Takes over a sheet that was proposed in an earlier view, with its inclusions: nobody has
-    /// to contribute, score or sign again. Allowed if it covers every receipt given in this view,
-    /// holds enough, and all of its models are here: otherwise the set is collected again, since
-    /// a model may have been lost with its author or with the lead that proposed it.
+    /// Takes over a sheet that was proposed in an earlier view, with its inclusions, so that nobody
+    /// has to contribute, score or sign again. Allowed if it covers every receipt given in this
+    /// view, its entries are enough, and all of its models are here. Otherwise contributions are
+    /// collected again. Gives whether it took over.
     pub(super) fn take_over_sheet(&mut self) -> bool {
         let Some((sheet, inclusions)) = self.round.proposed.clone() else {
             return false;
@@ -38,6 +38,7 @@ impl Member {
         true
     }
 
+    /// Starts to decide on a sheet that all of its authors signed for.
     pub(super) fn decide(&mut self, sheet: Arc<Sheet>, root: Hash, inclusions: Inclusions) {
         let holders = self.holders();
         let round = self.round.number;
@@ -53,6 +54,7 @@ impl Member {
         });
     }
 
+    /// A decision was made.
     pub(in crate::member) fn decided(&mut self, root: Hash, result: Result<Vec<u8>, WorkError>) {
         let Some(lead) = &mut self.lead else { return };
         let stage = std::mem::replace(&mut lead.stage, Stage::Over);
@@ -93,12 +95,14 @@ impl Member {
         }
     }
 
-    /// Work on a sheet failed here: nobody leads with that sheet again, and the view is over.
+    /// Work on a sheet failed: this member does not take over that sheet again, and votes against
+    /// its own view.
     fn work_failed(&mut self, work: &'static str, error: WorkError) {
         self.round.proposed = None;
         self.vote_nullify(Refusal::CouldNot { work, error });
     }
 
+    /// Proposes the round once its outcome is computed.
     pub(super) fn propose_settled(&mut self) {
         let Some(Lead {
             stage:
@@ -121,13 +125,13 @@ impl Member {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.set_stage(Stage::Over);
-                return self.work_failed("settle", error);
+                return self.work_failed("compute the outcome", error);
             }
         };
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
             return;
         };
-        // What the lead decided and settled itself it need not check again.
+        // This member made the decision itself, so it need not check it.
         self.round.cases.accepted.insert(id);
         let learning = Learning {
             round: case.round,
@@ -149,7 +153,7 @@ impl Member {
         self.propose(Content::Learning(learning), parent.0, parent.1);
     }
 
-    /// A block for this view, durable before anybody sees it (R5).
+    /// Proposes a block. It is durable before anybody sees it (R5).
     pub(super) fn propose(&mut self, content: Content, parent: Hash, proof: Option<Certificate>) {
         let view = self.view.number;
         let from = proof.as_ref().map_or(0, |proof| proof.view);

@@ -1,4 +1,4 @@
-//! Scores and inclusions: the sheet that a decision rests on.
+//! Collecting scores and inclusions: the sheet that a decision rests on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::time::Time;
 use super::{Lead, Stage};
 
 impl Member {
+    /// Waits for the inclusions of a sheet.
     pub(super) fn start_including(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
@@ -36,13 +37,14 @@ impl Member {
         }
         let ascending = scores.losses.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let finite = scores.losses.iter().all(|(_, loss)| loss.is_finite());
-        // Before the plan is known nobody can be asked for scores.
+        // Before the plan is known there are no participants, and so no scores.
         if !ascending || !finite || scores.losses.len() > self.participants() {
             return self.refuse(sender, round, Refusal::Scores);
         }
         self.round.inbox.scores.insert(sender, scores);
     }
 
+    /// Sends the sheet once all scores are here, or those missing are not waited for any longer.
     pub(super) fn collect_scores(&mut self) {
         let Some(Lead {
             stage: Stage::Scoring { entries, since },
@@ -92,6 +94,7 @@ impl Member {
         });
     }
 
+    /// Sends the sheet.
     pub(super) fn issue_sheet(&mut self, sheet: Sheet) {
         let (round, view) = (self.round.number, self.view.number);
         let (message, frame) = self.seal(round, view, Body::Sheet(sheet.clone()));
@@ -99,8 +102,7 @@ impl Member {
         self.publish(message, frame);
     }
 
-    /// When missing scores are not waited for any longer: after patience, or after D where all
-    /// whose scores are missing are excused.
+    /// When missing scores are not waited for any longer.
     pub(super) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
         let silent = |member: &MemberIndex| {
             let scores = self.round.inbox.scores.get(member);
@@ -109,8 +111,8 @@ impl Member {
         self.answers_due(entries, silent, since)
     }
 
-    /// When missing signatures for a sheet are not waited for any longer. Who signs fetches all
-    /// models first, which takes what it takes: the same spans as for scores.
+    /// When missing inclusions are not waited for any longer. They get as long as scores, because
+    /// whoever signs fetches all models first.
     pub(super) fn inclusions_due(
         &self,
         entries: &[Entry],
@@ -121,8 +123,8 @@ impl Member {
         self.answers_due(entries, silent, since)
     }
 
-    /// How long authors that owe something are waited for: until patience is over, or D where all
-    /// of them are excused.
+    /// When authors that owe something are not waited for any longer: patience (at least D) after
+    /// `since`, or D if all of them are excused.
     fn answers_due(
         &self,
         entries: &[Entry],
@@ -138,7 +140,8 @@ impl Member {
         }
     }
 
-    /// Goes on without some authors; false if that is not allowed any more.
+    /// Leaves out the authors of entries that are not `kept`; false if that is not allowed, and this
+    /// member has voted against its view instead.
     fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
         let fewest = self.fewest();
         let most = self.config.epoch.roster.faulty() + 1;
@@ -190,6 +193,7 @@ impl Member {
         }
     }
 
+    /// Decides once all inclusions are here, or issues the sheet again without those missing.
     pub(super) fn collect_inclusions(&mut self) {
         let Some(Lead {
             stage:

@@ -1,4 +1,4 @@
-//! What follows from finality: outcomes adopted, the next round, the end.
+//! What follows when blocks become final: adoption, the next round, completion.
 
 use super::super::*;
 use super::one::*;
@@ -6,7 +6,7 @@ use super::table::epoch_with;
 use crate::certificate::Verdict;
 use crate::effects::{FinalRound, WorkError};
 
-/// A member to which round 1 became final, of that many rounds.
+/// A member that knows round 1 of `rounds` to be final.
 fn finished(rounds: u64) -> One {
     let epoch = epoch_with(4, rounds, |_| {});
     let mut one = One::of(epoch.clone(), epoch.lead(0)).signed();
@@ -23,7 +23,7 @@ fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) -> Vec<Effe
     one.step(Input::Applied { round, result })
 }
 
-/// What it does that still has the outcome of round 1 to adopt.
+/// The request to adopt the outcome of round 1.
 fn adopts(one: &One) -> Effect {
     let (block, _) = one.member.chain.history.last().unwrap();
     let contribution = one.sheet_of_round_1();
@@ -40,7 +40,7 @@ fn adopts(one: &One) -> Effect {
 }
 
 impl One {
-    /// Where its entry stands in the sheet of everybody in round 1.
+    /// The position of its entry in the sheet of all members in round 1.
     fn sheet_of_round_1(&self) -> Option<usize> {
         let (before, _) = One::start(self.epoch.clone(), self.me, Start::Kept(vec![]));
         before
@@ -50,10 +50,10 @@ impl One {
 }
 
 #[test]
-fn an_outcome_that_cannot_be_adopted_is_asked_for_again_after_a_beat() {
+fn an_outcome_that_cannot_be_adopted_is_tried_again_after_a_beat() {
     let mut one = finished(5);
     let again = adopts(&one);
-    // Votes of views up to the final block can do no harm any more.
+    // Votes of views up to the final block are dropped.
     assert_eq!((one.member.ballots.highest(), one.member.view()), (0, 2));
     assert_eq!(applied(&mut one, 1, Err(WorkError::Unavailable)), []);
     assert_eq!(one.at(999), []);
@@ -68,7 +68,7 @@ fn an_outcome_that_cannot_be_adopted_is_asked_for_again_after_a_beat() {
 }
 
 #[test]
-fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_beat() {
+fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_beat() {
     let mut one = finished(1);
     let complete = Effect::Report(Report::Complete);
     assert_eq!(applied(&mut one, 1, Ok(())), [complete]);
@@ -78,7 +78,7 @@ fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_b
     let tells = |one: &One, to| one.sends(to, 1, 0, Body::Complete);
     let told: Vec<_> = others.iter().map(|&to| tells(&one, to)).collect();
     assert_eq!(one.at(1000), told);
-    // Then it waits for nothing, and tells who comes.
+    // Then no timer runs, and members that become reachable are told.
     assert_eq!(one.member.deadline(), None);
     assert_eq!(one.at(100_000), []);
     let (peer, round_trip) = (others[1], Duration::from_millis(20));
@@ -89,7 +89,7 @@ fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_b
     misplaced.block.view += 1;
     let refusal = refused(lead, 0, Refusal::BlockMisplaced);
     assert_eq!(one.propose(view, &misplaced), [refusal]);
-    // It votes no more, and a vote for what it does not know is answered with the end.
+    // It votes no more, and answers votes of later views with the last final certificate.
     let proof =
         envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());
     let answer = Effect::Send {
@@ -100,7 +100,7 @@ fn after_the_last_round_a_member_is_complete_and_tells_everybody_with_the_next_b
 }
 
 #[test]
-fn a_member_says_once_that_another_one_is_complete_and_asks_it_if_it_is_behind() {
+fn complete_of_another_member_is_reported_once_and_a_member_that_lags_asks_it() {
     let mut one = finished(1);
     applied(&mut one, 1, Ok(()));
     let member = one.others()[0];
@@ -119,7 +119,7 @@ fn a_member_says_once_that_another_one_is_complete_and_asks_it_if_it_is_behind()
 }
 
 #[test]
-fn a_member_that_comes_back_adopts_what_it_had_not() {
+fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     let mut one = finished(5);
     let (block, proof) = one.member.chain.history[0].clone();
     let proof = proof.unwrap();
@@ -133,7 +133,7 @@ fn a_member_that_comes_back_adopts_what_it_had_not() {
         outcome: outcome(),
         position: None,
     }];
-    // What is final needs no block of its own any more.
+    // The blocks stand in the final records, so their own records are not needed.
     let start = Start::Kept(vec![kept.clone(), Record::Block(block.clone())]);
     let (next, effects) = One::start(one.epoch.clone(), one.me, start);
     assert!(next.member.chain.block(&block.hash()).is_none());
@@ -142,11 +142,11 @@ fn a_member_that_comes_back_adopts_what_it_had_not() {
         holders: one.others(),
     };
     assert_eq!(effects, [next.entered(2, 2), apply]);
-    // With its adoption in the journal it goes on from there.
+    // With the adoption in the journal it goes on with the next round.
     let start = Start::Kept(vec![kept, Record::Applied { round: 1 }]);
     let (next, effects) = One::start(one.epoch.clone(), one.me, start);
     assert_eq!(effects, [next.entered(2, 2), next.plans(2, outcome())]);
-    // One that had all rounds is complete.
+    // With all rounds adopted it is complete.
     one = finished(1);
     let (block, proof) = one.member.chain.history[0].clone();
     let kept = Record::Final {
@@ -159,7 +159,7 @@ fn a_member_that_comes_back_adopts_what_it_had_not() {
 }
 
 #[test]
-fn a_certificate_kept_takes_a_member_back_to_its_view() {
+fn a_recorded_certificate_restores_the_view_after_a_restart() {
     let one = One::follower(4);
     let kept = Record::Certified(one.certificate(4, Verdict::Nullified));
     let (vote, _) = one.sealed(one.me, 0, 7, Body::Nullify);
@@ -172,7 +172,7 @@ fn a_certificate_kept_takes_a_member_back_to_its_view() {
 }
 
 #[test]
-fn who_voted_for_an_outcome_is_asked_for_it_first() {
+fn voters_for_an_outcome_are_asked_for_it_first() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);

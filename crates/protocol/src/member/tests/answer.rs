@@ -22,7 +22,7 @@ fn asks(one: &mut One, by: MemberIndex, after: u64, from: u64) -> Vec<Effect> {
     )
 }
 
-/// A member to which that many rounds are final, each with its own proof.
+/// A member that knows this many final rounds, each with its own certificate.
 fn knowing(rounds: u64) -> One {
     let epoch = epoch(4, 100);
     let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
@@ -35,7 +35,7 @@ fn knowing(rounds: u64) -> One {
 }
 
 #[test]
-fn a_question_is_answered_with_what_is_final_and_how_views_ended() {
+fn a_sync_request_is_answered_with_final_blocks_and_later_certificates() {
     let mut one = knowing(3);
     let x = one.others()[0];
     let blocks = chain(&one, 3);
@@ -57,15 +57,15 @@ fn a_question_is_answered_with_what_is_final_and_how_views_ended() {
         let effects = asks(&mut one, x, after, 1);
         assert_eq!(effects, [sends(&one, x, expected)], "after {after}");
     }
-    // Certificates from the view on that was asked for.
+    // Certificates start with the view that was asked for.
     let mut expected = answer(3, 3);
     expected.certificates.remove(0);
     assert_eq!(asks(&mut one, x, 3, 6), [sends(&one, x, expected)]);
-    // Nothing is known: nothing is said.
+    // A member that knows nothing sends an empty answer.
     let mut one = away();
     let x = one.others()[0];
     assert_eq!(asks(&mut one, x, 0, 1), [sends(&one, x, response(0))]);
-    // The proof of the last block is the highest certificate where there is no other.
+    // Without later certificates the last block's is the highest.
     let mut one = knowing(1);
     let x = one.others()[0];
     let proof = proof(&one, &blocks[0]);
@@ -79,7 +79,7 @@ fn a_question_is_answered_with_what_is_final_and_how_views_ended() {
 }
 
 #[test]
-fn an_answer_has_at_most_64_blocks_and_32_certificates_and_says_that_there_are_more() {
+fn a_sync_response_has_at_most_64_blocks_and_32_certificates_and_sets_more() {
     let mut one = knowing(70);
     let x = one.others()[0];
     let blocks = chain(&one, 70);
@@ -119,8 +119,8 @@ fn an_answer_has_at_most_64_blocks_and_32_certificates_and_says_that_there_are_m
 }
 
 #[test]
-fn the_blocks_of_an_answer_end_with_one_that_has_a_proof() {
-    // Two blocks became final together: only the second one has a proof.
+fn the_blocks_of_a_sync_response_end_with_one_that_has_a_certificate() {
+    // Two blocks became final together: only the second one has a certificate.
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
@@ -136,7 +136,7 @@ fn the_blocks_of_an_answer_end_with_one_that_has_a_proof() {
 }
 
 #[test]
-fn an_answer_has_more_blocks_than_that_where_none_of_them_has_a_proof() {
+fn a_sync_response_exceeds_64_blocks_if_none_of_them_has_a_certificate() {
     let epoch = epoch(4, 100);
     let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
     let blocks = chain(&one, 70);
@@ -157,7 +157,7 @@ fn an_answer_has_more_blocks_than_that_where_none_of_them_has_a_proof() {
 }
 
 #[test]
-fn an_answer_is_no_larger_than_half_of_what_a_message_may_be() {
+fn the_blocks_of_a_sync_response_take_at_most_half_of_the_largest_message() {
     let epoch = epoch(4, 100);
     let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
     let mut blocks = chain(&one, 3);
@@ -187,7 +187,7 @@ fn an_answer_is_no_larger_than_half_of_what_a_message_may_be() {
 }
 
 #[test]
-fn an_answer_reminds_the_asker_of_what_it_signed_last() {
+fn a_sync_response_reminds_the_asker_of_its_last_vote_proposal_or_contribution() {
     let mut one = One::leading(4, 1);
     let x = one.others()[0];
     let signed = |one: &One, round, view, body| one.sealed(x, round, view, body).0;
@@ -207,7 +207,7 @@ fn an_answer_reminds_the_asker_of_what_it_signed_last() {
     let contribution = signed(&one, 1, 0, contribution);
     reminds(&mut one, Some(&contribution), None);
     let (block, checked) = (Hash::of(b"a block"), CHECKED);
-    // The newest view first; of one view, what binds most.
+    // The newest view comes first; within a view, Finalize, then Nullify, then Notarize.
     let votes = [
         (1, Body::Notarize { block, checked }),
         (1, Body::Nullify),
@@ -219,7 +219,7 @@ fn an_answer_reminds_the_asker_of_what_it_signed_last() {
         let vote = signed(&one, 0, view, vote);
         reminds(&mut one, Some(&vote), None);
     }
-    // A lead is reminded of its proposal, rather than of what it contributed.
+    // A lead is reminded of its proposal rather than of its contribution.
     let mut one = One::follower(4).signed();
     let lead = one.epoch.lead(1);
     one.hear(lead, 1, 0, Body::Contribution(one.contribution(lead)));

@@ -1,18 +1,18 @@
-//! Timers, and how much of what others say is reported.
+//! Timers, and how many refusals are reported.
 
 use super::super::*;
 use super::one::*;
 use super::table::epoch_with;
 use crate::message::Phase;
 
-/// Moments that fall on no beat.
+/// Times between two beats.
 const OFF: u64 = 250;
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// One of ten, which leads none of the first nine views, in the view after that many failed ones.
+/// One of ten members, which leads none of the first nine views, after `failed` failed views.
 fn after(failed: u64, limit: u32) -> One {
     let epoch = epoch_with(10, 5, |charter| charter.limit = limit);
     let mut one = One::of(epoch.clone(), epoch.lead(0));
@@ -24,7 +24,7 @@ fn after(failed: u64, limit: u32) -> One {
 }
 
 fn progress(one: &mut One, view: u64) -> Vec<Effect> {
-    // Higher every time.
+    // The counter grows with every message.
     let counter = one.now.elapsed().as_millis() as u64;
     let phase = Phase::Collecting;
     one.hear_lead(view, Body::Progress { phase, counter })
@@ -40,10 +40,10 @@ pub(super) fn d_doubles_with_every_failed_view_up_to_sixteen_times() {
 }
 
 #[test]
-pub(super) fn a_lead_may_be_silent_for_three_beats_or_twice_d() {
+pub(super) fn a_lead_is_voted_down_after_silence_of_three_beats_or_twice_d() {
     for (failed, silence) in [(0, 3), (1, 3), (2, 4), (3, 8), (4, 16), (5, 16), (6, 16)] {
         let (mut one, view) = (after(failed, 100), failed + 1);
-        // It was heard when the view began.
+        // The silence span runs from the beginning of the view.
         progress(&mut one, view);
         assert_eq!(one.pass(OFF + 1000 * silence - 1), []);
         let (lead, silence) = (one.name(view), seconds(silence));
@@ -54,7 +54,7 @@ pub(super) fn a_lead_may_be_silent_for_three_beats_or_twice_d() {
 }
 
 #[test]
-pub(super) fn a_final_round_makes_d_short_again() {
+pub(super) fn a_final_round_resets_d() {
     let mut one = One::follower(4).signed();
     one.skip(1);
     assert_eq!(one.member.phase_time(), seconds(1));
@@ -68,7 +68,7 @@ pub(super) fn a_final_round_makes_d_short_again() {
 }
 
 #[test]
-pub(super) fn progress_of_the_view_counts_and_of_no_other() {
+pub(super) fn progress_of_another_view_does_not_count() {
     let mut one = after(0, 100);
     one.pass(2000 + OFF);
     progress(&mut one, 2);
@@ -86,7 +86,7 @@ pub(super) fn progress_of_the_view_counts_and_of_no_other() {
 }
 
 #[test]
-pub(super) fn old_progress_said_again_is_none() {
+pub(super) fn progress_with_an_old_counter_does_not_count() {
     let mut one = after(0, 100);
     let old = |one: &mut One, counter| {
         let phase = Phase::Collecting;
@@ -102,22 +102,21 @@ pub(super) fn old_progress_said_again_is_none() {
 }
 
 #[test]
-pub(super) fn a_view_whose_lead_votes_against_it_is_over() {
+pub(super) fn a_lead_that_votes_against_its_view_before_proposing_is_followed() {
     let mut one = after(0, 100);
     let other = one.others().into_iter().find(|&by| by != one.epoch.lead(1));
     assert_eq!(one.hear(other.unwrap(), 0, 1, Body::Nullify), []);
     let lead = one.name(1);
     let expected = one.nullifies(1, Refusal::GaveUp { lead });
     assert_eq!(one.hear_lead(1, Body::Nullify), expected);
-    // Of a lead that has proposed the proposal is judged, whatever it says afterwards.
+    // After its proposal the lead's own vote is not followed.
     let mut one = One::follower(4).signed();
     one.propose(1, &one.proposal(1, &one.all()));
     assert_eq!(one.hear_lead(1, Body::Nullify), []);
 }
 
 #[test]
-pub(super) fn a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_patience_and_d_need()
-{
+pub(super) fn a_lead_with_progress_is_voted_down_after_the_limit() {
     // n = 10, f = 3, patience 20: at least 60 beats and seven times D.
     for (failed, limit) in [(0, 64), (4, 116), (6, 116)] {
         let (mut one, view) = (after(failed, 64), failed + 1);
@@ -130,7 +129,7 @@ pub(super) fn a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_pa
         assert_eq!(one.pass(due - 1), []);
         let (lead, limit) = (one.name(view), seconds(limit));
         let expected = one.nullifies(view, Refusal::Slow { lead, limit });
-        // There may be a beat at that moment.
+        // A beat may fall on the same time.
         assert_eq!(one.pass(due)[..3], expected);
     }
 }
@@ -156,20 +155,20 @@ pub(super) fn d_follows_the_qth_smallest_round_trip() {
         one.step(Input::Up { peer, round_trip });
         one.member.phase_time().as_millis()
     };
-    // Oneself is one of them, with no round trip at all.
+    // The member itself counts with a round trip of zero.
     assert_eq!(up(&mut one, x, 10), 500);
     assert_eq!(up(&mut one, y, 400), 1600);
     assert_eq!(up(&mut one, z, 300), 1200);
     assert_eq!(up(&mut one, x, 350), 1400);
     assert_eq!(up(&mut one, y, 9000), 1400);
     assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 beats");
-    // Half a beat at least.
+    // D0 is at least half a beat.
     assert_eq!(up(&mut one, z, 0), 1400);
     assert_eq!(up(&mut one, x, 0), 500);
 }
 
 #[test]
-pub(super) fn at_most_eight_refusals_of_a_member_are_said_in_a_view() {
+pub(super) fn at_most_eight_refusals_of_a_member_are_reported_in_a_view() {
     let mut one = One::follower(4);
     let liars = [one.epoch.lead(2), one.epoch.lead(3)];
     let lie = |one: &mut One, from: MemberIndex, view: u64| {
@@ -186,7 +185,7 @@ pub(super) fn at_most_eight_refusals_of_a_member_are_said_in_a_view() {
 }
 
 #[test]
-pub(super) fn a_member_wakes_for_what_is_due_next() {
+pub(super) fn the_deadline_is_the_next_span_that_ends() {
     let mut one = after(0, 100);
     let at = |millis| Some(Time::since_start(Duration::from_millis(millis)));
     assert_eq!(one.member.deadline(), at(1000), "the beat");
@@ -202,7 +201,7 @@ pub(super) fn a_member_wakes_for_what_is_due_next() {
         at(4000),
         "only beats once it has voted against the view"
     );
-    // A lead that collects wakes when D is over, and when patience is.
+    // While it collects, a lead wakes at the end of D and of patience.
     let mut one = One::leading(4, 1);
     one.plan();
     assert_eq!(one.member.deadline(), at(500));
@@ -211,13 +210,12 @@ pub(super) fn a_member_wakes_for_what_is_due_next() {
 }
 
 #[test]
-pub(super) fn who_misses_rounds_is_waited_for_again_less_and_less_often() {
-    // Of ten: one misses every round, and can be reached; another cannot be.
+pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time() {
+    // Of ten members one misses every round and can be reached; another cannot be reached.
     let epoch = epoch_with(10, 50, |_| {});
     let mut one = One::of(epoch.clone(), epoch.lead(0));
-    let (slow, dead) = (epoch.lead(10), epoch.lead(11));
-    let mut absent = vec![slow, dead];
-    absent.retain(|&member| member != one.me);
+    let (slow, dead) = (one.others()[0], one.others()[1]);
+    let absent = [slow, dead];
     one.step(Input::Down { peer: dead });
     let mut waited = Vec::new();
     while one.member.view() < 10 {
@@ -231,7 +229,7 @@ pub(super) fn who_misses_rounds_is_waited_for_again_less_and_less_often() {
         one.finish_round(&authors.collect::<Vec<_>>());
     }
     assert_eq!(waited, [1, 3, 7]);
-    // Whoever is in a round is waited for in the next.
+    // A member that contributed is waited for in the next round.
     one.step(Input::Time);
     assert!(one.member.excused(slow));
 }

@@ -1,4 +1,4 @@
-//! What the member under test is expected to do.
+//! The effects that tests expect of the member under test.
 
 use super::super::*;
 use super::one::*;
@@ -6,7 +6,7 @@ use crate::certificate::{Certificate, Checked};
 use crate::message::{Block, Phase, Proposal};
 
 impl One {
-    /// It sends that to a member.
+    /// It sends a message to a member.
     pub(super) fn sends(&self, to: MemberIndex, round: u64, view: u64, body: Body) -> Effect {
         let (_, frame) = self.sealed(self.me, round, view, body);
         Effect::Send { to, frame }
@@ -28,7 +28,7 @@ impl One {
         self.asks_for(nth, to, (after, from), None)
     }
 
-    /// It also misses a block before a final one.
+    /// It asks, and also names a block that it misses before a final one.
     pub(super) fn asks_for(
         &self,
         nth: u64,
@@ -60,7 +60,7 @@ impl One {
         Effect::Persist(Record::Vote(message))
     }
 
-    /// It votes for a block in a view that others lead.
+    /// It votes for a block in a view of which it is no collector.
     pub(super) fn notarizes(&self, block: &Block, checked: Checked) -> Vec<Effect> {
         let (view, hash) = (block.view, block.hash());
         let body = Body::Notarize {
@@ -93,7 +93,7 @@ impl One {
         ]
     }
 
-    /// It refuses what the lead of a view said of the round, and votes against the view.
+    /// It refuses a message of the view's lead, and votes against the view.
     pub(super) fn refuses_lead(&self, view: u64, reason: Refusal) -> Vec<Effect> {
         let (lead, round) = (self.epoch.lead(view), self.member.round());
         let mut effects = vec![refused(lead, round, reason.clone())];
@@ -101,7 +101,7 @@ impl One {
         effects
     }
 
-    /// It takes in a certificate.
+    /// It adds a certificate.
     pub(super) fn passes_on(&self, certificate: &Certificate) -> Vec<Effect> {
         let frame = envelope::seal_certificate(&self.epoch, certificate);
         vec![
@@ -110,7 +110,7 @@ impl One {
         ]
     }
 
-    /// It takes in a certificate and goes on to the next view.
+    /// It adds a certificate and enters the next view.
     pub(super) fn leaves_by(&self, certificate: &Certificate) -> Vec<Effect> {
         let mut effects = self.passes_on(certificate);
         effects.push(Effect::Persist(Record::Certified(certificate.clone())));
@@ -132,7 +132,7 @@ impl One {
         self.publishes(0, view, Body::Progress { phase, counter })
     }
 
-    /// It shows that a member broke the rules.
+    /// It publishes and reports evidence.
     pub(super) fn accuses(&self, first: &Message, second: &Message) -> Vec<Effect> {
         let evidence = Evidence::of(first, second).unwrap();
         let frame = envelope::seal_evidence(&self.epoch, &evidence);

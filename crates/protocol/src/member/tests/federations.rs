@@ -1,12 +1,13 @@
-//! Small federations at one table.
+//! Whole small federations, on the simulated table of `table.rs`.
 
 use super::super::*;
 use super::table::{Table, key};
 use crate::certificate::Checked;
+use crate::charter::Epoch;
 use crate::message::Phase;
 
 #[test]
-fn a_round_takes_one_view_and_no_time() {
+fn a_round_without_faults_takes_one_view_and_no_timer() {
     for (n, cross) in [(1, false), (2, true), (3, false), (4, true), (7, true)] {
         let mut table = Table::new(n, 3, cross);
         table.run();
@@ -24,7 +25,7 @@ fn a_round_takes_one_view_and_no_time() {
 }
 
 #[test]
-fn a_lead_that_dies_costs_one_view_and_nobody_trains_twice() {
+fn a_lead_that_crashes_costs_one_view_and_nobody_trains_twice() {
     for phase in [
         Phase::Collecting,
         Phase::Scoring,
@@ -62,7 +63,7 @@ fn a_lead_that_dies_costs_one_view_and_nobody_trains_twice() {
 }
 
 #[test]
-fn a_member_that_was_away_catches_up_and_goes_on() {
+fn a_member_that_was_away_catches_up_and_takes_part() {
     // More rounds than fit one answer.
     let mut table = Table::new(4, 80, true);
     table.members[2] = None;
@@ -86,7 +87,7 @@ fn a_member_that_was_away_catches_up_and_goes_on() {
     table.chains_agree();
 }
 
-/// Whom a member heard say that they have all rounds.
+/// The members that member `i` reported as complete.
 fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
     let heard = |(at, report): &(usize, Report)| match report {
         Report::MemberComplete { member } if *at == i => Some(member.0),
@@ -98,7 +99,7 @@ fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
 }
 
 #[test]
-fn everybody_hears_once_that_everybody_has_all_rounds() {
+fn every_member_reports_once_that_each_other_is_complete() {
     let mut table = Table::new(4, 2, true);
     table.run();
     assert_eq!(heard_complete(&table, 0), [], "nobody is told at once");
@@ -107,7 +108,7 @@ fn everybody_hears_once_that_everybody_has_all_rounds() {
         let others: Vec<_> = (0..4).filter(|&other| usize::from(other) != i).collect();
         assert_eq!(heard_complete(&table, i), others);
     }
-    // Nobody says anything any more; whoever comes back is told, and tells.
+    // Nothing more is sent, except Complete to a member that comes back, and by it.
     table.reports.clear();
     let records = table.journal[2].clone();
     table.start(2, Start::Kept(records));
@@ -121,7 +122,7 @@ fn everybody_hears_once_that_everybody_has_all_rounds() {
 }
 
 #[test]
-fn a_member_that_comes_when_all_is_done_catches_up_at_once() {
+fn a_member_that_arrives_after_the_last_round_catches_up_at_once() {
     let mut table = Table::new(4, 3, true);
     table.members[3] = None;
     table.pass(200);
@@ -139,7 +140,7 @@ fn a_member_that_comes_when_all_is_done_catches_up_at_once() {
 }
 
 #[test]
-fn a_restart_forgets_no_vote() {
+fn a_restarted_member_keeps_its_votes() {
     let mut table = Table::new(4, 1, false);
     table.run();
     let before: Vec<_> = table.journal[1]
@@ -166,7 +167,7 @@ fn a_restart_forgets_no_vote() {
 }
 
 #[test]
-fn without_its_journal_a_member_is_silent_until_no_old_vote_can_matter() {
+fn a_member_without_its_journal_signs_nothing_for_two_cycles() {
     let mut table = Table::new(4, 20, false);
     while table.finals(0).len() < 2 {
         let (to, input) = table.queue.pop_front().unwrap();
@@ -186,7 +187,7 @@ fn without_its_journal_a_member_is_silent_until_no_old_vote_can_matter() {
 }
 
 #[test]
-fn two_proposals_of_a_view_are_evidence_and_end_it() {
+fn two_proposals_of_a_view_make_evidence_and_nullify_it() {
     let mut table = Table::new(4, 1, false);
     table.lost = |_, message| matches!(message.body, Body::Notarize { .. });
     table.run();
@@ -244,7 +245,7 @@ const PHASES: [Phase; 5] = [
 ];
 
 #[test]
-fn a_lead_that_dies_for_good_in_any_phase_takes_nothing_with_it() {
+fn a_lead_that_dies_for_good_in_any_phase_does_not_stop_the_others() {
     for (n, cross) in [(4, true), (4, false), (7, true), (10, false)] {
         for phase in PHASES {
             if phase == Phase::Scoring && !cross {
@@ -262,7 +263,7 @@ fn a_lead_that_dies_for_good_in_any_phase_takes_nothing_with_it() {
 }
 
 #[test]
-fn f_members_that_die_for_good_one_after_another_do_not_stop_the_rest() {
+fn f_dead_members_do_not_stop_the_others() {
     for (n, f) in [(4, 1), (7, 2), (10, 3)] {
         let mut table = Table::new(n, 6, false);
         for dead in 0..f {
@@ -291,7 +292,7 @@ fn f_members_that_die_for_good_one_after_another_do_not_stop_the_rest() {
 }
 
 #[test]
-fn a_lead_that_gives_its_model_to_nobody_stops_nobody() {
+fn a_lead_that_withholds_its_model_does_not_stop_the_others() {
     for (n, cross) in [(4, true), (4, false), (7, true), (10, false)] {
         for member in 0..usize::from(n) {
             let mut table = Table::new(n, 3, cross);
@@ -311,7 +312,7 @@ fn a_lead_that_gives_its_model_to_nobody_stops_nobody() {
 
 #[test]
 fn a_dead_member_costs_patience_at_most_once() {
-    // With three members none may be missing without a reason.
+    // With three members none may be missing unless excused.
     for n in [3, 4, 7] {
         let mut table = Table::new(n, 8, false);
         table.run_to_round(2);
@@ -320,15 +321,15 @@ fn a_dead_member_costs_patience_at_most_once() {
         table.pass(2000);
         let patience = table.epoch.charter.patience;
         let lost = table.epoch.charter.rounds as u32;
-        // Patience once; in other rounds D, and the silence of the dead when it would lead.
+        // Patience once; later rounds take D, and the silence span where the crashed member would lead.
         let most = table.epoch.beat() * (patience + 8 * lost);
         assert!(table.now - Time::ZERO < most, "{n}: {:?}", table.now);
     }
 }
 
 #[test]
-fn a_slow_member_gets_back_in_and_costs_less_and_less_where_it_does_not() {
-    // Three members: the two others wait for the third as long as the round is patient.
+fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
+    // Of three members, two wait for the third until patience is over.
     let mut table = Table::new(3, 40, false);
     table.lost = |_, message| {
         let leading = message.body.kind().scope().view
@@ -408,7 +409,7 @@ fn a_question_that_is_asked_again_keeps_its_nonce() {
 #[test]
 fn a_round_whose_only_participants_died_leaves_the_models_as_they_are() {
     let mut table = Table::new(4, 5, false);
-    // Round 3 asks member 2 alone, who is dead by then; round 4 asks it and another.
+    // Round 3 names member 2 alone, which has crashed by then; round 4 names it and another.
     table.participants = |round| match round {
         3 => Some(vec![MemberIndex(2)]),
         4 => Some(vec![MemberIndex(1), MemberIndex(2)]),
@@ -446,7 +447,7 @@ fn few_participants_are_all_waited_for_until_patience_is_over() {
 #[test]
 fn a_proposal_does_not_grow_with_the_views_that_failed() {
     let mut table = Table::new(4, 2, false);
-    // No lead is heard for forty views.
+    // Proposals of forty views are lost.
     table.lost = |_, message| {
         message.view < 40 && matches!(message.body, Body::Bundle(_) | Body::Proposal(_))
     };
@@ -467,7 +468,7 @@ fn a_proposal_does_not_grow_with_the_views_that_failed() {
 }
 
 #[test]
-fn a_member_that_slept_through_many_failed_views_fetches_how_they_ended() {
+fn a_member_that_missed_many_failed_views_fetches_their_nullifications() {
     let mut table = Table::new(4, 3, false);
     let asleep = 3;
     table.lost = |to, message| {

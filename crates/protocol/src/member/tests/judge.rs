@@ -1,4 +1,4 @@
-//! Whether a proposal is voted for (R1), and what is refused of it (R2).
+//! Judging proposals: which are voted for (R1), and which are refused (R2).
 
 use super::super::*;
 use super::one::*;
@@ -22,19 +22,19 @@ pub(super) fn settles(case: Case, holders: Vec<MemberIndex>) -> Effect {
     Effect::Settle { case, holders }
 }
 
-/// A member that holds the sheet of everybody refuses a proposal of view 1 that differs in this.
+/// A member that holds the sheet of all members refuses a proposal of view 1 with this change.
 fn refuses(change: impl FnOnce(&One, &mut Proposal), reason: Refusal) {
     let mut one = One::follower(4).signed();
     let mut proposal = one.proposal(1, &one.all());
     change(&one, &mut proposal);
     assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
-    // Not again, and no vote for it comes later.
+    // It is refused once, and not voted for later.
     assert_eq!(one.propose(1, &proposal), []);
     assert_eq!(one.step(Input::Time), []);
 }
 
 #[test]
-pub(super) fn a_proposal_is_checked_then_settled_then_voted_for_once() {
+pub(super) fn a_proposal_is_checked_then_recomputed_then_voted_for_once() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     let (case, holders) = (one.case(&proposal), one.holders(1));
@@ -49,7 +49,7 @@ pub(super) fn a_proposal_is_checked_then_settled_then_voted_for_once() {
 }
 
 #[test]
-pub(super) fn a_proposal_that_came_before_the_plan_and_its_sheet_waits_for_them() {
+pub(super) fn a_proposal_before_its_plan_and_sheet_waits_for_them() {
     let mut one = One::follower(4);
     let proposal = one.proposal(1, &one.all());
     assert_eq!(one.propose(1, &proposal), []);
@@ -64,7 +64,7 @@ pub(super) fn a_proposal_that_came_before_the_plan_and_its_sheet_waits_for_them(
 }
 
 #[test]
-pub(super) fn what_only_leads_say_is_refused_from_others() {
+pub(super) fn messages_of_leads_are_refused_from_other_members() {
     let (epoch, counter) = (One::follower(4).epoch, 1);
     let wrong = epoch.lead(2);
     for view in [1, 2] {
@@ -101,22 +101,22 @@ pub(super) fn what_only_leads_say_is_refused_from_others() {
 }
 
 #[test]
-pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
+pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     let mut one = One::follower(4).contributed();
     let receipt = |one: &One| Body::Receipt {
         entry: one.entry(one.me).id,
     };
-    // Of an earlier view, and of one beyond two cycles: nobody looks at it.
+    // Messages of earlier views, and of views more than two cycles ahead, are ignored.
     one.skip(1);
     let (far, stranger) = (2 + 2 * 4 + 1, one.epoch.lead(3));
     assert_eq!(one.hear(stranger, 0, 1, receipt(&one)), []);
     assert_eq!(one.hear(stranger, 0, far, receipt(&one)), []);
-    // Of the next one: it counts then, before anything else is done. So nothing is sent again.
+    // A receipt of the next view counts as soon as that view begins.
     assert_eq!(one.hear_lead(3, receipt(&one)), []);
     let bundle = one.bundle(&one.all());
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
-    // The last of a kind is enough.
+    // Only the last message of a kind is kept.
     assert_eq!(one.member.early.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
@@ -135,7 +135,7 @@ pub(super) fn a_lead_is_heard_in_its_view_and_kept_until_its_view_begins() {
 }
 
 #[test]
-pub(super) fn a_block_belongs_to_the_view_and_the_epoch_of_its_proposal() {
+pub(super) fn a_block_of_another_view_or_epoch_than_its_proposal_is_refused() {
     let changes: [fn(&mut Proposal); 2] =
         [|p| p.block.view = 2, |p| p.block.epoch = Hash::of(b"other")];
     for change in changes {
@@ -159,7 +159,7 @@ fn notarised() -> (One, Certificate) {
 }
 
 #[test]
-pub(super) fn an_empty_block_on_a_notarised_one_is_voted_for_without_work() {
+pub(super) fn an_empty_block_on_a_notarised_one_is_voted_for_at_once() {
     let (mut one, notarised) = notarised();
     let empty = one.empty(2, &notarised);
     let votes = one.notarizes(&empty.block, Checked::Structure);
@@ -167,7 +167,7 @@ pub(super) fn an_empty_block_on_a_notarised_one_is_voted_for_without_work() {
 }
 
 #[test]
-pub(super) fn an_empty_block_needs_a_notarisation() {
+pub(super) fn an_empty_block_without_a_notarisation_is_refused() {
     let (mut one, notarised) = notarised();
     let mut empty = one.empty(2, &notarised);
     empty.parent = None;
@@ -176,20 +176,20 @@ pub(super) fn an_empty_block_needs_a_notarisation() {
 }
 
 #[test]
-pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
+pub(super) fn an_empty_block_with_the_notarisation_of_another_parent_is_refused() {
     let (mut one, notarised) = notarised();
     let mut empty = one.empty(2, &notarised);
     empty.block.parent = Hash::of(b"another block");
     let reason = Refusal::ParentUnproven;
     assert_eq!(one.propose(2, &empty), one.refuses_lead(2, reason));
-    // A nullification of the parent's view is none either.
+    // A nullification of the parent's view does not do.
     let (mut one, notarised) = self::notarised();
     let mut empty = one.empty(2, &notarised);
     empty.parent = Some(one.certificate(1, Verdict::Nullified));
     let passed_on = one.passes_on(&one.certificate(1, Verdict::Nullified));
     let refusal = one.refuses_lead(2, Refusal::ParentUnproven);
     assert_eq!(one.propose(2, &empty), [passed_on, refusal].concat());
-    // Nor is its finality: what is final needs no empty block.
+    // Nor does its final certificate.
     let (mut one, notarised) = self::notarised();
     let mut empty = one.empty(2, &notarised);
     let proof = one.certificate(1, Verdict::Final(empty.block.parent));
@@ -202,8 +202,8 @@ pub(super) fn an_empty_block_stands_on_what_its_certificate_is_about() {
 }
 
 #[test]
-pub(super) fn a_parent_is_of_an_earlier_view() {
-    // The door certifies what is inside a proposal first, which ends the view; so this goes past it.
+pub(super) fn a_parent_that_is_not_of_an_earlier_view_is_refused() {
+    // `receive` would add the certificates in the proposal first and leave the view; so it is bypassed.
     let mut one = One::follower(4).signed();
     let parent = one.certificate(1, Verdict::Notarised(Hash::of(b"of the same view")));
     let body = Body::Proposal(Box::new(one.empty(1, &parent)));
@@ -214,7 +214,7 @@ pub(super) fn a_parent_is_of_an_earlier_view() {
 }
 
 #[test]
-pub(super) fn a_round_starts_from_the_last_final_block() {
+pub(super) fn a_round_on_another_parent_than_the_last_final_block_is_refused() {
     let change = |_: &One, proposal: &mut Proposal| proposal.block.parent = Hash::of(b"another");
     refuses(change, Refusal::ParentNotFinal);
     // A block that is only notarised is not enough, whatever its proposer brings along.
@@ -235,7 +235,7 @@ fn a_view_that_is_only_known_to_be_notarised_is_not_skipped() {
 }
 
 #[test]
-pub(super) fn a_proposal_is_about_the_round_under_way() {
+pub(super) fn a_proposal_of_another_round_is_refused() {
     let wrong = |one: &One, proposal: &mut Proposal, round: u64| {
         let sheet = one.sheet(&one.all()).root();
         let sign = |&by: &MemberIndex| {
@@ -250,14 +250,14 @@ pub(super) fn a_proposal_is_about_the_round_under_way() {
 }
 
 #[test]
-pub(super) fn a_proposal_follows_the_plan_that_the_state_gives() {
+pub(super) fn a_proposal_with_another_plan_is_refused() {
     let (got, ours) = (Hash::of(b"another plan"), plan());
     let change = |_: &One, proposal: &mut Proposal| learning(proposal).plan = got;
     refuses(change, Refusal::WrongPlan { got, ours });
 }
 
 #[test]
-pub(super) fn every_entry_has_its_authors_signature_and_nobody_elses_is_there() {
+pub(super) fn a_sheet_without_exactly_one_signature_for_each_entry_is_refused() {
     let change = |one: &One, proposal: &mut Proposal| {
         *proposal = one.proposal_of(1, &one.sheet(&one.all()), &one.others());
     };
@@ -286,7 +286,7 @@ pub(super) fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
 }
 
 #[test]
-pub(super) fn shown_names_are_those_of_the_signers() {
+pub(super) fn shown_names_that_are_not_those_of_the_signers_are_refused() {
     let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
     let (me, lead) = (epoch.lead(0), epoch.lead(1));
     for good in [true, false] {
@@ -311,7 +311,7 @@ pub(super) fn shown_names_are_those_of_the_signers() {
 }
 
 #[test]
-pub(super) fn two_proposals_of_a_view_are_evidence_and_end_the_view() {
+pub(super) fn two_proposals_of_a_view_are_evidence_and_are_voted_against() {
     let mut one = One::follower(4).signed();
     let lead = one.epoch.lead(1);
     let first = one.proposal(1, &one.all());
@@ -338,7 +338,7 @@ fn in_view_3() -> (One, Proposal) {
 }
 
 #[test]
-pub(super) fn how_a_skipped_view_ended_is_asked_once_per_beat() {
+pub(super) fn the_nullification_of_a_skipped_view_is_asked_for_once_per_beat() {
     let (mut one, proposal) = in_view_3();
     let lead = one.epoch.lead(3);
     let entry = one.entry(one.me).id;
@@ -347,7 +347,7 @@ pub(super) fn how_a_skipped_view_ended_is_asked_once_per_beat() {
     assert_eq!(one.at(999), []);
     let again = one.asks(2, lead, 0, 1);
     assert_eq!([one.at(1000), one.at(1001)].concat(), [again]);
-    // The answer is all that was missing.
+    // The answer brings the missing nullification.
     let mut answer = one.answer(2);
     let nullified = one.certificate(1, Verdict::Nullified);
     answer.certificates = vec![nullified.clone()];
@@ -358,7 +358,7 @@ pub(super) fn how_a_skipped_view_ended_is_asked_once_per_beat() {
 }
 
 #[test]
-pub(super) fn proofs_inside_a_proposal_are_taken_in_before_it_is_judged() {
+pub(super) fn certificates_inside_a_proposal_are_added_before_it_is_judged() {
     let (mut one, mut proposal) = in_view_3();
     let nullified = one.certificate(1, Verdict::Nullified);
     proposal.skipped = vec![nullified.clone(), one.certificate(2, Verdict::Nullified)];
@@ -368,7 +368,7 @@ pub(super) fn proofs_inside_a_proposal_are_taken_in_before_it_is_judged() {
 }
 
 #[test]
-pub(super) fn a_restart_after_a_vote_gives_no_second_one() {
+pub(super) fn a_member_restarted_after_its_vote_does_not_vote_again() {
     let one = One::follower(4);
     let (first, second) = (one.proposal(1, &one.all()), one.proposal(1, &one.others()));
     let block = first.block.hash();

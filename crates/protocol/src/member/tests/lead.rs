@@ -1,4 +1,4 @@
-//! The lead: contributions taken, receipts given, the set closed.
+//! The lead: collecting contributions, giving receipts, closing the set.
 
 use super::super::*;
 use super::one::*;
@@ -30,7 +30,7 @@ pub(super) fn with(n: u16, others: usize) -> One {
     one
 }
 
-/// A member contributes something else than it should.
+/// A member sends a changed contribution.
 fn contributes(
     one: &mut One,
     by: MemberIndex,
@@ -42,7 +42,7 @@ fn contributes(
 }
 
 #[test]
-pub(super) fn a_lead_says_that_it_leads_and_asks_for_the_plan() {
+pub(super) fn a_lead_sends_progress_and_requests_the_plan() {
     let epoch = super::table::epoch(4, 5);
     let (one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![]));
     let expected = [
@@ -55,12 +55,12 @@ pub(super) fn a_lead_says_that_it_leads_and_asks_for_the_plan() {
 }
 
 #[test]
-pub(super) fn a_contribution_is_looked_at_and_gets_a_receipt_and_the_last_one_closes_the_set() {
+pub(super) fn admitted_contributions_get_receipts_and_the_last_one_closes_the_set() {
     let mut one = One::leading(4, 1);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
     };
-    // What comes before the plan is kept.
+    // Contributions before the plan are kept.
     let early = Body::Contribution(one.contribution(x));
     assert_eq!(one.hear(x, 1, 0, early), []);
     let train = Effect::Train { round: 1 };
@@ -73,7 +73,7 @@ pub(super) fn a_contribution_is_looked_at_and_gets_a_receipt_and_the_last_one_cl
     assert_eq!(one.hear(y, 1, 0, body.clone()), [admits(&one, y)]);
     assert_eq!(one.hear(y, 1, 0, body.clone()), []);
     assert_eq!(one.admit(y, Ok(())), [receipt(&one, y, 1)]);
-    // Said again: the receipt was lost.
+    // Sent again, because the receipt was lost.
     assert_eq!(one.hear(y, 1, 0, body), [receipt(&one, y, 1)]);
     one.hear(z, 1, 0, Body::Contribution(one.contribution(z)));
     let closed = [
@@ -119,7 +119,7 @@ pub(super) fn each_objection_to_a_contribution_has_its_refusal() {
         let by = one.others()[0];
         let effects = contributes(&mut one, by, change);
         assert_eq!(effects, [refused(by, 1, reason)]);
-        // Once, and nobody waits for that member.
+        // It is refused once, and the lead does not wait for that member.
         assert_eq!(contributes(&mut one, by, change), []);
         assert_eq!(one.step(Input::Time), []);
         one.take_in(one.others()[1]);
@@ -130,7 +130,7 @@ pub(super) fn each_objection_to_a_contribution_has_its_refusal() {
 }
 
 #[test]
-pub(super) fn a_member_that_the_plan_does_not_name_does_not_contribute() {
+pub(super) fn a_contribution_of_a_member_that_the_plan_does_not_name_is_refused() {
     let mut one = One::leading(4, 1);
     let left_out = one.others()[0];
     let named = one.without(left_out);
@@ -142,7 +142,7 @@ pub(super) fn a_member_that_the_plan_does_not_name_does_not_contribute() {
 }
 
 #[test]
-pub(super) fn where_names_are_shown_a_contribution_names_its_author() {
+pub(super) fn with_names_shown_a_contribution_must_name_its_author() {
     let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
     let mut one = One::of(epoch.clone(), epoch.lead(1));
     one.plan();
@@ -158,7 +158,7 @@ pub(super) fn where_names_are_shown_a_contribution_names_its_author() {
 }
 
 #[test]
-pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_its_blob_alone() {
+pub(super) fn a_model_that_two_members_contribute_is_admitted_for_each_of_them() {
     let mut one = One::leading(4, 1);
     one.plan_with(|plan| plan.weights = true);
     let [x, y, z] = one.others()[..] else {
@@ -173,8 +173,8 @@ pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_i
         fields: say(one, weight),
         from,
     };
-    // Three members say that the same model is theirs: it is fetched from each of them, since two
-    // may have copied what the third said of it.
+    // Three members contribute the same model. It is fetched from each, because two of them may
+    // only have copied its hash.
     for (by, weight) in [(x, 5), (y, 7), (z, 5)] {
         let fields = say(&one, weight);
         let effects = contributes(&mut one, by, |c| c.fields = fields);
@@ -191,7 +191,7 @@ pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_i
     };
     let refusal = answer(y, 7, Err(no("false")));
     assert_eq!(refusal, [refused(y, 1, Refusal::Work("false".into()))]);
-    // The copy cannot be had; the original can.
+    // Those that copied the hash cannot give the model.
     assert_eq!(answer(x, 5, Err(WorkError::Unavailable)), []);
     let receipts = answer(z, 5, Ok(()));
     let mut contribution = one.contribution(z);
@@ -201,7 +201,7 @@ pub(super) fn an_admission_is_of_all_that_is_said_of_a_contribution_and_not_of_i
 }
 
 #[test]
-pub(super) fn metrics_are_few_finite_and_named_briefly() {
+pub(super) fn metrics_that_are_many_not_finite_or_named_too_long_are_refused() {
     let mut one = with(4, 1);
     let by = one.others()[2];
     let many = (0..=METRICS).map(|i| (format!("{i:03}"), 0.0)).collect();
@@ -210,12 +210,12 @@ pub(super) fn metrics_are_few_finite_and_named_briefly() {
         let effects = contributes(&mut one, by, |c| c.metrics = metrics);
         assert_eq!(effects, [refused(by, 1, Refusal::Metrics)]);
     }
-    // Nothing of it was kept: the first that is right counts.
+    // Nothing of it was kept: the next contribution counts.
     assert_eq!(one.take_in(by), [receipt(&one, by, 1)]);
 }
 
 #[test]
-pub(super) fn a_model_that_is_no_use_is_refused_and_its_author_not_waited_for() {
+pub(super) fn an_unusable_model_is_refused_and_its_author_not_waited_for() {
     let mut one = with(4, 2);
     let bad = one.others()[2];
     one.hear(bad, 1, 0, Body::Contribution(one.contribution(bad)));
@@ -229,7 +229,7 @@ pub(super) fn a_model_that_is_no_use_is_refused_and_its_author_not_waited_for() 
 }
 
 #[test]
-pub(super) fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
+pub(super) fn a_model_that_could_not_be_fetched_is_requested_again_after_a_beat() {
     let mut one = with(4, 2);
     let late = one.others()[2];
     one.hear(late, 1, 0, Body::Contribution(one.contribution(late)));
@@ -238,7 +238,7 @@ pub(super) fn a_model_that_could_not_be_had_is_asked_for_again_after_a_beat() {
     let progress = one.progress(1, Phase::Collecting, 1);
     let again = admits(&one, late);
     assert_eq!([one.at(1000), one.at(1001)].concat(), [progress, again]);
-    // The answer to another round's question is none.
+    // The result for another round is ignored.
     let (round, fields, result) = (2, one.trained(late).fields, Ok(()));
     let other = Input::Admitted {
         round,
@@ -255,7 +255,7 @@ pub(super) fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_ke
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
     };
-    // Of the next round, before this one is over; of one after that, never.
+    // Contributions to the next round are kept, those to later rounds are not.
     let mut next = one.contribution(y);
     next.nonce = [9; 32];
     one.hear(y, 2, 0, Body::Contribution(next.clone()));
@@ -290,13 +290,13 @@ pub(super) fn two_different_contributions_of_a_round_are_evidence_and_the_first_
     assert_eq!(again, [receipt(&one, by, 1)]);
 }
 
-/// What a lead says with every beat from the first to the last while it collects.
+/// The effects of beats while a lead collects.
 fn collecting(one: &One, beats: std::ops::RangeInclusive<u64>) -> Vec<Effect> {
     let progress = |beat| one.progress(1, Phase::Collecting, beat);
     beats.map(progress).collect()
 }
 
-/// What a lead does that closes the set with these and has not said so before.
+/// The effects of closing the set with these entries.
 fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
     let bundle = one.publishes(1, 1, one.bundle(authors));
     vec![bundle, one.leading_report(1, Phase::Including)]
@@ -317,7 +317,7 @@ pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
 }
 
 #[test]
-pub(super) fn who_is_excused_is_waited_for_until_d_is_over() {
+pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
     let mut one = with(4, 2);
     let peer = one.others()[2];
     one.member.absences.set(peer, 2);
@@ -346,19 +346,19 @@ pub(super) fn who_is_excused_is_waited_for_until_d_is_over() {
 }
 
 #[test]
-pub(super) fn one_excuse_is_none_for_the_others() {
+pub(super) fn one_excused_member_does_not_excuse_the_others() {
     let mut one = with(7, 4);
     let (excused, other) = (one.others()[4], one.others()[5]);
     one.member.absences.set(excused, 2);
     assert_eq!(one.pass(1500), collecting(&one, 1..=1));
-    // Once the other one is in, nobody is waited for.
+    // Once the other one has contributed, the set is closed.
     let mut expected = vec![receipt(&one, other, 1)];
     expected.extend(closes(&one, &one.without(excused)));
     assert_eq!(one.take_in(other), expected);
 }
 
 #[test]
-pub(super) fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() {
+pub(super) fn a_member_missing_in_the_last_round_is_waited_for_until_d_is_over() {
     for here in [true, false] {
         let mut one = One::leading(4, 2).signed();
         let late = one.others()[2];
@@ -379,7 +379,7 @@ pub(super) fn who_was_missing_in_the_last_round_is_waited_for_until_d_is_over() 
 }
 
 #[test]
-pub(super) fn with_too_few_entries_a_set_is_not_closed() {
+pub(super) fn a_set_with_fewer_than_the_fewest_entries_is_not_closed() {
     let mut one = with(4, 1);
     for peer in one.others() {
         one.step(Input::Down { peer });
@@ -388,7 +388,7 @@ pub(super) fn with_too_few_entries_a_set_is_not_closed() {
 }
 
 #[test]
-pub(super) fn a_set_of_few_participants_is_closed_with_whoever_came() {
+pub(super) fn a_set_of_few_participants_is_closed_after_patience_with_those_that_came() {
     let mut one = One::leading(4, 1);
     let (x, y) = (one.others()[0], one.others()[1]);
     one.plan_with(|plan| plan.participants = Some(vec![x, y]));
@@ -399,7 +399,7 @@ pub(super) fn a_set_of_few_participants_is_closed_with_whoever_came() {
 }
 
 #[test]
-pub(super) fn a_set_of_nobody_is_closed_after_patience_and_needs_no_signatures() {
+pub(super) fn an_empty_set_is_closed_after_patience_and_needs_no_signatures() {
     let mut one = One::leading(4, 1);
     let x = one.others()[0];
     one.plan_with(|plan| plan.participants = Some(vec![x]));

@@ -1,4 +1,4 @@
-//! Members that only listen: new ones, ones without a journal, ones whose key was used (R5).
+//! Members that only listen: new members, and members without their journal (R5).
 
 use super::super::*;
 use super::one::*;
@@ -49,7 +49,7 @@ fn signs_nothing(one: &mut One) {
 }
 
 #[test]
-fn a_new_member_asks_f_plus_1_others_and_takes_part_when_they_know_nothing_of_it() {
+fn a_new_member_takes_part_after_f_plus_1_answers_without_reminder() {
     let (mut one, effects) = new();
     let plans = one.plans(1, one.epoch.charter.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);
@@ -77,13 +77,13 @@ fn a_new_member_asks_f_plus_1_others_and_takes_part_when_they_know_nothing_of_it
 }
 
 #[test]
-fn a_new_member_asks_leads_of_this_view_and_the_next_in_any_case() {
+fn a_new_member_always_asks_the_leads_of_this_view_and_the_next() {
     let (mut one, _) = new();
     let [x, y, z] = leads(&one);
     assert_eq!(up(&mut one, z), [one.asks(1, z, 0, 1)]);
     assert_eq!(up(&mut one, y), [one.asks(2, y, 0, 1)]);
     assert_eq!(up(&mut one, x), [one.asks(3, x, 0, 1)]);
-    // With every beat it asks whoever has not answered.
+    // With every beat it asks those that have not answered.
     let answer = one.answer(1);
     answers(&mut one, z, answer);
     let again = one.others().into_iter().filter(|&m| m != z);
@@ -93,12 +93,12 @@ fn a_new_member_asks_leads_of_this_view_and_the_next_in_any_case() {
 }
 
 #[test]
-fn a_new_member_signs_nothing_before_it_was_answered() {
+fn a_new_member_signs_nothing_before_it_is_answered() {
     let (mut one, _) = new();
     one.plan();
     one.train();
     signs_nothing(&mut one);
-    // A lead neither.
+    // Nor does it as lead.
     let epoch = epoch(4, 5);
     let (mut one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::New);
     let plans = one.plans(1, epoch.charter.start);
@@ -118,7 +118,7 @@ fn a_new_member_signs_nothing_before_it_was_answered() {
 }
 
 #[test]
-fn an_answer_with_more_to_come_does_not_say_that_a_key_is_new() {
+fn an_answer_with_more_to_come_does_not_count_for_a_new_member() {
     let (mut one, _) = new();
     let [x, y, _] = leads(&one);
     up(&mut one, x);
@@ -135,7 +135,7 @@ fn an_answer_with_more_to_come_does_not_say_that_a_key_is_new() {
 }
 
 #[test]
-fn alone_nobody_has_to_be_asked_and_of_two_the_other_one() {
+fn of_one_member_nobody_and_of_two_the_other_is_asked() {
     for (n, needed) in [(1, 0), (2, 1), (3, 1), (4, 2), (7, 3)] {
         let epoch = epoch(n, 5);
         let (mut one, _) = One::start(epoch, MemberIndex(0), Start::New);
@@ -149,13 +149,13 @@ fn alone_nobody_has_to_be_asked_and_of_two_the_other_one() {
     }
 }
 
-/// What a new member does that notices that its key was used.
+/// The reports of a new member that notices that its key was used.
 fn notices() -> [Effect; 2] {
     [Effect::Report(Report::KeyUsedBefore), listening(0, None)]
 }
 
 #[test]
-fn a_key_with_an_inclusion_or_a_vote_in_the_chain_is_not_new() {
+fn an_own_inclusion_or_vote_in_the_chain_shows_that_a_key_was_used() {
     for kind in ["inclusion", "vote", "neither"] {
         let (mut one, _) = new();
         let [x, y, _] = leads(&one);
@@ -213,8 +213,8 @@ fn a_reminder_of_a_vote_or_a_contribution_shows_that_a_key_was_used() {
 }
 
 #[test]
-fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
-    // Of a view up to the last final block.
+fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
+    // A vote in a view up to the last final block.
     let (mut one, _) = new();
     let [x, y, _] = leads(&one);
     up(&mut one, x);
@@ -228,7 +228,7 @@ fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
     };
     answers(&mut one, x, answer);
     assert!(!one.member.sync.lost_journal());
-    // Somebody else's.
+    // A vote of another member.
     let (mut one, _) = new();
     up(&mut one, x);
     let (other, _) = one.sealed(y, 0, 1, Body::Nullify);
@@ -238,7 +238,7 @@ fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
     };
     assert_eq!(answers(&mut one, x, answer), []);
     assert!(!one.member.sync.lost_journal());
-    // What is in its journal.
+    // A vote that its journal holds.
     let one = One::follower(4);
     let (vote, _) = one.sealed(one.me, 0, 1, Body::Nullify);
     let kept = Start::Kept(vec![Record::Vote(vote.clone())]);
@@ -253,7 +253,7 @@ fn what_binds_no_more_or_was_signed_by_others_reminds_of_nothing() {
 }
 
 #[test]
-fn an_old_copy_of_a_journal_is_noticed_too() {
+fn an_old_copy_of_a_journal_is_noticed() {
     let one = One::follower(4);
     let (forgotten, _) = one.sealed(one.me, 0, 1, Body::Nullify);
     let (mut one, _) = One::start(one.epoch, one.me, Start::Kept(vec![]));
@@ -265,7 +265,7 @@ fn an_old_copy_of_a_journal_is_noticed_too() {
     };
     let expected = [notices()[0].clone(), listening(1, None)];
     assert_eq!(answers(&mut one, x, answer), expected);
-    // What it contributed since it says no more.
+    // It does not send its contribution any more.
     let mut one = One::follower(4).contributed();
     let forgotten = one.sealed(one.me, 0, 1, Body::Nullify).0;
     let nonce = one.nonce(2);
@@ -285,7 +285,7 @@ fn an_old_copy_of_a_journal_is_noticed_too() {
     assert_eq!(one.hear_lead(2, one.bundle(&one.all())), []);
 }
 
-/// A question is asked and answered by somebody who knows of a certificate of that view.
+/// The member asks `by`, which answers with a certificate of that view.
 fn tells(one: &mut One, nth: u64, by: MemberIndex, view: u64) -> Vec<Effect> {
     let answer = SyncResponse {
         highest: Some(one.certificate(view, Verdict::Nullified)),
@@ -294,7 +294,7 @@ fn tells(one: &mut One, nth: u64, by: MemberIndex, view: u64) -> Vec<Effect> {
     answers(one, by, answer)
 }
 
-/// Blocks up to one of that view, which is final.
+/// A final block of that view.
 fn final_at(one: &One, view: u64) -> (Vec<Block>, SyncResponse) {
     let first = one.member.chain.tip.hash;
     let block = one.block(view, first, Content::Empty);
@@ -339,12 +339,12 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     let effects = one.add_certificate(&proof(&one, &late[0]));
     assert!(effects.contains(&Effect::Report(Report::TakingPart)));
     assert!(!one.member.sync.listening());
-    // From here on it trains and contributes.
+    // From now on it trains and contributes.
     assert!(effects.contains(&Effect::Train { round: 1 }));
 }
 
 #[test]
-fn the_highest_of_all_certificates_of_an_answer_counts() {
+fn the_highest_certificate_of_an_answer_counts() {
     let (mut one, _) = lost();
     let others = one.others();
     let mut last = None;
@@ -369,7 +369,7 @@ fn a_member_without_its_journal_signs_nothing() {
 }
 
 #[test]
-fn too_few_answers_are_not_enough_however_late_the_block() {
+fn fewer_than_q_answers_are_not_enough_however_late_the_final_block() {
     for enough in [0, 1, 2, 3] {
         let (mut one, _) = lost();
         let others = one.others();
@@ -386,8 +386,8 @@ fn too_few_answers_are_not_enough_however_late_the_block() {
 }
 
 #[test]
-fn a_height_counts_only_with_its_certificate() {
-    // Whoever answers without one says nothing of how far views have come.
+fn the_height_of_an_answer_counts_only_with_its_certificate() {
+    // An answer without certificates leaves the height at 0.
     let (mut one, _) = lost();
     let others = one.others();
     let mut effects = Vec::new();
@@ -404,11 +404,11 @@ fn a_height_counts_only_with_its_certificate() {
 }
 
 #[test]
-fn another_process_with_the_same_key_is_named_once() {
+fn another_process_with_the_same_key_is_reported_once() {
     let mut one = One::follower(4).contributed();
     let me = one.me;
     let elsewhere = Effect::Report(Report::KeyUsedElsewhere);
-    // Its own words, as others pass them on, are none of another process.
+    // Its own messages, passed on by others, show no other process.
     let own = Body::Contribution(one.contribution(me));
     assert_eq!(one.hear(me, 1, 0, own), []);
     let (phase, counter) = (Phase::Collecting, 1);
@@ -432,7 +432,7 @@ fn another_process_with_the_same_key_is_named_once() {
     let block = Hash::of(b"a block");
     let said = one.hear(me, 0, 1, Body::Finalize { block });
     assert_eq!(said, [elsewhere]);
-    // A new member learns from it that its key was used.
+    // For a new member it shows that its key was used.
     let (mut one, _) = new();
     let used = Effect::Report(Report::KeyUsedBefore);
     let said = one.hear(me, 0, 1, Body::Nullify);

@@ -1,5 +1,5 @@
-//! Transition tests: exact effects of single steps (`one`, by rule), and small federations at one
-//! table. Faults, delays and thousands of seeds are the business of the simulations.
+//! Tests of the state machine: the exact effects of single steps of one member (`one`), and small
+//! federations (`table`). Faults, delays and many seeds are tested by the simulations.
 #![allow(clippy::unwrap_used, clippy::cloned_ref_to_slice_refs)]
 
 mod adopt;

@@ -1,12 +1,12 @@
-//! One member alone with a test. The test plays everybody else with their keys, and says which
-//! effects every step has: all of them, in order.
+//! One member under test. The test plays all others with their keys, and asserts all effects of
+//! every step in order.
 
 use std::cell::RefCell;
 
 use super::super::*;
 use super::table::{BLOB, epoch, key, trained};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
-use crate::charter::Verification;
+use crate::charter::{Epoch, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Signature, Strict};
 use crate::message::{
@@ -14,12 +14,12 @@ use crate::message::{
 };
 
 pub(super) const SEED: [u8; 32] = [7; 32];
-/// What a member that settled a round says of its vote.
+/// What a vote for a learning block says was checked.
 pub(super) const CHECKED: Checked = Checked::Outcome(Verification::Full);
 
 thread_local! {
-    /// The refusals that members said in this thread, for the table of all of them.
-    pub(super) static SAID: RefCell<Vec<Refusal>> = const { RefCell::new(Vec::new()) };
+    /// The refusals that members reported in this thread, for `refusals`.
+    pub(super) static REPORTED: RefCell<Vec<Refusal>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The member under test.
@@ -31,7 +31,7 @@ pub(super) struct One {
 }
 
 impl One {
-    /// A member comes to life; what it does first.
+    /// Starts a member. Gives its first effects.
     pub(super) fn start(epoch: Arc<Epoch>, me: MemberIndex, start: Start) -> (Self, Vec<Effect>) {
         let mut effects = Vec::new();
         let config = Config::new(epoch.clone(), me, key(me.0), SEED);
@@ -46,7 +46,7 @@ impl One {
         (one, effects)
     }
 
-    /// A member with an empty journal that asked another one, which knows nothing more either.
+    /// A member with an empty journal that has asked another one and learned nothing new.
     pub(super) fn of(epoch: Arc<Epoch>, me: MemberIndex) -> Self {
         let (mut one, _) = Self::start(epoch, me, Start::Kept(Vec::new()));
         let peer = one.others()[0];
@@ -63,21 +63,21 @@ impl One {
         Self::of(epoch, me)
     }
 
-    /// One of n members, which leads that view.
+    /// One of n members, which leads this view.
     pub(super) fn leading(n: u16, view: u64) -> Self {
         let epoch = epoch(n, 5);
         let me = epoch.lead(view);
         Self::of(epoch, me)
     }
 
-    /// It has contributed to a round of everybody without scores.
+    /// It has contributed to a round with all members and without scores.
     pub(super) fn contributed(mut self) -> Self {
         self.plan();
         self.train();
         self
     }
 
-    /// It has signed for the sheet of everybody's entries, and holds all models of round 1.
+    /// It has signed for the sheet of all entries, and holds all models of round 1.
     pub(super) fn signed(self) -> Self {
         let mut one = self.contributed();
         one.hold_all();
@@ -95,7 +95,7 @@ impl One {
         one.contributed()
     }
 
-    // What happens to it.
+    // Inputs.
 
     pub(super) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -105,13 +105,13 @@ impl One {
                 Report::Refused { reason, .. } | Report::Nullifying { reason, .. },
             ) = effect
             {
-                SAID.with_borrow_mut(|said| said.push(reason.clone()));
+                REPORTED.with_borrow_mut(|said| said.push(reason.clone()));
             }
         }
         effects
     }
 
-    /// A message comes in through the door.
+    /// A message of another member is opened and taken.
     pub(super) fn hear(
         &mut self,
         from: MemberIndex,
@@ -123,13 +123,13 @@ impl One {
         self.read(&frame)
     }
 
-    /// Bytes come in through the door.
+    /// Bytes are opened and taken.
     pub(super) fn read(&mut self, frame: &Bytes) -> Vec<Effect> {
         let opened = envelope::open(&self.epoch, &Strict, &self.member.known(), frame).unwrap();
         self.step(Input::Opened(opened))
     }
 
-    /// The lead of a view says something of the round under way.
+    /// The lead of a view sends a message of the current round.
     pub(super) fn hear_lead(&mut self, view: u64, body: Body) -> Vec<Effect> {
         let round = u64::from(body.kind().scope().round) * self.member.round();
         self.hear(self.epoch.lead(view), round, view, body)
@@ -144,7 +144,7 @@ impl One {
         self.read(&envelope::seal_certificate(&self.epoch, certificate))
     }
 
-    /// A view is certified to be nullified.
+    /// The nullification of a view arrives.
     pub(super) fn skip(&mut self, view: u64) -> Vec<Effect> {
         let certificate = self.certificate(view, Verdict::Nullified);
         self.add_certificate(&certificate)
@@ -188,7 +188,7 @@ impl One {
         self.hold(&self.all())
     }
 
-    /// The model of a member is usable, or is not.
+    /// The check of a contributed model ends.
     pub(super) fn admit(
         &mut self,
         member: MemberIndex,
@@ -228,13 +228,13 @@ impl One {
         self.step(Input::Settled { case, result })
     }
 
-    /// It becomes that late, and nothing else happens.
+    /// Time jumps to this millisecond.
     pub(super) fn at(&mut self, millis: u64) -> Vec<Effect> {
         self.now = Time::since_start(Duration::from_millis(millis));
         self.step(Input::Time)
     }
 
-    /// Time passes to that moment, timer by timer; what it does before it.
+    /// Time passes to this millisecond, timer by timer. Gives all effects.
     pub(super) fn pass(&mut self, millis: u64) -> Vec<Effect> {
         let (end, mut effects) = (Duration::from_millis(millis), Vec::new());
         for _ in 0..1000 {
@@ -252,7 +252,7 @@ impl One {
         panic!("a thousand timers before {end:?}");
     }
 
-    /// A round becomes final in the view under way, which another member leads.
+    /// The round becomes final in the current view, which another member leads.
     pub(super) fn finish_round(&mut self, authors: &[MemberIndex]) -> Vec<Effect> {
         let view = self.member.view();
         let proposal = self.proposal(view, authors);
@@ -264,7 +264,7 @@ impl One {
         effects
     }
 
-    // Who and what there is.
+    // Members, messages and entries.
 
     pub(super) fn all(&self) -> Vec<MemberIndex> {
         self.epoch.roster.members().collect()
@@ -279,7 +279,7 @@ impl One {
         others.filter(|&other| other != member).collect()
     }
 
-    /// Who is asked for blobs while the lead of a view leads.
+    /// The order in which members are asked for blobs in a view.
     pub(super) fn holders(&self, view: u64) -> Vec<MemberIndex> {
         let lead = self.epoch.lead(view);
         let mut holders = self.others();
@@ -298,7 +298,7 @@ impl One {
         trained
     }
 
-    /// What a member contributes to the round.
+    /// The contribution of a member.
     pub(super) fn contribution(&self, member: MemberIndex) -> Contribution {
         let round = self.member.round.number.to_le_bytes();
         Contribution {
@@ -331,7 +331,7 @@ impl One {
         Sheet { entries, scores }
     }
 
-    /// Who has signed for a sheet.
+    /// The inclusions of these members.
     pub(super) fn inclusions(&self, sheet: &Sheet, signers: &[MemberIndex]) -> Inclusions {
         let (round, sheet) = (self.member.round.number, sheet.root());
         let sign = |&by: &MemberIndex| -> (MemberIndex, Signature) {
@@ -389,7 +389,7 @@ impl One {
         }
     }
 
-    /// What a proposal of entries without scores is judged by.
+    /// The case of a proposal without scores.
     pub(super) fn case(&self, proposal: &Proposal) -> Case {
         let learning = proposal.block.learning().unwrap();
         let sheet = self.member.round.sheets.get(&learning.sheet).unwrap();
@@ -397,7 +397,7 @@ impl One {
         Case::new(learning.round, learning.sheet, sheet.clone(), decision)
     }
 
-    /// A quorum's votes, this member's not among them where it can be done without.
+    /// A certificate with votes of others where there are enough.
     pub(super) fn certificate(&self, view: u64, verdict: Verdict) -> Certificate {
         let mut voters = self.others();
         voters.push(self.me);
@@ -442,12 +442,12 @@ impl One {
         envelope::seal(&self.epoch, &key(by.0), round, view, by, body)
     }
 
-    /// The nonce of the nth question that it asks.
+    /// The nonce of its nth question.
     pub(super) fn nonce(&self, nth: u64) -> u64 {
         self.member.config.draw("question", nth)
     }
 
-    /// An answer to its nth question by somebody who knows nothing.
+    /// An empty answer to its nth question.
     pub(super) fn answer(&self, nth: u64) -> SyncResponse {
         SyncResponse::nothing(0, self.nonce(nth))
     }

@@ -1,5 +1,5 @@
-//! Whether a proposal is voted for (R1): enough entries, one's own among them, and work whose result
-//! is the one that was claimed.
+//! Judging proposals (R1): enough entries, the member's own entry among them, and an outcome that
+//! equals the claimed one.
 
 use super::super::*;
 use super::judge::{checks, settles};
@@ -9,8 +9,8 @@ use crate::effects::WorkError;
 use crate::message::{Bundle, Phase, Proposal, Sheet};
 
 #[test]
-pub(super) fn a_round_has_at_least_as_many_entries_as_its_plan_needs() {
-    // No bundle this short is kept; so this one is put there.
+pub(super) fn a_round_with_fewer_than_the_fewest_entries_is_refused() {
+    // A bundle this short is not kept, so the sheet is put there.
     let mut one = One::follower(4).signed();
     let few = &one.all()[..2];
     let sheet = one.sheet(few);
@@ -40,7 +40,7 @@ fn three_of_five() -> (One, Proposal) {
 }
 
 #[test]
-pub(super) fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
+pub(super) fn a_proposal_without_enough_entries_waits_for_patience() {
     let (mut one, proposal) = three_of_five();
     one.now = Time::since_start(Duration::from_millis(19_999));
     let (phase, counter) = (Phase::Voting, 19);
@@ -52,19 +52,19 @@ pub(super) fn too_few_entries_wait_for_patience_and_are_not_voted_against() {
 }
 
 #[test]
-pub(super) fn who_is_excused_is_not_missing() {
+pub(super) fn an_excused_member_does_not_count_as_missing() {
     let (mut one, proposal) = three_of_five();
     // One may be missing anyway; the other is excused.
     let peer = one.epoch.lead(3);
     let check = checks(one.case(&proposal), one.holders(1));
-    // A link that is down excuses nobody by itself.
+    // A link that is down does not excuse by itself.
     assert_eq!(one.step(Input::Down { peer }), []);
     one.member.absences.set(peer, 0);
     assert_eq!(one.step(Input::Time), [check]);
 }
 
 #[test]
-pub(super) fn of_few_participants_none_may_be_missing_without_a_reason() {
+pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
     for excused in [true, false] {
         let mut one = One::follower(4);
         let other = one.epoch.lead(2);
@@ -107,7 +107,7 @@ fn without_mine() -> (One, Proposal) {
 }
 
 #[test]
-pub(super) fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
+pub(super) fn a_sheet_without_the_own_receipted_entry_is_refused() {
     let (mut one, proposal) = without_mine();
     let receipt = Body::Receipt {
         entry: one.entry(one.me).id,
@@ -121,7 +121,7 @@ pub(super) fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
     one.hear_lead(1, Body::Receipt { entry });
     let check = checks(one.case(&proposal), one.holders(1));
     assert_eq!(one.propose(1, &proposal), [check]);
-    // One that comes during the work counts.
+    // A receipt during the work counts.
     one.hear_lead(1, receipt);
     one.settle(&proposal, Ok(outcome()));
     assert_eq!(
@@ -131,7 +131,7 @@ pub(super) fn an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet() {
 }
 
 #[test]
-pub(super) fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
+pub(super) fn a_receipt_during_the_computation_of_the_outcome_counts() {
     let (mut one, proposal) = without_mine();
     one.propose(1, &proposal);
     one.check(&proposal, Ok(()));
@@ -142,7 +142,7 @@ pub(super) fn a_receipt_that_comes_while_the_outcome_is_computed_counts() {
 }
 
 #[test]
-pub(super) fn a_receipt_of_an_earlier_view_binds_nobody() {
+pub(super) fn a_receipt_of_an_earlier_view_does_not_count() {
     let (mut one, _) = without_mine();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -154,7 +154,7 @@ pub(super) fn a_receipt_of_an_earlier_view_binds_nobody() {
 }
 
 #[test]
-pub(super) fn a_decision_that_is_not_acceptable_is_refused() {
+pub(super) fn a_decision_that_fails_its_check_is_refused() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
@@ -163,12 +163,12 @@ pub(super) fn a_decision_that_is_not_acceptable_is_refused() {
         one.check(&proposal, Err(no("a better one exists"))),
         refusal
     );
-    // Nothing is settled and voted for after that.
+    // The outcome is not computed and the block not voted for after that.
     assert_eq!(one.settle(&proposal, Ok(outcome())), []);
 }
 
 #[test]
-pub(super) fn a_round_that_cannot_be_settled_is_refused() {
+pub(super) fn a_round_whose_outcome_cannot_be_computed_is_refused() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
@@ -182,7 +182,7 @@ pub(super) fn another_outcome_than_the_recomputed_one_is_refused() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
-    // An outcome alone is no reason to vote: the decision is checked first.
+    // An outcome alone is not enough: the decision must be accepted too.
     assert_eq!(one.settle(&proposal, Ok(outcome())), []);
     let mut one = One::follower(4).signed();
     one.propose(1, &proposal);
@@ -197,7 +197,7 @@ pub(super) fn another_outcome_than_the_recomputed_one_is_refused() {
 }
 
 #[test]
-pub(super) fn work_that_lacks_a_model_is_done_again_after_a_beat() {
+pub(super) fn work_that_lacks_a_model_is_tried_again_after_a_beat() {
     let mut one = One::follower(4).signed();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -219,7 +219,7 @@ pub(super) fn work_that_lacks_a_model_is_done_again_after_a_beat() {
 }
 
 #[test]
-pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
+pub(super) fn a_sheet_with_other_scores_has_another_root() {
     let one = One::follower(4);
     let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
     let scored = Sheet { entries, scores };
@@ -227,7 +227,7 @@ pub(super) fn a_sheet_with_another_score_matrix_is_another_sheet() {
 }
 
 #[test]
-pub(super) fn who_was_missing_in_the_last_round_is_not_missing_again() {
+pub(super) fn a_member_missing_in_the_last_round_is_excused_in_the_next() {
     // Three of five entries; one may be missing anyway.
     for absent in [3, 1] {
         let one = One::follower(5);
@@ -263,8 +263,8 @@ pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
 }
 
 #[test]
-fn a_sheet_that_was_judged_is_kept_whatever_leads_send_afterwards() {
-    // It does not have the models, so it does not take the sheet over where it leads.
+fn a_judged_sheet_is_kept_whatever_leads_send_afterwards() {
+    // It does not have the models, so as lead it does not take the sheet over.
     let mut one = One::follower(4).contributed();
     one.hear_lead(1, one.bundle(&one.all()));
     one.propose(1, &one.proposal(1, &one.all()));

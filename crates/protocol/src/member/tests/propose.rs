@@ -1,4 +1,4 @@
-//! The lead: the decision, its outcome, the proposal; and sheets taken over from earlier views.
+//! The lead: decision, outcome, proposal, and sheets taken over from earlier views.
 
 use super::super::*;
 use super::lead::{admits, with};
@@ -24,7 +24,7 @@ fn settled(one: &mut One, result: Result<Hash, WorkError>) -> Vec<Effect> {
     one.step(Input::Settled { case, result })
 }
 
-/// A lead of a view that all authors have signed for, and that decides.
+/// Takes the lead of a view to the decision: all authors have signed.
 fn deciding(one: &mut One, view: u64) {
     if one.member.round.own.entry().is_none() {
         one.plan();
@@ -41,12 +41,12 @@ fn deciding(one: &mut One, view: u64) {
     assert_eq!(one.member.view(), view);
 }
 
-/// What a lead does when it proposes and votes for its own proposal.
+/// The effects of a lead that proposes and votes for its own proposal.
 fn proposes(one: &One, view: u64, proposal: &Proposal, checked: Checked) -> Vec<Effect> {
     let mut expected = one.proposes(view, proposal);
     expected.push(one.leading_report(view, Phase::Voting));
     let mut votes = one.notarizes(&proposal.block, checked);
-    // Its own vote it hears itself.
+    // Its own vote is not sent to itself.
     let own = |effect: &Effect| matches!(effect, Effect::Send { to, .. } if *to == one.me);
     votes.retain(|effect| !own(effect));
     expected.extend(votes);
@@ -54,14 +54,15 @@ fn proposes(one: &One, view: u64, proposal: &Proposal, checked: Checked) -> Vec<
 }
 
 #[test]
-pub(super) fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sent() {
+pub(super) fn after_the_decision_the_outcome_is_computed_and_the_proposal_durable_before_it_is_sent()
+ {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
     let settle = Effect::Settle {
         case: case(&one, &one.all()),
         holders: one.others(),
     };
-    // The decision on another sheet is none on this one.
+    // A decision on another sheet is ignored.
     let (sheet, result) = (Hash::of(b"another"), Ok(b"decision".to_vec()));
     assert_eq!(one.step(Input::Decided { sheet, result }), []);
     let ours = Ok(b"decision".to_vec());
@@ -70,13 +71,13 @@ pub(super) fn a_decision_is_settled_and_the_proposal_is_durable_before_it_is_sen
     let proposal = one.proposal(1, &one.all());
     let expected = proposes(&one, 1, &proposal, CHECKED);
     assert_eq!(settled(&mut one, Ok(outcome())), expected);
-    // It knows its own proposal when somebody passes it on.
+    // Its own proposal is ignored when others pass it on.
     let body = Body::Proposal(Box::new(proposal));
     assert_eq!(one.hear(one.me, 0, 1, body), []);
 }
 
 #[test]
-pub(super) fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
+pub(super) fn a_lead_that_cannot_decide_or_compute_the_outcome_votes_against_its_view() {
     for error in [WorkError::Unavailable, no("no")] {
         let mut one = with(4, 0);
         deciding(&mut one, 1);
@@ -90,7 +91,7 @@ pub(super) fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
         let mut one = with(4, 0);
         deciding(&mut one, 1);
         decided(&mut one, Ok(b"decision".to_vec()));
-        let work = "settle";
+        let work = "compute the outcome";
         let expected = one.nullifies(
             1,
             Refusal::CouldNot {
@@ -103,7 +104,7 @@ pub(super) fn a_lead_that_cannot_decide_or_settle_votes_against_its_view() {
 }
 
 #[test]
-pub(super) fn a_lead_that_does_not_know_how_all_views_ended_does_not_propose() {
+pub(super) fn a_lead_that_lacks_a_nullification_does_not_propose() {
     let mut one = One::leading(4, 3);
     one.skip(2);
     deciding(&mut one, 3);
@@ -132,7 +133,7 @@ pub(super) fn a_proposal_carries_the_last_eight_nullifications() {
 }
 
 #[test]
-pub(super) fn a_proposal_stands_on_the_last_final_block_with_its_proof() {
+pub(super) fn a_proposal_carries_the_certificate_of_the_last_final_block() {
     let mut one = One::leading(4, 2).signed();
     one.finish_round(&one.all());
     one.plan();
@@ -174,7 +175,7 @@ pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_t
         one.leading_report(2, Phase::Waiting),
     ];
     assert_eq!(effects[effects.len() - 3..], expected);
-    // A view without a final learning block doubled D. Meanwhile there is a beat.
+    // The failed view doubled D, so a beat falls before its end.
     let finalize = Body::Finalize { block };
     let lead = one.epoch.lead(1);
     let expected = [
@@ -188,7 +189,7 @@ pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_t
 }
 
 #[test]
-pub(super) fn a_lead_that_waits_goes_on_when_the_block_is_final() {
+pub(super) fn a_waiting_lead_goes_on_when_the_block_is_final() {
     let mut one = One::leading(4, 2).signed();
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
@@ -199,8 +200,8 @@ pub(super) fn a_lead_that_waits_goes_on_when_the_block_is_final() {
     assert!(effects.contains(&one.leading_report(2, Phase::Collecting)));
 }
 
-/// The lead of view 2 in view 1, where everybody's sheet was proposed; it holds all models, or its
-/// own alone.
+/// The lead of view 2, in view 1, in which the sheet of all members was proposed. It holds all
+/// models, or only its own.
 fn proposed(holds: bool) -> One {
     let one = One::leading(4, 2);
     let mut one = if holds {
@@ -230,7 +231,7 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
         one.leading_report(2, Phase::Deciding),
     ]);
     assert_eq!(one.add_certificate(&nullified), expected);
-    // Nobody signs again.
+    // Nobody has to sign again.
     decided(&mut one, Ok(b"decision".to_vec()));
     let mut proposal = one.proposal(2, &one.all());
     proposal.skipped = vec![nullified];
@@ -239,7 +240,7 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
 }
 
 #[test]
-pub(super) fn what_was_settled_before_is_not_settled_again() {
+pub(super) fn an_outcome_is_not_computed_twice() {
     let mut one = proposed(true);
     let proposal = one.proposal(1, &one.all());
     one.check(&proposal, Ok(()));
@@ -250,8 +251,8 @@ pub(super) fn what_was_settled_before_is_not_settled_again() {
 }
 
 #[test]
-pub(super) fn receipts_of_a_round_that_is_over_count_for_nothing() {
-    // The lead of view 3 collects for round 1, when it hears that view 1 had made it final.
+pub(super) fn receipts_of_a_past_round_do_not_count() {
+    // The lead of view 3 collects for round 1 when the final certificate of view 1 arrives.
     let mut one = One::leading(4, 3).contributed();
     let proposal = one.proposal(1, &one.all());
     let block = proposal.block.clone();
@@ -269,7 +270,7 @@ pub(super) fn receipts_of_a_round_that_is_over_count_for_nothing() {
     assert_eq!(one.hear(x, 2, 0, body), [admits(&one, x)]);
 }
 
-/// What the lead of view 2 does that collects anew.
+/// The effects of the lead of view 2 that collects again.
 fn collects(one: &One) -> Vec<Effect> {
     let mut expected = one.leaves_by(&one.certificate(1, Verdict::Nullified));
     expected.extend([
@@ -281,10 +282,10 @@ fn collects(one: &One) -> Vec<Effect> {
 }
 
 #[test]
-pub(super) fn a_sheet_whose_models_are_not_all_here_is_collected_anew() {
+pub(super) fn a_sheet_whose_models_are_not_all_here_is_not_taken_over() {
     let mut one = proposed(false);
     let mut expected = collects(&one);
-    // It goes on fetching them, so that it can give them to others.
+    // It fetches them all the same, so that it can give them to others.
     let hold = Effect::Hold {
         round: 1,
         entries: one.entries(&one.others()),
@@ -295,7 +296,7 @@ pub(super) fn a_sheet_whose_models_are_not_all_here_is_collected_anew() {
 }
 
 #[test]
-pub(super) fn a_sheet_whose_models_come_later_is_taken_over_then() {
+pub(super) fn a_sheet_is_taken_over_once_its_models_are_here() {
     let mut one = proposed(false);
     one.skip(1);
     let x = one.others()[0];
@@ -341,7 +342,7 @@ pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
 }
 
 #[test]
-pub(super) fn work_that_failed_on_a_sheet_is_not_tried_again_with_it() {
+pub(super) fn a_sheet_on_which_work_failed_is_not_taken_over() {
     let mut one = proposed(true);
     one.skip(1);
     decided(&mut one, Err(WorkError::Unavailable));
@@ -349,7 +350,7 @@ pub(super) fn work_that_failed_on_a_sheet_is_not_tried_again_with_it() {
 }
 
 #[test]
-pub(super) fn a_proposal_is_said_again_to_whoever_has_not_voted_and_after_a_restart() {
+pub(super) fn a_proposal_is_sent_again_to_members_that_have_not_voted_and_after_a_restart() {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
     decided(&mut one, Ok(b"decision".to_vec()));
@@ -371,7 +372,7 @@ pub(super) fn a_proposal_is_said_again_to_whoever_has_not_voted_and_after_a_rest
         one.sends(one.epoch.lead(2), 0, 1, vote),
     ];
     assert_eq!(one.pass(1000), expected);
-    // In its next life it says the same.
+    // After a restart it sends the same proposal.
     let (message, frame) = one.sealed(one.me, 0, 1, body);
     let kept = Start::Kept(vec![Record::Proposed(message)]);
     let (one, effects) = One::start(one.epoch, one.me, kept);

@@ -1,7 +1,7 @@
-//! Every refusal is said in a test that asserts all effects of that step. A new variant does not
-//! compile here until it is given one, and a test that no longer says it fails.
+//! Every refusal is reported in a test that asserts all effects of that step. A new variant does not
+//! compile here until a test is listed for it, and a listed test that no longer reports it fails.
 
-use super::one::SAID;
+use super::one::REPORTED;
 use super::{clock, judge, lead, outcome, propose, round, sheet};
 use crate::refusal::{Omission, Refusal};
 
@@ -22,74 +22,74 @@ macro_rules! shown {
 }
 
 shown! {
-    Refusal::NotTheLead { .. } => judge::what_only_leads_say_is_refused_from_others;
-    Refusal::Contradiction(_) => judge::two_proposals_of_a_view_are_evidence_and_end_the_view,
+    Refusal::NotTheLead { .. } => judge::messages_of_leads_are_refused_from_other_members;
+    Refusal::Contradiction(_) => judge::two_proposals_of_a_view_are_evidence_and_are_voted_against,
         lead::two_different_contributions_of_a_round_are_evidence_and_the_first_counts;
     Refusal::BlockMisplaced =>
-        judge::a_block_belongs_to_the_view_and_the_epoch_of_its_proposal;
-    Refusal::NothingNotarised => judge::an_empty_block_needs_a_notarisation;
-    Refusal::ParentUnproven => judge::an_empty_block_stands_on_what_its_certificate_is_about;
-    Refusal::SkipUnproven => judge::a_parent_is_of_an_earlier_view;
-    Refusal::ParentNotFinal => judge::a_round_starts_from_the_last_final_block;
-    Refusal::WrongRound { .. } => judge::a_proposal_is_about_the_round_under_way;
-    Refusal::WrongPlan { .. } => judge::a_proposal_follows_the_plan_that_the_state_gives,
+        judge::a_block_of_another_view_or_epoch_than_its_proposal_is_refused;
+    Refusal::NothingNotarised => judge::an_empty_block_without_a_notarisation_is_refused;
+    Refusal::ParentUnproven => judge::an_empty_block_with_the_notarisation_of_another_parent_is_refused;
+    Refusal::SkipUnproven => judge::a_parent_that_is_not_of_an_earlier_view_is_refused;
+    Refusal::ParentNotFinal => judge::a_round_on_another_parent_than_the_last_final_block_is_refused;
+    Refusal::WrongRound { .. } => judge::a_proposal_of_another_round_is_refused;
+    Refusal::WrongPlan { .. } => judge::a_proposal_with_another_plan_is_refused,
         lead::each_objection_to_a_contribution_has_its_refusal;
     Refusal::Signers { .. } =>
-        judge::every_entry_has_its_authors_signature_and_nobody_elses_is_there;
+        judge::a_sheet_without_exactly_one_signature_for_each_entry_is_refused;
     Refusal::NotAParticipant(_) =>
         judge::a_signature_of_a_member_that_the_plan_does_not_name_is_refused,
-        lead::a_member_that_the_plan_does_not_name_does_not_contribute;
+        lead::a_contribution_of_a_member_that_the_plan_does_not_name_is_refused;
     Refusal::TooFewEntries { .. } =>
-        outcome::a_round_has_at_least_as_many_entries_as_its_plan_needs;
-    Refusal::WrongNames => judge::shown_names_are_those_of_the_signers;
-    Refusal::LeftOut => outcome::an_entry_with_a_receipt_of_the_view_must_be_in_the_sheet,
-        outcome::a_receipt_that_comes_while_the_outcome_is_computed_counts;
+        outcome::a_round_with_fewer_than_the_fewest_entries_is_refused;
+    Refusal::WrongNames => judge::shown_names_that_are_not_those_of_the_signers_are_refused;
+    Refusal::LeftOut => outcome::a_sheet_without_the_own_receipted_entry_is_refused,
+        outcome::a_receipt_during_the_computation_of_the_outcome_counts;
     Refusal::WrongOutcome { .. } =>
         outcome::another_outcome_than_the_recomputed_one_is_refused;
-    Refusal::Work(_) => outcome::a_decision_that_is_not_acceptable_is_refused,
-        outcome::a_round_that_cannot_be_settled_is_refused,
-        lead::a_model_that_is_no_use_is_refused_and_its_author_not_waited_for,
-        round::models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_again,
-        round::a_model_that_cannot_be_evaluated_is_a_reason_against_the_view;
+    Refusal::Work(_) => outcome::a_decision_that_fails_its_check_is_refused,
+        outcome::a_round_whose_outcome_cannot_be_computed_is_refused,
+        lead::an_unusable_model_is_refused_and_its_author_not_waited_for,
+        round::models_that_could_not_be_fetched_are_requested_again_with_the_next_bundle,
+        round::a_model_that_cannot_be_evaluated_leads_to_nullify;
     Refusal::EntryCount { .. } =>
-        round::the_entries_of_a_bundle_are_as_many_as_the_plan_allows;
+        round::a_bundle_with_too_few_or_too_many_entries_is_refused;
     Refusal::EntryOrder =>
-        round::the_entries_of_a_bundle_are_in_strictly_ascending_order;
-    Refusal::ModelSize { .. } => round::the_models_of_a_bundle_have_the_agreed_size,
+        round::a_bundle_with_entries_out_of_order_is_refused;
+    Refusal::ModelSize { .. } => round::a_bundle_with_a_model_of_another_size_is_refused,
         lead::each_objection_to_a_contribution_has_its_refusal;
     Refusal::ModelTooLarge { .. } => lead::each_objection_to_a_contribution_has_its_refusal;
-    Refusal::EntryFields => round::the_entries_of_a_bundle_carry_what_the_plan_asks_for,
+    Refusal::EntryFields => round::a_bundle_with_fields_that_the_plan_does_not_ask_for_is_refused,
         lead::each_objection_to_a_contribution_has_its_refusal;
-    Refusal::EntryName => lead::where_names_are_shown_a_contribution_names_its_author;
+    Refusal::EntryName => lead::with_names_shown_a_contribution_must_name_its_author;
     Refusal::SheetShape =>
-        round::a_sheet_has_a_finite_score_for_every_entry_by_every_entry;
-    Refusal::Scores => sheet::scores_are_finite_in_order_and_not_too_many;
+        round::a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_refused;
+    Refusal::Scores => sheet::scores_that_are_not_finite_out_of_order_or_too_many_are_refused;
     Refusal::StaleContribution { .. } =>
         lead::contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept;
-    Refusal::Metrics => lead::metrics_are_few_finite_and_named_briefly;
-    Refusal::GaveUp { .. } => clock::a_view_whose_lead_votes_against_it_is_over;
-    Refusal::Silent { .. } => clock::a_lead_may_be_silent_for_three_beats_or_twice_d;
+    Refusal::Metrics => lead::metrics_that_are_many_not_finite_or_named_too_long_are_refused;
+    Refusal::GaveUp { .. } => clock::a_lead_that_votes_against_its_view_before_proposing_is_followed;
+    Refusal::Silent { .. } => clock::a_lead_is_voted_down_after_silence_of_three_beats_or_twice_d;
     Refusal::Slow { .. } =>
-        clock::a_lead_that_shows_progress_has_the_limit_of_the_charter_or_what_patience_and_d_need;
+        clock::a_lead_with_progress_is_voted_down_after_the_limit;
     Refusal::CouldNot { .. } =>
-        propose::a_lead_that_cannot_decide_or_settle_votes_against_its_view;
+        propose::a_lead_that_cannot_decide_or_compute_the_outcome_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Scores, .. } =>
         sheet::with_too_few_scores_the_lead_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Inclusion, .. } =>
         sheet::a_sheet_is_issued_again_at_most_f_plus_1_times;
     Refusal::ViewsUnknown =>
-        propose::a_lead_that_does_not_know_how_all_views_ended_does_not_propose;
+        propose::a_lead_that_lacks_a_nullification_does_not_propose;
 }
 
 #[test]
-fn every_refusal_is_said_in_the_test_that_is_named_for_it() {
+fn every_refusal_is_reported_in_the_tests_listed_for_it() {
     all_are_listed(&Refusal::ViewsUnknown);
     for (test, is, run) in SHOWN {
-        SAID.take();
+        REPORTED.take();
         run();
         assert!(
-            SAID.take().iter().any(is),
-            "{test} no longer says its refusal"
+            REPORTED.take().iter().any(is),
+            "{test} no longer reports its refusal"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A member's own part of a round: plan, training, contribution, scores, signatures, adoption.
+//! A member's own part of a round: plan, training, contribution, scores, signatures.
 
 use super::super::*;
 use super::one::*;
@@ -38,10 +38,10 @@ pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
     let plans = one.plans(1, one.epoch.charter.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);
     let mut one = One::follower(4);
-    // The plan of another round is none.
+    // The plan of another round is ignored.
     assert_eq!(one.plan_with(|plan| plan.round = 2), []);
     assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
-    // The training of another round is none.
+    // The training of another round is ignored.
     let (round, result) = (2, Ok(one.trained(one.me)));
     assert_eq!(one.step(Input::Trained { round, result }), []);
     let contribution = Body::Contribution(one.contribution(one.me));
@@ -57,11 +57,11 @@ pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
 }
 
 #[test]
-pub(super) fn a_contribution_is_said_again_until_the_lead_gives_its_receipt_and_to_the_next_lead() {
+pub(super) fn a_contribution_is_sent_again_until_its_receipt_and_to_every_new_lead() {
     let mut one = One::follower(4).contributed();
     let again = one.contributes(one.epoch.lead(1));
     assert_eq!(one.pass(1000), [again.clone()]);
-    // A receipt for something else is none.
+    // A receipt for another entry is ignored.
     let entry = Hash::of(b"another entry");
     one.hear_lead(1, Body::Receipt { entry });
     assert_eq!(one.pass(2000), [again]);
@@ -91,7 +91,7 @@ pub(super) fn a_contribution_is_the_same_after_a_restart() {
     ];
     assert_eq!(effects, expected);
     assert_eq!(one.plan(), [], "it is not trained again");
-    // One of another round is over.
+    // A contribution to another round is not restored.
     let other = one.sealed(one.me, 2, 0, Body::Contribution(one.contribution(one.me)));
     let kept = Start::Kept(vec![Record::Contributed(other.0)]);
     let (mut one, effects) = One::start(one.epoch, one.me, kept);
@@ -100,7 +100,7 @@ pub(super) fn a_contribution_is_the_same_after_a_restart() {
 }
 
 #[test]
-pub(super) fn a_training_that_failed_is_said_and_not_repeated() {
+pub(super) fn a_failed_training_is_reported_and_not_repeated() {
     let mut one = One::follower(4);
     one.plan();
     let (round, reason) = (1, "no data".to_owned());
@@ -120,24 +120,24 @@ pub(super) fn a_member_that_the_plan_does_not_name_does_not_train() {
 }
 
 #[test]
-pub(super) fn a_bundle_with_ones_own_entry_is_signed_once_all_models_are_here() {
+pub(super) fn a_bundle_with_the_own_entry_is_signed_once_all_models_are_here() {
     let mut one = One::follower(4).contributed();
     let (sheet, others) = (one.sheet(&one.all()), one.entries(&one.others()));
     let bundle = one.bundle(&one.all());
     let hold = holds(&one, others.clone(), 1);
     assert_eq!(one.hear_lead(1, bundle.clone()), [hold]);
-    // Once at a time.
+    // One request at a time.
     assert_eq!(one.hear_lead(1, bundle.clone()), []);
     let some = &one.others()[..2];
     let rest = holds(&one, one.entries(&one.others()[2..]), 1);
     assert_eq!(one.hold(some), [rest]);
     assert_eq!(one.hold(&one.others()), [signs(&one, &sheet, 1)]);
-    // Said again when it is sent again: the signature was lost.
+    // Signed again when the sheet is sent again, because the signature was lost.
     assert_eq!(one.hear_lead(1, bundle), [signs(&one, &sheet, 1)]);
 }
 
 #[test]
-fn bundles_and_sheets_of_another_round_are_nothing() {
+fn bundles_and_sheets_of_another_round_are_ignored() {
     let mut one = One::follower(4).contributed();
     one.hold_all();
     let lead = one.epoch.lead(1);
@@ -156,7 +156,7 @@ fn a_fetch_for_the_lead_of_an_earlier_view_does_not_delay_the_next() {
 }
 
 #[test]
-pub(super) fn ones_own_metrics_are_few_finite_and_named_briefly() {
+pub(super) fn metrics_of_the_own_training_are_cut_to_what_others_accept() {
     let mut one = One::follower(4);
     one.plan();
     let good = |i: usize| (format!("{i:03}"), 1.0);
@@ -172,7 +172,7 @@ pub(super) fn ones_own_metrics_are_few_finite_and_named_briefly() {
 }
 
 #[test]
-pub(super) fn models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_again() {
+pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next_bundle() {
     let mut one = One::follower(4).contributed();
     let held = |result| Input::Held {
         round: 1,
@@ -188,7 +188,7 @@ pub(super) fn models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_agai
     let effects = one.step(held(Err(no("wrong shapes"))));
     assert_eq!(effects, [refused(one.epoch.lead(1), 1, reason)]);
     assert_eq!(one.step(Input::Time), []);
-    // Models of another round are none of this one.
+    // Models of another round do not count.
     one.hear_lead(1, one.bundle(&one.all()));
     let (round, blobs) = (2, one.others().into_iter().map(blob).collect());
     let result = Ok(());
@@ -201,7 +201,7 @@ pub(super) fn models_that_cannot_be_had_are_fetched_when_the_bundle_is_said_agai
 }
 
 #[test]
-pub(super) fn without_ones_own_entry_unchanged_nothing_is_signed() {
+pub(super) fn a_sheet_without_the_own_entry_unchanged_is_not_signed() {
     let mut one = One::follower(4).contributed();
     one.hold_all();
     assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
@@ -219,7 +219,7 @@ pub(super) fn without_ones_own_entry_unchanged_nothing_is_signed() {
 }
 
 #[test]
-pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
+pub(super) fn at_most_f_plus_2_sheets_are_signed_in_a_view() {
     let mut one = One::follower(7).contributed();
     one.hold_all();
     // f + 2 = 4 sheets of five to seven entries, all with its own.
@@ -238,16 +238,16 @@ pub(super) fn in_a_view_as_many_sheets_are_signed_as_an_honest_lead_issues() {
     assert_eq!(effects, [signs(&one, &one.sheet(&one.all()), 2)]);
 }
 
-/// The lead of view 1 sends that; it is refused.
+/// The lead of view 1 sends this, and it is refused.
 fn refuses(mut one: One, body: Body, reason: Refusal) {
     let refusal = one.refuses_lead(1, reason);
     assert_eq!(one.hear_lead(1, body.clone()), refusal);
-    // Again: one vote is enough.
+    // The second time there is no second vote.
     assert_eq!(one.hear_lead(1, body), refusal[..1]);
 }
 
 #[test]
-pub(super) fn the_entries_of_a_bundle_are_as_many_as_the_plan_allows() {
+pub(super) fn a_bundle_with_too_few_or_too_many_entries_is_refused() {
     let participants = 4;
     for listed in [2, 5] {
         let one = One::follower(4).contributed();
@@ -259,6 +259,7 @@ pub(super) fn the_entries_of_a_bundle_are_as_many_as_the_plan_allows() {
         });
         let reason = Refusal::EntryCount {
             listed,
+            fewest: 3,
             participants,
         };
         refuses(one, body, reason);
@@ -266,7 +267,7 @@ pub(super) fn the_entries_of_a_bundle_are_as_many_as_the_plan_allows() {
 }
 
 #[test]
-pub(super) fn the_entries_of_a_bundle_are_in_strictly_ascending_order() {
+pub(super) fn a_bundle_with_entries_out_of_order_is_refused() {
     let changes: [fn(&mut Vec<Entry>); 3] = [
         |entries| entries.swap(0, 1),
         |entries| entries.swap(2, 3),
@@ -280,7 +281,7 @@ pub(super) fn the_entries_of_a_bundle_are_in_strictly_ascending_order() {
 }
 
 #[test]
-pub(super) fn the_models_of_a_bundle_have_the_agreed_size() {
+pub(super) fn a_bundle_with_a_model_of_another_size_is_refused() {
     let one = One::follower(4).contributed();
     let (got, needed) = (BLOB - 1, BLOB);
     let body = bundle(&one, |entries| entries[3].fields.size = BLOB - 1);
@@ -288,7 +289,7 @@ pub(super) fn the_models_of_a_bundle_have_the_agreed_size() {
 }
 
 #[test]
-pub(super) fn the_entries_of_a_bundle_carry_what_the_plan_asks_for() {
+pub(super) fn a_bundle_with_fields_that_the_plan_does_not_ask_for_is_refused() {
     let one = One::follower(4).contributed();
     let body = bundle(&one, |entries| entries[3].fields.weight = Some(1));
     refuses(one, body, Refusal::EntryFields);
@@ -330,20 +331,20 @@ pub(super) fn a_bundle_of_a_round_with_scores_is_evaluated_and_the_scores_go_to_
     let own = scores(&one, one.me, &all);
     let sends = one.sends(one.epoch.lead(1), 1, 0, Body::Scores(own.clone()));
     assert_eq!(evaluated(&mut one, Ok(own.losses.clone())), [sends.clone()]);
-    // Asked again, it measures nothing again.
+    // Asked again, it does not evaluate again.
     assert_eq!(one.hear_lead(1, bundle.clone()), [sends]);
-    // What was measured in another round is nothing here.
+    // Losses of another round are ignored.
     let mut one = crossing();
     one.hear_lead(1, bundle);
     let (round, result) = (2, Ok(own.losses));
     assert_eq!(one.step(Input::Evaluated { round, result }), []);
-    // Without one's own entry it is not evaluated.
+    // A bundle without the own entry is not evaluated.
     let mut one = crossing();
     assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
 }
 
 #[test]
-pub(super) fn a_model_that_cannot_be_evaluated_is_a_reason_against_the_view() {
+pub(super) fn a_model_that_cannot_be_evaluated_leads_to_nullify() {
     let mut one = crossing();
     one.hear_lead(1, one.bundle(&one.all()));
     let reason = Refusal::Work("not finite".into());
@@ -351,7 +352,7 @@ pub(super) fn a_model_that_cannot_be_evaluated_is_a_reason_against_the_view() {
     assert_eq!(evaluated(&mut one, Err(no("not finite"))), expected);
 }
 
-/// A sheet with everybody's entries and these rows; the member's own row is what it measured.
+/// A sheet with all entries and changed rows; the member's own row holds its losses.
 fn sheet(one: &One, change: impl FnOnce(&mut Vec<Vec<f64>>)) -> Sheet {
     let entries = one.entries(&one.all());
     let own = entries.iter().position(|e| *e == one.entry(one.me));
@@ -371,7 +372,7 @@ fn measured() -> One {
 }
 
 #[test]
-pub(super) fn a_sheet_with_ones_own_row_to_the_bit_is_signed() {
+pub(super) fn a_sheet_is_signed_only_if_the_own_row_is_equal_bit_by_bit() {
     let mut one = measured();
     let good = sheet(&one, |_| {});
     assert_eq!(
@@ -383,20 +384,20 @@ pub(super) fn a_sheet_with_ones_own_row_to_the_bit_is_signed() {
         let forged = sheet(&one, |rows| rows[at][column] = 7.25);
         assert_eq!(one.hear_lead(1, Body::Sheet(forged)), []);
     }
-    // The rows of others are not its business.
+    // The rows of others are not compared.
     let other = sheet(&one, |rows| rows[(at + 1) % 4][0] = 7.25);
     assert_eq!(
         one.hear_lead(1, Body::Sheet(other.clone())),
         [signs(&one, &other, 1)]
     );
-    // What it has not measured it cannot compare.
+    // Without own losses there is nothing to compare.
     let mut one = crossing();
     one.hold_all();
     assert_eq!(one.hear_lead(1, Body::Sheet(good)), []);
 }
 
 #[test]
-pub(super) fn a_sheet_has_a_finite_score_for_every_entry_by_every_entry() {
+pub(super) fn a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_refused() {
     let changes: [fn(&mut Vec<Vec<f64>>); 4] = [
         |rows| drop(rows.pop()),
         |rows| rows[2].truncate(3),
@@ -411,7 +412,7 @@ pub(super) fn a_sheet_has_a_finite_score_for_every_entry_by_every_entry() {
     let one = measured();
     let body = Body::Sheet(one.sheet(&one.all()));
     refuses(one, body, Refusal::SheetShape);
-    // Where nobody scores there are none.
+    // Without cross-evaluation there are no scores.
     let one = One::follower(4).contributed();
     let body = Body::Sheet(sheet(&one, |_| {}));
     refuses(one, body, Refusal::SheetShape);
@@ -422,17 +423,17 @@ pub(super) fn a_sheet_has_a_finite_score_for_every_entry_by_every_entry() {
 }
 
 #[test]
-pub(super) fn ones_own_model_is_given_to_the_lead_alone_until_the_bundle_is_here() {
+pub(super) fn the_own_model_is_given_only_to_the_lead_until_the_bundle_is_here() {
     let mut one = One::follower(4).contributed();
     let (own, lead, other) = (blob(one.me), one.epoch.lead(1), one.epoch.lead(2));
     assert!(one.member.may_serve(lead, &own) && !one.member.may_serve(other, &own));
     assert!(one.member.may_serve(other, &blob(other)));
-    // One that is trained and not signed yet is no less its own.
+    // A model that is trained and not yet signed counts as its own.
     let mut new = One::start(one.epoch.clone(), one.me, Start::New).0;
     new.plan();
     new.train();
     assert!(new.member.may_serve(lead, &own) && !new.member.may_serve(other, &own));
-    // A bundle without it does not open it.
+    // A bundle without its entry does not release it.
     one.hear_lead(1, one.bundle(&one.others()));
     assert!(!one.member.may_serve(other, &own));
     one.hear_lead(1, one.bundle(&one.all()));

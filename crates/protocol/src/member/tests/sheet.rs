@@ -1,4 +1,4 @@
-//! The lead: scores and inclusions come in, and who sends none is left out.
+//! The lead: collecting scores and inclusions, and leaving out members that send none.
 
 use super::super::*;
 use super::lead::{admits, receipt, with};
@@ -7,7 +7,7 @@ use super::table::epoch_with;
 use crate::message::{Entry, Phase, Scores, Sheet};
 use crate::refusal::Omission;
 
-/// What a member says of all entries of a round with scores: its own number of each.
+/// The scores of a member: a number of its own for each entry.
 pub(super) fn scores(one: &One, by: MemberIndex, authors: &[MemberIndex]) -> Scores {
     let mut losses: Vec<_> = authors
         .iter()
@@ -18,7 +18,7 @@ pub(super) fn scores(one: &One, by: MemberIndex, authors: &[MemberIndex]) -> Sco
     Scores { entry, losses }
 }
 
-/// The sheet that follows.
+/// The sheet of these scores.
 fn scored(one: &One, authors: &[MemberIndex]) -> Sheet {
     let row = |entry: &Entry| {
         let author = authors.iter().find(|&&a| one.entry(a) == *entry);
@@ -29,7 +29,7 @@ fn scored(one: &One, authors: &[MemberIndex]) -> Sheet {
     Sheet { entries, scores }
 }
 
-/// A lead of view 1 that waits for scores of everybody, its own are there.
+/// A lead of view 1 that has its own scores and waits for those of the others.
 fn scoring() -> One {
     let mut one = One::leading(4, 1);
     one.plan_with(|plan| plan.cross_evaluate = true);
@@ -67,7 +67,7 @@ fn hear_scores(one: &mut One, by: MemberIndex) -> Vec<Effect> {
 }
 
 #[test]
-pub(super) fn everybodys_scores_make_the_sheet() {
+pub(super) fn the_sheet_is_sent_once_all_scores_are_here() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -83,7 +83,7 @@ pub(super) fn everybodys_scores_make_the_sheet() {
 }
 
 #[test]
-pub(super) fn scores_are_finite_in_order_and_not_too_many() {
+pub(super) fn scores_that_are_not_finite_out_of_order_or_too_many_are_refused() {
     let changes: [fn(&mut Scores); 4] = [
         |scores| scores.losses.swap(0, 1),
         |scores| scores.losses[1].0 = scores.losses[0].0,
@@ -98,7 +98,7 @@ pub(super) fn scores_are_finite_in_order_and_not_too_many() {
         let effects = one.hear(by, 1, 0, Body::Scores(said));
         assert_eq!(effects, [refused(by, 1, Refusal::Scores)]);
     }
-    // Scores of another round are nobody's business.
+    // Scores of another round are ignored.
     let mut one = scoring();
     let by = one.others()[0];
     let said = Body::Scores(scores(&one, by, &one.all()));
@@ -107,7 +107,7 @@ pub(super) fn scores_are_finite_in_order_and_not_too_many() {
 }
 
 #[test]
-pub(super) fn scores_count_for_the_members_own_entry_alone() {
+pub(super) fn scores_count_only_for_the_members_own_entry() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -117,7 +117,7 @@ pub(super) fn scores_count_for_the_members_own_entry_alone() {
     let mut said = scores(&one, z, &one.all());
     said.entry = one.entry(x).id;
     assert_eq!(one.hear(z, 1, 0, Body::Scores(said)), []);
-    // And for all entries, or not at all.
+    // They count only if all entries are scored.
     let mut said = scores(&one, z, &one.all());
     said.losses.pop();
     assert_eq!(one.hear(z, 1, 0, Body::Scores(said)), []);
@@ -125,13 +125,13 @@ pub(super) fn scores_count_for_the_members_own_entry_alone() {
 }
 
 #[test]
-pub(super) fn who_sends_no_scores_is_left_out_after_patience() {
+pub(super) fn an_author_without_scores_is_left_out_after_patience() {
     let mut one = scoring();
     let others = one.others();
     let silent = one.others()[1];
     hear_scores(&mut one, others[0]);
     hear_scores(&mut one, others[2]);
-    // With every beat it is asked again, alone.
+    // With every beat the bundle is sent again, to it alone.
     let asked = one.sends(silent, 1, 1, one.bundle(&one.all()));
     let beat = |beat| vec![one.progress(1, Phase::Scoring, beat), asked.clone()];
     let before: Vec<_> = (1..=19).flat_map(beat).collect();
@@ -153,7 +153,7 @@ pub(super) fn who_sends_no_scores_is_left_out_after_patience() {
 }
 
 #[test]
-pub(super) fn who_sends_no_scores_and_is_excused_is_left_out_after_d() {
+pub(super) fn an_excused_author_without_scores_is_left_out_after_d() {
     let mut one = scoring();
     let others = one.others();
     let peer = one.others()[1];
@@ -177,7 +177,7 @@ pub(super) fn with_too_few_scores_the_lead_votes_against_its_view() {
     assert_eq!(one.pass(20_000)[..3], expected);
 }
 
-/// A lead of view 1 that waits for signatures for the sheet of all of n.
+/// A lead of view 1 that waits for signatures of all n members.
 fn including(n: u16) -> One {
     with(n, usize::from(n) - 1)
 }
@@ -204,7 +204,7 @@ pub(super) fn when_all_authors_have_signed_the_lead_decides() {
     };
     let all = one.all();
     assert_eq!(hear_inclusion(&mut one, x, &all), []);
-    // Twice is once; for another sheet or round it is nothing.
+    // A second signature, or one for another sheet or round, does not count.
     assert_eq!(hear_inclusion(&mut one, x, &all), []);
     let (others, root) = (one.others(), one.sheet(&all).root());
     assert_eq!(hear_inclusion(&mut one, z, &others), []);
@@ -215,7 +215,7 @@ pub(super) fn when_all_authors_have_signed_the_lead_decides() {
 }
 
 #[test]
-pub(super) fn who_does_not_sign_is_left_out_after_patience_and_who_is_excused_after_d() {
+pub(super) fn an_author_without_signature_is_left_out_after_patience_or_if_excused_after_d() {
     for (excused, until) in [(false, 20_000), (true, 500)] {
         let mut one = including(4);
         let [x, y, z] = one.others()[..] else {
@@ -258,12 +258,12 @@ pub(super) fn with_too_few_signatures_the_lead_votes_against_its_view() {
 }
 
 #[test]
-pub(super) fn where_a_round_may_have_no_entries_the_last_author_may_be_left_out() {
+pub(super) fn with_zero_fewest_entries_the_last_author_may_be_left_out() {
     let mut one = One::leading(4, 1);
     let drawn = one.others()[0];
     one.plan_with(|plan| plan.participants = Some(vec![drawn]));
     one.take_in(drawn);
-    // It contributed and does not sign.
+    // The member contributed and does not sign.
     one.pass(19_999);
     let bundle = one.publishes(1, 1, one.bundle(&[]));
     let effects = one.pass(20_000);
@@ -284,7 +284,7 @@ pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
             hear_inclusion(&mut one, by, &authors);
         }
         let kept: Vec<_> = authors.iter().copied().filter(|by| by != silent).collect();
-        // Whoever is excused is waited for until D is over.
+        // An excused member is waited for until D is over.
         one.member.absences.set(*silent, 2);
         let effects = one.pass(500 * again);
         if again == 3 {
@@ -319,7 +319,7 @@ pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column
 }
 
 #[test]
-pub(super) fn only_members_with_an_entry_in_the_sheet_sign_for_it() {
+pub(super) fn only_signatures_of_authors_of_the_sheet_count() {
     let mut one = One::leading(4, 1);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")

@@ -1,4 +1,4 @@
-//! Catching up: questions, answers, and what is believed of them.
+//! Catching up: questions, and what is taken from answers.
 
 use super::super::*;
 use super::one::*;
@@ -61,7 +61,7 @@ pub(super) fn away() -> One {
 }
 
 #[test]
-fn who_was_away_asks_the_first_that_it_reaches_and_with_every_beat_the_next_one() {
+fn a_member_that_was_away_asks_the_first_peer_and_with_every_beat_the_next() {
     let mut one = away();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -74,14 +74,14 @@ fn who_was_away_asks_the_first_that_it_reaches_and_with_every_beat_the_next_one(
     let answer = one.answer(1);
     assert_eq!(answers(&mut one, x, answer), []);
     assert_eq!(one.pass(2999), []);
-    // Around again.
+    // After the last member comes the first.
     let mut one = away();
     let said = one.pass(2000);
     assert_eq!(said, [one.asks(1, x, 0, 1), one.asks(2, y, 0, 1)]);
 }
 
 #[test]
-fn who_was_asked_and_is_gone_is_not_waited_for() {
+fn a_peer_that_went_down_is_not_waited_for() {
     let mut one = away();
     let [x, y, _] = one.others()[..] else {
         panic!("three others")
@@ -89,7 +89,7 @@ fn who_was_asked_and_is_gone_is_not_waited_for() {
     up(&mut one, x);
     one.step(Input::Down { peer: x });
     assert_eq!(up(&mut one, y), [one.asks(2, y, 0, 1)]);
-    // Its answer to the question that it may not have heard is none.
+    // Its answer is ignored.
     let answer = one.answer(1);
     assert_eq!(answers(&mut one, x, answer), []);
     assert!(one.at(1000).contains(&one.asks(3, one.others()[2], 0, 1)));
@@ -106,7 +106,7 @@ pub(super) fn two_rounds(one: &One) -> SyncResponse {
     }
 }
 
-/// What a member does with it.
+/// The effects of that answer.
 fn catches_up(one: &One) -> Vec<Effect> {
     let blocks = chain(one, 2);
     let finals = blocks.iter().map(|block| {
@@ -139,19 +139,19 @@ fn catches_up(one: &One) -> Vec<Effect> {
 }
 
 #[test]
-fn blocks_that_continue_the_chain_with_the_proof_of_the_last_are_final() {
+fn blocks_that_continue_the_chain_to_a_final_certificate_are_final() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
     let answer = two_rounds(&one);
     let expected = catches_up(&one);
     assert_eq!(answers(&mut one, x, answer.clone()), expected);
-    // Once.
+    // The same answer again is ignored.
     assert_eq!(answers(&mut one, x, answer), []);
 }
 
 #[test]
-fn blocks_that_are_known_are_passed_over() {
+fn known_blocks_of_an_answer_are_passed_over() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
@@ -178,7 +178,7 @@ fn blocks_that_are_known_are_passed_over() {
 }
 
 #[test]
-fn a_final_block_that_waited_for_its_ancestors_is_final_with_them() {
+fn a_final_block_is_taken_once_its_ancestors_are_known() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
@@ -197,10 +197,10 @@ fn a_final_block_that_waited_for_its_ancestors_is_final_with_them() {
     assert_eq!(one.member.chain.tip.view, 3);
 }
 
-/// Two members may each hold one of two final blocks: each gives the other what it misses, though
-/// nothing of it is final for either.
+/// Two members may each hold one of two blocks, the second of which is final. Each gives the other
+/// the missing one, though neither knows it to be final.
 #[test]
-fn blocks_before_a_final_one_are_had_from_whoever_knows_them() {
+fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
     // It knows that the second block is final, and has neither.
     let mut one = away();
     let blocks = chain(&one, 2);
@@ -226,7 +226,7 @@ fn blocks_before_a_final_one_are_had_from_whoever_knows_them() {
     };
     answers(&mut one, other, answer);
     assert_eq!(one.member.chain.missing(), Some(blocks[0].hash()));
-    // It gives what it has, though that is not final for it.
+    // It gives its block, though it does not know it to be final.
     let question = Body::SyncRequest {
         after: 0,
         from: 9,
@@ -239,14 +239,14 @@ fn blocks_before_a_final_one_are_had_from_whoever_knows_them() {
         ..response(0)
     };
     assert_eq!(one.hear(other, 0, 0, question), [sends(&one, other, given)]);
-    // A restart does not forget that something is missing.
+    // After a restart the block is still missing.
     let kept = vec![Record::Certified(last)];
     let (again, _) = One::start(one.epoch.clone(), one.me, Start::Kept(kept));
     assert_eq!(again.member.chain.missing(), Some(blocks[1].hash()));
 }
 
 #[test]
-fn ones_own_entry_has_a_place_in_the_sheet_of_its_round_alone() {
+fn the_own_position_is_known_only_in_the_sheet_of_the_current_round() {
     let epoch = epoch(4, 5);
     let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
     let mut one = one.signed();
@@ -280,12 +280,12 @@ fn ones_own_entry_has_a_place_in_the_sheet_of_its_round_alone() {
 }
 
 #[test]
-fn an_answer_to_no_question_of_its_own_is_nothing() {
+fn an_answer_to_another_question_is_ignored() {
     type Change = fn(&One, &mut SyncResponse);
     let changes: [Change; 3] = [
         |_, answer| answer.nonce += 1,
         |_, answer| answer.nonce = 0,
-        // Of a question to be asked.
+        // The nonce of a later question.
         |one, answer| answer.nonce = one.nonce(2),
     ];
     for change in changes {
@@ -295,24 +295,24 @@ fn an_answer_to_no_question_of_its_own_is_nothing() {
         let mut answer = two_rounds(&one);
         change(&one, &mut answer);
         assert_eq!(answers(&mut one, x, answer), []);
-        // The right one still counts.
+        // The right answer still counts.
         let answer = two_rounds(&one);
         assert!(!answers(&mut one, x, answer).is_empty());
     }
-    // Nor the right one by somebody else.
+    // The right nonce from another member does not count.
     let mut one = away();
     let (x, y) = (one.others()[0], one.others()[1]);
     up(&mut one, x);
     let answer = two_rounds(&one);
     assert_eq!(answers(&mut one, y, answer), []);
-    // Or without any question.
+    // An answer without any question is ignored.
     let mut one = away();
     let answer = two_rounds(&one);
     assert_eq!(answers(&mut one, x, answer), []);
 }
 
 #[test]
-fn blocks_without_a_proof_of_the_last_or_without_links_are_nothing() {
+fn blocks_without_a_certificate_or_without_links_are_ignored() {
     type Change = fn(&One, &mut SyncResponse);
     let changes: [(&str, Change); 7] = [
         ("no proof", |_, answer| answer.proof = None),
@@ -349,7 +349,7 @@ fn blocks_without_a_proof_of_the_last_or_without_links_are_nothing() {
 }
 
 #[test]
-fn certificates_of_an_answer_lead_to_the_view_under_way() {
+fn certificates_of_an_answer_lead_to_the_current_view() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
@@ -367,7 +367,7 @@ fn certificates_of_an_answer_lead_to_the_view_under_way() {
 }
 
 #[test]
-fn who_has_more_is_asked_again_as_long_as_it_gives_something() {
+fn a_peer_with_more_is_asked_again_as_long_as_its_answers_bring_something() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
@@ -385,7 +385,7 @@ fn who_has_more_is_asked_again_as_long_as_it_gives_something() {
         ..one.answer(2)
     };
     assert_eq!(answers(&mut one, x, nothing), []);
-    // How a further view ended is something too.
+    // A certificate of a further view counts as new.
     let mut one = away();
     up(&mut one, x);
     let answer = SyncResponse {

@@ -1,12 +1,12 @@
-//! A whole federation at one table: messages arrive at once and in order, time passes only when
-//! nothing is on its way.
+//! A simulated federation without faults of the network: messages arrive at once and in order, and
+//! time passes only when none is under way.
 
 use std::sync::Mutex;
 
 use super::super::*;
-use crate::charter::{Charter, Genesis, Rotation, Verification};
+use crate::charter::{Charter, Epoch, Genesis, Rotation, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
-use crate::identity::{Claim, PublicKey, Strict, Verifier};
+use crate::identity::{Claim, PublicKey, SecretKey, Strict, Verifier};
 use crate::message::{Entry, EntryFields};
 use crate::roster::Silo;
 
@@ -20,7 +20,7 @@ pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     epoch_with(n, rounds, |_| {})
 }
 
-/// The same under a changed charter.
+/// The same with a changed charter.
 pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
@@ -89,25 +89,25 @@ impl Verifier for Remembering {
 }
 
 /// n members, a queue, and toy work: a plan is a hash of the state, an outcome a hash of the case.
-/// Blobs are where they were made or fetched to, and can be fetched from members that live.
+/// Blobs are kept where they were made or fetched, and can be fetched from running members.
 pub(super) struct Table {
     pub(super) epoch: Arc<Epoch>,
     pub(super) members: Vec<Option<Member>>,
     pub(super) queue: VecDeque<(usize, Input)>,
     pub(super) now: Time,
     pub(super) cross_evaluate: bool,
-    /// Whom the plan of a round names; None: everybody.
+    /// The participants of each round; None for all.
     pub(super) participants: fn(u64) -> Option<Vec<MemberIndex>>,
     pub(super) journal: Vec<Vec<Record>>,
     /// Blobs that each member keeps.
     pub(super) shelves: Vec<BTreeSet<Hash>>,
-    /// Who gives its own contribution to nobody.
+    /// The member that gives its own model to nobody.
     pub(super) secretive: BTreeSet<usize>,
     steps: usize,
     verifier: Remembering,
     pub(super) reports: Vec<(usize, Report)>,
     pub(super) trainings: usize,
-    /// Frames that this says yes to are lost.
+    /// Frames for which this returns true are lost.
     pub(super) lost: fn(usize, &Message) -> bool,
 }
 
@@ -311,7 +311,7 @@ impl Table {
         }
     }
 
-    /// A member dies for good: everybody who is connected with it notices.
+    /// A member crashes for good; the others notice that it is down.
     pub(super) fn kill(&mut self, i: usize) {
         self.members[i] = None;
         let peer = MemberIndex(i as u16);
@@ -320,14 +320,14 @@ impl Table {
         }
     }
 
-    /// Until nothing is on its way.
+    /// Delivers messages until none is under way.
     pub(super) fn run(&mut self) {
         while let Some((to, input)) = self.queue.pop_front() {
             self.step(to, input);
         }
     }
 
-    /// Until somebody is in that round.
+    /// Runs until a member is in that round.
     pub(super) fn run_to_round(&mut self, round: u64) {
         let there = |member: &Member| member.round() >= round;
         self.pass_while(200, |table| !table.members.iter().flatten().any(there));
@@ -344,7 +344,7 @@ impl Table {
         self.carry_out(to, effects);
     }
 
-    /// Lets time pass until everybody is complete and waits for nothing; at most `beats`.
+    /// Lets time pass until all members are complete and no timer runs; at most `beats`.
     pub(super) fn pass(&mut self, beats: u32) {
         self.run();
         let waits = |member: &Member| !member.complete() || member.deadline().is_some();
@@ -352,7 +352,7 @@ impl Table {
         self.run();
     }
 
-    /// Lets time pass while that holds; at most `beats`.
+    /// Lets time pass while the condition holds; at most `beats`.
     pub(super) fn pass_while(&mut self, beats: u32, holds: impl Fn(&Self) -> bool) {
         let end = self.now + self.epoch.beat() * beats;
         while holds(self) {
@@ -374,7 +374,7 @@ impl Table {
         }
     }
 
-    /// Where everybody is, and what was said last.
+    /// The state of all members and the last reports, for failure messages.
     pub(super) fn stuck(&self) -> String {
         let at = |member: &Option<Member>| {
             let living = member.as_ref();
@@ -422,7 +422,7 @@ pub(super) fn outcome(case: &Case) -> Hash {
     Hash::labelled("outcome", &[&case.id().0])
 }
 
-/// What training gives.
+/// The result of training.
 pub(super) fn trained(blob: Hash) -> Trained {
     let fields = EntryFields {
         blob,

@@ -1,4 +1,4 @@
-//! Votes given, votes collected, certificates, evidence (R1–R3, R5).
+//! Votes, certificates made of them, and evidence (R1–R3, R5).
 
 use super::super::*;
 use super::one::*;
@@ -15,7 +15,7 @@ fn notarize(block: Hash) -> Body {
     Body::Notarize { block, checked }
 }
 
-/// A vote of another member comes in.
+/// A vote of another member arrives.
 fn votes(one: &mut One, by: MemberIndex, view: u64, body: Body) -> Vec<Effect> {
     one.hear(by, 0, view, body)
 }
@@ -29,7 +29,7 @@ fn a_notarisation_is_passed_on_answered_with_finalize_and_ends_the_view() {
     expected.extend(one.finalizes(1, block));
     expected.push(Effect::Persist(Record::Certified(notarised.clone())));
     expected.push(one.entered(2, 1));
-    // Nothing is contributed to a view that only waits for finality.
+    // The contribution is not sent to a lead that waits for finality.
     assert_eq!(one.add_certificate(&notarised), expected);
     assert_eq!(one.add_certificate(&notarised), []);
 }
@@ -45,7 +45,7 @@ fn a_nullification_is_passed_on_and_ends_the_view() {
 }
 
 #[test]
-fn a_certificate_of_an_earlier_view_moves_nobody_back() {
+fn a_certificate_of_an_earlier_view_does_not_change_the_view() {
     let mut one = One::follower(4);
     one.skip(2);
     let late = one.certificate(1, Verdict::Nullified);
@@ -71,7 +71,7 @@ fn after_finalize_there_is_no_nullify() {
     let (one, _) = One::start(one.epoch, one.me, kept);
     let mut one = one;
     assert_eq!(one.member.view(), 1);
-    // Its lead is silent, for long: the vote is said again, and nothing else.
+    // The lead is silent for long: the vote is sent again, and nothing else.
     let body = Body::Finalize { block };
     for view in [1, 2] {
         let lead = one.epoch.lead(view);
@@ -91,7 +91,7 @@ fn a_late_notarisation_is_answered_with_finalize_without_going_back() {
     let expected = [one.passes_on(&notarised), one.finalizes(1, block)].concat();
     assert_eq!(one.add_certificate(&notarised), expected);
     assert_eq!(one.member.view(), 2);
-    // Once, also after a restart: the certificate was not kept, the vote was.
+    // Only once, also after a restart: the vote was recorded, the certificate was not.
     let (vote, _) = one.sealed(one.me, 0, 1, Body::Finalize { block });
     let skipped = one.certificate(1, Verdict::Nullified);
     let kept = vec![Record::Certified(skipped), Record::Vote(vote)];
@@ -100,7 +100,7 @@ fn a_late_notarisation_is_answered_with_finalize_without_going_back() {
 }
 
 #[test]
-fn of_two_votes_of_a_member_the_first_counts() {
+fn only_the_first_vote_of_a_kind_by_a_member_counts() {
     let mut one = One::follower(4);
     let (a, b) = (block(b"one"), block(b"another"));
     let [x, y, z] = one.others()[..] else {
@@ -123,7 +123,7 @@ fn a_quorum_of_votes_for_one_block_makes_a_certificate() {
     assert_eq!(votes(&mut one, x, 1, notarize(a)), []);
     assert_eq!(votes(&mut one, y, 1, notarize(b)), []);
     assert_eq!(votes(&mut one, z, 1, Body::Nullify), []);
-    // A vote against the view does not take the vote for the block back.
+    // A Nullify does not take the Notarize back.
     assert_eq!(votes(&mut one, z, 1, notarize(a)), []);
     // Its own is the third one for that block.
     let own = one.sealed(one.me, 0, 1, notarize(a)).0;
@@ -176,7 +176,7 @@ fn a_quorum_of_finalize_makes_the_block_final() {
         authors: one.all(),
     }));
     let own = one.sheet(&one.all()).position(&one.entry(one.me).id);
-    // Who voted is asked first.
+    // Voters are asked first.
     let holders = one.others();
     expected.push(Effect::Apply {
         rounds: vec![crate::effects::FinalRound {
@@ -203,7 +203,7 @@ fn notarised() -> (One, Proposal) {
 }
 
 #[test]
-fn votes_of_views_that_are_over_or_far_away_are_not_kept() {
+fn votes_of_past_and_distant_views_are_not_kept() {
     let mut one = One::follower(4);
     let x = one.others()[0];
     for view in [1 + 2 * 4, 1 + 2 * 4 + 1] {
@@ -225,14 +225,15 @@ fn two_votes_of_one_kind_and_nullify_with_finalize_are_evidence() {
     ];
     for (first, second, charge) in pairs {
         let mut one = One::follower(4);
-        let by = one.others()[0];
+        // Not the lead of view 1 or 2, whose Nullify would be followed.
+        let by = one.epoch.lead(3);
         let message = |body: &Body| one.sealed(by, 0, 1, body.clone()).0;
         let expected = one.accuses(&message(&first), &message(&second));
         let evidence = Evidence::of(&message(&first), &message(&second)).unwrap();
         assert_eq!(evidence.charge(), charge);
         assert_eq!(votes(&mut one, by, 1, first.clone()), []);
         assert_eq!(votes(&mut one, by, 1, second.clone()), expected);
-        // One proof is enough, wherever the next one comes from.
+        // Further evidence against the same member is ignored.
         assert_eq!(votes(&mut one, by, 1, second.clone()), []);
         assert_eq!(votes(&mut one, by, 2, first), []);
         assert_eq!(votes(&mut one, by, 2, second), []);
@@ -244,7 +245,7 @@ fn two_votes_of_one_kind_and_nullify_with_finalize_are_evidence() {
 }
 
 #[test]
-fn evidence_of_others_is_passed_on_once_for_each_member() {
+fn evidence_is_published_once_for_each_accused_member() {
     let mut one = One::follower(4);
     for by in one.others() {
         for view in [1, 2] {
@@ -262,13 +263,14 @@ fn evidence_of_others_is_passed_on_once_for_each_member() {
 }
 
 #[test]
-fn notarize_and_nullify_of_one_view_are_legal_in_either_order() {
+fn notarize_and_nullify_of_one_view_are_allowed_in_either_order() {
     for both in [
         [notarize(block(b"one")), Body::Nullify],
         [Body::Nullify, notarize(block(b"one"))],
     ] {
         let mut one = One::follower(4);
-        let by = one.others()[0];
+        // Not the lead of view 1 or 2, whose Nullify would be followed.
+        let by = one.epoch.lead(3);
         for body in both {
             assert_eq!(votes(&mut one, by, 1, body), []);
         }
@@ -289,7 +291,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
     let a = block(b"one");
     one.skip(1);
     let nullified = answers(&one, by, 1, Verdict::Nullified);
-    // It crossed the certificate on its way: half a beat later it was late.
+    // Within half a beat of the certificate a vote is not answered.
     one.now = Time::since_start(Duration::from_millis(500));
     assert_eq!(votes(&mut one, by, 1, Body::Nullify), []);
     one.now = Time::since_start(Duration::from_millis(501));
@@ -300,7 +302,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
         one.now = Time::since_start(Duration::from_millis(501));
         assert_eq!(votes(&mut one, by, 1, body), [nullified.clone()]);
     }
-    // A Finalize is no answer to a notarisation: it still counts.
+    // A Finalize still counts when its block is notarised.
     let (mut one, proposal) = notarised();
     let hash = proposal.block.hash();
     one.now = Time::since_start(Duration::from_millis(501));
@@ -311,7 +313,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
     let other = one.others()[1];
     let notarised = answers(&one, other, 1, Verdict::Notarised(hash));
     assert_eq!(votes(&mut one, other, 1, Body::Nullify), [notarised]);
-    // Once the block is final, the proof of it answers everything up to it at once.
+    // Once a block is final, its certificate answers all votes up to its view at once.
     one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
     let proof = answers(&one, by, 1, Verdict::Final(hash));
     for body in [Body::Nullify, notarize(a), finalize] {
@@ -320,7 +322,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
 }
 
 #[test]
-fn votes_are_said_again_with_every_beat_until_a_certificate_answers_them() {
+fn votes_are_sent_again_with_every_beat_until_a_certificate_answers_them() {
     let mut one = One::follower(4).signed();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -336,7 +338,7 @@ fn votes_are_said_again_with_every_beat_until_a_certificate_answers_them() {
     };
     assert_eq!(one.at(1000), again(&one, &notarize(hash), &leads[..2]));
     // The certificate answers the vote for the block; the Finalize is not answered yet. The lead
-    // of the current view is told too.
+    // of the current view gets it too.
     one.add_certificate(&one.certificate(1, Verdict::Notarised(hash)));
     one.skip(2);
     one.hear_lead(3, Body::Receipt { entry });
@@ -347,7 +349,7 @@ fn votes_are_said_again_with_every_beat_until_a_certificate_answers_them() {
 }
 
 #[test]
-fn a_vote_against_the_view_is_said_again_to_all_with_the_best_certificates() {
+fn nullify_is_sent_again_to_all_with_the_best_certificates() {
     let mut one = One::follower(4);
     one.skip(1);
     one.at(3000);
@@ -359,14 +361,14 @@ fn a_vote_against_the_view_is_said_again_to_all_with_the_best_certificates() {
         .map(|&to| answers(&one, to, 1, Verdict::Nullified));
     let expected: Vec<_> = nullify.chain(way).collect();
     assert_eq!(one.at(4000), expected);
-    // Together with the notarised block that is waiting for finality.
+    // Together with the notarisation that waits for finality.
     let block = block(b"a block");
     one.add_certificate(&one.certificate(1, Verdict::Notarised(block)));
     let said = one.at(5000);
     for &to in &others {
         assert!(said.contains(&answers(&one, to, 1, Verdict::Notarised(block))));
     }
-    // Answered by a certificate, it is not said again.
+    // Answered by a certificate, it is not sent again.
     one.skip(2);
     let nullify = one.sends(others[0], 0, 2, Body::Nullify);
     assert!(!one.at(6000).contains(&nullify));
@@ -374,7 +376,7 @@ fn a_vote_against_the_view_is_said_again_to_all_with_the_best_certificates() {
 
 #[test]
 fn the_collectors_are_the_leads_of_the_view_and_the_next_other_one() {
-    // A view whose lead also leads the next: the one after that collects too.
+    // Where one member leads a view and the next, the lead after that collects too.
     let epoch = epoch(4, 5);
     let twice = (4..400).find(|&view| epoch.lead(view) == epoch.lead(view + 1));
     let view = twice.unwrap();
@@ -395,7 +397,7 @@ fn the_collectors_are_the_leads_of_the_view_and_the_next_other_one() {
 }
 
 #[test]
-fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
+fn missing_ancestors_are_asked_for_once_a_block_is_final() {
     let mut one = One::follower(4);
     let hash = block(b"never seen");
     let proof = one.certificate(3, Verdict::Final(hash));
@@ -404,7 +406,7 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
     expected.push(Effect::Persist(Record::Certified(proof.clone())));
     expected.push(one.entered(4, 1));
     assert_eq!(one.add_certificate(&proof), expected);
-    // An earlier block is no reason to ask for less.
+    // An earlier final certificate does not replace a later one.
     one.add_certificate(&one.certificate(2, Verdict::Final(block(b"earlier"))));
     let waiting = one.member.chain.unresolved.as_ref();
     assert_eq!(waiting.map(|proof| proof.view), Some(3));
@@ -414,7 +416,7 @@ fn a_block_whose_ancestors_are_missing_is_asked_for_once_it_is_final() {
 }
 
 #[test]
-fn a_block_that_is_learnt_after_its_finality_is_final_at_once() {
+fn a_block_that_arrives_after_its_final_certificate_is_final_at_once() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
@@ -448,13 +450,13 @@ fn an_empty_block_that_is_final_makes_its_parent_final() {
     let kept = Effect::Persist(Record::Final { blocks, proof });
     assert_eq!(effects[2], kept);
     assert_eq!((one.member.round(), one.member.chain.learned.view), (2, 1));
-    // D counts from the learning block: chains of empty ones do not shorten it.
+    // D counts views since the learning block: empty blocks do not reset it.
     assert_eq!(one.member.view(), 3);
     assert_eq!(one.member.phase_time(), Duration::from_secs(1));
 }
 
 #[test]
-fn what_was_checked_does_not_divide_the_votes() {
+fn votes_with_different_checks_count_for_the_same_block() {
     let mut one = One::follower(4);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")

@@ -123,7 +123,7 @@ impl Guard {
     pub(super) fn wants(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
         let place = self.counters.place();
         self.budget.at(place.view, place.last_final);
-        self.budget.wants(now, by, blobs)
+        self.budget.admit_blob_request(now, by, blobs)
     }
 
     fn follow(

@@ -3,7 +3,7 @@
 use actix::{Message, Recipient};
 use bytes::Bytes;
 use protocol::envelope::Known;
-use protocol::net::{Command, Wish};
+use protocol::net::{BlobRequest, Command};
 use protocol::{Hash, Input, MemberIndex};
 
 /// Whom to tell what is heard. The pump starts with it.
@@ -44,7 +44,7 @@ pub(crate) struct Outgoing(pub(crate) Vec<Command>);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Fetch {
-    pub(crate) blobs: Vec<Wish>,
+    pub(crate) blobs: Vec<BlobRequest>,
     pub(crate) from: Vec<MemberIndex>,
     pub(crate) reply: Recipient<Arrived>,
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use protocol::budget::{Denied, Path};
 use protocol::envelope::{self, Known, OpenError, Opened};
 use protocol::identity::{Claim, Verifier};
-use protocol::net::{Command, Event, Verdict};
+use protocol::net::{Acceptance, Command, Event};
 use protocol::{Hash, Input, MemberIndex};
 use tokio::sync::mpsc::{Receiver, Sender};
 
@@ -104,7 +104,7 @@ impl Pump {
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                self.judge(ticket, Verdict::Reject);
+                self.judge(ticket, Acceptance::Reject);
                 let cost = (&admitted, checked);
                 let refused = self.guard.borrow_mut().refused(now, from, cost, &error);
                 self.follow(from, refused);
@@ -118,11 +118,11 @@ impl Pump {
         match (heard, opened) {
             (Err(denied), _) => self.deny(from, ticket, denied),
             (Ok(()), Opened::Known) => {
-                self.judge(ticket, Verdict::Ignore);
+                self.judge(ticket, Acceptance::Ignore);
                 None
             }
             (Ok(()), opened) => {
-                self.judge(ticket, Verdict::Accept);
+                self.judge(ticket, Acceptance::Accept);
                 input(Input::Opened(opened))
             }
         }
@@ -167,7 +167,7 @@ impl Pump {
 
     /// A frame is dropped.
     fn deny(&self, from: MemberIndex, ticket: Option<u64>, why: Denied) -> Option<Heard> {
-        self.judge(ticket, Verdict::Ignore);
+        self.judge(ticket, Acceptance::Ignore);
         let now = self.clock.now();
         let denied = self.guard.borrow_mut().denied(now, from, why);
         self.follow(from, denied);
@@ -176,7 +176,7 @@ impl Pump {
 
     /// Tells the network whether others may have a frame. Where that does not fit they get it from
     /// somebody else.
-    fn judge(&self, ticket: Option<u64>, verdict: Verdict) {
+    fn judge(&self, ticket: Option<u64>, verdict: Acceptance) {
         if let Some(ticket) = ticket {
             let _ = self.commands.try_send(Command::Judge { ticket, verdict });
         }

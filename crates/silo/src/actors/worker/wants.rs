@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocol::Hash;
-use protocol::net::Wish;
+use protocol::net::BlobRequest;
 
 /// Work of type `T` that waits until all its blobs are here, or one of them cannot be had.
 pub(super) struct Wants<T> {
@@ -37,17 +37,17 @@ impl<T> Default for Wants<T> {
 
 impl<T> Wants<T> {
     /// Lets `work` wait for these blobs, at least one; those of them that nobody asked for yet.
-    pub(super) fn wait(&mut self, work: T, blobs: &BTreeMap<Hash, u64>) -> Vec<Wish> {
+    pub(super) fn wait(&mut self, work: T, blobs: &BTreeMap<Hash, u64>) -> Vec<BlobRequest> {
         let first = self.next;
         self.next += 1;
         let mut asked = Vec::with_capacity(blobs.len());
         for (&hash, &limit) in blobs {
             match self.under_way.get_mut(&hash) {
                 Some(waiters) => waiters.more.push(first),
-                None => asked.push(Wish { hash, limit }),
+                None => asked.push(BlobRequest { hash, limit }),
             }
         }
-        let waiters = |wish: &Wish| {
+        let waiters = |wish: &BlobRequest| {
             (
                 wish.hash,
                 Waiters {
@@ -118,7 +118,7 @@ mod tests {
         // It is gone from here, so the next asks anew.
         assert_eq!(
             wants.wait("third", &hashes([2])),
-            [Wish {
+            [BlobRequest {
                 hash: Hash::of(&[2]),
                 limit: 9
             }]

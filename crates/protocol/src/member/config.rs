@@ -1,0 +1,90 @@
+//! What a member is started with: its identity, its past, and in tests a rule to break.
+
+use std::sync::Arc;
+
+use crate::charter::Epoch;
+use crate::effects::Record;
+use crate::hash::Hash;
+use crate::identity::SecretKey;
+use crate::roster::MemberIndex;
+
+/// What a member knows of its past when it starts.
+#[derive(Debug, Clone)]
+pub enum Start {
+    /// It has never taken part in this federation.
+    New,
+    /// It restarts with all records of its journal, oldest first.
+    Kept(Vec<Record>),
+    /// It restarts without its journal: it may have voted and cannot know for what (R5).
+    Lost,
+}
+
+/// The identity of a member.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Roster and charter in force.
+    pub epoch: Arc<Epoch>,
+    /// This member's position in the roster.
+    pub me: MemberIndex,
+    /// This member's signing key.
+    pub key: SecretKey,
+    /// 32 random bytes, drawn anew at every start. The nonces of SyncRequests follow from them, so
+    /// nobody can have an answer ready.
+    pub seed: [u8; 32],
+    #[cfg(feature = "mutations")]
+    pub(super) mutation: Option<Mutation>,
+}
+
+impl Config {
+    /// A member of this epoch; see the fields.
+    pub fn new(epoch: Arc<Epoch>, me: MemberIndex, key: SecretKey, seed: [u8; 32]) -> Self {
+        Self {
+            epoch,
+            me,
+            key,
+            seed,
+            #[cfg(feature = "mutations")]
+            mutation: None,
+        }
+    }
+
+    /// The nth number for one use.
+    pub(super) fn draw(&self, label: &str, nth: u64) -> u64 {
+        let Hash(drawn) = Hash::labelled(label, &[&self.seed, &nth.to_le_bytes()]);
+        let (first, _) = drawn.split_first_chunk().expect("32 bytes hold 8");
+        u64::from_le_bytes(*first)
+    }
+
+    /// The same member with one rule broken.
+    #[cfg(feature = "mutations")]
+    pub fn breaking(self, rule: Mutation) -> Self {
+        Self {
+            mutation: Some(rule),
+            ..self
+        }
+    }
+}
+
+/// A rule that can be broken, to prove that the checkers of the properties can fail. Takes effect
+/// only in builds with the feature `mutations`, which only tests turn on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    /// Certificates are made of one vote too few.
+    QuorumMinusOne,
+    /// A restart forgets votes.
+    VotesForgotten,
+    /// Finalize is voted after Nullify.
+    FinalizeAfterNullify,
+    /// A proposal needs no proof of the views it skips.
+    SkippedWithoutProof,
+    /// Notarize is voted for every proposal of a view.
+    NotarizeTwice,
+    /// A proposal may have one inclusion less than entries.
+    InclusionMissing,
+    /// The lead changes a score, and no member checks its own row.
+    ForgedScore,
+    /// A proposal without the own entry is accepted in spite of a receipt.
+    ReceiptIgnored,
+    /// A round may start from a block that is only notarised.
+    RoundFromNotarised,
+}
