@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use protocol::certificate::Certificate;
 use protocol::identity::Strict;
 use protocol::message::Block;
-use protocol::{Epoch, Hash, Record};
+use protocol::{Epoch, Hash};
 use serde::Serialize;
-use silo::Entry;
+use silo::Record;
 
 use crate::report::numbers::plain;
 use crate::store::{self, AGREEMENT, OpenError};
@@ -131,11 +131,13 @@ impl Chain {
                 .filter(|epoch| epoch.federation == journal.federation),
         };
         let mut parts = Vec::new();
-        for entry in journal.entries {
-            match entry {
+        for record in journal.records {
+            match record {
                 // Whatever was before is told again.
-                Entry::Lost => parts.clear(),
-                Entry::Protocol(Record::Final { blocks, proof }) => parts.push((blocks, proof)),
+                Record::Lost => parts.clear(),
+                Record::Protocol(protocol::Record::Final { blocks, proof }) => {
+                    parts.push((blocks, proof))
+                }
                 _ => {}
             }
         }

@@ -51,4 +51,8 @@ pub mod pool;
 pub mod report;
 pub mod store;
 
+#[cfg(test)]
+#[path = "../tests/golden/mod.rs"]
+mod golden;
+
 pub use {agreement, learn, mesh, methods, protocol, silo, simulations};

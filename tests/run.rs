@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::rota::protocol::Hash;
-use ::rota::silo::Entry;
+use ::rota::silo::Record;
 use ::rota::store;
 use nodes::{Demo, Nodes, good, log, nowhere, output, overwrite, rota, scenario, text};
 use serde_json::Value;
@@ -423,9 +423,9 @@ fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() 
     for case in ["outcome", "models", "everything"] {
         adopts(&nodes, 3, 2);
         kill(&mut nodes, 3);
-        let mut entries = store::snapshot(&state).unwrap().entries.into_iter().rev();
-        let adopted = entries.find_map(|entry| match entry {
-            Entry::Adopted(adopted) => Some(adopted),
+        let mut records = store::snapshot(&state).unwrap().records.into_iter().rev();
+        let adopted = records.find_map(|record| match record {
+            Record::Adopted(adopted) => Some(adopted),
             _ => None,
         });
         let adopted = adopted.unwrap();

@@ -56,8 +56,8 @@ pub enum OpenError {
     },
     /// A later version of the program wrote it.
     #[error(
-        "{} has format {found}, and this version of rota reads formats up to {ours}: use the newer \
-         rota that wrote it, or start once with --journal-lost", path.display()
+        "{}: journal format {found}, this program reads format {ours}: use the program that wrote \
+         it, or a newer one", path.display()
     )]
     Newer {
         /// The file.

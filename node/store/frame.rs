@@ -162,6 +162,7 @@ fn split(bytes: &[u8]) -> Result<(&[u8], Mac), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
 
     fn owner(seed: u8) -> Owner {
         Owner {
@@ -213,5 +214,29 @@ mod tests {
         for cut in 0..record.len() {
             assert!(framer.open(0, &start, &record[..cut]).is_err());
         }
+    }
+
+    #[test]
+    fn head_and_record_have_their_pinned_bytes() {
+        let owner = owner(1);
+        let framer = Framer::new(&owner);
+        let (record, last) = framer.record(0, &framer.start(), b"payload");
+        let head = framer.head(&Head {
+            federation: owner.federation,
+            member: owner.me,
+            key: owner.key.public(),
+            records: 1,
+            last,
+        });
+        let start = framer.start().to_vec();
+        let parts = [("start", start), ("record", record), ("head", head)];
+        golden::check("node/store/golden/journal.hex", &golden::lines(parts));
+    }
+
+    #[test]
+    fn a_head_of_a_newer_format_is_refused_with_its_format() {
+        let mut head = (FORMAT + 1).to_le_bytes().to_vec();
+        head.extend([0; 200]);
+        assert_eq!(read_head(&head), Err(Unread::Newer(FORMAT + 1)));
     }
 }

@@ -13,7 +13,7 @@ use redb::{
     Builder, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition,
     WriteTransaction,
 };
-use silo::{Adoptions, Entry, Journal, StoreError};
+use silo::{Adoptions, Journal, Record, StoreError};
 
 use super::blobs::any as any_blob;
 use super::error::{OpenError, at, damaged, io_error};
@@ -87,20 +87,20 @@ impl DiskJournal {
         })
     }
 
-    /// One transaction: puts `entries` after those that are there, or `anew` in their place.
-    fn write(&mut self, entries: &[Entry], anew: bool) -> Result<(), OpenError> {
+    /// One transaction: puts `records` after those that are there, or `anew` in their place.
+    fn write(&mut self, records: &[Record], anew: bool) -> Result<(), OpenError> {
         let mut head = self.head.clone();
         if anew {
             (head.records, head.last) = (0, self.framer.start());
         }
         let transaction = durable(&self.database).map_err(at(&self.path))?;
-        append(&transaction, &self.framer, &mut head, entries, anew).map_err(at(&self.path))?;
+        append(&transaction, &self.framer, &mut head, records, anew).map_err(at(&self.path))?;
         transaction.commit().map_err(at(&self.path))?;
         self.head = head;
         if anew {
             self.adoptions = Adoptions::default();
         }
-        self.adoptions.take(entries);
+        self.adoptions.take(records);
         Ok(())
     }
 
@@ -116,21 +116,21 @@ impl DiskJournal {
 }
 
 impl Journal for DiskJournal {
-    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
-        let mut entries = Vec::new();
-        let keep = |entry| entries.push(entry);
+    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+        let mut records = Vec::new();
+        let keep = |record| records.push(record);
         read(&self.database, &self.path, &self.framer, &self.head, keep)?;
-        Ok(entries)
+        Ok(records)
     }
 
-    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        self.once(self.adoptions.again(&entries))?;
-        Ok(self.write(&entries, false)?)
+    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        self.once(self.adoptions.again(&records))?;
+        Ok(self.write(&records, false)?)
     }
 
-    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        self.once(Adoptions::default().again(&entries))?;
-        Ok(self.write(&entries, true)?)
+    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        self.once(Adoptions::default().again(&records))?;
+        Ok(self.write(&records, true)?)
     }
 }
 
@@ -162,7 +162,7 @@ fn give_up(
     let (what, why) = match whole(path, owner, framer) {
         Ok((database, head, _)) => {
             let mut more = false;
-            let count = |entry| more |= entry != Entry::Lost;
+            let count = |record| more |= record != Record::Lost;
             read(&database, path, framer, &head, count)?;
             if !more {
                 return Ok(());
@@ -217,8 +217,8 @@ fn begin(
         last: framer.start(),
     };
     let transaction = durable(&database).map_err(at(&new))?;
-    let entries: &[_] = if lost { &[Entry::Lost] } else { &[] };
-    append(&transaction, framer, &mut head, entries, true).map_err(at(&new))?;
+    let records: &[_] = if lost { &[Record::Lost] } else { &[] };
+    append(&transaction, framer, &mut head, records, true).map_err(at(&new))?;
     transaction.commit().map_err(at(&new))?;
     drop(database);
     fs::rename(&new, path)
@@ -246,16 +246,16 @@ fn append(
     transaction: &WriteTransaction,
     framer: &Framer,
     head: &mut Head,
-    entries: &[Entry],
+    records: &[Record],
     anew: bool,
 ) -> Result<(), redb::Error> {
     if anew {
         transaction.delete_table(RECORDS)?;
     }
-    let mut records: Table<u64, &[u8]> = transaction.open_table(RECORDS)?;
-    for entry in entries {
-        let (frame, mac) = framer.record(head.records, &head.last, &codec::encode(entry));
-        records.insert(head.records, &frame[..])?;
+    let mut table: Table<u64, &[u8]> = transaction.open_table(RECORDS)?;
+    for record in records {
+        let (frame, mac) = framer.record(head.records, &head.last, &codec::encode(record));
+        table.insert(head.records, &frame[..])?;
         (head.records, head.last) = (head.records + 1, mac);
     }
     transaction
@@ -288,10 +288,10 @@ fn verify(
     let head = head(&database, path, owner, framer)?;
     let mut adoptions = Adoptions::default();
     let mut twice = None;
-    read(&database, path, framer, &head, |entry| {
-        let entry = [entry];
-        twice = twice.or(adoptions.again(&entry));
-        adoptions.take(&entry);
+    read(&database, path, framer, &head, |record| {
+        let record = [record];
+        twice = twice.or(adoptions.again(&record));
+        adoptions.take(&record);
     })?;
     match twice {
         None => Ok((database, head, adoptions)),
@@ -352,13 +352,13 @@ fn head(
     Ok(head)
 }
 
-/// Hands every entry to `take`, oldest first, after checking that it is what was written.
+/// Hands every record to `take`, oldest first, after checking that it is what was written.
 fn read(
     database: &Database,
     path: &Path,
     framer: &Framer,
     head: &Head,
-    mut take: impl FnMut(Entry),
+    mut take: impl FnMut(Record),
 ) -> Result<(), OpenError> {
     let transaction = database.begin_read().map_err(at(path))?;
     let table = transaction.open_table(RECORDS).map_err(at(path))?;
@@ -373,8 +373,8 @@ fn read(
             Ok(opened) => opened,
             Err(why) => return Err(broken(why)),
         };
-        let entry = codec::decode(payload, codec::LIMIT);
-        take(entry.map_err(|error| broken(&error.to_string()))?);
+        let record = codec::decode(payload, codec::LIMIT);
+        take(record.map_err(|error| broken(&error.to_string()))?);
         (next, before) = (next + 1, mac);
     }
     if (next, before) != (head.records, head.last) {

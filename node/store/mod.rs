@@ -80,7 +80,7 @@ pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), OpenError> {
 }
 
 /// The same with the journal declared lost: what is there is kept under another name that says what
-/// it is, whatever its state, and a new journal begins with [`silo::Entry::Lost`]. A journal that is
+/// it is, whatever its state, and a new journal begins with [`silo::Record::Lost`]. A journal that is
 /// another federation's, member's or key's is refused all the same: that is no loss, but the wrong
 /// folder.
 ///

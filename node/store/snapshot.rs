@@ -13,7 +13,7 @@ use learn::file;
 use protocol::{Hash, MemberIndex, codec};
 use redb::backends::InMemoryBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend};
-use silo::Entry;
+use silo::Record;
 
 use super::error::{OpenError, at, damaged, io_error};
 use super::folder;
@@ -30,8 +30,8 @@ pub struct Snapshot {
     pub federation: Hash,
     /// Whose journal it is.
     pub member: MemberIndex,
-    /// Its entries, oldest first.
-    pub entries: Vec<Entry>,
+    /// Its records, oldest first.
+    pub records: Vec<Record>,
 }
 
 /// Reads the journal in `folder`.
@@ -79,22 +79,22 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, OpenError> {
             ours: FORMAT,
         },
     })?;
-    let mut entries = Vec::new();
-    let records = transaction.open_table(RECORDS).map_err(at(path))?;
-    for (nth, row) in (0..).zip(records.iter().map_err(at(path))?) {
+    let mut records = Vec::new();
+    let table = transaction.open_table(RECORDS).map_err(at(path))?;
+    for (nth, row) in (0..).zip(table.iter().map_err(at(path))?) {
         let (sequence, frame) = row.map_err(at(path))?;
         let broken = |why: &str| damaged(path, format!("record {nth}: {why}"));
         if sequence.value() != nth {
             return Err(broken("it is missing"));
         }
         let payload = unproven(nth, frame.value()).map_err(broken)?;
-        let entry = codec::decode(payload, codec::LIMIT);
-        entries.push(entry.map_err(|error| broken(&error.to_string()))?);
+        let record = codec::decode(payload, codec::LIMIT);
+        records.push(record.map_err(|error| broken(&error.to_string()))?);
     }
-    if entries.len() as u64 != head.records {
+    if records.len() as u64 != head.records {
         let why = format!(
             "{} records where {} were written",
-            entries.len(),
+            records.len(),
             head.records
         );
         return Err(damaged(path, why));
@@ -102,6 +102,6 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, OpenError> {
     Ok(Snapshot {
         federation: head.federation,
         member: head.member,
-        entries,
+        records,
     })
 }

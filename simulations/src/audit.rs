@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use protocol::message::Block;
-use protocol::{Hash, MemberIndex, Record};
-use silo::{Entry, Replay};
+use protocol::{Hash, MemberIndex};
+use silo::{Record, Replay};
 
 use crate::disk::Disk;
 use crate::federation::Federation;
@@ -43,9 +43,9 @@ pub(crate) fn audit(federation: &Federation, disks: &[Disk], ear: &Ear) -> Resul
 
 /// The final blocks that a disk holds, oldest first.
 fn chain(disk: &Disk) -> Vec<Block> {
-    let blocks = |entry| match entry {
-        Entry::Protocol(Record::Final { blocks, .. }) => blocks,
+    let blocks = |record| match record {
+        Record::Protocol(protocol::Record::Final { blocks, .. }) => blocks,
         _ => Vec::new(),
     };
-    disk.entries().into_iter().flat_map(blocks).collect()
+    disk.records().into_iter().flat_map(blocks).collect()
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex};
 use serde::Deserialize;
-use silo::{Adoptions, Blobs, Entry, Journal, StoreError};
+use silo::{Adoptions, Blobs, Journal, Record, StoreError};
 
 use crate::recorder::Ear;
 
@@ -34,7 +34,7 @@ pub struct Disk {
 
 #[derive(Default)]
 struct Content {
-    entries: Vec<Entry>,
+    records: Vec<Record>,
     adoptions: Adoptions,
     /// Nothing depends on its order.
     blobs: HashMap<Hash, Bytes, Uniform>,
@@ -73,8 +73,8 @@ impl Disk {
     }
 
     /// Everything in the journal, oldest first.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.content().entries.clone()
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.content().records.clone()
     }
 
     /// The blobs.
@@ -88,7 +88,7 @@ impl Disk {
         let mut content = self.content();
         content.life += 1;
         if emptied {
-            content.entries.clear();
+            content.records.clear();
             content.adoptions = Adoptions::default();
             content.blobs.clear();
         }
@@ -150,11 +150,11 @@ fn refused(why: &str) -> StoreError {
 }
 
 impl Journal for Open {
-    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
-        Ok(self.disk.content().entries.clone())
+    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+        Ok(self.disk.content().records.clone())
     }
 
-    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
         if content.life != self.life {
             return Err(refused("its silo has crashed"));
@@ -164,43 +164,43 @@ impl Journal for Open {
         if cut == Some(Cut::Before) {
             return Err(refused("told to fail before writing"));
         }
-        if let Some(block) = content.adoptions.again(&entries) {
+        if let Some(block) = content.adoptions.again(&records) {
             return Err(refused(&format!(
                 "the outcome of block {block} was adopted before"
             )));
         }
-        content.adoptions.take(&entries);
+        content.adoptions.take(&records);
         if let Some((owner, recorder)) = &self.disk.heard {
-            entries
+            records
                 .iter()
-                .for_each(|entry| recorder.kept(*owner, entry));
+                .for_each(|record| recorder.kept(*owner, record));
         }
-        content.entries.extend(entries);
+        content.records.extend(records);
         match cut {
             None => Ok(()),
             Some(_) => Err(refused("told to fail after writing")),
         }
     }
 
-    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
         if content.life != self.life {
             return Err(refused("its silo has crashed"));
         }
         let mut adoptions = Adoptions::default();
-        if let Some(block) = adoptions.again(&entries) {
+        if let Some(block) = adoptions.again(&records) {
             return Err(refused(&format!(
                 "the outcome of block {block} is in it twice"
             )));
         }
-        adoptions.take(&entries);
-        if let ([Entry::Lost | Entry::Begun], Some((owner, recorder))) =
-            (&entries[..], &self.disk.heard)
+        adoptions.take(&records);
+        if let ([Record::Lost | Record::Begun], Some((owner, recorder))) =
+            (&records[..], &self.disk.heard)
         {
             // It begins again with what it does not know to be safe, and is told everything anew.
             recorder.crashed(*owner, true);
         }
-        (content.entries, content.adoptions) = (entries, adoptions);
+        (content.records, content.adoptions) = (records, adoptions);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use protocol::charter::Epoch;
 use protocol::message::Sheet;
 use protocol::{Hash, MemberIndex, Report, Time};
-use silo::{Entry, Notice};
+use silo::{Notice, Record};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -129,16 +129,16 @@ impl Ear {
         recorder.trace.update(&what.0);
     }
 
-    /// `by` made an entry durable.
-    pub fn kept(&self, by: MemberIndex, entry: &Entry) {
-        match entry {
-            Entry::Protocol(record) => self.with(|watch, now| watch.kept(now, by, record)),
-            Entry::Adopted(adopted) => {
+    /// `by` made a record durable.
+    pub fn kept(&self, by: MemberIndex, record: &Record) {
+        match record {
+            Record::Protocol(record) => self.with(|watch, now| watch.kept(now, by, record)),
+            Record::Adopted(adopted) => {
                 let outcome = Hash(adopted.outcome);
                 self.event(2, &[by], &outcome);
                 self.with(|watch, now| watch.adopted(now, by, adopted.round, outcome));
             }
-            Entry::Trained { .. } | Entry::Lost | Entry::Begun => {}
+            Record::Trained { .. } | Record::Lost | Record::Begun => {}
         }
     }
 

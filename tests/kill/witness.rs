@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rota::institution::Institution;
 use rota::protocol::message::Body;
-use rota::protocol::{Hash, Record};
-use rota::silo::{Entry, Journal};
+use rota::protocol::{self, Hash};
+use rota::silo::{Journal, Record};
 use rota::store::{DiskJournal, Owner};
 
 /// What a silo signed and did, as read from its journal after each of its lives.
@@ -38,9 +38,9 @@ impl Witness {
         let mut journal = DiskJournal::open(&institution.state, &owner)
             .unwrap_or_else(|error| panic!("{told}: {error}"));
         let mut last_adopted = 0;
-        for entry in journal.load().unwrap() {
-            match entry {
-                Entry::Adopted(adopted) => {
+        for record in journal.load().unwrap() {
+            match record {
+                Record::Adopted(adopted) => {
                     assert!(
                         adopted.round > last_adopted,
                         "{told}: {} adopted twice",
@@ -49,15 +49,15 @@ impl Witness {
                     last_adopted = adopted.round;
                     self.adopted.insert(adopted.round, Hash(adopted.outcome));
                 }
-                Entry::Protocol(record) => self.record(record),
-                Entry::Lost | Entry::Begun | Entry::Trained { .. } => {}
+                Record::Protocol(record) => self.record(record),
+                Record::Lost | Record::Begun | Record::Trained { .. } => {}
             }
         }
     }
 
-    fn record(&mut self, record: Record) {
+    fn record(&mut self, record: protocol::Record) {
         match record {
-            Record::Vote(message) => match message.body {
+            protocol::Record::Vote(message) => match message.body {
                 Body::Notarize { block, .. } => {
                     self.notarize.entry(message.view).or_default().insert(block);
                 }
@@ -69,13 +69,13 @@ impl Witness {
                 }
                 _ => {}
             },
-            Record::Proposed(message) => {
+            protocol::Record::Proposed(message) => {
                 if let Body::Proposal(proposal) = message.body {
                     let block = proposal.block.hash();
                     self.proposed.entry(message.view).or_default().insert(block);
                 }
             }
-            Record::Contributed(message) => {
+            protocol::Record::Contributed(message) => {
                 if let Body::Contribution(contribution) = message.body {
                     let blob = contribution.fields.blob;
                     self.contributed
@@ -84,7 +84,7 @@ impl Witness {
                         .insert(blob);
                 }
             }
-            Record::Final { blocks, .. } => {
+            protocol::Record::Final { blocks, .. } => {
                 for block in blocks {
                     let before = self.blocks.insert(block.view, block.hash());
                     assert!(
@@ -103,7 +103,9 @@ impl Witness {
                     }
                 }
             }
-            Record::Block(_) | Record::Certified(_) | Record::Applied { .. } => {}
+            protocol::Record::Block(_)
+            | protocol::Record::Certified(_)
+            | protocol::Record::Applied { .. } => {}
         }
     }
 

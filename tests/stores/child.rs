@@ -78,22 +78,22 @@ fn say(what: impl std::fmt::Display) {
 }
 
 /// What the journal holds after that many deeds.
-pub(crate) fn after(deeds: u64) -> Vec<Entry> {
+pub(crate) fn after(deeds: u64) -> Vec<Record> {
     let mut list = Vec::new();
     for deed in 0..deeds {
         match write(deed) {
-            (entries, true) => list = entries,
-            (mut entries, false) => list.append(&mut entries),
+            (records, true) => list = records,
+            (mut records, false) => list.append(&mut records),
         }
     }
     list
 }
 
 /// What is written by a deed, and whether in the place of everything else.
-fn write(deed: u64) -> (Vec<Entry>, bool) {
+fn write(deed: u64) -> (Vec<Record>, bool) {
     let several = 1 + random(deed) % 4;
-    let entries = (0..several).map(|n| entry(10 * deed + n)).collect();
-    (entries, deed % 16 == 15)
+    let records = (0..several).map(|n| record(10 * deed + n)).collect();
+    (records, deed % 16 == 15)
 }
 
 /// Not a test: what a child does.
@@ -109,16 +109,16 @@ fn child() {
         mut journal, blobs, ..
     } = store::open(Path::new(&folder), &owner(), CACHE).unwrap();
     match deed.as_str() {
-        // Writes for ever, as a silo does: blobs, then the entries that name them.
+        // Writes for ever, as a silo does: blobs, then the records that name them.
         "write" => {
             for deed in from.. {
-                let (entries, anew) = write(deed);
-                let named = (0..entries.len() as u64).map(|n| blob(10 * deed + n));
+                let (records, anew) = write(deed);
+                let named = (0..records.len() as u64).map(|n| blob(10 * deed + n));
                 blobs.put_all(named.collect()).unwrap();
                 if anew {
-                    journal.replace(entries).unwrap();
+                    journal.replace(records).unwrap();
                 } else {
-                    journal.commit(entries).unwrap();
+                    journal.commit(records).unwrap();
                 }
                 say(deed + 1);
             }
@@ -143,10 +143,10 @@ fn child() {
         // Commits until the disk is full.
         "fill journal" => {
             for deed in from.. {
-                if let Err(error) = journal.commit(vec![entry(deed); 50]) {
+                if let Err(error) = journal.commit(vec![record(deed); 50]) {
                     say(error);
                     // Nothing is written behind a failure.
-                    assert!(journal.commit(vec![entry(deed)]).is_err());
+                    assert!(journal.commit(vec![record(deed)]).is_err());
                     return;
                 }
                 say(deed + 1);

@@ -11,16 +11,16 @@ const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
 const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
 
 /// A journal of several transactions, and its file.
-fn written() -> (TempDir, Vec<Entry>, Vec<u8>) {
+fn written() -> (TempDir, Vec<Record>, Vec<u8>) {
     let place = tempfile::tempdir().unwrap();
     let mut journal = place.journal();
-    let entries: Vec<_> = (0..60).map(entry).collect();
-    for few in entries.chunks(10) {
+    let records: Vec<_> = (0..60).map(record).collect();
+    for few in records.chunks(10) {
         journal.commit(few.to_vec()).unwrap();
     }
     drop(journal);
     let bytes = fs::read(place.path().join("journal.redb")).unwrap();
-    (place, entries, bytes)
+    (place, records, bytes)
 }
 
 fn refused(place: &TempDir) -> String {
@@ -39,7 +39,7 @@ fn tamper(place: &TempDir, change: impl FnOnce(&mut Table<u64, &'static [u8]>)) 
     transaction.commit().unwrap();
 }
 
-fn record(table: &Table<u64, &'static [u8]>, at: u64) -> Vec<u8> {
+fn bytes_of(table: &Table<u64, &'static [u8]>, at: u64) -> Vec<u8> {
     table.get(at).unwrap().unwrap().value().to_vec()
 }
 
@@ -48,12 +48,12 @@ fn a_record_that_was_changed_removed_swapped_or_added_is_refused() {
     type Change = fn(&mut Table<u64, &'static [u8]>);
     let changes: [(&str, Change); 6] = [
         ("record 7", |table| {
-            let mut bytes = record(table, 7);
+            let mut bytes = bytes_of(table, 7);
             bytes[20] ^= 1;
             table.insert(7, &bytes[..]).unwrap();
         }),
         ("record 7", |table| {
-            let (one, other) = (record(table, 7), record(table, 8));
+            let (one, other) = (bytes_of(table, 7), bytes_of(table, 8));
             table.insert(7, &other[..]).unwrap();
             table.insert(8, &one[..]).unwrap();
         }),
@@ -65,7 +65,7 @@ fn a_record_that_was_changed_removed_swapped_or_added_is_refused() {
             table.remove(59).unwrap();
         }),
         ("record 60", |table| {
-            let bytes = record(table, 59);
+            let bytes = bytes_of(table, 59);
             table.insert(60, &bytes[..]).unwrap();
         }),
         ("record 59", |table| {
@@ -118,7 +118,7 @@ fn a_file_that_was_cut_off_is_refused() {
 
 #[test]
 fn a_damaged_byte_is_refused_or_makes_no_difference() {
-    let (place, entries, bytes) = written();
+    let (place, records, bytes) = written();
     let file = place.path().join("journal.redb");
     // Pages that are not all zero, the front of the file closely.
     let used = |at: &usize| {
@@ -143,7 +143,7 @@ fn a_damaged_byte_is_refused_or_makes_no_difference() {
         fs::write(&file, &damaged).unwrap();
         match DiskJournal::open(place.path(), &owner()) {
             Ok(mut journal) => {
-                assert_eq!(journal.load().unwrap(), entries, "byte {at}");
+                assert_eq!(journal.load().unwrap(), records, "byte {at}");
                 same += 1;
             }
             Err(OpenError::Damaged { .. }) => refusals += 1,
@@ -186,8 +186,8 @@ fn what_a_crash_left_half_written_is_removed() {
     let foreign = place.path().join("blobs").join("README");
     fs::write(&part, b"half").unwrap();
     fs::write(&foreign, b"whose?").unwrap();
-    let (entries, blobs) = reopened(place.path());
-    assert_eq!(entries, []);
+    let (records, blobs) = reopened(place.path());
+    assert_eq!(records, []);
     assert!(!part.exists() && foreign.exists());
     blobs.put(blob(2).0, blob(2).1).unwrap();
     assert_eq!(blobs.get(&blob(1).0), Some(blob(1).1));

@@ -34,7 +34,7 @@ fn figures() {
         None => tempfile::tempdir().unwrap(),
     };
     let mut journal = DiskJournal::open(place.path(), &owner()).unwrap();
-    let vote = entry(1);
+    let vote = record(1);
     println!("a vote: {} bytes", protocol::codec::encode(&vote).len());
     let took = times(1000, |_| journal.commit(vec![vote.clone()]).unwrap());
     tell("commit of one vote", 1000, took);
@@ -44,9 +44,9 @@ fn figures() {
     let since = Instant::now();
     let mut journal = DiskJournal::open(place.path(), &owner()).unwrap();
     let opened = since.elapsed();
-    let entries = journal.load().unwrap().len();
+    let records = journal.load().unwrap().len();
     println!(
-        "opening {entries} entries: {opened:.0?}, loading them {:.0?}",
+        "opening {records} records: {opened:.0?}, loading them {:.0?}",
         since.elapsed() - opened
     );
     let size = std::fs::metadata(place.path().join("journal.redb"))

@@ -61,15 +61,15 @@ fn a_journal_that_cannot_grow_keeps_what_it_had() {
     assert!(child.end().success());
     let expected = |batches| {
         (0..batches)
-            .flat_map(|n| vec![entry(n); 50])
+            .flat_map(|n| vec![record(n); 50])
             .collect::<Vec<_>>()
     };
-    let (entries, _) = reopened(place.path());
+    let (records, _) = reopened(place.path());
     // The one that failed may have come through.
     assert!(
-        entries == expected(done) || entries == expected(done + 1),
-        "{} entries after {done} batches",
-        entries.len()
+        records == expected(done) || records == expected(done + 1),
+        "{} records after {done} batches",
+        records.len()
     );
     assert!(done > 0);
 }

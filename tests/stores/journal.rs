@@ -9,11 +9,11 @@ pub(crate) fn a_new_journal_is_empty<P: Place>() {
     assert_eq!(P::new().journal().load(), Ok(vec![]));
 }
 
-pub(crate) fn entries_come_back_in_their_order<P: Place>() {
+pub(crate) fn records_come_back_in_their_order<P: Place>() {
     let place = P::new();
     let mut journal = place.journal();
     // More than fit in a page, and in an order that is not that of their bytes.
-    let all: Vec<_> = (0..300).rev().map(entry).collect();
+    let all: Vec<_> = (0..300).rev().map(record).collect();
     for few in all.chunks(50) {
         journal.commit(few.to_vec()).unwrap();
     }
@@ -21,13 +21,13 @@ pub(crate) fn entries_come_back_in_their_order<P: Place>() {
     assert_eq!(journal.load().unwrap(), all, "reading changes nothing");
 }
 
-pub(crate) fn entries_outlive_the_journal<P: Place>() {
+pub(crate) fn records_outlive_the_journal<P: Place>() {
     let place = P::new();
     for n in 0..5 {
         let mut journal = place.journal();
-        let before: Vec<_> = (0..n).map(entry).collect();
+        let before: Vec<_> = (0..n).map(record).collect();
         assert_eq!(journal.load().unwrap(), before);
-        journal.commit(vec![entry(n)]).unwrap();
+        journal.commit(vec![record(n)]).unwrap();
     }
 }
 
@@ -36,15 +36,15 @@ pub(crate) fn a_refused_transaction_leaves_nothing<P: Place>() {
     let mut journal = place.journal();
     journal.commit(vec![adopted(1, 1), applied(1)]).unwrap();
     let before = journal.load().unwrap();
-    let refused = journal.commit(vec![entry(5), adopted(2, 1), applied(2)]);
+    let refused = journal.commit(vec![record(5), adopted(2, 1), applied(2)]);
     assert!(refused.unwrap_err().why.contains("adopted"));
     assert_eq!(journal.load().unwrap(), before);
     // It is of use as before.
-    journal.commit(vec![entry(6)]).unwrap();
+    journal.commit(vec![record(6)]).unwrap();
     drop(journal);
     assert_eq!(
         place.journal().load().unwrap(),
-        [before, vec![entry(6)]].concat()
+        [before, vec![record(6)]].concat()
     );
 }
 
@@ -69,22 +69,22 @@ pub(crate) fn a_loss_begins_anew<P: Place>() {
     let place = P::new();
     let mut journal = place.journal();
     journal.commit(vec![adopted(1, 1)]).unwrap();
-    journal.commit(vec![Entry::Lost, adopted(1, 1)]).unwrap();
+    journal.commit(vec![Record::Lost, adopted(1, 1)]).unwrap();
     assert!(journal.commit(vec![adopted(1, 1)]).is_err());
-    journal.replace(vec![Entry::Lost]).unwrap();
+    journal.replace(vec![Record::Lost]).unwrap();
     journal.commit(vec![adopted(1, 1)]).unwrap();
 }
 
 pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
     let place = P::new();
     let mut journal = place.journal();
-    journal.commit((0..200).map(entry).collect()).unwrap();
-    journal.replace(vec![entry(7), entry(3)]).unwrap();
-    assert_eq!(journal.load().unwrap(), [entry(7), entry(3)]);
-    journal.commit(vec![entry(1)]).unwrap();
+    journal.commit((0..200).map(record).collect()).unwrap();
+    journal.replace(vec![record(7), record(3)]).unwrap();
+    assert_eq!(journal.load().unwrap(), [record(7), record(3)]);
+    journal.commit(vec![record(1)]).unwrap();
     drop(journal);
     let mut journal = place.journal();
-    assert_eq!(journal.load().unwrap(), [entry(7), entry(3), entry(1)]);
+    assert_eq!(journal.load().unwrap(), [record(7), record(3), record(1)]);
     journal.replace(vec![]).unwrap();
     drop(journal);
     assert_eq!(place.journal().load(), Ok(vec![]));
@@ -93,38 +93,38 @@ pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
 /// What can be done to a journal.
 #[derive(Debug, Clone)]
 enum Deed {
-    Commit(Vec<Entry>),
-    Replace(Vec<Entry>),
+    Commit(Vec<Record>),
+    Replace(Vec<Record>),
     Reopen,
 }
 
 pub(crate) fn any_history_reads_like_a_list<P: Place>() {
     let any = prop_oneof![
-        4 => any::<u64>().prop_map(entry),
+        4 => any::<u64>().prop_map(record),
         2 => any::<u64>().prop_map(applied),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(round, block)| adopted(round, block)),
-        1 => Just(Entry::Lost),
+        1 => Just(Record::Lost),
     ];
-    let entries = prop::collection::vec(any, 0..20);
+    let records = prop::collection::vec(any, 0..20);
     let deed = prop_oneof![
-        6 => entries.clone().prop_map(Deed::Commit),
-        1 => entries.prop_map(Deed::Replace),
+        6 => records.clone().prop_map(Deed::Commit),
+        1 => records.prop_map(Deed::Replace),
         2 => Just(Deed::Reopen),
     ];
     let check = |deeds: Vec<Deed>| {
         let place = P::new();
         let mut journal = Some(place.journal());
-        let mut list: Vec<Entry> = Vec::new();
+        let mut list: Vec<Record> = Vec::new();
         for deed in deeds {
             let open = journal.as_mut().unwrap();
             match deed {
-                Deed::Commit(entries) => {
-                    list.extend(entries.clone());
-                    open.commit(entries).unwrap();
+                Deed::Commit(records) => {
+                    list.extend(records.clone());
+                    open.commit(records).unwrap();
                 }
-                Deed::Replace(entries) => {
-                    list = entries.clone();
-                    open.replace(entries).unwrap();
+                Deed::Replace(records) => {
+                    list = records.clone();
+                    open.replace(records).unwrap();
                 }
                 Deed::Reopen => {
                     journal = None;

@@ -31,14 +31,14 @@ fn what_was_said_to_be_durable_is_there_after_a_kill_and_the_rest_whole_or_not_a
         if let Some(last) = child.kill().last() {
             done = last.parse().unwrap();
         }
-        let (entries, blobs) = reopened(place.path());
-        if entries != after(done) {
+        let (records, blobs) = reopened(place.path());
+        if records != after(done) {
             done += 1;
-            assert_eq!(entries, after(done), "life {life}, deed {done}");
+            assert_eq!(records, after(done), "life {life}, deed {done}");
         }
-        for entry in &entries {
-            let Entry::Trained { round, .. } = entry else {
-                panic!("{entry:?} was never written")
+        for record in &records {
+            let Record::Trained { round, .. } = record else {
+                panic!("{record:?} was never written")
             };
             assert_eq!(blobs.get(&blob(*round).0), Some(blob(*round).1));
         }
@@ -59,14 +59,14 @@ fn a_copy_that_was_made_while_it_was_written_is_whole_or_refused() {
         std::fs::copy(place.path().join(name), copy.path().join(name)).unwrap();
         match DiskJournal::open(copy.path(), &owner()) {
             Ok(mut journal) => {
-                let entries = journal.load().unwrap();
-                // The last entry says which deed it is of; the child may be far ahead of its words.
-                let Some(Entry::Trained { round, .. }) = entries.last() else {
-                    panic!("{entries:?}")
+                let records = journal.load().unwrap();
+                // The last record says which deed it is of; the child may be far ahead of its words.
+                let Some(Record::Trained { round, .. }) = records.last() else {
+                    panic!("{records:?}")
                 };
                 let deeds = round / 10 + 1;
                 assert!(deeds >= before, "{deeds} {before}");
-                assert!(entries == after(deeds), "not what {deeds} deeds leave");
+                assert!(records == after(deeds), "not what {deeds} deeds leave");
                 whole += 1;
             }
             Err(store::OpenError::Damaged { .. }) => {}

@@ -27,7 +27,7 @@ fn name(path: &std::path::Path) -> String {
 fn written() -> (TempDir, PathBuf, Vec<u8>) {
     let place = tempfile::tempdir().unwrap();
     let mut journal = place.journal();
-    for few in (0..60).map(entry).collect::<Vec<_>>().chunks(10) {
+    for few in (0..60).map(record).collect::<Vec<_>>().chunks(10) {
         journal.commit(few.to_vec()).unwrap();
     }
     drop(journal);
@@ -36,8 +36,8 @@ fn written() -> (TempDir, PathBuf, Vec<u8>) {
     (place, file, bytes)
 }
 
-/// Declares the journal lost; its entries then, and the notes.
-fn declared(place: &TempDir) -> (Vec<Entry>, Vec<Note>) {
+/// Declares the journal lost; its records then, and the notes.
+fn declared(place: &TempDir) -> (Vec<Record>, Vec<Note>) {
     let mut opened = store::open_lost(place.path(), &owner(), CACHE).unwrap();
     (opened.journal.load().unwrap(), opened.notes)
 }
@@ -62,8 +62,8 @@ fn whatever_is_wrong_with_a_journal_it_is_set_aside_whole_and_a_new_one_says_tha
     for (what, damaged) in cases {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("journal.redb"), &damaged).unwrap();
-        let (entries, notes) = declared(&place);
-        assert_eq!(entries, [Entry::Lost], "{what}");
+        let (records, notes) = declared(&place);
+        assert_eq!(records, [Record::Lost], "{what}");
         let kept = aside(&place);
         assert_eq!(kept.len(), 1, "{what}");
         // redb may have repaired what could be repaired, and nothing was cut off.
@@ -80,7 +80,7 @@ fn whatever_is_wrong_with_a_journal_it_is_set_aside_whole_and_a_new_one_says_tha
             "{what}: {notes:?}"
         );
         // The next start need not say so again.
-        assert_eq!(reopened(place.path()).0, [Entry::Lost], "{what}");
+        assert_eq!(reopened(place.path()).0, [Record::Lost], "{what}");
     }
 }
 
@@ -89,15 +89,15 @@ fn journals_are_never_overwritten_and_an_untouched_one_is_not_set_aside_again() 
     let (place, file, bytes) = written();
     for nth in 1..=3 {
         fs::write(&file, &bytes[..5000]).unwrap();
-        assert_eq!(declared(&place).0, [Entry::Lost]);
+        assert_eq!(declared(&place).0, [Record::Lost]);
         assert_eq!(aside(&place).len(), nth);
         // Lost already: there is nothing more to say.
-        assert_eq!(declared(&place), (vec![Entry::Lost], Vec::new()));
+        assert_eq!(declared(&place), (vec![Record::Lost], Vec::new()));
         assert_eq!(aside(&place).len(), nth);
     }
     // Whole, and declared lost all the same.
     fs::write(&file, &bytes).unwrap();
-    assert_eq!(declared(&place).0, [Entry::Lost]);
+    assert_eq!(declared(&place).0, [Record::Lost]);
     assert!(
         aside(&place)
             .iter()
@@ -110,7 +110,7 @@ fn a_crash_between_setting_aside_and_beginning_leaves_it_lost() {
     let (place, file, _) = written();
     fs::rename(&file, place.path().join("journal.redb.damaged-1")).unwrap();
     let mut opened = store::open(place.path(), &owner(), CACHE).unwrap();
-    assert_eq!(opened.journal.load().unwrap(), [Entry::Lost]);
+    assert_eq!(opened.journal.load().unwrap(), [Record::Lost]);
     assert_eq!(opened.notes, [Note::Gone(file)]);
 }
 
@@ -119,7 +119,7 @@ fn a_journal_that_is_gone_beside_blobs_counts_as_lost() {
     let (place, file, _) = written();
     place.blobs().put(blob(1).0, blob(1).1).unwrap();
     fs::remove_file(&file).unwrap();
-    assert_eq!(reopened(place.path()).0, [Entry::Lost]);
+    assert_eq!(reopened(place.path()).0, [Record::Lost]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_newer_journal_and_names_that_are_no_files_are_set_aside_too() {
     }
     let refused = store::open(place.path(), &owner(), CACHE).err().unwrap();
     assert!(refused.to_string().contains("--journal-lost"), "{refused}");
-    assert_eq!(declared(&place).0, [Entry::Lost]);
+    assert_eq!(declared(&place).0, [Record::Lost]);
     for name in ["journal.redb.damaged-1", "lock.unreadable-1"] {
         assert!(place.path().join(name).join("inside").exists(), "{name}");
     }
@@ -173,15 +173,15 @@ fn a_snapshot_reads_what_a_node_writes_while_it_writes_and_after_a_kill() {
         let snapshot = store::snapshot(place.path()).unwrap();
         assert_eq!(snapshot.federation, owner().federation);
         // The state after some deed that is not older than what was said, whole.
-        let Some(Entry::Trained { round, .. }) = snapshot.entries.last() else {
-            panic!("{:?}", snapshot.entries)
+        let Some(Record::Trained { round, .. }) = snapshot.records.last() else {
+            panic!("{:?}", snapshot.records)
         };
         let done = round / 10 + 1;
         assert!(done >= deeds, "{done} {deeds}");
-        assert!(snapshot.entries == crate::child::after(done));
+        assert!(snapshot.records == crate::child::after(done));
     }
     child.kill();
-    let entries = store::snapshot(place.path()).unwrap().entries;
+    let records = store::snapshot(place.path()).unwrap().records;
     assert!(deeds > 0);
-    assert_eq!(reopened(place.path()).0, entries);
+    assert_eq!(reopened(place.path()).0, records);
 }

@@ -19,10 +19,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{Hash, MemberIndex, Record, SecretKey};
+use protocol::{Hash, MemberIndex, SecretKey};
 use rota::store::{self, DiskBlobs, DiskJournal, Opened, Owner};
 use rota::{protocol, silo, simulations};
-use silo::{Adopted, Blobs, Entry, Journal};
+use silo::{Adopted, Blobs, Journal, Record};
 use simulations::Disk;
 use tempfile::TempDir;
 
@@ -75,28 +75,28 @@ fn owner() -> Owner {
 }
 
 /// What is on a real disk after a life that may have ended anyhow.
-fn reopened(folder: &Path) -> (Vec<Entry>, DiskBlobs) {
+fn reopened(folder: &Path) -> (Vec<Record>, DiskBlobs) {
     let Opened {
         mut journal, blobs, ..
     } = store::open(folder, &owner(), CACHE).unwrap();
     (journal.load().unwrap(), blobs)
 }
 
-/// An entry about as large as a vote, unlike any other `n`.
-fn entry(n: u64) -> Entry {
-    Entry::Trained {
+/// A record about as large as a vote, unlike any other `n`.
+fn record(n: u64) -> Record {
+    Record::Trained {
         round: n,
         blob: blob(n).0.0,
         personal: Hash::of(b"personal").0,
     }
 }
 
-fn applied(round: u64) -> Entry {
-    Entry::Protocol(Record::Applied { round })
+fn applied(round: u64) -> Record {
+    Record::Protocol(protocol::Record::Applied { round })
 }
 
-fn adopted(round: u64, block: u64) -> Entry {
-    Entry::Adopted(Adopted {
+fn adopted(round: u64, block: u64) -> Record {
+    Record::Adopted(Adopted {
         round,
         block: Hash::of(&block.to_le_bytes()).0,
         outcome: [1; 32],
@@ -140,8 +140,8 @@ macro_rules! promises {
 promises! {
     journal:
         a_new_journal_is_empty,
-        entries_come_back_in_their_order,
-        entries_outlive_the_journal,
+        records_come_back_in_their_order,
+        records_outlive_the_journal,
         a_refused_transaction_leaves_nothing,
         an_outcome_is_adopted_once,
         a_loss_begins_anew,

@@ -18,7 +18,7 @@ fn refused(place: &TempDir, change: impl FnOnce(&mut Owner)) -> OpenError {
 #[test]
 fn the_journal_of_another_federation_member_or_key_is_refused() {
     let place = tempfile::tempdir().unwrap();
-    place.journal().commit(vec![entry(1)]).unwrap();
+    place.journal().commit(vec![record(1)]).unwrap();
     let error = refused(&place, |owner| owner.federation = Hash([8; 32]));
     assert!(matches!(error, OpenError::Federation { .. }), "{error}");
     assert!(error.to_string().contains("07070707"), "{error}");
@@ -27,7 +27,7 @@ fn the_journal_of_another_federation_member_or_key_is_refused() {
     let error = refused(&place, |owner| owner.key = SecretKey::from_bytes(&[1; 32]));
     assert!(matches!(error, OpenError::Key { .. }), "{error}");
     // None of it changed anything.
-    assert_eq!(place.journal().load().unwrap(), [entry(1)]);
+    assert_eq!(place.journal().load().unwrap(), [record(1)]);
 }
 
 #[test]
@@ -53,6 +53,8 @@ fn a_journal_of_a_newer_program_is_refused() {
     else {
         panic!("{error}")
     };
+    let hint = "journal format 2, this program reads format 1: use the program that wrote it";
+    assert!(error.to_string().contains(hint), "{error}");
 }
 
 #[test]

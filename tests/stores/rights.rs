@@ -25,7 +25,7 @@ fn open_to_others(path: &Path) -> Vec<PathBuf> {
 
 fn used(folder: &Path) {
     let mut opened = store::open(folder, &owner(), CACHE).unwrap();
-    opened.journal.commit(vec![entry(1)]).unwrap();
+    opened.journal.commit(vec![record(1)]).unwrap();
     opened.blobs.put(blob(1).0, blob(1).1).unwrap();
     store::keep_agreement(folder, "name = 'x'").unwrap();
 }

@@ -38,6 +38,7 @@ pub mod config;
 pub mod handle;
 pub mod notice;
 pub mod outcome;
+pub mod record;
 pub mod replay;
 pub mod surroundings;
 
@@ -54,11 +55,9 @@ mod tests;
 pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
 pub use handle::{Counts, SiloHandle, Stopped};
-pub use needed::Adoptions;
 pub use notice::{Feed, Gone, Notice};
 pub use outcome::genesis_outcome;
+pub use record::{Adopted, Adoptions, Record};
 pub use replay::Replay;
 pub use spawn::{SpawnError, block_on, spawn};
-pub use surroundings::{
-    Adopted, Blobs, Done, Entry, Job, Journal, Network, Pool, StoreError, Surroundings, Work,
-};
+pub use surroundings::{Blobs, Done, Job, Journal, Network, Pool, StoreError, Surroundings, Work};

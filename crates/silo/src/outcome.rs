@@ -8,8 +8,26 @@ use methods::{Learner, Params, State};
 use protocol::{Hash, codec};
 use serde::{Deserialize, Serialize};
 
-/// What everybody adopts with a round, models by hash. Its canonical encoding is the blob whose
-/// hash the members vote on.
+/// Version of the encoding of outcome documents that this program writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// Why a blob is no outcome document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    /// A later version of the program wrote it.
+    #[error(
+        "outcome document format {0}, this program reads format {FORMAT}: use the program that \
+         wrote it, or a newer one"
+    )]
+    Newer(u32),
+    /// It is damaged, or something else.
+    #[error("the blob is not an outcome document: {0}")]
+    Malformed(String),
+}
+
+/// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob:
+/// [`FORMAT`] as four bytes, little endian, then the canonical encoding of this struct. The bytes
+/// are pinned by `crates/silo/golden/outcome.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The round; 0 for the state before the first.
@@ -28,12 +46,31 @@ pub struct Document {
 }
 
 impl Document {
+    /// The blob of this document.
+    pub fn encode(&self) -> Bytes {
+        let mut blob = FORMAT.to_le_bytes().to_vec();
+        blob.extend(codec::encode(self));
+        blob.into()
+    }
+
     /// Reads a blob.
-    pub(crate) fn read(blob: &[u8]) -> Result<Self, String> {
-        let document: Self = codec::decode(blob, codec::LIMIT)
-            .map_err(|error| format!("the document of an outcome: {error}"))?;
+    ///
+    /// # Errors
+    /// [`DocumentError`]: a newer format, or not a document with at least one model.
+    pub fn read(blob: &[u8]) -> Result<Self, DocumentError> {
+        let malformed = |why: String| DocumentError::Malformed(why);
+        let Some((format, document)) = blob.split_first_chunk() else {
+            return Err(malformed(format!("{} bytes are too few", blob.len())));
+        };
+        match u32::from_le_bytes(*format) {
+            FORMAT => {}
+            newer if newer > FORMAT => return Err(DocumentError::Newer(newer)),
+            other => return Err(malformed(format!("there is no format {other}"))),
+        }
+        let document: Self =
+            codec::decode(document, codec::LIMIT).map_err(|error| malformed(error.to_string()))?;
         if document.models.is_empty() {
-            return Err("the document of an outcome names no model".into());
+            return Err(malformed("it names no model".into()));
         }
         Ok(document)
     }
@@ -70,7 +107,7 @@ impl Settled {
                 .map(|(name, table)| (name.clone(), hashes(table)))
                 .collect(),
         };
-        Self::of(Bytes::from(codec::encode(&document)), document, state)
+        Self::of(document.encode(), document, state)
     }
 
     /// Puts a document and [its models](Document::all_models), in their order, together.

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use methods::Params;
 use methods::params::Gate;
+use protocol::Hash;
 use protocol::member::Start;
-use protocol::{Hash, Record};
 
 use crate::actors::worker::{Ground, Left, Own, Personal, outcome_gate};
 use crate::config::SiloConfig;
 use crate::needed::needed;
 use crate::notice::Gone;
-use crate::outcome::{Document, Settled, genesis};
+use crate::outcome::{Document, DocumentError, Settled, genesis};
+use crate::record::{Adopted, Record};
 use crate::spawn::SpawnError;
-use crate::surroundings::{Adopted, Blobs, Entry, Journal};
+use crate::surroundings::{Blobs, Journal};
 
 /// Where a silo goes on from.
 pub(crate) struct Restored {
@@ -36,7 +37,7 @@ pub(crate) struct Restored {
 /// What a journal says.
 #[derive(Default)]
 struct Said {
-    records: Vec<Record>,
+    records: Vec<protocol::Record>,
     adopted: Vec<Adopted>,
     /// Round, contribution, personal state.
     trained: Option<(u64, Hash, [u8; 32])>,
@@ -90,8 +91,8 @@ pub(crate) fn restore(
     if again.is_some() {
         // The member is told where the silo stands, and so lets it apply the rest again. What it
         // signed and what is final stays as it is.
-        records.retain(|record| !matches!(record, Record::Applied { .. }));
-        records.push(Record::Applied { round: standing });
+        records.retain(|record| !matches!(record, protocol::Record::Applied { .. }));
+        records.push(protocol::Record::Applied { round: standing });
     }
     let start = match (said.lost, fresh) {
         (true, _) => Start::Lost,
@@ -113,47 +114,47 @@ pub(crate) fn restore(
 
 /// What of the journal is needed. The rest is dropped from it when there is more of that; and for a
 /// silo whose journal is lost at once, because it is told everything from the beginning on.
-fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Entry>, SpawnError> {
-    let mut entries = journal.load()?;
-    let before = entries.len();
+fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, SpawnError> {
+    let mut records = journal.load()?;
+    let before = records.len();
     if config.journal_lost {
-        entries.push(Entry::Lost);
+        records.push(Record::Lost);
     }
     let charter = &config.member.epoch.charter;
-    let needed = needed(entries, charter.keep as usize, charter.rounds);
-    let anew = matches!(needed[..], [Entry::Lost | Entry::Begun]);
+    let needed = needed(records, charter.keep as usize, charter.rounds);
+    let anew = matches!(needed[..], [Record::Lost | Record::Begun]);
     if before > 2 * needed.len() || (anew && before != 1) {
         journal.replace(needed.clone())?;
     }
     Ok(needed)
 }
 
-fn read(entries: Vec<Entry>) -> Said {
+fn read(records: Vec<Record>) -> Said {
     let mut said = Said {
-        any: !entries.is_empty(),
+        any: !records.is_empty(),
         ..Said::default()
     };
-    for entry in entries {
-        match entry {
-            Entry::Lost => said.lost = true,
-            Entry::Begun => {}
-            Entry::Adopted(adopted) => said.adopted.push(adopted),
-            Entry::Trained {
+    for record in records {
+        match record {
+            Record::Lost => said.lost = true,
+            Record::Begun => {}
+            Record::Adopted(adopted) => said.adopted.push(adopted),
+            Record::Trained {
                 round,
                 blob,
                 personal,
             } => {
                 said.trained = Some((round, Hash(blob), personal));
             }
-            Entry::Protocol(record) => said.records.push(record),
+            Record::Protocol(record) => said.records.push(record),
         }
     }
     said
 }
 
 /// Whether a block made this outcome final.
-fn finalises(record: &Record, adopted: &Adopted) -> bool {
-    let Record::Final { blocks, .. } = record else {
+fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
+    let protocol::Record::Final { blocks, .. } = record else {
         return false;
     };
     blocks.iter().any(|block| {
@@ -260,13 +261,14 @@ impl Store<'_> {
         let round = adopted.round;
         let damaged = |why| SpawnError::Damaged { round, why };
         let blob = self.get(round, Hash(adopted.outcome))?;
-        let document = Document::read(&blob).map_err(damaged)?;
+        let document = Document::read(&blob).map_err(|error| match error {
+            DocumentError::Newer(found) => SpawnError::Newer { round, found },
+            DocumentError::Malformed(_) => damaged(error.to_string()),
+        })?;
         let gate = outcome_gate(self.config);
-        let model = |hash: &Hash| self.model(round, *hash, &gate);
         let models = document
-            .models
-            .iter()
-            .map(model)
+            .all_models()
+            .map(|hash| self.model(round, hash, &gate))
             .collect::<Result<_, _>>()?;
         let settled = Settled::assemble(blob, document, models);
         if settled.hash.0 != adopted.outcome || settled.document.round != round {
@@ -306,5 +308,39 @@ impl Store<'_> {
             norm: f64::INFINITY,
         };
         Ok(Personal::new(self.model(round, Hash(hash), &gate)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use methods::State;
+
+    use super::*;
+    use crate::testing::*;
+
+    #[test]
+    fn an_outcome_is_read_back_with_the_models_that_its_strategy_remembers() {
+        let state = State {
+            models: vec![Towards::model(1.0), Towards::model(2.0)],
+            tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
+            memory: BTreeMap::from([("rounds".into(), vec![3.0])]),
+        };
+        let settled = Settled::new(3, Vec::new(), Vec::new(), state);
+        let blobs = MemoryBlobs::default();
+        blobs.put_all(settled.blobs().collect()).unwrap();
+        let adopted = Adopted {
+            round: 3,
+            block: [0; 32],
+            outcome: settled.hash.0,
+            coalition: 0,
+            personal: [0; 32],
+            blobs: Vec::new(),
+        };
+        let (config, blobs) = (&config(&epoch(4, 3), 0), &blobs);
+        let read = Store { config, blobs }.outcome(&adopted).unwrap();
+        assert_eq!(read.state, settled.state);
     }
 }

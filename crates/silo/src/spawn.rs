@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::handle::{Counters, Life, SiloHandle};
 use crate::notice::Notice;
+use crate::outcome::FORMAT;
 use crate::restore::restore;
 use crate::surroundings::{StoreError, Surroundings};
 
@@ -70,6 +71,17 @@ pub enum SpawnError {
         round: u64,
         /// The blob.
         hash: Hash,
+    },
+    /// A later version of the program wrote the adopted outcome.
+    #[error(
+        "the outcome of round {round} has document format {found}, this program reads format \
+         {FORMAT}: use the program that wrote it, or a newer one"
+    )]
+    Newer {
+        /// The round.
+        round: u64,
+        /// Its format.
+        found: u32,
     },
     /// What the journal relies on does not fit together.
     #[error(

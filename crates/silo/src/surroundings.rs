@@ -6,13 +6,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use protocol::Hash;
 use protocol::net::{Command, Event};
-use protocol::{Hash, Record};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::checks::Checks;
 use crate::notice::Feed;
+use crate::record::Record;
 
 /// What a silo is given to live in.
 pub struct Surroundings {
@@ -49,61 +50,21 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// [`StoreError`]: unreadable or damaged.
-    fn load(&mut self) -> Result<Vec<Entry>, StoreError>;
+    fn load(&mut self) -> Result<Vec<Record>, StoreError>;
 
-    /// Makes these entries durable, all or none, before it returns. An outcome is adopted once: a
-    /// second [`Adopted`] of one block is refused.
+    /// Makes these records durable, all or none, before it returns. An outcome is adopted once: a
+    /// second [`Adopted`](crate::Adopted) of one block is refused.
     ///
     /// # Errors
     /// [`StoreError`]: the silo must stop. Where writing failed it may show only after a restart
-    /// whether the entries are durable: all of them or none.
-    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError>;
+    /// whether the records are durable: all of them or none.
+    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// Puts these entries in the place of all others, or changes nothing.
+    /// Puts these records in the place of all others, or changes nothing.
     ///
     /// # Errors
     /// [`StoreError`], as for [`Journal::commit`].
-    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError>;
-}
-
-/// One entry of a journal.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub enum Entry {
-    /// Of the protocol.
-    Protocol(Record),
-    /// What was adopted with the last final round: everything a silo goes on from.
-    Adopted(Adopted),
-    /// The journal began anew after its predecessor was lost.
-    Lost,
-    /// What a training left behind at the silo until its round is final.
-    Trained {
-        /// The round.
-        round: u64,
-        /// Hash of what it contributed; kept as a blob.
-        blob: [u8; 32],
-        /// Hash of the personal state it ended with; kept as a blob.
-        personal: [u8; 32],
-    },
-    /// The silo came as new, and may take part only after others have said that they know nothing
-    /// that its key signed.
-    Begun,
-}
-
-/// A silo's own state after a final round.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Adopted {
-    /// The round.
-    pub round: u64,
-    /// Hash of the final block that says so.
-    pub block: [u8; 32],
-    /// Hash of the outcome; its document and models are kept as blobs.
-    pub outcome: [u8; 32],
-    /// The silo's coalition in it.
-    pub coalition: u32,
-    /// Hash of the silo's personal state; kept as a blob.
-    pub personal: [u8; 32],
-    /// Every blob of the round: entries, outcome, models; ascending.
-    pub blobs: Vec<[u8; 32]>,
+    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
 }
 
 /// Blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only, so that
@@ -113,7 +74,7 @@ pub trait Blobs: Send + Sync {
     fn get(&self, hash: &Hash) -> Option<Bytes>;
 
     /// Keeps a blob whose hash the caller has checked or computed; it is durable when this returns,
-    /// so that an entry of the journal may name it.
+    /// so that a record of the journal may name it.
     ///
     /// # Errors
     /// [`StoreError`]: the blob is not kept.

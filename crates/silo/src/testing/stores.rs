@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use protocol::Hash;
 
-use crate::{Blobs, Done, Entry, Job, Journal, Pool, StoreError, Work};
+use crate::{Blobs, Done, Job, Journal, Pool, Record, StoreError, Work};
 
 /// Transactions, and after how many of them the disk is full, or writing to it panics.
 #[derive(Clone, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct MemoryJournal(Arc<Mutex<Disk>>);
 
 #[derive(Default)]
 struct Disk {
-    transactions: Vec<Vec<Entry>>,
+    transactions: Vec<Vec<Record>>,
     room: Option<usize>,
     panics: bool,
 }
@@ -32,21 +32,21 @@ impl MemoryJournal {
         (disk.room, disk.panics) = (Some(transactions), true);
     }
 
-    pub(crate) fn transactions(&self) -> Vec<Vec<Entry>> {
+    pub(crate) fn transactions(&self) -> Vec<Vec<Record>> {
         self.0.lock().unwrap().transactions.clone()
     }
 
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn records(&self) -> Vec<Record> {
         self.transactions().concat()
     }
 }
 
 impl Journal for MemoryJournal {
-    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
-        Ok(self.entries())
+    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+        Ok(self.records())
     }
 
-    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let mut disk = self.0.lock().unwrap();
         let full = disk
             .room
@@ -59,19 +59,19 @@ impl Journal for MemoryJournal {
         if full {
             return Err(self::full());
         }
-        disk.transactions.push(entries);
+        disk.transactions.push(records);
         Ok(())
     }
 
-    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        self.0.lock().unwrap().transactions = vec![entries];
+    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        self.0.lock().unwrap().transactions = vec![records];
         Ok(())
     }
 }
 
 pub(crate) fn full() -> StoreError {
     StoreError {
-        what: "an entry".into(),
+        what: "a record".into(),
         why: "the disk is full".into(),
     }
 }

@@ -10,12 +10,12 @@ use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::{Block, Body, Message, Sheet};
 use protocol::net::Command;
-use protocol::{Hash, MemberIndex, Record};
+use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::testing::*;
-use crate::{Blobs, Checks, Entry, Journal, StoreError, spawn};
+use crate::{Blobs, Checks, Journal, Record, StoreError, spawn};
 
 /// Virtual time that three rounds take, also where one of four silos can keep nothing.
 const ENOUGH: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const ENOUGH: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 enum Done {
     Put(Hash),
-    Committed(Entry),
+    Committed(Record),
     Sent(Bytes),
 }
 
@@ -40,19 +40,19 @@ impl Log {
 struct NotedJournal(MemoryJournal, Log);
 
 impl Journal for NotedJournal {
-    fn load(&mut self) -> Result<Vec<Entry>, StoreError> {
+    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
         self.0.load()
     }
 
-    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        self.0.commit(entries.clone())?;
-        let committed = entries.into_iter().map(Done::Committed);
+    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        self.0.commit(records.clone())?;
+        let committed = records.into_iter().map(Done::Committed);
         committed.for_each(|done| self.1.note(done));
         Ok(())
     }
 
-    fn replace(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        self.0.replace(entries)
+    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        self.0.replace(records)
     }
 }
 
@@ -164,7 +164,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                 put.insert(*hash);
                 continue;
             }
-            Done::Committed(Entry::Trained {
+            Done::Committed(Record::Trained {
                 blob,
                 personal,
                 round,
@@ -173,7 +173,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                 trained.insert((*round, Hash(*blob)));
                 vec![Hash(*blob), Hash(*personal)]
             }
-            Done::Committed(Entry::Adopted(adopted)) => {
+            Done::Committed(Record::Adopted(adopted)) => {
                 counts.adopted += 1;
                 last = adopted.round;
                 let all = adopted.blobs.iter();
@@ -182,8 +182,8 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                     .map(Hash)
                     .collect()
             }
-            Done::Committed(Entry::Protocol(record)) => match record {
-                Record::Contributed(message) => {
+            Done::Committed(Record::Protocol(record)) => match record {
+                protocol::Record::Contributed(message) => {
                     let Body::Contribution(own) = &message.body else {
                         panic!("{message:?}")
                     };
@@ -194,11 +194,11 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                     assert_eq!(last + 1, round, "room {room}");
                     vec![blob]
                 }
-                Record::Block(block) => {
+                protocol::Record::Block(block) => {
                     blocks.insert(block.hash(), block.clone());
                     continue;
                 }
-                Record::Vote(vote) => match &vote.body {
+                protocol::Record::Vote(vote) => match &vote.body {
                     Body::Notarize { block, .. } => {
                         let Some(learning) = blocks[block].learning() else {
                             continue;
@@ -210,7 +210,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                 },
                 _ => continue,
             },
-            Done::Committed(Entry::Lost | Entry::Begun) => continue,
+            Done::Committed(Record::Lost | Record::Begun) => continue,
             Done::Sent(frame) => match message(frame).map(|message| message.body) {
                 Some(Body::Inclusion { sheet }) => {
                     counts.included += 1;

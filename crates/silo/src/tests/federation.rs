@@ -5,12 +5,12 @@ use std::time::Duration;
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::Body;
-use protocol::{Epoch, MemberIndex, Record};
+use protocol::{Epoch, MemberIndex};
 use tokio::time::{Instant, sleep};
 
 use super::LONG;
 use crate::testing::*;
-use crate::{Checks, Entry, Notice, Stopped, Totals, spawn};
+use crate::{Checks, Notice, Record, Stopped, Totals, spawn};
 
 /// What happens to the third of four silos on its way.
 enum Third {
@@ -48,7 +48,7 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
             sleep(Duration::from_millis(350)).await;
             silos[2].kill();
             assert_eq!(silos[2].stopped().await, Stopped::Killed);
-            assert!(!rigs[2].journal.entries().is_empty());
+            assert!(!rigs[2].journal.records().is_empty());
             silos[2] = live(2);
         }
         sleep(LONG).await;
@@ -62,14 +62,16 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
 
 /// What the third silo said that it must not forget is in its journal.
 fn is_durable(epoch: &Epoch, rig: &Rig, hub: &Hub, room: usize) -> usize {
-    let promised = |entry| match entry {
-        Entry::Protocol(
-            Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message),
+    let promised = |record| match record {
+        Record::Protocol(
+            protocol::Record::Vote(message)
+            | protocol::Record::Proposed(message)
+            | protocol::Record::Contributed(message),
         ) => Some(message),
         _ => None,
     };
-    let entries = rig.journal.entries().into_iter();
-    let durable: Vec<_> = entries.filter_map(promised).collect();
+    let records = rig.journal.records().into_iter();
+    let durable: Vec<_> = records.filter_map(promised).collect();
     let mut promises = 0;
     for (from, frame) in hub.frames() {
         let opened = envelope::open(epoch, &Strict, &Known::default(), &frame).unwrap();
@@ -113,12 +115,12 @@ fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
         let full = Stopped::Journal(full());
         let expected = if room < commits { full } else { Stopped::Asked };
         assert_eq!(told.last().unwrap().1, Notice::Stopped(expected));
-        let adopted = |entry: &Entry| matches!(entry, Entry::Adopted(_));
+        let adopted = |record: &Record| matches!(record, Record::Adopted(_));
         let durable = rig
             .journal
-            .entries()
+            .records()
             .iter()
-            .filter(|entry| adopted(entry))
+            .filter(|record| adopted(record))
             .count();
         assert_eq!(rig.adopted().len(), durable);
     }

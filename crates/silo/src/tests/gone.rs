@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::member::Start;
-use protocol::{Hash, MemberIndex, Record, Report};
+use protocol::{Hash, MemberIndex, Report};
 use tokio::time::{Instant, sleep};
 
 use super::LONG;
 use crate::outcome::Document;
 use crate::surroundings::{Adopted, Blobs, Journal};
 use crate::testing::*;
-use crate::{Checks, Entry, Gone, Notice, spawn};
+use crate::{Checks, Gone, Notice, Record, spawn};
 
 const ROUNDS: u64 = 6;
 
@@ -20,12 +20,12 @@ const ROUNDS: u64 = 6;
 type Which = fn(&Rig, &Adopted) -> Vec<Hash>;
 
 fn last(rig: &Rig) -> Adopted {
-    let entries = rig.journal.entries().into_iter().rev();
-    let adopted = |entry| match entry {
-        Entry::Adopted(adopted) => Some(adopted),
+    let records = rig.journal.records().into_iter().rev();
+    let adopted = |record| match record {
+        Record::Adopted(adopted) => Some(adopted),
         _ => None,
     };
-    entries.into_iter().find_map(adopted).unwrap()
+    records.into_iter().find_map(adopted).unwrap()
 }
 
 fn models(rig: &Rig, adopted: &Adopted) -> Vec<Hash> {
@@ -101,13 +101,13 @@ fn whole(rigs: &[Rig]) -> f32 {
     }
     let (mut blocks, mut contributed, mut voted) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for entry in third.journal.entries() {
-        match entry {
-            Entry::Adopted(adopted) => assert!(blocks.insert(adopted.block), "adopted twice"),
-            Entry::Protocol(Record::Contributed(message)) => {
+    for record in third.journal.records() {
+        match record {
+            Record::Adopted(adopted) => assert!(blocks.insert(adopted.block), "adopted twice"),
+            Record::Protocol(protocol::Record::Contributed(message)) => {
                 assert!(contributed.insert(message.round), "contributed twice");
             }
-            Entry::Protocol(Record::Vote(message)) => {
+            Record::Protocol(protocol::Record::Vote(message)) => {
                 let kind = format!("{:?}", message.body.kind());
                 assert!(voted.insert((message.view, kind)), "voted twice");
             }
@@ -231,9 +231,9 @@ fn a_used_key_without_its_journal_is_lost_for_the_next_life_too() {
         }
         silos[2].kill();
         silos[2].stopped().await;
-        let entries = rigs[2].journal.entries();
-        assert_eq!(entries[0], Entry::Begun);
-        assert!(entries.contains(&Entry::Lost));
+        let records = rigs[2].journal.records();
+        assert_eq!(records[0], Record::Begun);
+        assert!(records.contains(&Record::Lost));
         let (mut journal, blobs) = (rigs[2].journal.clone(), rigs[2].blobs.clone());
         let restored = crate::restore::restore(&config(&epoch, 2), &mut journal, &*blobs);
         assert!(matches!(restored.unwrap().start, Start::Lost));
@@ -243,16 +243,19 @@ fn a_used_key_without_its_journal_is_lost_for_the_next_life_too() {
 #[test]
 fn a_silo_that_came_as_new_and_has_not_acted_comes_as_new_again() {
     let rigs = four(|_, adopted| vec![Hash(adopted.outcome)], 1, false);
-    let learned = |entry: &Entry| {
+    let learned = |record: &Record| {
         matches!(
-            entry,
-            Entry::Adopted(_) | Entry::Protocol(Record::Final { .. } | Record::Applied { .. })
+            record,
+            Record::Adopted(_)
+                | Record::Protocol(
+                    protocol::Record::Final { .. } | protocol::Record::Applied { .. }
+                )
         )
     };
     let mut journal = MemoryJournal::default();
-    let entries = rigs[0].journal.entries().into_iter().filter(learned);
-    let entries = [Entry::Begun].into_iter().chain(entries).collect();
-    journal.commit(entries).unwrap();
+    let records = rigs[0].journal.records().into_iter().filter(learned);
+    let records = [Record::Begun].into_iter().chain(records).collect();
+    journal.commit(records).unwrap();
     let restored = |rounds, journal: &mut MemoryJournal| {
         let config = config(&epoch(4, rounds), 0);
         let restored = crate::restore::restore(&config, journal, &*rigs[0].blobs);
@@ -261,10 +264,10 @@ fn a_silo_that_came_as_new_and_has_not_acted_comes_as_new_again() {
     // With all rounds done there is nothing to sign, and it keeps what it has.
     assert!(matches!(restored(ROUNDS, &mut journal), Start::Kept(_)));
     let mut journal = MemoryJournal::default();
-    let entries = rigs[0].journal.entries().into_iter().filter(learned);
+    let records = rigs[0].journal.records().into_iter().filter(learned);
     journal
-        .commit([Entry::Begun].into_iter().chain(entries).collect())
+        .commit([Record::Begun].into_iter().chain(records).collect())
         .unwrap();
     assert!(matches!(restored(ROUNDS + 1, &mut journal), Start::New));
-    assert_eq!(journal.entries(), [Entry::Begun]);
+    assert_eq!(journal.records(), [Record::Begun]);
 }

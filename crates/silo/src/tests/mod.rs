@@ -5,6 +5,7 @@ mod bench;
 mod door;
 mod durable;
 mod federation;
+mod golden;
 mod gone;
 mod measure;
 mod silo;

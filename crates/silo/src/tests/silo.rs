@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use protocol::member::Start;
 use protocol::net::{Command, Event};
-use protocol::{Hash, MemberIndex, Record, Report};
+use protocol::{Hash, MemberIndex, Report};
 use tokio::time::sleep;
 
 use super::LONG;
 use crate::restore::restore;
 use crate::surroundings::{Blobs, Journal};
 use crate::testing::*;
-use crate::{Checks, Entry, Notice, SpawnError, Stopped, genesis_outcome, spawn};
+use crate::{Checks, Notice, Record, SpawnError, Stopped, genesis_outcome, spawn};
 
 /// A federation of one, driven to its end.
 fn alone(rounds: u64) -> Rig {
@@ -62,15 +62,17 @@ fn an_outcome_is_adopted_in_one_transaction_and_what_is_old_is_forgotten() {
         .iter()
         .filter_map(|transaction| match &transaction[..] {
             [
-                Entry::Adopted(adopted),
-                Entry::Protocol(Record::Applied { round }),
+                Record::Adopted(adopted),
+                Record::Protocol(protocol::Record::Applied { round }),
             ] => {
                 assert_eq!(adopted.round, *round);
                 Some(adopted.clone())
             }
             other => {
                 assert!(
-                    !other.iter().any(|entry| matches!(entry, Entry::Adopted(_))),
+                    !other
+                        .iter()
+                        .any(|record| matches!(record, Record::Adopted(_))),
                     "{other:?}"
                 );
                 None
@@ -105,7 +107,7 @@ fn after_a_kill_nothing_happens() {
         sleep(Duration::from_millis(150)).await;
         let before = (
             hub.frames(),
-            rig.journal.entries(),
+            rig.journal.records(),
             rig.told.borrow().clone(),
         );
         assert!(!before.2.is_empty());
@@ -115,7 +117,7 @@ fn after_a_kill_nothing_happens() {
         assert_eq!(
             (
                 hub.frames(),
-                rig.journal.entries(),
+                rig.journal.records(),
                 rig.told.borrow().clone()
             ),
             before
@@ -297,17 +299,17 @@ fn what_is_no_message_is_counted_and_not_let_in() {
 
 #[test]
 fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
-    let vote = Entry::Protocol({
-        let votes = alone(1).journal.entries();
-        let vote = |entry| match entry {
-            Entry::Protocol(record @ Record::Vote(_)) => Some(record),
+    let vote = Record::Protocol({
+        let votes = alone(1).journal.records();
+        let vote = |record| match record {
+            Record::Protocol(record @ protocol::Record::Vote(_)) => Some(record),
             _ => None,
         };
         votes.into_iter().find_map(vote).unwrap()
     });
     let mut config = config(&epoch(1, 1), 0);
     let (mut journal, blobs) = (MemoryJournal::default(), MemoryBlobs::default());
-    let applied = Entry::Protocol(Record::Applied { round: 1 });
+    let applied = Record::Protocol(protocol::Record::Applied { round: 1 });
     let start =
         |config: &_, journal: &mut MemoryJournal| restore(config, journal, &blobs).unwrap().start;
     assert!(matches!(start(&config, &mut journal), Start::New));
@@ -318,13 +320,13 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
     assert!(matches!(start(&config, &mut journal), Start::Lost));
     journal.commit(vec![applied.clone()]).unwrap();
     assert!(matches!(start(&config, &mut journal), Start::Lost));
-    assert_eq!(journal.entries(), [Entry::Lost], "it is told that again");
+    assert_eq!(journal.records(), [Record::Lost], "it is told that again");
     // It votes: so it was safe, and it remembers everything of that life and after.
     journal.commit(vec![applied.clone(), vote.clone()]).unwrap();
     let Start::Kept(records) = start(&config, &mut journal) else {
         panic!()
     };
-    let records: Vec<_> = records.into_iter().map(Entry::Protocol).collect();
+    let records: Vec<_> = records.into_iter().map(Record::Protocol).collect();
     assert_eq!(records, [applied, vote]);
 }
 
@@ -332,7 +334,7 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
 fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
     let (rig, config) = (alone(3), config(&epoch(1, 3), 0));
     let mut journal = rig.journal.clone();
-    let before = journal.entries();
+    let before = journal.records();
     let restored = |journal: &mut MemoryJournal| {
         let restored = restore(&config, journal, &*rig.blobs).unwrap();
         let Start::Kept(records) = restored.start else {
@@ -341,20 +343,21 @@ fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
         (records, restored.ground.outcome, restored.kept)
     };
     let first = restored(&mut journal);
-    let after = journal.entries();
+    let after = journal.records();
     assert_eq!(restored(&mut journal), first);
-    assert_eq!(journal.entries(), after);
+    assert_eq!(journal.records(), after);
     // All rounds are final: what is left is the chain and where the silo stands on it.
-    let count = |is: fn(&Entry) -> bool| after.iter().filter(|entry| is(entry)).count();
+    let count = |is: fn(&Record) -> bool| after.iter().filter(|record| is(record)).count();
     assert_eq!(
-        count(|entry| matches!(entry, Entry::Protocol(Record::Final { .. }))),
+        count(|record| matches!(record, Record::Protocol(protocol::Record::Final { .. }))),
         before
             .iter()
-            .filter(|entry| matches!(entry, Entry::Protocol(Record::Final { .. })))
+            .filter(|record| matches!(record, Record::Protocol(protocol::Record::Final { .. })))
             .count()
     );
-    assert_eq!(count(|entry| matches!(entry, Entry::Adopted(_))), 1);
-    let contributed = |entry: &Entry| matches!(entry, Entry::Protocol(Record::Contributed(_)));
+    assert_eq!(count(|record| matches!(record, Record::Adopted(_))), 1);
+    let contributed =
+        |record: &Record| matches!(record, Record::Protocol(protocol::Record::Contributed(_)));
     assert_eq!(count(contributed), 0);
     assert!(after.len() * 2 < before.len());
 }
@@ -362,14 +365,14 @@ fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
 #[test]
 fn an_adoption_that_no_final_block_stands_behind_is_refused() {
     let (rig, config) = (alone(1), config(&epoch(1, 1), 0));
-    let mut entries = rig.journal.entries();
-    for entry in &mut entries {
-        if let Entry::Adopted(adopted) = entry {
+    let mut records = rig.journal.records();
+    for record in &mut records {
+        if let Record::Adopted(adopted) = record {
             adopted.block = Hash::of(b"another").0;
         }
     }
     let mut journal = MemoryJournal::default();
-    journal.commit(entries).unwrap();
+    journal.commit(records).unwrap();
     let refused = restore(&config, &mut journal, &*rig.blobs).err();
     assert!(matches!(
         refused,

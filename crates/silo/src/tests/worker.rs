@@ -1,12 +1,11 @@
 //! The worker by itself.
 
-use bytes::Bytes;
 use protocol::effects::{FinalRound, WorkError};
 use protocol::message::EntryFields;
-use protocol::{Effect, Hash, Input, MemberIndex, Record, codec};
+use protocol::{Effect, Hash, Input, MemberIndex};
 
 use super::bench::*;
-use crate::Entry;
+use crate::Record;
 use crate::actors::mesh::Arrived;
 use crate::outcome::Document;
 use crate::surroundings::Blobs;
@@ -202,8 +201,8 @@ fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
             }
             let answer = one(answers);
             let [
-                Entry::Adopted(adopted),
-                Entry::Protocol(Record::Applied { round: 1 }),
+                Record::Adopted(adopted),
+                Record::Protocol(protocol::Record::Applied { round: 1 }),
             ] = &answer.keep[..]
             else {
                 panic!("{:?}", answer.keep)
@@ -248,7 +247,7 @@ fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
             memory: Default::default(),
             tables: Default::default(),
         };
-        let blob = Bytes::from(codec::encode(&document));
+        let blob = document.encode();
         for model in &models {
             bench
                 .rig
@@ -271,7 +270,7 @@ fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
             holders: Vec::new(),
         };
         let answer = one(bench.ask(apply).await);
-        let Entry::Adopted(adopted) = &answer.keep[0] else {
+        let Record::Adopted(adopted) = &answer.keep[0] else {
             panic!()
         };
         assert_eq!((adopted.round, adopted.coalition), (2, 1));

@@ -8,7 +8,7 @@ use super::{Answer, SiloActor};
 use crate::actors::worker::Do;
 use crate::handle::Stopped;
 use crate::notice::Notice;
-use crate::surroundings::Entry;
+use crate::record::Record;
 
 impl SiloActor {
     /// Does the effects of one step.
@@ -22,12 +22,12 @@ impl SiloActor {
         };
         if effects.iter().any(lasting) {
             let records = effects.iter().filter_map(|effect| match effect {
-                Effect::Persist(record) => Some(Entry::Protocol(record.clone())),
+                Effect::Persist(record) => Some(Record::Protocol(record.clone())),
                 _ => None,
             });
             let used = |effect: &Effect| matches!(effect, Effect::Report(Report::KeyUsedBefore));
             // From here on it is a silo without its journal, also in its next life.
-            let lost = effects.iter().any(used).then_some(Entry::Lost);
+            let lost = effects.iter().any(used).then_some(Record::Lost);
             if !self.commit(lost.into_iter().chain(records).collect(), ctx) {
                 return;
             }
@@ -87,12 +87,12 @@ impl SiloActor {
     }
 
     /// One transaction. False if the silo ended with it.
-    fn commit(&mut self, mut entries: Vec<Entry>, ctx: &mut Context<Self>) -> bool {
+    fn commit(&mut self, mut records: Vec<Record>, ctx: &mut Context<Self>) -> bool {
         if std::mem::take(&mut self.begins) {
-            entries.insert(0, Entry::Begun);
+            records.insert(0, Record::Begun);
         }
         self.counters.add(|counts| counts.commits += 1);
-        let committed = self.journal.commit(entries);
+        let committed = self.journal.commit(records);
         committed
             .map_err(|error| self.end(Stopped::Journal(error), ctx))
             .is_ok()

@@ -4,14 +4,14 @@ use actix::Message;
 use protocol::{Hash, Input};
 
 use crate::notice::Notice;
-use crate::surroundings::Entry;
+use crate::record::Record;
 
 /// What became of a job.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Answer {
     /// Made durable before anything else happens.
-    pub(crate) keep: Vec<Entry>,
+    pub(crate) keep: Vec<Record>,
     /// The only blobs that are needed after that, ascending.
     pub(crate) retain: Option<Vec<Hash>>,
     /// Said after that.

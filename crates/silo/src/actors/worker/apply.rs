@@ -8,7 +8,7 @@ use methods::params::Gate;
 use methods::strategy::least_loss;
 use methods::{Params, State};
 use protocol::effects::{FinalRound, WorkError};
-use protocol::{Hash, Input, MemberIndex, Record, codec};
+use protocol::{Hash, Input, MemberIndex, codec};
 
 use super::part::refused;
 use super::{Failed, Ground, Left, Needs, OnRound, Own, WorkerActor};
@@ -16,7 +16,8 @@ use crate::actors::silo::Answer;
 use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::outcome::{Document, Settled};
-use crate::surroundings::{Adopted, Entry, Work};
+use crate::record::{Adopted, Record};
+use crate::surroundings::Work;
 
 /// Where the outcome comes from.
 enum Source {
@@ -53,7 +54,8 @@ impl WorkerActor {
                 from,
             });
         };
-        let document = Document::read(&blob).map_err(WorkError::Refused)?;
+        let document =
+            Document::read(&blob).map_err(|error| WorkError::Refused(error.to_string()))?;
         let size = self.config.learner.layout().document_len() as u64;
         Ok(Needs {
             blobs: document.all_models().map(|model| (model, size)).collect(),
@@ -261,8 +263,8 @@ impl WorkerActor {
         self.checks.advance(round);
         Answer {
             keep: vec![
-                Entry::Adopted(adopted),
-                Entry::Protocol(Record::Applied { round }),
+                Record::Adopted(adopted),
+                Record::Protocol(protocol::Record::Applied { round }),
             ],
             retain: Some(retain),
             notices: vec![notice],

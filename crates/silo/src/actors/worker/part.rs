@@ -18,7 +18,8 @@ use super::{Ground, Left, Personal, WorkerActor};
 use crate::actors::silo::Answer;
 use crate::config::SiloConfig;
 use crate::notice::Notice;
-use crate::surroundings::{Entry as JournalEntry, Work};
+use crate::record::Record;
+use crate::surroundings::Work;
 
 impl WorkerActor {
     /// Works out the plan of the round under way.
@@ -121,7 +122,7 @@ impl WorkerActor {
             .into_iter(),
         )
         .map_err(|error| error.to_string())?;
-        let keep = JournalEntry::Trained {
+        let keep = Record::Trained {
             round,
             blob: blob.0,
             personal: personal.hash.0,

@@ -1,0 +1,119 @@
+//! What a silo's journal is made of, and that no block is adopted twice.
+
+use std::collections::BTreeSet;
+
+use protocol::Hash;
+use serde::{Deserialize, Serialize};
+
+/// One record of a silo's journal. Its bytes on disk are pinned by `crates/silo/golden/records.hex`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Record {
+    /// A record of the agreement: a vote, a certificate, a final block.
+    Protocol(protocol::Record),
+    /// The silo's own state after the last final round: everything it goes on from.
+    Adopted(Adopted),
+    /// The journal began anew after the one before it was lost.
+    Lost,
+    /// The result of a training, until its round is final.
+    Trained {
+        /// The round.
+        round: u64,
+        /// Hash of the contributed model; kept as a blob.
+        blob: [u8; 32],
+        /// Hash of the personal state after the training; kept as a blob.
+        personal: [u8; 32],
+    },
+    /// The silo is new. It may take part only after other members have answered that they know
+    /// nothing signed with its key.
+    Begun,
+}
+
+/// A silo's own state after a final round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// The round.
+    pub round: u64,
+    /// Hash of the final block that agreed on the outcome.
+    pub block: [u8; 32],
+    /// Hash of the outcome; its document and models are kept as blobs.
+    pub outcome: [u8; 32],
+    /// The silo's coalition in it.
+    pub coalition: u32,
+    /// Hash of the silo's personal state; kept as a blob.
+    pub personal: [u8; 32],
+    /// Every blob of the round: entries, outcome, models; ascending.
+    pub blobs: Vec<[u8; 32]>,
+}
+
+/// The final blocks whose outcomes are adopted in a journal. Each may be adopted once (R4), which
+/// every implementation of [`Journal`](crate::Journal) has to refuse a second time.
+#[derive(Debug, Clone, Default)]
+pub struct Adoptions(BTreeSet<[u8; 32]>);
+
+impl Adoptions {
+    /// The first block that `records`, one transaction, would adopt a second time.
+    pub fn again(&self, records: &[Record]) -> Option<Hash> {
+        let mut with = Self::default();
+        let mut before = Some(self);
+        for record in records {
+            match record {
+                Record::Lost => (with, before) = (Self::default(), None),
+                Record::Adopted(Adopted { block, .. }) => {
+                    let known = before.is_some_and(|before| before.0.contains(block));
+                    if known || !with.0.insert(*block) {
+                        return Some(Hash(*block));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Adds the blocks that `records` adopt. [`Record::Lost`] removes all blocks before it.
+    pub fn take(&mut self, records: &[Record]) {
+        for record in records {
+            match record {
+                Record::Lost => self.0.clear(),
+                Record::Adopted(adopted) => drop(self.0.insert(adopted.block)),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adopted(round: u64) -> Record {
+        Record::Adopted(Adopted {
+            round,
+            block: Hash::of(&round.to_le_bytes()).0,
+            outcome: [0; 32],
+            coalition: 0,
+            personal: [0; 32],
+            blobs: Vec::new(),
+        })
+    }
+
+    fn applied(round: u64) -> Record {
+        Record::Protocol(protocol::Record::Applied { round })
+    }
+
+    #[test]
+    fn a_block_is_adopted_once() {
+        let block = |round: u64| Some(Hash::of(&round.to_le_bytes()));
+        let mut adoptions = Adoptions::default();
+        assert_eq!(adoptions.again(&[adopted(1), applied(1)]), None);
+        assert_eq!(adoptions.again(&[adopted(1), adopted(1)]), block(1));
+        adoptions.take(&[adopted(1), applied(1)]);
+        assert_eq!(adoptions.again(&[adopted(2), adopted(1)]), block(1));
+        assert_eq!(adoptions.again(&[adopted(2)]), None);
+        // After a loss everything is adopted again.
+        let lost = [Record::Lost, adopted(1)];
+        assert_eq!(adoptions.again(&lost), None);
+        adoptions.take(&lost);
+        assert_eq!(adoptions.again(&[adopted(1)]), block(1));
+    }
+}

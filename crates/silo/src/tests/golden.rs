@@ -1,0 +1,99 @@
+//! The bytes of journal records and outcome documents stay the same.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use methods::State;
+use protocol::{Hash, codec};
+
+use crate::outcome::{Document, DocumentError, FORMAT, Settled};
+use crate::record::{Adopted, Record};
+use crate::testing::Towards;
+
+#[path = "../../../../tests/golden/mod.rs"]
+mod golden;
+
+fn hash(byte: u8) -> Hash {
+    Hash([byte; 32])
+}
+
+/// One record of every kind; those of the protocol are pinned in `crates/protocol/tests/golden`.
+fn records() -> Vec<(&'static str, Record)> {
+    let all = vec![
+        Record::Protocol(protocol::Record::Applied { round: 2 }),
+        Record::Adopted(Adopted {
+            round: 2,
+            block: [10; 32],
+            outcome: [8; 32],
+            coalition: 1,
+            personal: [13; 32],
+            blobs: vec![[8; 32], [11; 32]],
+        }),
+        Record::Lost,
+        Record::Trained {
+            round: 3,
+            blob: [14; 32],
+            personal: [15; 32],
+        },
+        Record::Begun,
+    ];
+    all.into_iter()
+        .map(|record| (name(&record), record))
+        .collect()
+}
+
+/// A new kind of record does not compile without a name here; give it an example above as well.
+fn name(record: &Record) -> &'static str {
+    match record {
+        Record::Protocol(_) => "protocol",
+        Record::Adopted(_) => "adopted",
+        Record::Lost => "lost",
+        Record::Trained { .. } => "trained",
+        Record::Begun => "begun",
+    }
+}
+
+#[test]
+fn journal_records_have_their_pinned_bytes() {
+    let lines = records().into_iter().map(|(name, record)| {
+        let bytes = codec::encode(&record);
+        assert_eq!(codec::decode::<Record>(&bytes, codec::LIMIT), Ok(record));
+        (name, bytes)
+    });
+    golden::check("golden/records.hex", &golden::lines(lines));
+}
+
+/// A state with everything in it: two models, a table, a memory.
+fn settled() -> Settled {
+    let state = State {
+        models: vec![Towards::model(1.0), Towards::model(2.0)],
+        tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
+        memory: BTreeMap::from([("rounds".into(), vec![3.0])]),
+    };
+    Settled::new(3, vec![hash(1), hash(2)], vec![0, 1], state)
+}
+
+#[test]
+fn an_outcome_document_has_its_pinned_bytes() {
+    let settled = settled();
+    assert_eq!(Document::read(&settled.blob), Ok(settled.document.clone()));
+    let blobs = settled.blobs().map(|(_, blob)| blob.to_vec());
+    let names = ["document", "model 0", "model 1", "table velocity 0"];
+    golden::check(
+        "golden/outcome.hex",
+        &golden::lines(names.into_iter().zip(blobs)),
+    );
+}
+
+#[test]
+fn a_document_of_a_newer_format_is_refused_with_both_formats() {
+    let mut blob = settled().blob.to_vec();
+    blob[..4].copy_from_slice(&(FORMAT + 1).to_le_bytes());
+    let error = Document::read(&Bytes::from(blob)).unwrap_err();
+    assert_eq!(error, DocumentError::Newer(FORMAT + 1));
+    assert_eq!(
+        error.to_string(),
+        "outcome document format 2, this program reads format 1: use the program that wrote it, \
+         or a newer one"
+    );
+}
