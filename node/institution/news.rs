@@ -147,12 +147,12 @@ impl News {
             }
             // Said for as long as it lasts.
             Notice::Listening => {}
-            Notice::Gone(gone) => {
+            Notice::Missing(gone) => {
                 let (what, round) = (gone.what(), gone.round());
                 let document = json!({ "what": what, "round": round, "why": gone.to_string() });
                 self.say(at, "gone", document, format!("warning: {gone}"));
             }
-            Notice::Whole { round } => {
+            Notice::Recovered { round } => {
                 let line = format!("all blobs of round {round} are here again");
                 self.say(at, "whole", json!({ "round": round }), line);
             }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use protocol::{Epoch, Report};
-use silo::{Gone, Notice};
+use silo::{Missing, Notice};
 
 /// How often the same is said again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -62,8 +62,8 @@ impl Waiting {
                 let (answers, until) = (*answers, *until);
                 self.listening = Some(Listening { answers, until });
             }
-            Notice::Gone(Gone::Outcome { round, .. }) => self.fetching = Some(*round),
-            Notice::Whole { .. } | Notice::Adopted { .. } => self.fetching = None,
+            Notice::Missing(Missing::Outcome { round, .. }) => self.fetching = Some(*round),
+            Notice::Recovered { .. } | Notice::Adopted { .. } => self.fetching = None,
             // A member that has all rounds has nothing to sign any more.
             Notice::Protocol(Report::TakingPart | Report::Complete) => self.listening = None,
             _ => {}
@@ -145,7 +145,7 @@ mod tests {
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(waiting.word(3, at(0)), None);
         let (round, standing) = (3, 2);
-        waiting.hear(&Notice::Gone(Gone::Outcome { round, standing }));
+        waiting.hear(&Notice::Missing(Missing::Outcome { round, standing }));
         let said = text(waiting.word(1, at(0)));
         assert!(
             said.contains("round 3") && said.ends_with("1 of 3 other members can be reached now")
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(waiting.word(2, at(61)), None);
         waiting.hear(&Notice::Listening);
         assert!(text(waiting.word(2, at(61))).contains("3 other members have answered"));
-        waiting.hear(&Notice::Whole { round });
+        waiting.hear(&Notice::Recovered { round });
         assert_eq!(waiting.word(2, at(62)), None);
         let (answers, needed, until) = (3, 3, Some(8));
         waiting.hear(&Notice::Protocol(Report::Listening {

@@ -1,4 +1,4 @@
-//! libp2p, put together: transports, the layers that every connection passes, and their limits.
+//! Builds the libp2p swarm: transports, behaviours, connection limits.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -23,17 +23,17 @@ use crate::streams::{self, Opener};
 
 /// Streams that one member may have open on one connection: frames, ping, gossip and blobs.
 const STREAMS: usize = 128;
-/// Connections to one member: a second one replaces the first, and while that is being closed the
-/// member may already have lost the second.
+/// Connections to one member. A second one replaces the first, and while the first is being closed
+/// the member may already have lost the second.
 const CONNECTIONS: u32 = 3;
-/// Connections that are being made towards this node and have not yet proved who they are.
+/// Incoming connections that are not authenticated yet.
 const PENDING: u32 = 128;
 /// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
 /// by the protocol's own timers, this only finds connections that died without a word.
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
 
-/// What every connection passes, in this order: strangers are denied before anything below sees
-/// them.
+/// The behaviours that every connection passes, in this order: nodes outside the roster are denied
+/// first.
 #[derive(NetworkBehaviour)]
 pub(crate) struct Behaviour {
     members: allow_block_list::Behaviour<AllowedPeers>,
@@ -122,7 +122,7 @@ fn transport(key: &Keypair, paces: Paces) -> Result<Boxed<(PeerId, StreamMuxerBo
                 futures::future::Either::Left((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
                 futures::future::Either::Right((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
             };
-            // A stranger's connection is denied before anything is read from it.
+            // A connection from outside the roster is denied before anything is read from it.
             let pace = paces.get(&peer).cloned().unwrap_or_default();
             (peer, StreamMuxerBox::new(Paced::new(muxer, pace)))
         })
@@ -135,10 +135,10 @@ mod tests {
 
     use super::*;
     use crate::config::Contact;
-    use crate::direct;
+    use crate::queue::queue;
 
     #[tokio::test]
-    async fn the_local_network_hears_of_a_node_only_where_that_is_wanted() {
+    async fn discovery_runs_only_where_it_is_configured() {
         let silent = Config::new(Hash::of(b"mesh"), Vec::new());
         let asked = Config {
             discovery: true,
@@ -151,7 +151,7 @@ mod tests {
             addresses: Vec::new(),
         };
         let start = |config: &Config| {
-            let members = Members::new(&[&contact], |_| direct::line(1, 1).0).expect("a key");
+            let members = Members::new(&[&contact], |_| queue(1, 1).0).expect("a key");
             let topic = gossip::topic(config.federation);
             swarm(config, &key, &members, &topic).map(|(swarm, _)| swarm)
         };

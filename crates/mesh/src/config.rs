@@ -1,4 +1,4 @@
-//! What a mesh is told when it starts, and why it may refuse to.
+//! The configuration of a mesh, and the errors of its start.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn is_host(part: &Protocol<'_>) -> bool {
     matches!(part, Ip4(_) | Ip6(_) | Dns(_) | Dns4(_) | Dns6(_))
 }
 
-/// How a mesh behaves. The defaults suit a federation of up to a hundred institutions; where no
+/// The configuration of a mesh. The defaults suit a federation of up to a hundred institutions; where no
 /// source is named they are guesses.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -67,13 +67,13 @@ pub struct Config {
     /// Whether members on the same local network may find each other by multicast DNS, which tells
     /// everybody there that this node exists. Default: no.
     pub discovery: bool,
-    /// Commands that may wait; more are lost. Default 1024.
+    /// Commands that may be queued; more are lost. Default 1024.
     pub commands: usize,
-    /// Events that may wait; then the mesh waits. Default 1024.
+    /// Events that may be queued; then the mesh waits. Default 1024.
     pub events: usize,
-    /// Most bytes of a frame, both ways; a stream on which a larger one begins is closed. Default
-    /// 64 MiB, the most that the protocol encodes: a node takes `protocol::envelope::limit`, the most
-    /// that a message of its federation can have.
+    /// Largest frame in bytes, sent or received; a stream on which a larger one begins is closed.
+    /// Default 64 MiB, the largest encoding of the protocol. A node uses `protocol::envelope::limit`,
+    /// the largest message of its federation.
     pub frame: usize,
     /// Frames that may wait for one member; more are lost. Default 1024.
     pub queue: usize,
@@ -117,7 +117,7 @@ impl Config {
     }
 }
 
-/// A member of the roster, and where it may be found.
+/// A member of the roster, with its addresses.
 #[derive(Debug, Clone)]
 pub struct Contact {
     /// Its position.
@@ -131,12 +131,12 @@ pub struct Contact {
 /// Why a mesh did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum MeshError {
-    /// The key belongs to nobody in the roster.
+    /// The key is not in the roster.
     #[error(
-        "this node's key {0} is not in the roster: use the identity that was admitted, or ask to be admitted"
+        "this node's key {0} is not in the roster: use the identity of the roster, or ask to be added to it"
     )]
     NotAMember(PublicKey),
-    /// A key that no node can prove.
+    /// A key that is no Ed25519 key.
     #[error("the key {key} of member {member} is not an Ed25519 key: correct the roster")]
     Key {
         /// Whose.
@@ -167,10 +167,10 @@ pub enum MeshError {
     Listen {
         /// The address.
         address: String,
-        /// The system's words, and what to try.
+        /// The system's message, and what to try.
         why: String,
     },
-    /// A part that could not be made.
+    /// A part of the network could not be set up.
     #[error("the network could not start: {0}")]
     Start(String),
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_address_is_named_with_what_would_be_right() {
+    fn a_bad_address_is_named_with_an_example() {
         for bad in [
             "node.example.org:4400",
             "/ip4/192.0.2.7/udp/4400",

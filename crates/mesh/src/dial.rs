@@ -1,4 +1,4 @@
-//! When to try to reach whom.
+//! Plans connection attempts.
 //!
 //! Every member that is not connected and has an address is dialled, with pauses that double and
 //! are shortened at random. Of two members the one that stands first in the roster begins at once,
@@ -13,21 +13,21 @@ use libp2p::swarm::DialError;
 use protocol::{Hash, MemberIndex};
 use tokio::time::Instant;
 
-/// Addresses that multicast DNS may tell of one member; more are ignored.
+/// Addresses from multicast DNS for one member; more are ignored.
 const FOUND: usize = 8;
 
 struct Target {
     addresses: Vec<Multiaddr>,
-    /// What multicast DNS told.
+    /// Addresses from multicast DNS.
     found: Vec<Multiaddr>,
     failures: u32,
     /// None while connected or being dialled.
     due: Option<Instant>,
-    /// What was last said about it, so that it is not said again and again.
-    said: String,
+    /// The last logged failure, so that it is not logged again.
+    logged: String,
 }
 
-/// The members to reach.
+/// The members that this node dials.
 pub(crate) struct Dialer {
     me: MemberIndex,
     pauses: (Duration, Duration),
@@ -53,7 +53,7 @@ impl Dialer {
                 addresses,
                 found: Vec::new(),
                 failures: 0,
-                said: String::new(),
+                logged: String::new(),
             };
             (member, target)
         };
@@ -88,42 +88,39 @@ impl Dialer {
         }
     }
 
-    /// The connection works: failures are forgiven.
+    /// The connection works: resets the failures.
     pub(crate) fn works(&mut self, member: MemberIndex) {
         if let Some(target) = self.targets.get_mut(&member) {
             target.failures = 0;
-            target.said.clear();
+            target.logged.clear();
         }
     }
 
-    /// Whether nothing went wrong with it since a connection worked.
+    /// Whether there was no failure since a connection worked.
     pub(crate) fn is_calm(&self, member: MemberIndex) -> bool {
         let target = self.targets.get(&member);
         target.is_some_and(|target| target.failures == 0)
     }
 
-    /// A connection is no more: dialled again, soon.
+    /// The connection ended: plans an attempt soon.
     pub(crate) fn lost(&mut self, member: MemberIndex) {
         self.again(member);
     }
 
-    /// There is no connection.
+    /// An attempt failed: plans the next one.
     pub(crate) fn failed(&mut self, member: MemberIndex, why: String) {
         let next = match self.again(member) {
-            Some(pause) => format!(
-                "trying again in {:.1} s, and from then on",
-                pause.as_secs_f64()
-            ),
-            None => "waiting for it to call, because no address of it is known".into(),
+            Some(pause) => format!("next attempt in {:.1} s", pause.as_secs_f64()),
+            None => "no address of it is known, so this node waits for its connection".into(),
         };
         let Some(target) = self.targets.get_mut(&member) else {
             return;
         };
-        if why == target.said {
+        if why == target.logged {
             tracing::debug!(%member, "cannot reach the member: {why}; {next}");
         } else {
             tracing::warn!(%member, "cannot reach the member: {why}; {next}");
-            target.said = why;
+            target.logged = why;
         }
     }
 
@@ -137,7 +134,7 @@ impl Dialer {
         known.then_some(pause)
     }
 
-    /// Multicast DNS tells an address.
+    /// Adds an address from multicast DNS.
     pub(crate) fn found(&mut self, member: MemberIndex, address: Multiaddr, connected: bool) {
         let Some(target) = self.targets.get_mut(&member) else {
             return;
@@ -165,7 +162,7 @@ fn pause(
     full.mul_f64(1.0 - f64::from(draw) / 512.0)
 }
 
-/// Addresses without names.
+/// Resolved addresses.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) addresses: Vec<Multiaddr>,
@@ -173,8 +170,7 @@ pub(crate) struct Resolved {
     pub(crate) problems: Vec<String>,
 }
 
-/// Addresses with their names resolved as the operating system does it (its hosts file, its
-/// search domains, the resolver of its VPN), and a sentence for each that has none.
+/// Resolves names as the operating system does (hosts file, search domains, resolver of a VPN).
 pub(crate) async fn resolve(addresses: Vec<Multiaddr>) -> Resolved {
     let (mut resolved, mut problems) = (Vec::new(), Vec::new());
     for address in addresses {
@@ -215,7 +211,7 @@ pub(crate) async fn resolve(addresses: Vec<Multiaddr>) -> Resolved {
     }
 }
 
-/// Why a dial failed, in words.
+/// Describes why a dial failed.
 pub(crate) fn explain(error: &DialError) -> String {
     match error {
         DialError::Transport(tried) => {
@@ -227,7 +223,7 @@ pub(crate) fn explain(error: &DialError) -> String {
             tried.iter().map(each).collect::<Vec<_>>().join("; ")
         }
         DialError::WrongPeerId { obtained, address } => format!(
-            "the node at {address} has another key than the roster says ({obtained}): is the address right, or was its identity replaced?"
+            "the node at {address} has another key than the roster ({obtained}): is the address right, or was its identity replaced?"
         ),
         DialError::LocalPeerId { address } => format!("{address} is this node itself"),
         DialError::NoAddresses => "no address of it is known".into(),
@@ -263,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_of_a_pair_begins_and_both_go_on() {
+    async fn the_first_of_a_pair_dials_first_and_both_retry() {
         let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().expect("valid");
         let mut first = Dialer::new(A, PAUSES, [(B, vec![address.clone()])]);
         let second = Dialer::new(B, PAUSES, [(A, vec![address])]);
@@ -290,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn names_become_addresses_or_a_sentence() {
+    async fn names_become_addresses_or_problems() {
         let parse = |text: &str| text.parse::<Multiaddr>().expect("valid");
         let ip = parse("/ip4/192.0.2.7/udp/4400/quic-v1");
         let name = parse("/dns4/localhost/tcp/4400");

@@ -1,23 +1,21 @@
-//! Frames from one member to another: one stream each way, so that they arrive in order.
+//! Sends and receives frames of one member, over one stream each way, so that they arrive in order.
 //!
 //! ```text
 //! kind 1 (0 sent, 1 published) │ length 4, big-endian │ frame
 //! ```
 //!
-//! The stream is opened when there is something to say, and again after it broke or a newer
-//! connection was made: what is written to a connection whose other end is gone seems to be sent,
-//! until silence ends the connection. A frame that was
-//! being written when it broke is written once more; those that were on their way are lost. When
-//! the reading silo is behind, its mesh stops reading, the stream fills, the queue here fills, and
-//! what does not fit into that is lost. Frames for a member that is not connected any more are lost
-//! at once. Those for a member that was never connected wait in the queue: nodes that start together
-//! need not say everything twice.
+//! The stream is opened with the first frame, and again after it broke or a newer connection was
+//! made: writes to a connection whose other end has gone seem to succeed until the connection times
+//! out. A frame that was being written when the stream broke is written once more; frames in transit
+//! are lost. When the receiving silo is behind, its mesh stops reading, the stream fills, then the
+//! queue of the sender, and frames that do not fit are lost. Frames for a member that has
+//! disconnected are lost at once. Frames for a member that was never connected wait in the queue, so
+//! that nodes that start together need not send everything twice.
 //!
-//! A stream on which a frame is announced that is larger than frames may be, or which brings bytes
-//! that are no frame, is read no further; the second such stream mutes the member.
+//! A stream on which a frame larger than the limit begins, or which has bytes that are no frame, is
+//! closed. The second such stream mutes the member.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,84 +27,28 @@ use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::gossip::{Origin, Seen};
+use crate::gossip::{Origin, PublishedFrames};
 use crate::members::Peer;
 use crate::pace::Pace;
+use crate::queue::{Addressed, QueueReceiver};
 use crate::streams::{Kind, Opener};
 
 /// Frames up to this size are written together with their header.
 const SMALL: usize = 16 << 10;
-/// How long what is left in a stream is read after its successor was opened.
+/// How long the rest of a stream is read after its successor was opened.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How a frame was meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// To one member.
-    Sent = 0,
-    /// To all; reaches a member at most once.
-    Published = 1,
-}
-
-type Outgoing = (Said, Bytes);
-
-/// The sending end of the queue to one member.
-#[derive(Debug)]
-pub(crate) struct Line {
-    queue: mpsc::Sender<Outgoing>,
-    waiting: Arc<AtomicUsize>,
-    limit: usize,
-}
-
-/// The other end.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    queue: mpsc::Receiver<Outgoing>,
-    bytes: Arc<AtomicUsize>,
-}
-
-/// A queue of so many frames and bytes.
-pub(crate) fn line(frames: usize, bytes: usize) -> (Line, Waiting) {
-    let (sender, receiver) = mpsc::channel(frames.max(1));
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let line = Line {
-        queue: sender,
-        waiting: waiting.clone(),
-        limit: bytes,
-    };
-    let waiting = Waiting {
-        queue: receiver,
-        bytes: waiting,
-    };
-    (line, waiting)
-}
-
-impl Line {
-    /// Queues a frame; false if it does not fit.
-    pub(crate) fn offer(&self, said: Said, frame: Bytes) -> bool {
-        let size = frame.len();
-        let before = self.waiting.fetch_add(size, Ordering::Relaxed);
-        let fits = before == 0 || before.saturating_add(size) <= self.limit;
-        if fits && self.queue.try_send((said, frame)).is_ok() {
-            return true;
-        }
-        self.waiting.fetch_sub(size, Ordering::Relaxed);
-        false
-    }
-}
-
-/// Writes what waits for `peer`, until the mesh ends.
-pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting) {
+/// Writes the frames in the queue to `peer` until the mesh ends.
+pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut queue: QueueReceiver) {
     let mut stream = None;
-    peer.returned().await;
-    while let Some((said, frame)) = waiting.queue.recv().await {
-        waiting.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
-        let flush = waiting.queue.is_empty();
-        let newest = peer.met();
+    peer.wait_connected().await;
+    while let Some((addressed, frame)) = queue.recv().await {
+        let flush = queue.is_empty();
+        let newest = peer.connections();
         if let Some((_, old)) = stream.take_if(|(of, _)| *of != newest) {
             tokio::spawn(close(old));
         }
-        // Once more on a new stream, if the old one broke.
+        // A second attempt on a new stream, if the old one broke.
         for _ in 0..2 {
             let open = match stream.take() {
                 Some((_, open)) => Ok(open),
@@ -119,7 +61,7 @@ pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting)
                     break;
                 }
             };
-            match write_frame(&mut open, said, &frame, flush).await {
+            match write_frame(&mut open, addressed, &frame, flush).await {
                 Ok(()) => {
                     stream = Some((newest, open));
                     break;
@@ -132,20 +74,20 @@ pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut waiting: Waiting)
     }
 }
 
-/// Lets what is left in a stream go out, if anybody is there.
+/// Closes a stream after its buffered bytes are sent.
 async fn close(mut stream: Stream) {
     let _ = timeout(FAREWELL, stream.close()).await;
 }
 
 async fn write_frame(
     to: &mut (impl AsyncWrite + Unpin),
-    said: Said,
+    addressed: Addressed,
     frame: &[u8],
     flush: bool,
 ) -> io::Result<()> {
     let length = u32::try_from(frame.len()).map_err(io::Error::other)?;
     let mut start = Vec::with_capacity(5 + frame.len().min(SMALL));
-    start.push(said as u8);
+    start.push(addressed as u8);
     start.extend_from_slice(&length.to_be_bytes());
     let rest = if frame.len() <= SMALL {
         start.extend_from_slice(frame);
@@ -158,42 +100,42 @@ async fn write_frame(
     if flush { to.flush().await } else { Ok(()) }
 }
 
-/// Why a stream of frames is not read any further.
+/// Why a stream of frames is closed.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("it sent bytes that are no frame: the stream is closed, the member is kept")]
+    #[error("expected a frame, found other bytes: the stream is closed, the connection stays")]
     Garbage,
     #[error(
-        "it began a frame of {0} bytes, and {1} is the most here: the stream is closed, the member \
-         is kept (do both nodes run with the same agreement?)"
+        "expected a frame of at most {1} bytes, found one of {0}: the stream is closed, the \
+         connection stays (do both nodes have the same federation.toml?)"
     )]
     TooLarge(usize, usize),
 }
 
-/// What comes next on a stream of frames.
+/// The next item on a stream of frames.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    Frame(Said, Bytes),
+    Frame(Addressed, Bytes),
     End,
 }
 
-/// Reads frames of one member and hands them to the silo, waiting while the silo is behind.
+/// Reads the frames of one member and passes them to the silo. Waits while the silo is behind.
 pub(crate) struct Reader {
     pub(crate) member: MemberIndex,
-    /// How fast it is listened to.
+    /// How fast its streams are read.
     pub(crate) pace: Arc<Pace>,
-    /// Streams that it opened; the newest replaces the others.
+    /// Streams that it opened; a newer one replaces an older one.
     pub(crate) streams: mpsc::Receiver<Stream>,
     pub(crate) events: mpsc::Sender<Event>,
-    pub(crate) seen: Arc<Mutex<Seen>>,
-    /// Most bytes of a frame.
+    pub(crate) seen: Arc<Mutex<PublishedFrames>>,
+    /// Largest frame, in bytes.
     pub(crate) limit: usize,
 }
 
 impl Reader {
-    /// Until the mesh ends, or the silo.
+    /// Runs until the mesh or the silo ends.
     pub(crate) async fn run(mut self) {
         let mut next = self.streams.recv().await;
         while let Some(stream) = next {
@@ -204,8 +146,7 @@ impl Reader {
         }
     }
 
-    /// Reads a stream to its end, or until a newer one came and the old one had time to say what
-    /// was left. Gives the newer one.
+    /// Reads a stream to its end, or until a newer one replaces it. Returns the newer one.
     async fn read(&mut self, mut stream: Stream) -> Option<Stream> {
         let mut newer = None;
         let mut until = Instant::now();
@@ -225,8 +166,8 @@ impl Reader {
             };
             match frame {
                 Ok(Next::Frame(..)) if self.pace.muted().is_some() => return newer,
-                Ok(Next::Frame(said, frame)) => {
-                    self.deliver(said, frame).await?;
+                Ok(Next::Frame(addressed, frame)) => {
+                    self.deliver(addressed, frame).await?;
                     let pause = self.pace.frame();
                     if !pause.is_zero() {
                         sleep(pause).await;
@@ -251,8 +192,8 @@ impl Reader {
         }
     }
 
-    async fn deliver(&self, said: Said, frame: Bytes) -> Option<()> {
-        if said == Said::Published {
+    async fn deliver(&self, addressed: Addressed, frame: Bytes) -> Option<()> {
+        if addressed == Addressed::Published {
             let mut seen = self.seen.lock().expect("nobody panics while holding it");
             if !seen.first(Hash::of(&frame), Origin::Direct) {
                 return Some(());
@@ -267,15 +208,15 @@ impl Reader {
     }
 }
 
-/// The next frame. Of one that is too large nothing is read.
+/// Reads the next frame. Nothing is read of one that is too large.
 async fn read_frame(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result<Next, ReadError> {
     let (mut kind, mut length) = ([0; 1], [0; 4]);
     if from.read(&mut kind).await? == 0 {
         return Ok(Next::End);
     }
-    let said = match kind[0] {
-        0 => Said::Sent,
-        1 => Said::Published,
+    let addressed = match kind[0] {
+        0 => Addressed::Sent,
+        1 => Addressed::Published,
         _ => return Err(ReadError::Garbage),
     };
     from.read_exact(&mut length).await?;
@@ -283,10 +224,10 @@ async fn read_frame(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result
     if length > limit {
         return Err(ReadError::TooLarge(length, limit));
     }
-    // Zeroed memory costs nothing until it is written: a length alone is no burden.
+    // Zeroed memory costs nothing until it is written, so a length alone costs nothing.
     let mut frame = BytesMut::zeroed(length);
     from.read_exact(&mut frame).await?;
-    Ok(Next::Frame(said, frame.freeze()))
+    Ok(Next::Frame(addressed, frame.freeze()))
 }
 
 #[cfg(test)]
@@ -297,7 +238,7 @@ mod tests {
 
     const LIMIT: usize = 1000;
 
-    /// Everything that is read from these bytes, and why no more is.
+    /// Reads all frames from these bytes. Also returns the error that ended it.
     fn read(mut bytes: &[u8]) -> (Vec<Next>, Option<ReadError>) {
         let mut all = Vec::new();
         loop {
@@ -312,10 +253,10 @@ mod tests {
         }
     }
 
-    fn written(frames: &[(Said, Vec<u8>)]) -> Vec<u8> {
+    fn written(frames: &[(Addressed, Vec<u8>)]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for (said, frame) in frames {
-            let write = write_frame(&mut bytes, *said, frame, true);
+        for (addressed, frame) in frames {
+            let write = write_frame(&mut bytes, *addressed, frame, true);
             write.now_or_never().expect("memory").expect("takes all");
         }
         bytes
@@ -325,32 +266,35 @@ mod tests {
     fn a_frame_that_is_too_large_ends_the_stream_before_its_bytes_are_read() {
         let frame = |length| vec![7; length];
         let bytes = written(&[
-            (Said::Sent, frame(LIMIT)),
-            (Said::Published, frame(0)),
-            (Said::Published, frame(LIMIT + 1)),
+            (Addressed::Sent, frame(LIMIT)),
+            (Addressed::Published, frame(0)),
+            (Addressed::Published, frame(LIMIT + 1)),
         ]);
-        // What was announced need not even be there.
+        // The announced bytes need not even arrive.
         for bytes in [&bytes[..], &bytes[..bytes.len() - LIMIT - 1]] {
             let (all, ended) = read(bytes);
             let expected = [
-                Next::Frame(Said::Sent, frame(LIMIT).into()),
-                Next::Frame(Said::Published, Bytes::new()),
+                Next::Frame(Addressed::Sent, frame(LIMIT).into()),
+                Next::Frame(Addressed::Published, Bytes::new()),
             ];
             assert_eq!(all, expected);
             let ended = ended.expect("too large").to_string();
-            assert!(ended.contains("1001 bytes, and 1000"), "{ended}");
+            assert!(
+                ended.contains("at most 1000 bytes, found one of 1001"),
+                "{ended}"
+            );
         }
     }
 
     #[test]
-    fn garbage_and_cuts_end_the_stream() {
-        let good = written(&[(Said::Sent, vec![7; 10])]);
+    fn other_bytes_and_cuts_end_the_stream() {
+        let good = written(&[(Addressed::Sent, vec![7; 10])]);
         let garbage = [&good[..], b"GET / HTTP/1.1"].concat();
         let (all, ended) = read(&garbage);
         assert_eq!(all.len(), 1);
         let ended = ended.expect("no frame").to_string();
         assert!(
-            ended.contains("no frame") && ended.contains("is kept"),
+            ended.contains("expected a frame") && ended.contains("connection stays"),
             "{ended}"
         );
         for cut in [3, 9] {
@@ -360,17 +304,5 @@ mod tests {
                 "{cut}"
             );
         }
-    }
-
-    #[test]
-    fn a_queue_holds_so_many_frames_and_bytes_and_any_single_one() {
-        let frame = |length| Bytes::from(vec![0; length]);
-        let (line, mut waiting) = line(3, 100);
-        assert!(line.offer(Said::Sent, frame(1000)));
-        assert!(!line.offer(Said::Sent, frame(1)));
-        let (_, first) = waiting.queue.try_recv().expect("it waits");
-        waiting.bytes.fetch_sub(first.len(), Ordering::Relaxed);
-        assert!((0..3).all(|_| line.offer(Said::Sent, frame(10))));
-        assert!(!line.offer(Said::Sent, frame(10)));
     }
 }

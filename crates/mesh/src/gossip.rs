@@ -1,9 +1,9 @@
-//! Frames to all members.
+//! Publishes frames to all members.
 //!
 //! Small ones go by gossipsub: anonymous (its signed mode would name the author of every message),
-//! message ids are content hashes, one topic for the federation. Large ones, those that gossip
-//! cannot carry at the moment, and those that are said again go directly to every member. Whichever
-//! way they come, they are passed to the silo once.
+//! message ids are content hashes, one topic for the federation. Large frames, frames that gossip
+//! cannot carry at the moment, and repeated frames go directly to every member. Each is passed to
+//! the silo once, however it arrives.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,53 +18,53 @@ use crate::config::MeshError;
 
 /// The largest message that gossipsub transmits, with its own fields: its default.
 const TRANSMIT: usize = 64 << 10;
-/// The largest frame that is gossiped. The margin is for two habits of gossipsub 0.50: a payload of
+/// The largest frame that is gossiped. The margin is for two properties of gossipsub 0.50: a payload of
 /// exactly the limit is published and never arrives; and a reader compares the limit with all that
 /// it has buffered, which is a message and up to 8 KiB of what follows, and closes the stream with
 /// everything on it where that is more.
 pub(crate) const LARGEST: usize = TRANSMIT - (12 << 10);
 /// Messages that may wait for one member's connection; 16 MiB at most.
 const QUEUE: usize = 256;
-/// Message ids that are announced at once: 13.6 KB of the 16 KiB of such talk that a reader accepts.
-/// The default, 5000, would make it close the stream.
+/// Message ids announced at once: 13.6 KB of the 16 KiB of control messages that a reader accepts. The
+/// default, 5000, would make it close the stream.
 const ANNOUNCED: usize = 400;
-/// How often gossip looks after itself.
+/// Interval of gossip's own maintenance.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Heartbeats that a message is kept for: longer than the silo may take to judge it.
+/// Heartbeats that a message is kept: longer than the silo may take to judge it.
 const KEPT: usize = JUDGED.as_millis().div_ceil(HEARTBEAT.as_millis()) as usize + 2;
 /// Published frames that are remembered.
 const REMEMBERED: usize = 16384;
 
-/// How a published frame came to be known.
+/// How a published frame arrived here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Gossip brought it, and passes it on by itself.
     Gossip,
     /// A member sent it here.
     Direct,
-    /// It was published here.
+    /// This node published it.
     Own,
 }
 
-/// How to publish a frame.
+/// How a frame is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// It is new, or was only sent here: by gossip if it is small.
-    Spread,
-    /// Gossip is doing it already.
-    Done,
-    /// Said before, and gossip would not say it again: directly to everybody.
-    Again,
+pub(crate) enum PublishBy {
+    /// By gossip if it is small: it is new, or was only sent here directly.
+    Gossip,
+    /// Not at all: gossip passes it on already.
+    Nothing,
+    /// Directly to every member: it is repeated, and gossip would not send it again.
+    Direct,
 }
 
-/// The published frames of the recent past, by hash.
+/// Recently published frames, by hash.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct PublishedFrames {
     known: BTreeMap<Hash, Origin>,
     order: VecDeque<Hash>,
 }
 
-impl Seen {
+impl PublishedFrames {
     /// Whether a frame that came in is new.
     pub(crate) fn first(&mut self, frame: Hash, origin: Origin) -> bool {
         let new = !self.known.contains_key(&frame);
@@ -74,25 +74,25 @@ impl Seen {
         new
     }
 
-    /// A frame that gossip brought goes no further. It may come again from who may say it, and what
-    /// is published here is not gossip's business any more.
+    /// Forgets a frame that gossip brought and the silo ignored. It may arrive again from another
+    /// member. Frames that this node published stay.
     pub(crate) fn forget(&mut self, frame: &Hash) {
         if self.known.get(frame) == Some(&Origin::Gossip) {
             self.known.remove(frame);
         }
     }
 
-    /// How to publish a frame here.
-    pub(crate) fn publish(&mut self, frame: Hash) -> Way {
+    /// How to publish a frame of this node.
+    pub(crate) fn publish(&mut self, frame: Hash) -> PublishBy {
         match self.known.get_mut(&frame) {
             None => self.remember(frame, Origin::Own),
             Some(origin) => match std::mem::replace(origin, Origin::Own) {
-                Origin::Own => return Way::Again,
-                Origin::Gossip => return Way::Done,
+                Origin::Own => return PublishBy::Direct,
+                Origin::Gossip => return PublishBy::Nothing,
                 Origin::Direct => {}
             },
         }
-        Way::Spread
+        PublishBy::Gossip
     }
 
     fn remember(&mut self, frame: Hash, origin: Origin) {
@@ -139,33 +139,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_new_once_and_published_the_cheapest_way_that_reaches_all() {
-        let mut seen = Seen::default();
+    fn a_frame_is_new_once_and_published_by_the_cheapest_path_that_reaches_all() {
+        let mut seen = PublishedFrames::default();
         let [own, gossiped, sent] = [b"own", b"gos", b"sen"].map(|frame| Hash::of(frame));
-        assert_eq!(seen.publish(own), Way::Spread);
-        assert_eq!(seen.publish(own), Way::Again);
+        assert_eq!(seen.publish(own), PublishBy::Gossip);
+        assert_eq!(seen.publish(own), PublishBy::Direct);
         assert!(!seen.first(own, Origin::Gossip));
 
         assert!(seen.first(gossiped, Origin::Gossip));
         assert!(!seen.first(gossiped, Origin::Direct));
-        assert_eq!(seen.publish(gossiped), Way::Done);
-        assert_eq!(seen.publish(gossiped), Way::Again);
+        assert_eq!(seen.publish(gossiped), PublishBy::Nothing);
+        assert_eq!(seen.publish(gossiped), PublishBy::Direct);
 
         assert!(seen.first(sent, Origin::Direct));
-        assert_eq!(seen.publish(sent), Way::Spread);
+        assert_eq!(seen.publish(sent), PublishBy::Gossip);
 
         let dropped = Hash::of(b"dropped");
         assert!(seen.first(dropped, Origin::Gossip));
         seen.forget(&dropped);
         seen.forget(&own);
         assert!(seen.first(dropped, Origin::Direct));
-        assert_eq!(seen.publish(dropped), Way::Spread);
-        assert_eq!(seen.publish(own), Way::Again);
+        assert_eq!(seen.publish(dropped), PublishBy::Gossip);
+        assert_eq!(seen.publish(own), PublishBy::Direct);
     }
 
     #[test]
-    fn only_the_recent_past_is_remembered() {
-        let mut seen = Seen::default();
+    fn old_frames_are_forgotten() {
+        let mut seen = PublishedFrames::default();
         let frame = |i: usize| Hash::of(&i.to_le_bytes());
         assert!((0..=REMEMBERED).all(|i| seen.first(frame(i), Origin::Gossip)));
         assert!(!seen.first(frame(1), Origin::Gossip));

@@ -1,33 +1,38 @@
-//! How bytes travel between silos.
+//! The network of a silo: libp2p over QUIC or TCP.
 //!
-//! The contract is two bounded channels of plain values: [`Command`]s in, [`Event`]s out. Whoever
-//! implements it promises:
+//! A mesh connects the members of one federation. [`spawn`] starts it from a [`Config`], the node's
+//! key, and the roster as [`Contact`]s. The resulting [`Handle`] has two bounded channels of plain
+//! values, [`Command`]s in and [`Event`]s out; no type of libp2p leaves this crate. An address or a
+//! key that cannot be used is a [`MeshError`]; [`check`] checks one address, [`Transport`] selects
+//! QUIC or TCP.
 //!
-//! - frames arrive whole or not at all, unchanged, in any order, perhaps more than once when sent
-//!   to one member, at most once when published;
-//! - a frame says who passed it on; who signed it is in the frame itself;
-//! - a blob is handed over only whole, after its BLAKE3 hash was verified, and never larger than
-//!   the `limit` it was asked for with;
-//! - every blob of a `Fetch` is answered once, with `Fetched` or `Missing`; the answer to `Wanted`
-//!   is `Serve`;
-//! - a frame that was published and came by way of a member has a ticket, and is passed on to
-//!   others only after the silo accepted it ([`Command::Judge`]), within [`protocol::net::JUDGED`]; what is not
-//!   accepted goes no further;
-//! - nothing is heard from a muted member ([`Command::Mute`]) until its mute ends;
-//! - commands that do not fit into the channel are lost (the protocol says everything again);
-//!   events wait for the silo, so the silo sees every one.
+//! # Guarantees
 //!
-//! The simulated network of `simulations` is one implementation. The libp2p swarm behind [`spawn`]
-//! is the other: nothing outside this crate names libp2p, and no type of it leaves.
+//! Every implementation of the two channels, this one and the simulated network alike, guarantees:
+//!
+//! - Frames arrive whole and unchanged or not at all, in any order. A frame sent to one member may
+//!   arrive more than once, a published frame at most once.
+//! - A frame comes with the member that passed it on; its author's signature is in the frame itself.
+//! - A blob is delivered whole, after its BLAKE3 hash was verified, and never larger than the `limit`
+//!   of its request.
+//! - Every blob of a `Fetch` is answered once, with `Fetched` or `Missing`. The silo answers `Wanted`
+//!   with `Serve`.
+//! - A published frame that a member passed on has a ticket. It is passed on to others only after the
+//!   silo has accepted it ([`Command::Judge`]) within [`protocol::net::JUDGED`].
+//! - No frame of a muted member ([`Command::Mute`]) is delivered until its mute ends.
+//! - Commands that do not fit into the channel are lost, and the protocol sends them again. Events wait
+//!   for the silo and are never lost.
+//!
+//! # Mechanisms
 //!
 //! | what | how |
 //! |---|---|
-//! | who may connect | members of the roster; strangers are denied before any protocol sees them |
-//! | connections | QUIC, or TCP with Noise and Yamux; one to a member, dialled again with back-off |
-//! | how fast | what a member opened is read at its share; a frame over the limit ends its stream |
-//! | `Send` | a stream of frames to each member, in order; those said before it was ever reached wait |
-//! | `Publish` | anonymous gossipsub up to 52 KiB, directly to everybody above that |
-//! | `Judge` | gossipsub's own validation: nothing is passed on before |
+//! | admission | members of the roster only; others are denied before any protocol runs |
+//! | connections | QUIC, or TCP with Noise and Yamux; one per member, dialled again with back-off |
+//! | rates | streams that a member opened are read at a fixed rate; a frame over the limit ends its stream |
+//! | `Send` | a stream of frames to each member, in order; frames to a member that never connected wait |
+//! | `Publish` | anonymous gossipsub up to 52 KiB, directly to every member above that |
+//! | `Judge` | gossipsub's own validation |
 //! | `Fetch`, `Serve` | a stream to each holder; small blobs together, large ones in verified chunks |
 //! | `Up`, `Down` | libp2p's ping, and the end of the last connection |
 
@@ -40,6 +45,7 @@ mod gossip;
 mod members;
 mod node;
 mod pace;
+mod queue;
 mod streams;
 
 use std::sync::Arc;
@@ -58,20 +64,19 @@ pub struct Handle {
     pub commands: mpsc::Sender<Command>,
     /// Mesh → silo. The mesh ends when this is gone.
     pub events: mpsc::Receiver<Event>,
-    /// Where others can reach it, ports included.
+    /// Its addresses, ports included.
     pub addresses: Vec<String>,
-    /// Bytes of blobs that it sent so far.
+    /// Bytes of blobs sent so far.
     pub served: Arc<AtomicU64>,
-    /// Done when the mesh has ended, said goodbye to its peers and closed its ports.
+    /// Ends when the mesh has closed its connections and ports.
     pub ended: JoinHandle<()>,
 }
 
-/// Starts the mesh of one node on `runtime`, which must have its timers and input and output
-/// switched on. `key` is the node's Ed25519 secret key; `roster` are all members, this node
+/// Starts the mesh of one node on `runtime`, which needs timers and I/O enabled. `key` is the node's Ed25519 secret key; `roster` are all members, this node
 /// included (its own addresses there are not used).
 ///
 /// # Errors
-/// [`MeshError`]: a key or address that is none, or an address that cannot be listened at.
+/// [`MeshError`]: an invalid key or address, or an address at which the node cannot listen.
 pub async fn spawn(
     runtime: &runtime::Handle,
     config: Config,

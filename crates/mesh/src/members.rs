@@ -1,4 +1,4 @@
-//! Who is who: members by position and by libp2p's name for their key.
+//! The other members, by position and by libp2p's id of their key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use protocol::{MemberIndex, PublicKey};
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::{Contact, MeshError};
-use crate::direct::Line;
 use crate::pace::{Pace, Paces};
+use crate::queue::QueueSender;
 
-/// Blob streams that are open to one member at once; further fetches wait.
-const ASKED: usize = 16;
-/// Blob streams that one member may have open here; more are closed. Above [`ASKED`], because the
+/// Blob streams that this node opens to one member at once; further fetches wait.
+const FETCHING: usize = 16;
+/// Blob streams that one member may open to this node; more are closed. Above [`FETCHING`], because the
 /// two sides do not notice the end of a stream at the same moment.
-const ASKING: usize = 32;
+const SERVING: usize = 32;
 
 /// Another member.
 #[derive(Debug)]
@@ -26,16 +26,16 @@ pub(crate) struct Peer {
     pub(crate) id: PeerId,
     /// Whether there is a connection.
     connected: watch::Sender<bool>,
-    /// Connections there were so far.
-    met: AtomicU64,
-    /// Frames on their way to it.
-    pub(crate) line: Line,
-    /// How fast it is listened to.
+    /// Number of connections so far.
+    connections: AtomicU64,
+    /// Frames that wait to be sent to it.
+    pub(crate) queue: QueueSender,
+    /// How fast its streams are read.
     pub(crate) pace: Arc<Pace>,
-    /// Its turns as a holder of blobs.
-    pub(crate) asked: Semaphore,
-    /// Its turns as one who asks for blobs.
-    pub(crate) asking: Arc<Semaphore>,
+    /// Permits for blob streams to it.
+    pub(crate) fetching: Semaphore,
+    /// Permits for blob streams from it.
+    pub(crate) serving: Arc<Semaphore>,
 }
 
 impl Peer {
@@ -43,19 +43,19 @@ impl Peer {
         *self.connected.borrow()
     }
 
-    /// There is a connection now, or there is none any more.
+    /// Notes that a connection was made, or that the last one ended.
     pub(crate) fn set_connected(&self, is: bool) {
-        self.met.fetch_add(u64::from(is), Ordering::Relaxed);
+        self.connections.fetch_add(u64::from(is), Ordering::Relaxed);
         self.connected.send_replace(is);
     }
 
-    /// How many connections there were so far.
-    pub(crate) fn met(&self) -> u64 {
-        self.met.load(Ordering::Relaxed)
+    /// Number of connections so far.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
     }
 
-    /// Ready when there is a connection.
-    pub(crate) async fn returned(&self) {
+    /// Waits for a connection.
+    pub(crate) async fn wait_connected(&self) {
         // The sender lives as long as this peer, so that waiting cannot fail.
         let _ = self.connected.subscribe().wait_for(|&up| up).await;
     }
@@ -69,10 +69,10 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// The others of the roster. `line` makes the sending end of a member's queue.
+    /// The other members of the roster. `queue` makes the sending end of a member's queue.
     pub(crate) fn new(
         others: &[&Contact],
-        mut line: impl FnMut(MemberIndex) -> Line,
+        mut queue: impl FnMut(MemberIndex) -> QueueSender,
     ) -> Result<Self, MeshError> {
         let mut by_position = BTreeMap::new();
         for contact in others {
@@ -80,11 +80,11 @@ impl Members {
                 member: contact.member,
                 id: id(contact.member, &contact.key)?,
                 connected: watch::Sender::new(false),
-                met: AtomicU64::new(0),
-                line: line(contact.member),
+                connections: AtomicU64::new(0),
+                queue: queue(contact.member),
                 pace: Arc::default(),
-                asked: Semaphore::new(ASKED),
-                asking: Arc::new(Semaphore::new(ASKING)),
+                fetching: Semaphore::new(FETCHING),
+                serving: Arc::new(Semaphore::new(SERVING)),
             };
             by_position.insert(contact.member, Arc::new(peer));
         }
@@ -103,7 +103,7 @@ impl Members {
         self.by_id.get(id)
     }
 
-    /// How fast each of them is listened to.
+    /// How fast the streams of each are read.
     pub(crate) fn paces(&self) -> Paces {
         let pace = |(id, peer): (&PeerId, &Arc<Peer>)| (*id, peer.pace.clone());
         self.by_id.iter().map(pace).collect()
@@ -114,7 +114,7 @@ impl Members {
     }
 }
 
-/// libp2p's name for a member's key.
+/// libp2p's id of a member's key.
 fn id(member: MemberIndex, key: &PublicKey) -> Result<PeerId, MeshError> {
     let key = ed25519::PublicKey::try_from_bytes(&key.0)
         .map_err(|_| MeshError::Key { member, key: *key })?;

@@ -1,11 +1,11 @@
-//! How fast a member is listened to.
+//! Limits how fast the streams of a member are read.
 //!
-//! Everything that a member sends of its own accord comes over streams that it opened: frames,
-//! gossip, questions for blobs. They are read no faster than its share, so what it sends beyond
-//! that waits at its own side, and costs nothing here. Blobs that this node asked for come over
-//! streams that this node opened, as fast as they can.
+//! Everything that a member sends unasked arrives on streams that it opened: frames, gossip, requests
+//! for blobs. They are read no faster than a fixed rate; what the member sends beyond that waits at
+//! its own side and costs nothing here. Blobs that this node fetches arrive on streams that this node
+//! opened, without a limit.
 //!
-//! A muted member is read at a trickle, because nothing that it says is used.
+//! The streams of a muted member are read at a very low rate, and their contents are dropped.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -25,15 +25,15 @@ use tokio::time::{Instant, Sleep, sleep};
 const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
 /// The same while it is muted.
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
-/// What a stream costs that it opens, in bytes.
+/// Cost of opening a stream, in bytes.
 const STREAM: u64 = 1 << 10;
 /// Frames and published frames of one member: ten views in which a hundred members vote against the
 /// view, at once.
 const FRAMES: Rate = Rate::per_second(1000, 2000);
-/// The same complaint about a member is written once in that time.
-const ONCE_IN: Duration = Duration::from_secs(60);
+/// Least time between two warnings about one member.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How fast one member is listened to. Shared by everything that reads from it.
+/// The rates of one member. Shared by all readers of its streams.
 #[derive(Debug)]
 pub(crate) struct Pace {
     origin: Instant,
@@ -45,7 +45,7 @@ struct State {
     bytes: Bucket,
     trickle: Bucket,
     frames: Bucket,
-    /// Streams on which it sent what is no frame.
+    /// Streams on which it sent bytes that are no frame.
     streams: Offences,
     /// Published frames beyond its share.
     flood: Offences,
@@ -61,7 +61,7 @@ impl Default for Pace {
             bytes: Bucket::full(&BYTES, now),
             trickle: Bucket::full(&TRICKLE, now),
             frames: Bucket::full(&FRAMES, now),
-            streams: Offences::tolerating(1, 1, ONCE_IN, now),
+            streams: Offences::tolerating(1, 1, WARNING_INTERVAL, now),
             flood: Offences::tolerating(100, 10, second, now),
             muted: now,
             warned: None,
@@ -82,7 +82,7 @@ impl Pace {
         self.state.lock().expect("nobody panics while holding it")
     }
 
-    /// Listens to nothing that it says, for that long at least.
+    /// Mutes it for at least this long.
     pub(crate) fn mute(&self, span: Duration) {
         let until = self.now() + span;
         let mut state = self.state();
@@ -95,15 +95,16 @@ impl Pace {
         (left > Duration::ZERO).then_some(left)
     }
 
-    /// It sent what is no frame, or too large. Gives the mute that begins with it, if one does.
+    /// Charges a stream with bytes that are no frame, or with one too large. Returns the mute that
+    /// begins with it, if one does.
     pub(crate) fn bad_stream(&self) -> Option<Duration> {
         let now = self.now();
         let span = self.state().streams.another(now);
         span.inspect(|&span| self.mute(span))
     }
 
-    /// A frame came that was published, by way of it. False if that is beyond its share, and then
-    /// it may be muted.
+    /// Charges a published frame that it passed on. False if that is over its rate; then it may be
+    /// muted.
     pub(crate) fn published(&self) -> bool {
         let now = self.now();
         let mut state = self.state();
@@ -120,7 +121,7 @@ impl Pace {
         false
     }
 
-    /// A frame came that it sent here; how long to wait before the next is read.
+    /// Charges a frame that it sent directly. Returns how long to wait before the next is read.
     pub(crate) fn frame(&self) -> Duration {
         let now = self.now();
         let mut state = self.state();
@@ -129,11 +130,13 @@ impl Pace {
         state.frames.wait(&FRAMES)
     }
 
-    /// Whether it is time to write a complaint about it.
+    /// Whether the next warning about it may be logged.
     pub(crate) fn may_warn(&self) -> bool {
         let now = self.now();
         let mut state = self.state();
-        let may = state.warned.is_none_or(|last| now - last >= ONCE_IN);
+        let may = state
+            .warned
+            .is_none_or(|last| now - last >= WARNING_INTERVAL);
         if may {
             state.warned = Some(now);
         }
@@ -159,7 +162,7 @@ impl Pace {
     }
 }
 
-/// Waits for a pace, inside a poll.
+/// Waits inside a poll until a pace allows the next read.
 #[derive(Default)]
 struct Turn(Option<Pin<Box<Sleep>>>);
 
@@ -182,7 +185,7 @@ impl Turn {
 /// The paces of all members.
 pub(crate) type Paces = BTreeMap<PeerId, Arc<Pace>>;
 
-/// A connection whose other end's streams are read at a pace.
+/// A connection on which the streams of the other end are read at its pace.
 pub(crate) struct Paced {
     inner: StreamMuxerBox,
     pace: Arc<Pace>,
@@ -239,7 +242,7 @@ impl StreamMuxer for Paced {
 /// A stream on such a connection.
 pub(crate) struct PacedStream {
     inner: SubstreamBox,
-    /// Where the other end opened it.
+    /// Set if the other end opened it.
     paced: Option<(Arc<Pace>, Turn)>,
 }
 
@@ -298,7 +301,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_member_is_read_at_its_share_and_a_muted_one_at_a_trickle() {
+    async fn a_member_is_read_at_its_rate_and_a_muted_one_at_a_lower_one() {
         let pace = Pace::default();
         let read = async |seconds: u64| {
             let (mut bytes, end) = (0, Instant::now() + Duration::from_secs(seconds));
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn published_frames_beyond_a_share_mute_and_the_first_bad_stream_does_not() {
+    async fn published_frames_over_the_rate_mute_and_the_first_bad_stream_does_not() {
         let pace = Pace::default();
         let passed = (0..10_000).filter(|_| pace.published()).count();
         assert_eq!(passed, 2000);
@@ -337,7 +340,7 @@ mod tests {
         assert_eq!(pace.bad_stream(), Some(Duration::from_secs(1)));
         assert!(pace.muted().is_some());
         assert!(pace.may_warn() && !pace.may_warn());
-        sleep(ONCE_IN).await;
+        sleep(WARNING_INTERVAL).await;
         assert!(pace.may_warn());
     }
 

@@ -1,7 +1,7 @@
 //! Byte streams between members, one protocol for frames and one for blobs.
 //!
-//! A behaviour of libp2p that does nothing but hand out streams: those that others opened as
-//! [`Inbound`] events, those wanted here through [`Opener::open`]. It keeps connections alive.
+//! A behaviour of libp2p that does nothing but hand out streams: those that members opened as
+//! [`Inbound`] events, those that this node opens through [`Opener::open`]. It keeps connections alive.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -41,7 +41,9 @@ pub(crate) enum Kind {
 pub(crate) enum OpenError {
     #[error("there is no connection to it")]
     Unconnected,
-    #[error("it does not speak this federation's protocol: is its program of another version?")]
+    #[error(
+        "it does not support this federation's protocol: does it run another version of the program?"
+    )]
     Unsupported,
     #[error("the connection failed: {0}")]
     Failed(String),
@@ -57,7 +59,7 @@ pub(crate) struct Inbound {
 
 type Reply = oneshot::Sender<Result<Stream, OpenError>>;
 
-/// A wish for a stream.
+/// A request to open a stream.
 #[derive(Debug)]
 pub(crate) struct Open {
     peer: PeerId,
@@ -100,8 +102,8 @@ pub(crate) struct Behaviour {
 }
 
 impl Behaviour {
-    /// With protocol names of that federation, so that two federations with common members do not
-    /// meet by mistake.
+    /// With the federation in the protocol names, so that nodes of two federations with common members
+    /// do not connect by mistake.
     pub(crate) fn new(federation: Hash) -> (Self, Opener) {
         let (opener, wishes) = mpsc::channel(REQUESTS);
         let name = |what| {
@@ -120,8 +122,8 @@ impl Behaviour {
         (behaviour, Opener(opener))
     }
 
-    /// The connections to `peer` that its newest one replaces: those that the same side dialled,
-    /// because nobody dials whom it is connected with, and those that are older by `age` at least.
+    /// The connections to `peer` that its newest one replaces: those that the same side dialled, because
+    /// a member dials only without a connection, and those that are older by at least `age`.
     pub(crate) fn superseded(&self, peer: &PeerId, age: Duration) -> Vec<ConnectionId> {
         let all = self.connections.get(peer).map_or(&[][..], Vec::as_slice);
         let Some((newest, older)) = all.split_last() else {
@@ -216,7 +218,7 @@ impl NetworkBehaviour for Behaviour {
     }
 }
 
-/// One connection's part.
+/// Handles one connection.
 pub(crate) struct Handler {
     offer: Offer,
     events: VecDeque<ConnectionHandlerEvent<Offer, Reply, (Kind, Stream)>>,

@@ -1,4 +1,4 @@
-//! Who a silo is and what it works with.
+//! The configuration of one silo.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use methods::strategy::OwnRadius;
 use methods::{Learner, Strategy};
 use protocol::member::Config;
 
-/// Who a silo is and what it works with.
+/// The configuration of one silo.
 #[derive(Clone)]
 pub struct SiloConfig {
     /// Roster, charter, position and key.
@@ -19,12 +19,12 @@ pub struct SiloConfig {
     pub initial_seed: u64,
     /// The charter's bound on the ℓ2 norm of a contribution (weights and biases); infinity for none.
     pub norm: f64,
-    /// How the silo comes by its robustness radius (standardised units). Rule and radius never
-    /// leave the silo.
+    /// The rule for the silo's robustness radius (in standardised units). Rule and radius never leave
+    /// the silo.
     pub radius: OwnRadius,
-    /// The silo's own seed, for the order of rows in training.
+    /// The silo's own random seed, for the order of rows in training.
     pub seed: u64,
-    /// The journal is lost: the silo may have voted and cannot know for what, so it listens until
-    /// it is safe to vote again.
+    /// Whether the journal is lost. The silo may have voted before, so it only listens until it is
+    /// safe to vote again.
     pub journal_lost: bool,
 }

@@ -1,18 +1,34 @@
-//! Who acts: the actix actors of one silo. They bring together what is agreed (`protocol`) and
-//! what is computed (`methods`); nothing here can tell a real node from a simulated one.
+//! One silo: the actors that act for one institution in a federation.
 //!
-//! | actor | does |
+//! A silo brings together the agreement ([`protocol`]) and the mathematics ([`methods`]). It runs the
+//! protocol's state machine, trains and evaluates models, checks and computes outcomes, and makes
+//! durable what it must not forget. It has no network, disk or clock of its own: these are its
+//! [`Surroundings`], and a silo cannot tell a node from a simulation.
+//!
+//! # Overview
+//!
+//! - [`spawn`] starts a silo from a [`SiloConfig`] and its [`Surroundings`]; [`block_on`] runs the
+//!   actix system that it needs. The result is a [`SiloHandle`], or a [`SpawnError`].
+//! - [`Network`], [`Journal`], [`Blobs`] and [`Pool`] are what a caller implements.
+//! - [`Record`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
+//! - [`Notice`] is what a silo reports while it runs; a [`Feed`] receives the notices.
+//! - [`outcome`] has the documents that members vote on, [`Replay`] recomputes final rounds.
+//! - [`Checks`] counts expensive checks, and caches them for the silos of one process.
+//!
+//! # Actors
+//!
+//! | actor | task |
 //! |---|---|
-//! | `SiloActor` | owns the [`protocol::Member`] and the journal, runs effects, keeps one timer |
-//! | `WorkerActor` | plans, trains, measures, decides, checks, settles and applies, in the [`Pool`] |
-//! | `MeshActor` | pumps the network in both directions and opens envelopes |
-//! | `ObserverActor` | turns reports into events, and forwards them to the [`Feed`] |
+//! | `SiloActor` | owns the [`protocol::Member`] and the journal, carries out effects, keeps one timer |
+//! | `WorkerActor` | plans, trains, evaluates, decides, checks, settles and applies, in the [`Pool`] |
+//! | `MeshActor` | connects the silo to its network in both directions, and opens envelopes |
+//! | `ObserverActor` | logs notices, and passes them to the [`Feed`] |
 //!
 //! ```text
-//!             reports                    jobs
+//!             notices               work requests
 //!  Observer ◄───────── SiloActor ────────────────► Worker
 //!      ▲                ▲  │   ▲                    │   ▲
-//!      │          heard │  │   └─ answer (in job) ──┘   │ arrived (in fetch)
+//!      │       incoming │  │   └──── work results ──┘   │ fetched
 //!      │                │  ▼                            │
 //!      └──────────────  MeshActor ◄──────── fetch ──────┘
 //!                        ▲    │
@@ -20,29 +36,34 @@
 //!                        network
 //! ```
 //!
-//! Every queue has an end:
+//! # Queues
+//!
+//! Every queue is bounded:
 //!
 //! - network → silo: the mesh actor takes one event at a time and waits while the silo's mailbox is
-//!   full; so the network's channel fills, and the network waits.
-//! - silo → network: one message per step into the mesh actor's bounded mailbox and from there into
-//!   the bounded channel, both by `try_send`. What does not fit is lost, counted and reported; the
-//!   protocol says it again.
-//! - questions and answers: an answer is sent past the mailbox's bound, because there is exactly one
-//!   per question, and the protocol has a bounded number of questions open: one of each kind per
-//!   round, and one admission per member.
-//! - reports: the observer never waits, so its mailbox is empty whenever the runtime comes round;
-//!   in between a silo can do no more than its own, bounded, mailbox holds.
+//!   full. Then the network's channel fills, and the network waits.
+//! - silo → network: one message per step goes into the mesh actor's bounded mailbox, and its commands
+//!   into the bounded channel. What does not fit is lost, counted and reported; the protocol sends it
+//!   again.
+//! - work: a result is sent past the mailbox's bound, because there is exactly one per request, and the
+//!   protocol has a bounded number of requests open: one of each kind per round, and one admission
+//!   per member.
+//! - notices: the observer never waits, so its mailbox is empty whenever the runtime runs it. In
+//!   between a silo can send no more notices than its own bounded mailbox causes.
 
 pub mod checks;
 pub mod config;
+pub mod error;
 pub mod handle;
 pub mod notice;
 pub mod outcome;
 pub mod record;
 pub mod replay;
+pub mod run_state;
 pub mod surroundings;
 
 mod actors;
+mod base;
 mod clock;
 mod needed;
 mod restore;
@@ -54,10 +75,12 @@ mod tests;
 
 pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
-pub use handle::{Counts, SiloHandle, Stopped};
-pub use notice::{Feed, Gone, Notice};
+pub use error::{SpawnError, Stopped, StoreError};
+pub use handle::SiloHandle;
+pub use notice::{Feed, Missing, Notice};
 pub use outcome::genesis_outcome;
 pub use record::{Adopted, Adoptions, Record};
 pub use replay::Replay;
-pub use spawn::{SpawnError, block_on, spawn};
-pub use surroundings::{Blobs, Done, Job, Journal, Network, Pool, StoreError, Surroundings, Work};
+pub use run_state::Counts;
+pub use spawn::{block_on, spawn};
+pub use surroundings::{Blobs, Done, Job, Journal, Network, Pool, Surroundings, Work};

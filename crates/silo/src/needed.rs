@@ -1,19 +1,19 @@
-//! What of a journal a silo still needs to go on.
+//! Which records of a journal a silo still needs.
 
 use crate::record::Record;
 
-/// The records that a restart looks at, in their order; all others are superseded by a later one.
+/// The records that a restart needs, in order; all others are superseded by later ones.
 ///
 /// | kept | because |
 /// |---|---|
-/// | every `Final` | the chain: others are told it, and it can be verified again |
+/// | every `Final` | they are the chain, which other members ask for and which can be verified again |
 /// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
-/// | `Contributed` of the round under way, `Trained` of a round not adopted yet | others ended with their round |
-/// | the last `keep` `Adopted`, the last `Applied` | the last says where the silo is, the others which blobs it keeps |
+/// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
+/// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
 ///
-/// What stands before the loss of a journal is never looked at again. A silo that lost it, or came as
-/// new, and has not acted since, needs to know that alone: it may not have found out yet whether it
-/// is safe. One that has adopted the last of all `rounds` has nothing to sign any more.
+/// Records before the loss of a journal are not needed. If the silo lost its journal or is new, and
+/// has not acted since, only that record is needed: it may not know yet whether voting is safe. A
+/// silo that has adopted the last of all `rounds` has nothing to sign any more.
 pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<Record> {
     let began = |record: &Record| matches!(record, Record::Lost | Record::Begun);
     if let Some(at) = records.iter().rposition(began) {
@@ -67,7 +67,7 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
     records
 }
 
-/// Whether a silo took part when it wrote this: whoever does has found out that it is safe.
+/// Whether this record shows that the silo took part, and so had found out that it is safe.
 pub(crate) fn acts(record: &Record) -> bool {
     use protocol::Record::{Contributed, Proposed, Vote};
     matches!(
@@ -107,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_everything_is_kept() {
+    fn superseded_records_are_not_needed() {
         let rounds = |round| [trained(round), adopted(round), applied(round)];
         let mut all: Vec<_> = (1..=5).flat_map(rounds).collect();
         all.push(trained(6));
         let expected = [adopted(4), adopted(5), applied(5), trained(6)];
         assert_eq!(needed(all.clone(), 2, 9), expected);
-        // It stays what it is.
+        // Nothing more is dropped from the result.
         assert_eq!(needed(expected.to_vec(), 2, 9), expected);
         // Nothing before a loss matters, and nothing after it until the silo acts.
         for began in [Record::Lost, Record::Begun] {

@@ -1,4 +1,4 @@
-//! What a silo tells people and measurements.
+//! Notices: what a silo reports to its operator and to measurements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use methods::{Params, State};
 use protocol::{Hash, MemberIndex, Report, Time};
 
-use crate::handle::Stopped;
+use crate::error::Stopped;
 
-/// Where notices go. Called on the silo's own thread, in order; must not block.
+/// Receives the notices of a silo, in order, on the silo's own thread. Must not block.
 pub type Feed = Box<dyn FnMut(Time, &Notice)>;
 
-/// Something worth knowing. Stays with the operator of the silo.
+/// One notice. Notices are not sent to other members.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
-    /// Of the protocol.
+    /// A report of the protocol.
     Protocol(Report),
-    /// A training came to its end.
+    /// A training ended.
     Trained {
         /// The round.
         round: u64,
@@ -25,86 +25,85 @@ pub enum Notice {
         loss: f64,
         /// Training rows.
         samples: u64,
-        /// What it took, on the clock that the silo lives by.
+        /// Duration in seconds, by the silo's clock.
         seconds: f64,
     },
-    /// A final round was adopted; everything of it is durable.
+    /// A final round was adopted, and everything of it is durable.
     Adopted {
         /// The round.
         round: u64,
         /// Hash of the outcome.
         outcome: Hash,
-        /// Everything that was adopted: models by coalition, what the strategy remembers.
+        /// The adopted state: models by coalition, and what the strategy keeps between rounds.
         state: Arc<State>,
-        /// Coalition of every entry; whose entry is whose, nobody knows.
+        /// Coalition of every entry. Entries have no names.
         assignment: Arc<[u32]>,
         /// The silo's own coalition.
         coalition: u32,
-        /// Its model, from which the silo goes on.
+        /// The model of that coalition, from which the silo trains next.
         model: Params,
-        /// What is personal to the silo.
+        /// The silo's personal state.
         personal: Params,
     },
-    /// That many messages did not fit into the way out. The protocol says them again.
+    /// Messages were lost because the queue to the network was full. The protocol sends them again.
     Lost {
-        /// Messages.
+        /// How many.
         messages: u64,
     },
-    /// Bytes that were not let in.
+    /// Frames that could not be opened.
     Unopened {
-        /// Who passed them on; not necessarily who made them.
+        /// The member that passed them on, not necessarily their author.
         from: MemberIndex,
-        /// Why, in a sentence.
+        /// The reason.
         reason: String,
-        /// How often something of that member was not let in since the last such notice: there is
-        /// at most one a minute about a member.
+        /// How many since the last such notice: there is at most one a minute about a member.
         times: u64,
     },
-    /// Messages that were dropped unread, because their neighbour or signer said more than a member
-    /// has to say, or what no member says.
+    /// Frames that were dropped unread: over the budget of their neighbour or signer, or of a kind
+    /// that no honest member sends.
     Dropped {
-        /// Who passed them on.
+        /// The member that passed them on.
         from: MemberIndex,
-        /// Why, in a sentence.
+        /// The reason.
         reason: String,
         /// How many for that reason since the last such notice: there is at most one a minute about
         /// a member and reason.
         times: u64,
     },
-    /// A member went on against the rules: nothing is heard from it for a while.
+    /// A member kept breaking the rules: its frames are ignored for a while.
     Muted {
-        /// Which.
+        /// The member.
         member: MemberIndex,
-        /// How long.
+        /// For how long.
         span: Duration,
     },
-    /// Something that the journal names is gone or damaged. Said when the silo comes to life.
-    Gone(Gone),
-    /// Everything of the last adopted round is here again after it was gone.
-    Whole {
+    /// A blob that the journal names is missing or damaged. Sent at the start.
+    Missing(Missing),
+    /// All missing blobs of the last adopted round are here again.
+    Recovered {
         /// The round.
         round: u64,
     },
-    /// The silo begins without its journal: it listens, and neither votes nor contributes, until it
-    /// is safe (R5).
+    /// The silo starts without its journal. It only listens, and neither votes nor contributes, until
+    /// that is safe (R5).
     Listening,
-    /// A blob could not be kept or removed.
+    /// A blob could not be stored or removed.
     Store {
-        /// Why, in a sentence.
+        /// The reason.
         reason: String,
     },
-    /// The silo stopped; the last notice.
+    /// The silo stopped. The last notice.
     Stopped(Stopped),
 }
 
-/// What is gone of what a journal names, and what becomes of it.
+/// A missing blob that the journal names, and what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gone {
-    /// The outcome that was adopted last, or a model of it: fetched from the others.
+pub enum Missing {
+    /// The last adopted outcome, or a model of it. It is fetched from other members.
     Outcome {
         /// The round adopted.
         round: u64,
-        /// The last round whose outcome is whole; 0 for the agreed start.
+        /// The last round whose outcome is complete here; 0 for the agreed start.
         standing: u64,
     },
     /// The silo's personal state, which exists nowhere else.
@@ -112,20 +111,20 @@ pub enum Gone {
         /// The round adopted.
         round: u64,
     },
-    /// The personal state that a training ended with.
+    /// The personal state after a training.
     Trained {
         /// The round of the training.
         round: u64,
     },
-    /// The model that was contributed to the round under way.
+    /// The model contributed to the round under way.
     Contribution {
         /// The round.
         round: u64,
     },
 }
 
-impl Gone {
-    /// Names it for machines.
+impl Missing {
+    /// Its name in JSON.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Outcome { .. } => "outcome",
@@ -135,7 +134,7 @@ impl Gone {
         }
     }
 
-    /// The round that it belongs to.
+    /// The round it belongs to.
     pub fn round(&self) -> u64 {
         match self {
             Self::Outcome { round, .. }
@@ -146,7 +145,7 @@ impl Gone {
     }
 }
 
-impl fmt::Display for Gone {
+impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Outcome { round, standing } => {
@@ -156,26 +155,27 @@ impl fmt::Display for Gone {
                 };
                 write!(
                     f,
-                    "blobs of round {round}, adopted before, are gone or damaged: this silo stands \
-                     on {before}, fetches them from the others, and neither trains nor votes for a \
-                     round until they are here"
+                    "blobs of the adopted round {round} are missing or damaged: this silo goes back to \
+                     {before}, fetches them from other members, and neither trains nor votes until \
+                     they are here"
                 )
             }
             Self::Personal { round } => write!(
                 f,
-                "the personal state of round {round} is gone or damaged and exists nowhere else: \
-                 this silo goes on from the initial personal state; to keep it, stop now and \
-                 restore the folder of blobs from a backup"
+                "the personal state of round {round} is missing or damaged, and no other copy \
+                 exists: this silo continues from the initial personal state; to keep it, stop now \
+                 and restore the folder of blobs from a backup"
             ),
             Self::Trained { round } => write!(
                 f,
-                "the personal state after the training of round {round} is gone or damaged: this \
-                 silo goes on from the one before that training"
+                "the personal state after the training of round {round} is missing or damaged: \
+                 this silo continues from the one before that training"
             ),
             Self::Contribution { round } => write!(
                 f,
-                "the model contributed to round {round} is gone or damaged: what was signed stands, \
-                 and the round goes on without the model where nobody else has it yet"
+                "the model contributed to round {round} is missing or damaged: the signed \
+                 contribution stands, and the round continues without the model unless another \
+                 member has it already"
             ),
         }
     }

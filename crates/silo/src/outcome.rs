@@ -1,10 +1,10 @@
-//! Outcomes as content-addressed documents.
+//! Outcomes of rounds as content-addressed documents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use methods::{Learner, Params, State};
+use methods::{Decision, Learner, Params, State};
 use protocol::{Hash, codec};
 use serde::{Deserialize, Serialize};
 
@@ -32,16 +32,16 @@ pub enum DocumentError {
 pub struct Document {
     /// The round; 0 for the state before the first.
     pub round: u64,
-    /// The models that it was computed from, in the order of the sheet: so that a member that was
-    /// away finds its own.
+    /// Hashes of the models that it was computed from, in the order of the sheet. By them a member
+    /// that was away finds its own entry.
     pub entries: Vec<Hash>,
     /// Coalition of every entry, in the order of the sheet.
     pub assignment: Vec<u32>,
-    /// The models' documents, by coalition.
+    /// Hashes of the models' documents, by coalition.
     pub models: Vec<Hash>,
-    /// What the strategy remembers.
+    /// Numbers that the strategy keeps between rounds.
     pub memory: BTreeMap<String, Vec<f64>>,
-    /// Further models that it remembers: their documents, by name.
+    /// Hashes of the documents of further models that the strategy keeps, by name.
     pub tables: BTreeMap<String, Vec<Hash>>,
 }
 
@@ -75,21 +75,21 @@ impl Document {
         Ok(document)
     }
 
-    /// All models that it names, in the order in which they are put together again.
+    /// Hashes of all models, in the order that [`Settled::assemble`] expects.
     pub(crate) fn all_models(&self) -> impl Iterator<Item = Hash> + '_ {
         let tables = self.tables.values().flatten();
         self.models.iter().chain(tables).copied()
     }
 }
 
-/// An outcome with everything that belongs to it.
+/// An outcome with its document and state.
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) hash: Hash,
     pub(crate) blob: Bytes,
     pub(crate) document: Document,
     pub(crate) state: Arc<State>,
-    /// Hashes of everything that belongs to it: entries, document, models; ascending.
+    /// Hashes of entries, document and models, ascending.
     pub(crate) names: Vec<Hash>,
 }
 
@@ -110,7 +110,7 @@ impl Settled {
         Self::of(document.encode(), document, state)
     }
 
-    /// Puts a document and [its models](Document::all_models), in their order, together.
+    /// Builds an outcome from its document and [all its models](Document::all_models), in order.
     pub(crate) fn assemble(blob: Bytes, document: Document, mut models: Vec<Params>) -> Self {
         let mut rest = models.split_off(document.models.len()).into_iter();
         let tables = document.tables.iter().map(|(name, table)| {
@@ -141,7 +141,7 @@ impl Settled {
         }
     }
 
-    /// Every blob of it, with its hash.
+    /// Document and models, each as its hash and blob.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = (Hash, Bytes)> + '_ {
         let tables = self.state.tables.values().flatten();
         let models = self.state.models.iter().chain(tables);
@@ -155,9 +155,19 @@ fn hashes(models: &[Params]) -> Vec<Hash> {
     models.iter().map(|model| Hash(model.hash())).collect()
 }
 
-/// The state before the first round as an outcome: the hash that a charter states as its `start`,
-/// for whoever writes a charter, and the state itself. A function of the model family, as the
-/// charter's strategy equips it, and `seed`.
+/// The outcome of a round to which nobody contributed: the state stays as it is.
+pub(crate) fn unchanged(round: u64, state: &Arc<State>) -> Settled {
+    Settled::new(round, Vec::new(), Vec::new(), State::clone(state))
+}
+
+/// Reads the encoded decision of a lead.
+pub(crate) fn decision(bytes: &[u8]) -> Result<Decision, String> {
+    let decision = codec::decode(bytes, codec::LIMIT);
+    decision.map_err(|error| format!("the decision cannot be read: {error}"))
+}
+
+/// The state before the first round, and its hash, which a charter names as its `start`. A function
+/// of the model family, as the charter's strategy equips it, and of the seed of the initial model.
 pub fn genesis_outcome(learner: &dyn Learner, seed: u64) -> (Hash, State) {
     let genesis = genesis(learner, seed);
     (genesis.hash, State::clone(&genesis.state))

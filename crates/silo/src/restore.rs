@@ -1,4 +1,4 @@
-//! Where a silo goes on from, read back from its journal and blobs.
+//! Restores the state of a silo from its journal and blobs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,45 +9,46 @@ use methods::params::Gate;
 use protocol::Hash;
 use protocol::member::Start;
 
-use crate::actors::worker::{Ground, Left, Own, Personal, outcome_gate};
+use crate::base::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
 use crate::config::SiloConfig;
+use crate::error::SpawnError;
 use crate::needed::needed;
-use crate::notice::Gone;
+use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, Record};
-use crate::spawn::SpawnError;
 use crate::surroundings::{Blobs, Journal};
 
-/// Where a silo goes on from.
+/// The restored state of a silo.
 pub(crate) struct Restored {
     pub(crate) start: Start,
-    pub(crate) ground: Arc<Ground>,
-    pub(crate) own: Own,
-    pub(crate) trained: Option<Left>,
+    pub(crate) base: Arc<RoundBase>,
+    pub(crate) own: OwnState,
+    pub(crate) trained: Option<LastTraining>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
-    /// The block whose outcome was adopted and is not here any more, so that the silo stands on an
-    /// earlier one until it has fetched it again.
+    /// The block of the last adopted outcome if its blobs are missing. Until they are fetched again,
+    /// the silo's state is that after an earlier outcome.
     pub(crate) again: Option<Hash>,
-    /// What is gone.
-    pub(crate) gone: Vec<Gone>,
-    /// The journal is empty.
+    /// Missing blobs.
+    pub(crate) missing: Vec<Missing>,
+    /// Whether the journal is empty.
     pub(crate) begins: bool,
 }
 
-/// What a journal says.
+/// The contents of a journal, by kind.
 #[derive(Default)]
-struct Said {
+struct Contents {
     records: Vec<protocol::Record>,
     adopted: Vec<Adopted>,
     /// Round, contribution, personal state.
     trained: Option<(u64, Hash, [u8; 32])>,
-    /// It is not empty.
+    /// Whether it has any record.
     any: bool,
-    /// It began anew after a loss, and the silo has not acted since: then it says nothing else.
+    /// Whether it began anew after a loss and the silo has not acted since. Then it has no other
+    /// record.
     lost: bool,
 }
 
-/// Reads the journal; begins it anew if it is lost.
+/// Restores a silo. Begins the journal anew if it is lost.
 pub(crate) fn restore(
     config: &SiloConfig,
     journal: &mut dyn Journal,
@@ -61,59 +62,62 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    let said = read(load(config, journal)?);
+    let contents = sorted(load(config, journal)?);
     let store = Store { config, blobs };
     let keep = config.member.epoch.charter.keep as usize;
-    let kept = said.adopted.iter().rev().take(keep).rev();
+    let kept = contents.adopted.iter().rev().take(keep).rev();
     let kept = kept
         .map(|adopted| adopted.blobs.iter().copied().map(Hash).collect())
         .collect();
-    let last = said.adopted.last();
-    let mut gone = Vec::new();
-    let ground = store.ground(&said, &mut gone)?.unwrap_or(genesis);
-    let standing = ground.document.round;
-    let own = store.own(last, &mut gone)?;
-    let models = ground.state.models.len();
+    let last = contents.adopted.last();
+    let mut missing = Vec::new();
+    let outcome = store.newest(&contents, &mut missing)?.unwrap_or(genesis);
+    let standing = outcome.document.round;
+    let own = store.own(last, &mut missing)?;
+    let models = outcome.state.models.len();
     if own.round == standing && own.coalition as usize >= models {
         return Err(SpawnError::Damaged {
             round: own.round,
-            why: format!("coalition {} of {models}", own.coalition),
+            why: format!(
+                "expected a coalition below {models}, found {}",
+                own.coalition
+            ),
         });
     }
-    let trained = said.trained.filter(|(round, ..)| *round > own.round);
+    let trained = contents.trained.filter(|(round, ..)| *round > own.round);
     let trained = trained
-        .map(|trained| store.left(trained, &own, &mut gone))
+        .map(|trained| store.training(trained, &own, &mut missing))
         .transpose()?;
     let again = last.filter(|last| last.round > standing);
     let again = again.map(|last| Hash(last.block));
-    let fresh = said.records.is_empty() && said.adopted.is_empty();
-    let mut records = said.records;
+    let fresh = contents.records.is_empty() && contents.adopted.is_empty();
+    let mut records = contents.records;
     if again.is_some() {
-        // The member is told where the silo stands, and so lets it apply the rest again. What it
-        // signed and what is final stays as it is.
+        // With this record the member requests the later outcomes again. Signed messages and final
+        // blocks stay as they are.
         records.retain(|record| !matches!(record, protocol::Record::Applied { .. }));
         records.push(protocol::Record::Applied { round: standing });
     }
-    let start = match (said.lost, fresh) {
+    let start = match (contents.lost, fresh) {
         (true, _) => Start::Lost,
         (false, true) => Start::New,
         (false, false) => Start::Kept(records),
     };
-    let ground = Arc::new(Ground::new(config, &ground));
+    let base = Arc::new(RoundBase::new(config, &outcome));
     Ok(Restored {
         start,
-        ground,
+        base,
         own,
         trained,
         kept,
         again,
-        gone,
-        begins: !said.any,
+        missing,
+        begins: !contents.any,
     })
 }
 
-/// What of the journal is needed. The rest is dropped from it when there is more of that; and for a
-/// silo whose journal is lost at once, because it is told everything from the beginning on.
+/// Loads the records that are needed. The others are removed from the journal once they are more
+/// than half of it, and at once if the journal was lost, because then it is filled from the start.
 fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, SpawnError> {
     let mut records = journal.load()?;
     let before = records.len();
@@ -129,30 +133,30 @@ fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, S
     Ok(needed)
 }
 
-fn read(records: Vec<Record>) -> Said {
-    let mut said = Said {
+fn sorted(records: Vec<Record>) -> Contents {
+    let mut contents = Contents {
         any: !records.is_empty(),
-        ..Said::default()
+        ..Contents::default()
     };
     for record in records {
         match record {
-            Record::Lost => said.lost = true,
+            Record::Lost => contents.lost = true,
             Record::Begun => {}
-            Record::Adopted(adopted) => said.adopted.push(adopted),
+            Record::Adopted(adopted) => contents.adopted.push(adopted),
             Record::Trained {
                 round,
                 blob,
                 personal,
             } => {
-                said.trained = Some((round, Hash(blob), personal));
+                contents.trained = Some((round, Hash(blob), personal));
             }
-            Record::Protocol(record) => said.records.push(record),
+            Record::Protocol(record) => contents.records.push(record),
         }
     }
-    said
+    contents
 }
 
-/// Whether a block made this outcome final.
+/// Whether this record has the final block of an adopted outcome.
 fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
     let protocol::Record::Final { blocks, .. } = record else {
         return false;
@@ -176,13 +180,21 @@ impl Store<'_> {
             .ok_or(SpawnError::Missing { round, hash })
     }
 
-    /// The newest outcome that was adopted and is here whole; `None`: none is. What is missing of
-    /// newer ones can be had from the others, who all adopted the same.
-    fn ground(&self, said: &Said, gone: &mut Vec<Gone>) -> Result<Option<Settled>, SpawnError> {
-        let mut missing = None;
-        let mut ground = None;
-        for adopted in said.adopted.iter().rev() {
-            if !said.records.iter().any(|record| finalises(record, adopted)) {
+    /// The newest adopted outcome whose blobs are all here, if there is one. Blobs of newer ones can
+    /// be fetched from other members, which all adopted the same.
+    fn newest(
+        &self,
+        contents: &Contents,
+        missing: &mut Vec<Missing>,
+    ) -> Result<Option<Settled>, SpawnError> {
+        let mut incomplete = None;
+        let mut newest = None;
+        for adopted in contents.adopted.iter().rev() {
+            if !contents
+                .records
+                .iter()
+                .any(|record| finalises(record, adopted))
+            {
                 return Err(SpawnError::Damaged {
                     round: adopted.round,
                     why: "no final block of the journal has this outcome".into(),
@@ -190,28 +202,32 @@ impl Store<'_> {
             }
             match self.outcome(adopted) {
                 Ok(settled) => {
-                    ground = Some(settled);
+                    newest = Some(settled);
                     break;
                 }
-                // Nobody else has it.
+                // There is no other member to fetch it from.
                 Err(error) if self.config.member.epoch.roster.len() == 1 => return Err(error),
                 Err(SpawnError::Missing { .. }) => {
-                    missing.get_or_insert(adopted.round);
+                    incomplete.get_or_insert(adopted.round);
                 }
                 Err(other) => return Err(other),
             }
         }
-        if let Some(round) = missing {
-            let standing = ground.as_ref().map_or(0, |settled| settled.document.round);
-            gone.push(Gone::Outcome { round, standing });
+        if let Some(round) = incomplete {
+            let standing = newest.as_ref().map_or(0, |settled| settled.document.round);
+            missing.push(Missing::Outcome { round, standing });
         }
-        Ok(ground)
+        Ok(newest)
     }
 
-    /// What is the silo's own after its last adoption.
-    fn own(&self, last: Option<&Adopted>, gone: &mut Vec<Gone>) -> Result<Own, SpawnError> {
+    /// The silo's own state after its last adoption.
+    fn own(
+        &self,
+        last: Option<&Adopted>,
+        missing: &mut Vec<Missing>,
+    ) -> Result<OwnState, SpawnError> {
         let Some(last) = last else {
-            return Ok(Own {
+            return Ok(OwnState {
                 round: 0,
                 coalition: 0,
                 personal: self.initial(),
@@ -220,37 +236,37 @@ impl Store<'_> {
         let round = last.round;
         let personal = match self.personal(round, last.personal) {
             Err(SpawnError::Missing { .. }) => {
-                gone.push(Gone::Personal { round });
+                missing.push(Missing::Personal { round });
                 self.initial()
             }
             personal => personal?,
         };
-        Ok(Own {
+        Ok(OwnState {
             round,
             coalition: last.coalition,
             personal,
         })
     }
 
-    /// What a training left behind. Its personal state may be gone; its model too, and then the
-    /// signed contribution stands and cannot be served.
-    fn left(
+    /// The result of the last training. Its blobs may be missing: without the model the signed
+    /// contribution stands but cannot be served.
+    fn training(
         &self,
         (round, blob, personal): (u64, Hash, [u8; 32]),
-        own: &Own,
-        gone: &mut Vec<Gone>,
-    ) -> Result<Left, SpawnError> {
+        own: &OwnState,
+        missing: &mut Vec<Missing>,
+    ) -> Result<LastTraining, SpawnError> {
         if self.blobs.get(&blob).is_none() {
-            gone.push(Gone::Contribution { round });
+            missing.push(Missing::Contribution { round });
         }
         let personal = match self.personal(round, personal) {
             Err(SpawnError::Missing { .. }) => {
-                gone.push(Gone::Trained { round });
+                missing.push(Missing::Trained { round });
                 own.personal.clone()
             }
             personal => personal?,
         };
-        Ok(Left {
+        Ok(LastTraining {
             round,
             blob,
             personal,
@@ -272,7 +288,9 @@ impl Store<'_> {
             .collect::<Result<_, _>>()?;
         let settled = Settled::assemble(blob, document, models);
         if settled.hash.0 != adopted.outcome || settled.document.round != round {
-            return Err(damaged("its document is another one".into()));
+            return Err(damaged(
+                "the document has another hash or round than the journal".into(),
+            ));
         }
         Ok(settled)
     }
@@ -284,7 +302,7 @@ impl Store<'_> {
             .map_err(|e| damaged(e.to_string()))?;
         if model.hash() != hash.0 {
             return Err(damaged(format!(
-                "blob {hash} has other bytes than it was kept with"
+                "expected a blob with hash {hash}, found other bytes"
             )));
         }
         Ok(model)

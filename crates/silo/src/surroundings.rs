@@ -1,4 +1,5 @@
-//! Everything around a silo that differs between a real node and a simulation.
+//! What a silo gets from its caller: network, journal, blobs, pool. A node and a simulation have
+//! their own implementations.
 
 use std::any::Any;
 use std::future::Future;
@@ -12,31 +13,33 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::checks::Checks;
+use crate::error::StoreError;
 use crate::notice::Feed;
 use crate::record::Record;
 
-/// What a silo is given to live in.
+/// Everything a silo uses outside itself.
 pub struct Surroundings {
-    /// Where messages and blobs come from and go to.
+    /// The network: messages and blobs.
     pub network: Network,
-    /// What it must never forget.
+    /// The durable records.
     pub journal: Box<dyn Journal>,
     /// Blobs by hash.
     pub blobs: Arc<dyn Blobs>,
-    /// Where heavy work is done.
+    /// The threads for heavy work.
     pub pool: Arc<dyn Pool>,
-    /// Pure functions of bytes: counted, and remembered process-wide where the memo is on.
+    /// Checks that are pure functions of bytes: counted, and cached for the whole process if the cache is
+    /// on.
     pub checks: Arc<Checks>,
-    /// Where notices go.
+    /// Receives the notices.
     pub feed: Feed,
-    /// Where the silo's clock starts. Silos of one process may share it, so that their notices
-    /// stand on one line of time.
+    /// The zero of the silo's clock. Silos of one process may share it, so that the times of their
+    /// notices compare.
     pub origin: Instant,
 }
 
-/// Two bounded channels. Commands that do not fit are lost, and said again by the protocol; the
-/// network waits for a silo that is behind with its events. Every [`Command::Fetch`] is answered,
-/// with [`Event::Fetched`] or [`Event::Missing`]; a hash is asked for again only after that.
+/// Two bounded channels. Commands that do not fit are lost, and the protocol sends them again; the
+/// network waits while the silo is behind with its events. Every [`Command::Fetch`] is answered with
+/// [`Event::Fetched`] or [`Event::Missing`], and a hash is requested again only after that.
 pub struct Network {
     /// Silo → network.
     pub commands: mpsc::Sender<Command>,
@@ -60,71 +63,61 @@ pub trait Journal: Send {
     /// whether the records are durable: all of them or none.
     fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// Puts these records in the place of all others, or changes nothing.
+    /// Replaces all records by these, or changes nothing.
     ///
     /// # Errors
     /// [`StoreError`], as for [`Journal::commit`].
     fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
 }
 
-/// Blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only, so that
-/// what is kept at which moment does not depend on how fast a job was.
+/// A store of blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only,
+/// so that the stored blobs at any moment do not depend on how fast a job was.
 pub trait Blobs: Send + Sync {
     /// The blob of that hash, if it is here.
     fn get(&self, hash: &Hash) -> Option<Bytes>;
 
-    /// Keeps a blob whose hash the caller has checked or computed; it is durable when this returns,
-    /// so that a record of the journal may name it.
+    /// Stores a blob whose hash the caller has checked or computed. It is durable when this returns, so
+    /// that a record of the journal may name it.
     ///
     /// # Errors
-    /// [`StoreError`]: the blob is not kept.
+    /// [`StoreError`]: the blob is not stored.
     fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError>;
 
-    /// Keeps several, which can be faster than one by one.
+    /// Stores several blobs, which can be faster than one by one.
     ///
     /// # Errors
-    /// [`StoreError`]: some of them may be kept.
+    /// [`StoreError`]: some of them may be stored.
     fn put_all(&self, blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
         let mut blobs = blobs.into_iter();
         blobs.try_for_each(|(hash, blob)| self.put(hash, blob))
     }
 
-    /// Forgets every blob that is not in `keep` (ascending).
+    /// Removes every blob that is not in `keep` (ascending).
     ///
     /// # Errors
     /// [`StoreError`].
     fn retain(&self, keep: &[Hash]) -> Result<(), StoreError>;
 }
 
-/// Why something could not be kept or read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {why}")]
-pub struct StoreError {
-    /// What was to be kept or read.
-    pub what: String,
-    /// Why it could not be.
-    pub why: String,
-}
-
-/// A kind of heavy work, with its size, so that virtual time can say how long it takes.
+/// A kind of heavy work and its size, from which virtual time models its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Training over that many sample visits.
+    /// Training.
     Train {
         /// Rows × epochs.
         samples: u64,
     },
-    /// Measuring that many models.
+    /// Evaluation of models.
     Evaluate {
         /// Models.
         models: u64,
     },
-    /// Opening an envelope with that many signatures.
+    /// Opening an envelope.
     Open {
         /// Signatures.
         signatures: u64,
     },
-    /// Reading, checking or averaging that many bytes of models.
+    /// Reading, checking or averaging models.
     Models {
         /// Bytes.
         bytes: u64,
@@ -133,28 +126,27 @@ pub enum Work {
 
 /// A job for the pool.
 pub type Job = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
-/// What became of a job: its result, or what it panicked with.
+/// The result of a job, or the text of its panic.
 pub type Done = Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, String>>>>;
 
-/// Runs heavy work without blocking the actors. In the node: blocking threads. In virtual time: a
-/// thread pool that the runtime does not know; the modelled time is slept, then the result waited
-/// for, so that the order of events never depends on the machine.
+/// Runs heavy work without blocking the actors. A node uses threads. In virtual time the threads are
+/// unknown to the runtime: the future sleeps for the modelled time and then waits for the result, so
+/// that the order of events never depends on the machine.
 ///
-/// A job may wait for another silo that computes the same thing, and may use rayon inside. So its
-/// threads must not be those of a rayon pool, where a waiting job could be waiting for a job that
-/// was stolen onto its own stack.
+/// A job may wait for another silo that computes the same thing, and may use rayon. So the threads
+/// must not be those of a rayon pool, where a waiting job could wait for one that rayon runs on the
+/// same thread.
 pub trait Pool: Send + Sync {
-    /// Starts `job` now; the future is done when it is.
+    /// Starts `job` now. The future ends with it.
     fn run(&self, work: Work, job: Job) -> Done;
 
-    /// The same for a job that computes nothing, because another silo of the process does or did:
-    /// it hands over that result, perhaps after waiting for it.
+    /// The same for a job that only waits for a result that another silo of the process computes.
     fn wait(&self, work: Work, job: Job) -> Done {
         self.run(work, job)
     }
 }
 
-/// Runs a job of a known result.
+/// Runs a job with a typed result.
 pub(crate) fn run<T: Send + 'static>(
     pool: &dyn Pool,
     work: Work,
@@ -176,5 +168,5 @@ async fn unpacked<T: 'static>(done: Done) -> Result<T, String> {
     let result = done.await?.downcast();
     result
         .map(|result| *result)
-        .map_err(|_| "a pool mixed up its jobs".into())
+        .map_err(|_| "the pool returned the result of another job".into())
 }

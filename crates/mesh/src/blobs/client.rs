@@ -128,7 +128,9 @@ impl Fetcher {
     /// Whether one of those that are gone comes back in time.
     async fn one_returns(&self, holders: &[Holder]) -> bool {
         let gone = holders.iter().filter(|holder| !holder.peer.is_connected());
-        let returns: Vec<_> = gone.map(|gone| Box::pin(gone.peer.returned())).collect();
+        let returns: Vec<_> = gone
+            .map(|gone| Box::pin(gone.peer.wait_connected()))
+            .collect();
         !returns.is_empty() && timeout(self.resume, select_all(returns)).await.is_ok()
     }
 }
@@ -161,7 +163,7 @@ impl Holder {
         opener: Opener,
         patience: Duration,
     ) -> Option<Self> {
-        let turn = self.peer.asked.acquire().await.ok()?;
+        let turn = self.peer.fetching.acquire().await.ok()?;
         let (mut brought, mut refused) = (0, 0);
         let ended = match opener.open(self.peer.id, Kind::Blob).await {
             Ok(stream) => {

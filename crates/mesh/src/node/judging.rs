@@ -1,4 +1,4 @@
-//! Published frames that the silo has not judged yet. Only after that they are passed on.
+//! Published frames that wait for the verdict of the silo, before gossip passes them on.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use protocol::Hash;
 use protocol::net::JUDGED;
 use tokio::time::Instant;
 
-/// Frames that may wait for the silo; of more the oldest is passed to nobody.
+/// Frames that may wait; beyond that the oldest is dropped.
 const WAITING: usize = 2048;
 
-/// A frame that waits.
+/// A frame that waits for its verdict.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) id: MessageId,
@@ -20,7 +20,7 @@ pub(super) struct Waiting {
     since: Instant,
 }
 
-/// All that wait, by ticket.
+/// All waiting frames, by ticket.
 #[derive(Debug, Default)]
 pub(super) struct Judging {
     last: u64,
@@ -28,7 +28,7 @@ pub(super) struct Judging {
 }
 
 impl Judging {
-    /// A ticket for a frame, and a frame that has no place any more.
+    /// Adds a frame. Returns its ticket, and a frame that was dropped for it.
     pub(super) fn ask(
         &mut self,
         id: MessageId,
@@ -36,7 +36,7 @@ impl Judging {
         frame: Hash,
     ) -> (u64, Option<Waiting>) {
         let since = Instant::now();
-        // Gossip has forgotten these.
+        // Gossip has dropped these already.
         while let Some(oldest) = self.waiting.first_entry()
             && since - oldest.get().since > JUDGED
         {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_frame_waits_for_its_verdict_for_a_while_and_in_a_bounded_queue() {
+    async fn waiting_for_a_verdict_is_bounded_in_time_and_number() {
         let mut judging = Judging::default();
         let ask = |judging: &mut Judging, number: u64| {
             let frame = Hash::of(&number.to_le_bytes());

@@ -1,10 +1,10 @@
-//! The loop of one node: commands of the silo, events of the swarm, and what is due.
+//! The event loop of one node: commands of the silo, events of the swarm, timers.
 //!
 //! Frames and blobs are moved by tasks of their own, so that a large one does not hold up the loop;
-//! they wait for the silo's channel by themselves. What the loop itself has to tell the silo waits
-//! in `outbox`, and while it does the swarm is not polled: its connections then stop reading.
+//! they wait for the silo's channel by themselves. Events of the loop itself wait in `outbox` for the
+//! silo, and meanwhile the swarm is not polled, so that its connections stop reading.
 
-mod heard;
+mod events;
 mod judging;
 mod start;
 
@@ -30,9 +30,9 @@ use crate::behaviour::Behaviour;
 use crate::blobs::{Desk, Fetcher};
 use crate::config::Transport;
 use crate::dial::{self, Dialer, Resolved};
-use crate::direct::Said;
-use crate::gossip::{self, Seen, Way};
+use crate::gossip::{self, PublishBy, PublishedFrames};
 use crate::members::{Members, Peer};
+use crate::queue::Addressed;
 
 use judging::Judging;
 
@@ -40,12 +40,12 @@ use judging::Judging;
 const FETCHES: usize = 256;
 /// How long the end of a mesh waits for its connections to be closed in order.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// How long it waits before it closes them.
+/// How long it waits before it closes them, for blobs under way.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often it is looked whether a port is free.
+/// Interval between attempts to bind a port until it is free.
 const PORT: Duration = Duration::from_millis(10);
 
-/// The silo's ends.
+/// The caller's ends of a node.
 pub(crate) struct Ends {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) events: mpsc::Receiver<Event>,
@@ -53,15 +53,15 @@ pub(crate) struct Ends {
     pub(crate) served: Arc<AtomicU64>,
 }
 
-/// What is known of a connected member.
+/// State of a connected member.
 #[derive(Debug, Default)]
 struct Link {
-    /// Its round trip, smoothed, and as the silo knows it.
+    /// Its round trip: smoothed, and as last reported to the silo.
     round_trip: Option<(Duration, Duration)>,
-    /// Pings in a row that were not answered.
+    /// Pings in a row without an answer.
     silent: u32,
-    /// There is another connection than before: who was told that the member can be reached is told
-    /// again, because it may be another process that knows of nothing.
+    /// Whether the connection is new. Then the silo is told again that the member is up, because the
+    /// member may have restarted.
     renewed: bool,
 }
 
@@ -70,13 +70,13 @@ pub(crate) struct Node {
     members: Arc<Members>,
     swarm: Swarm<Behaviour>,
     transport: Transport,
-    /// Most bytes of a frame.
+    /// Largest frame, in bytes.
     frame: usize,
     commands: mpsc::Receiver<Command>,
     events: mpsc::Sender<Event>,
     outbox: VecDeque<Event>,
     topic: IdentTopic,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<PublishedFrames>>,
     links: BTreeMap<MemberIndex, Link>,
     /// Streams of frames that members opened, on their way to the readers.
     readers: BTreeMap<MemberIndex, mpsc::Sender<Stream>>,
@@ -87,29 +87,29 @@ pub(crate) struct Node {
     fetches: JoinSet<()>,
     /// Readers and writers of frames, and blobs being served.
     tasks: JoinSet<()>,
-    /// Strangers that were spoken of already.
+    /// Nodes outside the roster that were logged already.
     strangers: BTreeSet<PeerId>,
     judging: Judging,
-    /// Members whose gossip is not heard, and until when.
+    /// Members whose gossip is ignored, and until when.
     muted: BTreeMap<MemberIndex, Instant>,
 }
 
 impl Node {
-    /// Until the silo drops an end.
+    /// Runs until the silo drops one of its ends.
     #[tracing::instrument(name = "mesh", level = "error", skip_all, fields(me = %self.me))]
     pub(crate) async fn run(mut self) {
         let events = self.events.clone();
         loop {
             let due = self.dialer.next();
-            let heard_again = self.muted.values().min().copied();
+            let unmute = self.muted.values().min().copied();
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.command(command),
                     None => break,
                 },
                 () = events.closed() => break,
                 event = self.swarm.select_next_some(), if self.outbox.is_empty() => {
-                    self.hear(event);
+                    self.swarm_event(event);
                 }
                 Ok(room) = events.reserve(), if !self.outbox.is_empty() => {
                     if let Some(event) = self.outbox.pop_front() {
@@ -123,7 +123,7 @@ impl Node {
                         });
                     }
                 }
-                () = at(heard_again) => self.unmute(),
+                () = at(unmute) => self.unmute(),
                 Some(Ok((member, resolved))) = self.resolving.join_next() => {
                     self.dial(member, resolved);
                 }
@@ -139,8 +139,8 @@ impl Node {
     async fn leave(mut self) {
         self.tasks.abort_all();
         self.fetches.abort_all();
-        // QUIC says goodbye in a single packet. In the middle of a blob it would be one too many for
-        // the reader's socket, so what is under way gets a moment to arrive.
+        // QUIC closes a connection with a single packet. In the middle of a blob the reader's socket may
+        // drop it, so bytes under way get a moment to arrive.
         let quiet = async {
             loop {
                 self.swarm.select_next_some().await;
@@ -158,7 +158,7 @@ impl Node {
         .await;
         let ports: Vec<_> = self.swarm.listeners().filter_map(start::socket).collect();
         drop(self);
-        // QUIC keeps its socket a little longer, in a task of its own that nobody can wait for.
+        // QUIC keeps its socket a little longer, in a task that cannot be awaited.
         let _ = timeout(GOODBYE * 4, async {
             for (ip, port, udp) in ports {
                 while udp && std::net::UdpSocket::bind((ip, port)).is_err() {
@@ -169,7 +169,7 @@ impl Node {
         .await;
     }
 
-    fn obey(&mut self, command: Command) {
+    fn command(&mut self, command: Command) {
         match command {
             Command::Send { to, frame } => self.send(to, frame),
             Command::Publish { frame } => self.publish(frame),
@@ -178,7 +178,7 @@ impl Node {
             Command::Mute { peer, span } => {
                 if let Some(peer) = self.members.at(peer).cloned() {
                     peer.pace.mute(span);
-                    self.shut(&peer);
+                    self.mute_gossip(&peer);
                 }
             }
             Command::Fetch { blobs, from } => {
@@ -198,7 +198,7 @@ impl Node {
             return;
         }
         match self.members.at(to) {
-            Some(peer) => offer(peer, Said::Sent, frame),
+            Some(peer) => offer(peer, Addressed::Sent, frame),
             None => tracing::warn!(member = %to, "no such other member: a frame to it is lost"),
         }
     }
@@ -207,21 +207,21 @@ impl Node {
         if !self.fits(&frame) {
             return;
         }
-        let way = self
+        let publish_by = self
             .seen
             .lock()
             .expect("nobody panics while holding it")
             .publish(Hash::of(&frame));
         let small = frame.len() <= gossip::LARGEST;
-        let gossiped = match way {
-            Way::Done => return,
-            Way::Spread if small => self.gossip(&frame),
-            Way::Spread | Way::Again => false,
+        let gossiped = match publish_by {
+            PublishBy::Nothing => return,
+            PublishBy::Gossip if small => self.gossip(&frame),
+            PublishBy::Gossip | PublishBy::Direct => false,
         };
-        // Members that do not yet listen to gossip get it directly, like all where it is too large
-        // or was said before.
+        // Members that are not subscribed yet get it directly. So do all members if it is too large
+        // for gossip or repeated.
         let topic = self.topic.hash();
-        let listening: BTreeSet<PeerId> = match gossiped {
+        let subscribed: BTreeSet<PeerId> = match gossiped {
             true => {
                 let peers = self.swarm.behaviour().gossip.all_peers();
                 peers
@@ -234,13 +234,13 @@ impl Node {
         for peer in self
             .members
             .all()
-            .filter(|peer| !listening.contains(&peer.id))
+            .filter(|peer| !subscribed.contains(&peer.id))
         {
-            offer(peer, Said::Published, frame.clone());
+            offer(peer, Addressed::Published, frame.clone());
         }
     }
 
-    /// Whether gossip took it.
+    /// Publishes by gossip. False if gossip does not take the frame.
     fn gossip(&mut self, frame: &Bytes) -> bool {
         match self
             .swarm
@@ -261,11 +261,7 @@ impl Node {
         let fits = frame.len() <= self.frame;
         if !fits {
             let (bytes, limit) = (frame.len(), self.frame);
-            tracing::error!(
-                bytes,
-                limit,
-                "a frame is larger than frames may be, and is lost"
-            );
+            tracing::error!(bytes, limit, "a frame larger than the limit is lost");
         }
         fits
     }
@@ -295,12 +291,13 @@ impl Node {
     }
 }
 
-fn offer(peer: &Peer, said: Said, frame: Bytes) {
+/// Queues a frame for a member.
+fn offer(peer: &Peer, addressed: Addressed, frame: Bytes) {
     let member = peer.member;
-    if !peer.is_connected() && peer.met() > 0 {
+    if !peer.is_connected() && peer.connections() > 0 {
         tracing::debug!(%member, "a frame is lost: the member is not connected");
-    } else if !peer.line.offer(said, frame) {
-        tracing::debug!(%member, "a frame is lost: too much waits for the member");
+    } else if !peer.queue.offer(addressed, frame) {
+        tracing::debug!(%member, "a frame is lost: the queue to the member is full");
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a node comes to life.
+//! Starts a node.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -24,6 +24,7 @@ use crate::dial::Dialer;
 use crate::direct::{self, Reader};
 use crate::gossip;
 use crate::members::Members;
+use crate::queue::queue;
 
 /// How long the operating system may take to give an address.
 const LISTEN: Duration = Duration::from_secs(5);
@@ -57,9 +58,9 @@ impl Node {
 
         let mut queues = BTreeMap::new();
         let members = Arc::new(Members::new(&others, |member| {
-            let (line, waiting) = direct::line(config.queue, config.queue_bytes);
-            queues.insert(member, waiting);
-            line
+            let (sender, receiver) = queue(config.queue, config.queue_bytes);
+            queues.insert(member, receiver);
+            sender
         })?);
         let (commands_in, commands) = mpsc::channel(config.commands.max(1));
         let (events, events_out) = mpsc::channel(config.events.max(1));
@@ -68,11 +69,11 @@ impl Node {
 
         let seen = Arc::new(Mutex::default());
         let (mut tasks, mut readers) = (JoinSet::new(), BTreeMap::new());
-        for (member, waiting) in queues {
+        for (member, frames) in queues {
             let Some(peer) = members.at(member) else {
                 continue;
             };
-            tasks.spawn(direct::write(peer.clone(), opener.clone(), waiting));
+            tasks.spawn(direct::write(peer.clone(), opener.clone(), frames));
             let (reader, streams) = mpsc::channel(1);
             readers.insert(member, reader);
             let reader = Reader {
@@ -128,7 +129,7 @@ impl Node {
         Ok((node, ends))
     }
 
-    /// Listens at every address, and says what they became.
+    /// Listens at every address. Returns the actual addresses, ports included.
     async fn listen(&mut self, config: &Config) -> Result<Vec<String>, MeshError> {
         let mut waiting = Vec::new();
         for address in &config.listen {
@@ -171,7 +172,7 @@ impl Node {
                     let why = error.to_string();
                     return Err(MeshError::Listen { address, why });
                 }
-                Ok(event) => self.hear(event),
+                Ok(event) => self.swarm_event(event),
             }
         }
         Ok(addresses)
@@ -184,8 +185,8 @@ fn own_key(key: &Keypair) -> Result<PublicKey, MeshError> {
     Ok(PublicKey(key.to_bytes()))
 }
 
-/// Whether this machine lets a node listen there. libp2p's own answer would not do: it wraps the
-/// system's words beyond recognition, and shares a TCP port with whoever shares it too.
+/// Checks that a node can listen at an address. libp2p's own errors hide the system's message, and it
+/// shares a TCP port with any process that allows it.
 fn probe(address: &Multiaddr) -> Result<(), String> {
     let Some((ip, port, udp)) = socket(address) else {
         let why = "a node listens at an IP address, not at a name: /ip4/0.0.0.0/... is all of them";
@@ -209,7 +210,7 @@ fn probe(address: &Multiaddr) -> Result<(), String> {
     Err(format!("{error}: {advice}"))
 }
 
-/// The socket that an address of ours is.
+/// IP address, port, and whether it is UDP, of a listening address.
 pub(super) fn socket(address: &Multiaddr) -> Option<(IpAddr, u16, bool)> {
     let mut parts = address.iter();
     let ip = match parts.next()? {

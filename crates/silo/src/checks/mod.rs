@@ -1,7 +1,7 @@
-//! Work that is a pure function of bytes: counted and, where several silos share a process,
-//! remembered for all of them.
+//! Checks that are pure functions of bytes: signatures, hashes, gates, decisions, outcomes. They are
+//! counted and, where several silos share a process, cached for all of them.
 
-mod memo;
+mod cache;
 #[cfg(test)]
 mod tests;
 
@@ -14,30 +14,30 @@ use protocol::envelope::{self, Known, Opened};
 use protocol::identity::{Claim, Strict, Verifier};
 use protocol::{Epoch, Hash};
 
-pub(crate) use memo::Once;
-use memo::{Held, Lying, Memo};
+pub(crate) use cache::Shared;
+use cache::{BytesCache, ResultCache, SignatureCache};
 
 use crate::outcome::Settled;
 
-/// Final rounds back that results are remembered for.
+/// Final rounds back that results are cached for.
 const BACK: u64 = 1;
-/// Frames of that many bytes go to many silos; smaller ones are opened as fast as looked up.
+/// Smallest frame that is cached, in bytes: opening a smaller one is as fast as looking it up.
 const SHARED: usize = 1 << 10;
 
 /// Checks signatures, hashes blobs, and keeps the results of gates, checks and settlements.
 ///
-/// With the memo, a result is computed once for all silos of the process, also when several of
-/// them ask at the same time. Without it everything is done every time, as on separate machines.
-/// The answers are the same.
+/// With the cache, a result is computed once for all silos of the process, also when several of
+/// them ask at the same time. Without it every silo computes everything, as on separate machines.
+/// The results are the same.
 #[derive(Default)]
 pub struct Checks {
-    memo: bool,
-    held: Held,
-    lying: Lying<Hash>,
-    frames: Lying<Arc<Opened>>,
-    gates: Memo<Params>,
-    checked: Memo<()>,
-    settled: Memo<Arc<Settled>>,
+    cached: bool,
+    valid: SignatureCache,
+    hashes: BytesCache<Hash>,
+    frames: BytesCache<Arc<Opened>>,
+    gates: ResultCache<Params>,
+    checked: ResultCache<()>,
+    settled: ResultCache<Arc<Settled>>,
     round: AtomicU64,
     signatures: AtomicU64,
     hashed: AtomicU64,
@@ -45,10 +45,10 @@ pub struct Checks {
     settles: AtomicU64,
 }
 
-/// What was really done.
+/// Work done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
-    /// Whether results were shared between silos; then the numbers count distinct work.
+    /// Whether results were cached for all silos; then the numbers count distinct work.
     pub memo: bool,
     /// Signatures checked.
     pub signatures: u64,
@@ -61,19 +61,19 @@ pub struct Totals {
 }
 
 impl Checks {
-    /// With or without the memo.
-    pub fn new(memo: bool) -> Arc<Self> {
+    /// With or without the cache.
+    pub fn new(cached: bool) -> Arc<Self> {
         Arc::new(Self {
-            memo,
+            cached,
             ..Self::default()
         })
     }
 
-    /// What was really done so far.
+    /// Work done so far.
     pub fn totals(&self) -> Totals {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals {
-            memo: self.memo,
+            memo: self.cached,
             signatures: read(&self.signatures),
             bytes_hashed: read(&self.hashed),
             checks: read(&self.checks),
@@ -81,10 +81,9 @@ impl Checks {
         }
     }
 
-    /// Takes note of a message that a silo of this process has just signed: with the memo nobody
-    /// here needs to check that signature, whose key was at hand when it was made.
-    pub(crate) fn made(&self, epoch: &Epoch, frame: &[u8]) {
-        if !self.memo {
+    /// Caches the signature of a message that a silo of this process has just signed.
+    pub(crate) fn signed(&self, epoch: &Epoch, frame: &[u8]) {
+        if !self.cached {
             return;
         }
         if let Some((member, message, signature)) = envelope::claimed(frame)
@@ -95,14 +94,14 @@ impl Checks {
                 message: &message,
                 signature,
             };
-            self.held.insert(key(&claim), true);
+            self.valid.insert(key(&claim), true);
         }
     }
 
-    /// What a frame holds, where silos of this process share that: opened once as by a silo that
-    /// knows nothing yet. None without the memo, and for what such a silo would refuse.
-    pub(crate) fn shared(&self, epoch: &Epoch, frame: &Bytes) -> Option<Arc<Opened>> {
-        if !self.memo || frame.len() < SHARED {
+    /// The contents of a frame, opened once for all silos of the process, as by a silo that knows no
+    /// certificates yet. None without the cache, for small frames, and for frames that do not open.
+    pub(crate) fn opened(&self, epoch: &Epoch, frame: &Bytes) -> Option<Arc<Opened>> {
+        if !self.cached || frame.len() < SHARED {
             return None;
         }
         if let Some(opened) = self.frames.get(frame) {
@@ -116,70 +115,70 @@ impl Checks {
 
     /// The hash of a blob.
     pub fn hash(&self, blob: &Bytes) -> Hash {
-        if let Some(hash) = self.memo.then(|| self.lying.get(blob)).flatten() {
+        if let Some(hash) = self.cached.then(|| self.hashes.get(blob)).flatten() {
             return hash;
         }
         let hash = Hash::of(blob);
-        self.remember(blob, hash);
+        self.insert_hash(blob, hash);
         hash
     }
 
-    /// The hashes of blobs, if all of them are remembered.
+    /// The hashes of blobs, if all of them are cached.
     pub fn hashes(&self, blobs: &[Bytes]) -> Option<Vec<Hash>> {
-        self.memo.then(|| self.lying.all(blobs)).flatten()
+        self.cached.then(|| self.hashes.all(blobs)).flatten()
     }
 
-    /// Takes note of a hash that was computed elsewhere. Called on the silos' own thread.
-    pub(crate) fn remember(&self, blob: &Bytes, hash: Hash) {
+    /// Caches a hash that was computed elsewhere. Called on the silos' own thread.
+    pub(crate) fn insert_hash(&self, blob: &Bytes, hash: Hash) {
         let round = self.round.load(Ordering::Relaxed);
-        if !self.memo || self.lying.insert(blob, hash, round) {
+        if !self.cached || self.hashes.insert(blob, hash, round) {
             self.hashed.fetch_add(blob.len() as u64, Ordering::Relaxed);
         }
     }
 
-    /// Where the result of passing a model through a gate is, or will be. Asked for on the silos'
-    /// own thread and filled in a job, so that what is remembered does not depend on the threads.
-    pub(crate) fn gate(&self, key: Hash, round: u64) -> Once<Params> {
-        self.place(&self.gates, key, round)
+    /// The result of passing a model through a gate. Asked for on the silos' own thread and computed
+    /// in a job, so that the contents of the cache do not depend on the threads.
+    pub(crate) fn gate(&self, key: Hash, round: u64) -> Shared<Params> {
+        self.result(&self.gates, key, round)
     }
 
     /// Likewise for a checked decision.
-    pub(crate) fn check(&self, key: Hash, round: u64) -> Once<()> {
-        self.place(&self.checked, key, round)
+    pub(crate) fn check(&self, key: Hash, round: u64) -> Shared<()> {
+        self.result(&self.checked, key, round)
     }
 
     /// Likewise for a computed outcome.
-    pub(crate) fn settle(&self, key: Hash, round: u64) -> Once<Arc<Settled>> {
-        self.place(&self.settled, key, round)
+    pub(crate) fn settle(&self, key: Hash, round: u64) -> Shared<Arc<Settled>> {
+        self.result(&self.settled, key, round)
     }
 
-    /// A decision is being checked.
+    /// Counts a checked decision.
     pub(crate) fn count_check(&self) {
         self.checks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An outcome is being computed.
+    /// Counts a computed outcome.
     pub(crate) fn count_settle(&self) {
         self.settles.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A silo adopted a round: what is older is forgotten.
+    /// A silo adopted a round: removes older results.
     pub(crate) fn advance(&self, round: u64) {
         if self.round.fetch_max(round, Ordering::Relaxed) < round {
             let oldest = round.saturating_sub(BACK);
-            self.lying.forget(oldest);
-            self.frames.forget(oldest);
-            self.gates.forget(oldest);
-            self.checked.forget(oldest);
-            self.settled.forget(oldest);
+            self.hashes.remove_before(oldest);
+            self.frames.remove_before(oldest);
+            self.gates.remove_before(oldest);
+            self.checked.remove_before(oldest);
+            self.settled.remove_before(oldest);
         }
     }
 
-    fn place<T>(&self, memo: &Memo<T>, key: Hash, round: u64) -> Once<T> {
-        if self.memo {
-            memo.place(key, round)
+    fn result<T>(&self, cache: &ResultCache<T>, key: Hash, round: u64) -> Shared<T> {
+        if self.cached {
+            cache.get(key, round)
         } else {
-            Once::default()
+            Shared::default()
         }
     }
 
@@ -189,38 +188,38 @@ impl Checks {
     }
 }
 
-/// Only signatures that hold are remembered: nobody can fill the memory with others.
+/// Only valid signatures are cached, so that nobody can fill the memory with others.
 impl Verifier for Checks {
     fn verify(&self, claim: &Claim<'_>) -> bool {
-        if !self.memo {
+        if !self.cached {
             self.count_signatures(1);
             return Strict.verify(claim);
         }
         let key = key(claim);
-        if self.held.holds(&key, true) {
+        if self.valid.is_valid(&key, true) {
             return true;
         }
         let holds = Strict.verify(claim);
-        if !holds || self.held.insert(key, true) {
+        if !holds || self.valid.insert(key, true) {
             self.count_signatures(1);
         }
         holds
     }
 
     fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
-        if !self.memo {
+        if !self.cached {
             self.count_signatures(claims.len());
             return Strict.verify_all(claims);
         }
         let (keys, unknown): (Vec<_>, Vec<_>) = claims
             .iter()
             .map(|claim| (key(claim), *claim))
-            .filter(|(key, _)| !self.held.holds(key, false))
+            .filter(|(key, _)| !self.valid.is_valid(key, false))
             .unzip();
         let holds = Strict.verify_all(&unknown);
         let counted = keys
             .into_iter()
-            .filter(|key| !holds || self.held.insert(*key, false));
+            .filter(|key| !holds || self.valid.insert(*key, false));
         self.count_signatures(counted.count());
         holds
     }

@@ -34,7 +34,7 @@ fn claims(votes: &[(VerifyingKey, Vec<u8>, Signature)]) -> Vec<Claim<'_>> {
 }
 
 #[test]
-fn the_memo_changes_counts_and_not_answers() {
+fn the_cache_changes_counts_and_not_answers() {
     let mut votes = votes(9);
     votes[8].2 = votes[7].2;
     let claims = claims(&votes);
@@ -50,14 +50,14 @@ fn the_memo_changes_counts_and_not_answers() {
     };
     let (with, without) = (Checks::new(true), Checks::new(false));
     assert_eq!(answers(&with), answers(&without));
-    // Every time: 5 + 6 + 3 + 1. With the memo the eight that hold once; the one that does not is
-    // checked again each time, and pulls nothing else into its batch.
+    // Every time: 5 + 6 + 3 + 1. With the cache the eight valid ones once; the invalid one is
+    // checked again each time, and alone.
     assert_eq!(without.totals().signatures, 3 * 15);
     assert_eq!(with.totals().signatures, 8 + 3 * 2);
 }
 
 #[test]
-fn what_holds_in_a_batch_is_still_checked_strictly() {
+fn a_signature_valid_in_a_batch_is_still_verified_strictly() {
     let votes = votes(2);
     let claims = claims(&votes);
     let checks = Checks::new(true);
@@ -65,34 +65,34 @@ fn what_holds_in_a_batch_is_still_checked_strictly() {
     let keys: Vec<_> = claims.iter().map(key).collect();
     assert!(
         keys.iter()
-            .all(|key| checks.held.holds(key, false) && !checks.held.holds(key, true))
+            .all(|key| checks.valid.is_valid(key, false) && !checks.valid.is_valid(key, true))
     );
     assert!(checks.verify(&claims[0]));
-    assert!(checks.held.holds(&keys[0], true));
+    assert!(checks.valid.is_valid(&keys[0], true));
 }
 
 #[test]
-fn a_blob_is_hashed_where_it_lies_once() {
+fn a_blob_at_one_address_is_hashed_once() {
     let blob = Bytes::from(vec![7; 1000]);
-    for (memo, expected) in [(true, 2000), (false, 3000)] {
-        let checks = Checks::new(memo);
+    for (cached, expected) in [(true, 2000), (false, 3000)] {
+        let checks = Checks::new(cached);
         let hashes = [checks.hash(&blob), checks.hash(&blob.clone())];
-        // The same bytes elsewhere are not the same place.
+        // The same bytes at another address are hashed again.
         assert_eq!(hashes, [checks.hash(&Bytes::from(vec![7; 1000])); 2]);
         assert_eq!(checks.totals().bytes_hashed, expected);
     }
 }
 
 #[test]
-fn silos_that_ask_at_once_compute_once() {
+fn concurrent_requests_compute_once() {
     let checks = Checks::new(true);
     let runs = AtomicU64::new(0);
     let key = Hash::of(b"a case");
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let once = checks.check(key, 1);
-                let result = once.do_it(|| {
+                let shared = checks.check(key, 1);
+                let result = shared.compute(|| {
                     runs.fetch_add(1, Ordering::Relaxed);
                     Err("no".into())
                 });
@@ -101,7 +101,7 @@ fn silos_that_ask_at_once_compute_once() {
         }
     });
     assert_eq!(runs.load(Ordering::Relaxed), 1);
-    // The round before the last one adopted is still remembered, older ones are not.
+    // The round before the last adopted one is still cached, older ones are not.
     checks.advance(2);
     assert!(checks.check(key, 1).result().is_some());
     checks.advance(3);
@@ -109,15 +109,15 @@ fn silos_that_ask_at_once_compute_once() {
 }
 
 #[test]
-fn who_waits_for_work_that_panics_hears_of_it() {
-    let once = Checks::new(true).settle(Hash::of(b"a case"), 1);
-    once.take();
-    assert!(once.taken());
+fn waiting_for_a_computation_that_panics_returns_an_error() {
+    let shared = Checks::new(true).settle(Hash::of(b"a case"), 1);
+    shared.claim();
+    assert!(shared.is_claimed());
     let waiting = std::thread::spawn({
-        let once = once.clone();
-        move || once.wait()
+        let shared = shared.clone();
+        move || shared.wait()
     });
-    let done = once.do_it(|| panic!("a defect"));
+    let done = shared.compute(|| panic!("a defect"));
     let (why, heard) = (done.unwrap_err(), waiting.join().unwrap().unwrap_err());
-    assert_eq!((why.as_str(), &heard), ("the work on it panicked", &why));
+    assert_eq!((why.as_str(), &heard), ("its computation panicked", &why));
 }

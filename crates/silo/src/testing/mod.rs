@@ -97,7 +97,7 @@ pub(crate) struct Rig {
     pub(crate) journal: MemoryJournal,
     pub(crate) blobs: Arc<MemoryBlobs>,
     pub(crate) checks: Arc<Checks>,
-    pub(crate) told: Rc<RefCell<Vec<(Time, Notice)>>>,
+    pub(crate) notices: Rc<RefCell<Vec<(Time, Notice)>>>,
     pub(crate) origin: Instant,
 }
 
@@ -113,7 +113,7 @@ impl Rig {
             journal: MemoryJournal::default(),
             blobs: Arc::default(),
             checks,
-            told: Rc::default(),
+            notices: Rc::default(),
             origin: Instant::now(),
         }
     }
@@ -122,14 +122,14 @@ impl Rig {
     pub(crate) fn surroundings(&self) -> (Surroundings, Ends) {
         let (commands, ends_commands) = mpsc::channel(256);
         let (ends_events, events) = mpsc::channel(16);
-        let told = self.told.clone();
+        let notices = self.notices.clone();
         let surroundings = Surroundings {
             network: Network { commands, events },
             journal: Box::new(self.journal.clone()),
             blobs: self.blobs.clone(),
             pool: Arc::new(TestPool),
             checks: self.checks.clone(),
-            feed: Box::new(move |at, notice| told.borrow_mut().push((at, notice.clone()))),
+            feed: Box::new(move |at, notice| notices.borrow_mut().push((at, notice.clone()))),
             origin: self.origin,
         };
         (
@@ -143,8 +143,9 @@ impl Rig {
 
     /// Models adopted so far, with their rounds and outcomes.
     pub(crate) fn adopted(&self) -> Vec<(u64, protocol::Hash, f32)> {
-        let told = self.told.borrow();
-        told.iter()
+        let notices = self.notices.borrow();
+        notices
+            .iter()
             .filter_map(|(_, notice)| match notice {
                 Notice::Adopted {
                     round,

@@ -1,4 +1,4 @@
-//! A worker by itself: the test is its silo and its mesh.
+//! A worker alone: the test acts as its silo and its mesh.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,34 +16,33 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::Checks;
-use crate::actors::mesh::{Arrived, Fetch};
-use crate::actors::silo::Answer;
-use crate::actors::worker::{Do, OnRound, Waiting, WorkerActor};
+use crate::actors::messages::{Fetch, Fetched, WorkRequest, WorkResult};
+use crate::actors::worker::{CurrentRound, Waiting, WorkerActor};
 use crate::clock::Clock;
-use crate::handle::Life;
 use crate::restore::restore;
+use crate::run_state::RunState;
 use crate::testing::*;
 
-/// Takes answers and fetches.
+/// Receives results and fetches.
 #[derive(Clone, Default)]
-pub(super) struct Desk {
-    answers: Rc<RefCell<Vec<Answer>>>,
+pub(super) struct Receiver {
+    results: Rc<RefCell<Vec<WorkResult>>>,
     pub(super) fetches: Rc<RefCell<Vec<Fetch>>>,
 }
 
-impl Actor for Desk {
+impl Actor for Receiver {
     type Context = Context<Self>;
 }
 
-impl Handler<Answer> for Desk {
+impl Handler<WorkResult> for Receiver {
     type Result = ();
 
-    fn handle(&mut self, answer: Answer, _: &mut Context<Self>) {
-        self.answers.borrow_mut().push(answer);
+    fn handle(&mut self, result: WorkResult, _: &mut Context<Self>) {
+        self.results.borrow_mut().push(result);
     }
 }
 
-impl Handler<Fetch> for Desk {
+impl Handler<Fetch> for Receiver {
     type Result = ();
 
     fn handle(&mut self, fetch: Fetch, _: &mut Context<Self>) {
@@ -51,19 +50,19 @@ impl Handler<Fetch> for Desk {
     }
 }
 
-/// A worker with nothing done yet, of member 0 of 4.
+/// A new worker, of member 0 of 4.
 pub(super) struct Bench {
     pub(super) worker: Addr<WorkerActor>,
-    pub(super) desk: Desk,
-    address: Addr<Desk>,
+    pub(super) received: Receiver,
+    address: Addr<Receiver>,
     pub(super) rig: Rig,
     _gone: oneshot::Receiver<crate::Stopped>,
 }
 
 impl Bench {
     pub(super) fn new(norm: f64) -> Self {
-        let (rig, desk) = (Rig::new(Checks::new(false)), Desk::default());
-        let address = desk.clone().start();
+        let (rig, received) = (Rig::new(Checks::new(false)), Receiver::default());
+        let address = received.clone().start();
         let mut config = config(&epoch(4, 3), 0);
         config.norm = norm;
         let restored = restore(&config, &mut rig.journal.clone(), &*rig.blobs).unwrap();
@@ -75,48 +74,48 @@ impl Bench {
             checks: rig.checks.clone(),
             mesh: address.clone().recipient(),
             clock: Clock(rig.origin),
-            life: Life::new(gone),
+            run_state: RunState::new(gone),
             progress: Arc::default(),
-            ground: restored.ground,
+            base: restored.base,
             own: restored.own,
             trained: restored.trained,
             applying: false,
             kept: VecDeque::new(),
             again: None,
-            round: OnRound::default(),
+            round: CurrentRound::default(),
             wants: Waiting::default(),
         };
         Self {
             worker: worker.start(),
-            desk,
+            received,
             address,
             rig,
             _gone: waits,
         }
     }
 
-    /// Asks, lets all work end, and gives what came back.
-    pub(super) async fn ask(&self, effect: Effect) -> Vec<Answer> {
-        self.worker.do_send(Do {
+    /// Sends a request and runs until all work has ended. Returns the results.
+    pub(super) async fn ask(&self, effect: Effect) -> Vec<WorkResult> {
+        self.worker.do_send(WorkRequest {
             effect,
             reply: self.address.clone().recipient(),
         });
-        self.settle_down().await
+        self.run_until_idle().await
     }
 
-    pub(super) async fn settle_down(&self) -> Vec<Answer> {
+    pub(super) async fn run_until_idle(&self) -> Vec<WorkResult> {
         sleep(Duration::from_secs(10)).await;
-        self.desk.answers.take()
+        self.received.results.take()
     }
 
-    /// The only answer.
+    /// The input of the only result.
     pub(super) async fn input(&self, effect: Effect) -> Input {
         one(self.ask(effect).await).input.unwrap()
     }
 
-    /// Hashes asked for since the last time.
+    /// Hashes fetched since the last call.
     pub(super) fn fetched(&self) -> Vec<Hash> {
-        let fetches = self.desk.fetches.take();
+        let fetches = self.received.fetches.take();
         fetches
             .iter()
             .flat_map(|fetch| fetch.blobs.iter().map(|wish| wish.hash))
@@ -124,16 +123,16 @@ impl Bench {
     }
 
     pub(super) fn arrive(&self, blob: &Bytes) {
-        self.worker.do_send(Arrived {
+        self.worker.do_send(Fetched {
             blobs: vec![(Hash::of(blob), blob.clone())],
             missing: Vec::new(),
         });
     }
 }
 
-pub(super) fn one(mut answers: Vec<Answer>) -> Answer {
-    assert_eq!(answers.len(), 1);
-    answers.pop().unwrap()
+pub(super) fn one(mut results: Vec<WorkResult>) -> WorkResult {
+    assert_eq!(results.len(), 1);
+    results.pop().unwrap()
 }
 
 pub(super) fn fields(model: &Params) -> EntryFields {
@@ -176,7 +175,7 @@ pub(super) fn evaluate(models: &[&Params]) -> Effect {
     }
 }
 
-/// The sheet of these models with everybody in one coalition.
+/// The sheet of these models with all entries in one coalition.
 pub(super) fn case(models: &[Params]) -> Case {
     let mut entries: Vec<_> = models.iter().map(entry).collect();
     entries.sort_by_key(|entry| entry.id);

@@ -227,7 +227,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
 }
 
 #[test]
-fn what_is_signed_rests_on_what_is_durable() {
+fn everything_signed_is_backed_by_durable_records_and_blobs() {
     let (log, frames) = third(usize::MAX);
     let counts = rests_on_durable(log, &frames, usize::MAX);
     assert_eq!((counts.trained, counts.contributed), (3, 3));
@@ -237,7 +237,7 @@ fn what_is_signed_rests_on_what_is_durable() {
 }
 
 #[test]
-fn what_could_not_be_kept_is_not_signed_for() {
+fn a_model_that_could_not_be_stored_is_not_signed() {
     let all = third(usize::MAX).0;
     let puts = all
         .iter()

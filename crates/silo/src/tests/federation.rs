@@ -23,7 +23,7 @@ enum Third {
     Panics(usize),
 }
 
-/// Four silos and three rounds; what each was told, what was said, and the work that it took.
+/// Four silos and three rounds. Returns their rigs, the hub with all sent frames, and the checks done.
 fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
     virtually(async {
         let (epoch, hub, checks) = (epoch(4, 3), Hub::default(), Checks::new(memo));
@@ -96,7 +96,7 @@ fn is_durable(epoch: &Epoch, rig: &Rig, hub: &Hub, room: usize) -> usize {
 }
 
 #[test]
-fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
+fn every_sent_promise_is_durable_and_a_full_disk_stops_the_silo() {
     let epoch = epoch(4, 3);
     let (whole, _, _) = four(true, Third::Lives);
     let commits = whole[2].journal.transactions().len();
@@ -111,10 +111,10 @@ fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
         let promises = is_durable(&epoch, rig, &hub, room);
         // What a lead promises itself is durable and not sent; all the same it says enough.
         assert!(promises > 0 || room < commits, "room {room}");
-        let told = rig.told.borrow();
+        let notices = rig.notices.borrow();
         let full = Stopped::Journal(full());
         let expected = if room < commits { full } else { Stopped::Asked };
-        assert_eq!(told.last().unwrap().1, Notice::Stopped(expected));
+        assert_eq!(notices.last().unwrap().1, Notice::Stopped(expected));
         let adopted = |record: &Record| matches!(record, Record::Adopted(_));
         let durable = rig
             .journal
@@ -127,7 +127,7 @@ fn nothing_is_said_that_is_not_durable_and_a_full_disk_ends_the_silo() {
 }
 
 #[test]
-fn nothing_of_a_step_is_done_before_its_records_are_durable() {
+fn no_effect_of_a_step_runs_before_its_records_are_durable() {
     // A panic while they are written leaves behind whatever was done before.
     let epoch = epoch(4, 3);
     let (whole, _, _) = four(true, Third::Lives);
@@ -145,7 +145,7 @@ fn nothing_of_a_step_is_done_before_its_records_are_durable() {
 }
 
 #[test]
-fn four_silos_learn_alike_with_the_memo_and_without() {
+fn four_silos_learn_alike_with_the_cache_and_without() {
     let (with, hub, shared) = four(true, Third::Lives);
     let (without, again, own) = four(false, Third::Lives);
     // Every round goes half the way to the mean of the optima, 1.5.
@@ -156,7 +156,7 @@ fn four_silos_learn_alike_with_the_memo_and_without() {
     }
     assert_eq!(hub.frames(), again.frames());
     for (one, other) in with.iter().zip(&without) {
-        assert_eq!(*one.told.borrow(), *other.told.borrow());
+        assert_eq!(*one.notices.borrow(), *other.notices.borrow());
     }
     // One check and one outcome a round for everybody, or one for each. A lead proposes what it
     // has computed, so it settles but need not check.
@@ -169,14 +169,14 @@ fn four_silos_learn_alike_with_the_memo_and_without() {
 }
 
 #[test]
-fn a_killed_silo_goes_on_from_its_journal() {
+fn a_killed_silo_continues_from_its_journal() {
     let (rigs, _, _) = four(false, Third::IsKilled);
     for rig in &rigs {
         let rounds: Vec<_> = rig.adopted().iter().map(|(round, _, _)| *round).collect();
         assert_eq!(rounds, [1, 2, 3]);
         // Three trainings, all adopted, also the one before the kill.
         let personal = rig
-            .told
+            .notices
             .borrow()
             .iter()
             .rev()

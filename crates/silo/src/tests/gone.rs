@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 
 use super::LONG;
 use crate::outcome::Document;
-use crate::surroundings::{Adopted, Blobs, Journal};
+use crate::surroundings::{Blobs, Journal};
 use crate::testing::*;
-use crate::{Checks, Gone, Notice, Record, spawn};
+use crate::{Adopted, Checks, Missing, Notice, Record, spawn};
 
 const ROUNDS: u64 = 6;
 
@@ -79,11 +79,11 @@ fn four(which: Which, keep: u32, late: bool) -> Vec<Rig> {
     })
 }
 
-/// What the third was told of what is gone.
-fn told(rig: &Rig) -> Vec<Gone> {
-    let told = rig.told.borrow();
-    let gone = told.iter().filter_map(|(_, notice)| match notice {
-        Notice::Gone(gone) => Some(*gone),
+/// The notices of the third silo about missing blobs.
+fn reported(rig: &Rig) -> Vec<Missing> {
+    let notices = rig.notices.borrow();
+    let gone = notices.iter().filter_map(|(_, notice)| match notice {
+        Notice::Missing(gone) => Some(*gone),
         _ => None,
     });
     gone.collect()
@@ -114,8 +114,8 @@ fn whole(rigs: &[Rig]) -> f32 {
             _ => {}
         }
     }
-    let told = third.told.borrow();
-    let personal = told.iter().rev().find_map(|(_, notice)| match notice {
+    let notices = third.notices.borrow();
+    let personal = notices.iter().rev().find_map(|(_, notice)| match notice {
         Notice::Adopted { personal, .. } => Some(personal.values()[0]),
         _ => None,
     });
@@ -123,7 +123,7 @@ fn whole(rigs: &[Rig]) -> f32 {
 }
 
 #[test]
-fn what_is_gone_of_an_adopted_outcome_is_fetched_again_and_the_federation_goes_on() {
+fn missing_blobs_of_an_adopted_outcome_are_fetched_again_and_rounds_continue() {
     // How many rounds' blobs are kept, and the round that is still whole then.
     let cases: [(&str, u32, u64, Which); 5] = [
         ("document", 1, 0, |_, adopted| vec![Hash(adopted.outcome)]),
@@ -142,14 +142,14 @@ fn what_is_gone_of_an_adopted_outcome_is_fetched_again_and_the_federation_goes_o
         let rigs = four(which, keep, false);
         let round = 3;
         assert!(
-            told(&rigs[2]).contains(&Gone::Outcome { round, standing }),
+            reported(&rigs[2]).contains(&Missing::Outcome { round, standing }),
             "{name}: {:?}",
-            told(&rigs[2])
+            reported(&rigs[2])
         );
-        let here = Notice::Whole { round };
-        let told = rigs[2].told.borrow();
-        let count = told.iter().filter(|(_, notice)| *notice == here).count();
-        drop(told);
+        let here = Notice::Recovered { round };
+        let notices = rigs[2].notices.borrow();
+        let count = notices.iter().filter(|(_, notice)| *notice == here).count();
+        drop(notices);
         assert_eq!(count, 1, "{name}");
         // Every training counted: the personal state was here all the time.
         assert_eq!(whole(&rigs), ROUNDS as f32, "{name}");
@@ -157,7 +157,7 @@ fn what_is_gone_of_an_adopted_outcome_is_fetched_again_and_the_federation_goes_o
 }
 
 #[test]
-fn a_silo_that_was_away_long_passes_over_what_nobody_keeps_any_more() {
+fn a_silo_that_was_away_long_skips_outcomes_that_no_member_keeps() {
     let rigs = four(|_, adopted| vec![Hash(adopted.outcome)], 1, true);
     let third: Vec<_> = rigs[2].adopted().iter().map(|(round, ..)| *round).collect();
     assert_eq!(third[..3], [1, 2, 3]);
@@ -166,7 +166,7 @@ fn a_silo_that_was_away_long_passes_over_what_nobody_keeps_any_more() {
 }
 
 #[test]
-fn entries_that_are_gone_keep_nobody_from_going_on() {
+fn missing_entries_stop_no_silo() {
     let entries: Which = |rig, adopted| {
         let models = models(rig, adopted);
         let kept = |hash: &Hash| !models.contains(hash) && hash.0 != adopted.outcome;
@@ -183,9 +183,9 @@ fn entries_that_are_gone_keep_nobody_from_going_on() {
 }
 
 #[test]
-fn a_personal_state_that_is_gone_begins_anew_and_that_is_said() {
+fn a_missing_personal_state_starts_from_the_initial_one_with_a_notice() {
     let rigs = four(|_, adopted| vec![Hash(adopted.personal)], 1, false);
-    assert!(told(&rigs[2]).contains(&Gone::Personal { round: 3 }));
+    assert!(reported(&rigs[2]).contains(&Missing::Personal { round: 3 }));
     // It counts trainings. Those before the loss are gone, and the one that was under way counted
     // from them if it had ended.
     let personal = whole(&rigs);
@@ -196,7 +196,7 @@ fn a_personal_state_that_is_gone_begins_anew_and_that_is_said() {
 }
 
 #[test]
-fn a_used_key_without_its_journal_is_lost_for_the_next_life_too() {
+fn a_journal_lost_by_a_used_key_stays_lost_after_a_restart() {
     virtually(async {
         let (hub, checks, epoch) = (Hub::default(), Checks::new(false), epoch(4, 60));
         let origin = Instant::now();
@@ -221,7 +221,7 @@ fn a_used_key_without_its_journal_is_lost_for_the_next_life_too() {
         let used = Notice::Protocol(Report::KeyUsedBefore);
         let end = Instant::now() + LONG;
         while !rigs[2]
-            .told
+            .notices
             .borrow()
             .iter()
             .any(|(_, notice)| *notice == used)
@@ -241,7 +241,7 @@ fn a_used_key_without_its_journal_is_lost_for_the_next_life_too() {
 }
 
 #[test]
-fn a_silo_that_came_as_new_and_has_not_acted_comes_as_new_again() {
+fn a_new_silo_that_has_not_acted_is_new_again_after_a_restart() {
     let rigs = four(|_, adopted| vec![Hash(adopted.outcome)], 1, false);
     let learned = |record: &Record| {
         matches!(

@@ -1,12 +1,12 @@
-//! Whole silos in virtual time, and their worker by itself.
+//! Whole silos in virtual time, and a worker alone.
 #![allow(clippy::unwrap_used)]
 
 mod bench;
-mod door;
 mod durable;
 mod federation;
 mod golden;
 mod gone;
+mod limits;
 mod measure;
 mod silo;
 mod worker;

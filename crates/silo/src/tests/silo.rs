@@ -43,19 +43,19 @@ fn a_federation_of_one_completes_its_rounds() {
     assert_eq!(adopted, [(1, 0.0), (2, 0.0)]);
     let complete = Notice::Protocol(Report::Complete);
     assert!(
-        rig.told
+        rig.notices
             .borrow()
             .iter()
             .any(|(_, notice)| *notice == complete)
     );
     assert_eq!(
-        rig.told.borrow().last().unwrap().1,
+        rig.notices.borrow().last().unwrap().1,
         Notice::Stopped(Stopped::Asked)
     );
 }
 
 #[test]
-fn an_outcome_is_adopted_in_one_transaction_and_what_is_old_is_forgotten() {
+fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
     let rig = alone(2);
     let transactions = rig.journal.transactions();
     let adopted: Vec<_> = transactions
@@ -98,7 +98,7 @@ fn an_outcome_is_adopted_in_one_transaction_and_what_is_old_is_forgotten() {
 }
 
 #[test]
-fn after_a_kill_nothing_happens() {
+fn after_a_kill_no_effect_runs() {
     virtually(async {
         let (rig, hub, epoch) = (Rig::new(Checks::new(false)), Hub::default(), epoch(1, 2));
         let (surroundings, ends) = rig.surroundings();
@@ -108,7 +108,7 @@ fn after_a_kill_nothing_happens() {
         let before = (
             hub.frames(),
             rig.journal.records(),
-            rig.told.borrow().clone(),
+            rig.notices.borrow().clone(),
         );
         assert!(!before.2.is_empty());
         silo.kill();
@@ -118,7 +118,7 @@ fn after_a_kill_nothing_happens() {
             (
                 hub.frames(),
                 rig.journal.records(),
-                rig.told.borrow().clone()
+                rig.notices.borrow().clone()
             ),
             before
         );
@@ -126,7 +126,7 @@ fn after_a_kill_nothing_happens() {
 }
 
 #[test]
-fn the_end_of_the_network_is_the_end_of_the_silo() {
+fn a_silo_stops_when_its_network_ends() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(1, 2));
         let (surroundings, ends) = rig.surroundings();
@@ -137,7 +137,7 @@ fn the_end_of_the_network_is_the_end_of_the_silo() {
 }
 
 #[test]
-fn a_silo_of_another_start_strategy_or_key_does_not_come_to_life() {
+fn a_silo_with_another_initial_state_strategy_or_key_does_not_start() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(2, 1));
         let mut other_seed = config(&epoch, 0);
@@ -171,7 +171,7 @@ fn a_model_larger_than_the_charter_allows_is_named_at_once() {
 }
 
 #[test]
-fn outside_an_actix_system_a_silo_says_what_is_missing() {
+fn spawn_outside_an_actix_system_is_an_error() {
     let rig = Rig::new(Checks::new(false));
     let error = spawn(config(&epoch(1, 1), 0), rig.surroundings().0).err();
     assert_eq!(error, Some(SpawnError::NoSystem));
@@ -242,7 +242,7 @@ fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
 }
 
 #[test]
-fn what_does_not_fit_is_lost_and_said() {
+fn commands_that_do_not_fit_are_lost_and_reported() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let (surroundings, mut ends) = rig.surroundings();
@@ -255,7 +255,7 @@ fn what_does_not_fit_is_lost_and_said() {
             Notice::Lost { messages } => *messages,
             _ => 0,
         };
-        assert_eq!(rig.told.borrow().iter().map(said).sum::<u64>(), lost);
+        assert_eq!(rig.notices.borrow().iter().map(said).sum::<u64>(), lost);
         let mut waiting = 0;
         while ends.commands.try_recv().is_ok() {
             waiting += 1;
@@ -267,7 +267,7 @@ fn what_does_not_fit_is_lost_and_said() {
 }
 
 #[test]
-fn what_is_no_message_is_counted_and_not_let_in() {
+fn frames_that_are_no_messages_are_counted_and_dropped() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let (surroundings, ends) = rig.surroundings();
@@ -283,7 +283,7 @@ fn what_is_no_message_is_counted_and_not_let_in() {
             .unwrap();
         sleep(Duration::from_millis(1)).await;
         assert_eq!((silo.counts().received, silo.counts().unopened), (1, 1));
-        let told = rig.told.borrow();
+        let notices = rig.notices.borrow();
         let unopened = |notice: &Notice| {
             matches!(
                 notice,
@@ -293,7 +293,7 @@ fn what_is_no_message_is_counted_and_not_let_in() {
                 }
             )
         };
-        assert!(told.iter().any(|(_, notice)| unopened(notice)));
+        assert!(notices.iter().any(|(_, notice)| unopened(notice)));
     });
 }
 
@@ -315,13 +315,13 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
     assert!(matches!(start(&config, &mut journal), Start::New));
     config.journal_lost = true;
     assert!(matches!(start(&config, &mut journal), Start::Lost));
-    // The next lives need not be told, and more of the same does not change it.
+    // Further restarts need no flag, and a second flag changes nothing.
     config.journal_lost = false;
     assert!(matches!(start(&config, &mut journal), Start::Lost));
     journal.commit(vec![applied.clone()]).unwrap();
     assert!(matches!(start(&config, &mut journal), Start::Lost));
-    assert_eq!(journal.records(), [Record::Lost], "it is told that again");
-    // It votes: so it was safe, and it remembers everything of that life and after.
+    assert_eq!(journal.records(), [Record::Lost], "declared lost again");
+    // A vote shows that it was safe: records since then are kept.
     journal.commit(vec![applied.clone(), vote.clone()]).unwrap();
     let Start::Kept(records) = start(&config, &mut journal) else {
         panic!()
@@ -331,7 +331,7 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
 }
 
 #[test]
-fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
+fn a_restart_drops_superseded_records_and_restores_the_same_state() {
     let (rig, config) = (alone(3), config(&epoch(1, 3), 0));
     let mut journal = rig.journal.clone();
     let before = journal.records();
@@ -340,7 +340,7 @@ fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
         let Start::Kept(records) = restored.start else {
             panic!()
         };
-        (records, restored.ground.outcome, restored.kept)
+        (records, restored.base.outcome, restored.kept)
     };
     let first = restored(&mut journal);
     let after = journal.records();
@@ -363,7 +363,7 @@ fn a_restart_drops_what_it_does_not_need_and_goes_on_from_the_same() {
 }
 
 #[test]
-fn an_adoption_that_no_final_block_stands_behind_is_refused() {
+fn an_adoption_without_a_final_block_is_refused() {
     let (rig, config) = (alone(1), config(&epoch(1, 1), 0));
     let mut records = rig.journal.records();
     for record in &mut records {

@@ -1,4 +1,4 @@
-//! The worker by itself.
+//! The worker alone.
 
 use protocol::effects::{FinalRound, WorkError};
 use protocol::message::EntryFields;
@@ -6,21 +6,21 @@ use protocol::{Effect, Hash, Input, MemberIndex};
 
 use super::bench::*;
 use crate::Record;
-use crate::actors::mesh::Arrived;
+use crate::actors::messages::Fetched;
 use crate::outcome::Document;
 use crate::surroundings::Blobs;
 use crate::testing::*;
 
 #[test]
-fn blobs_are_fetched_once_and_checked_at_the_gate() {
+fn blobs_are_fetched_once_and_pass_the_gate() {
     virtually(async {
         let bench = Bench::new(10.0);
         let (near, far) = (Towards::model(3.0), Towards::model(11.0));
-        // Two jobs, one question; member 0 does not ask itself.
+        // Two requests, one fetch; member 0 does not ask itself.
         assert!(bench.ask(admit(fields(&near))).await.is_empty());
         assert!(bench.ask(evaluate(&[&near, &far])).await.is_empty());
         let from: Vec<_> = bench
-            .desk
+            .received
             .fetches
             .borrow()
             .iter()
@@ -29,7 +29,7 @@ fn blobs_are_fetched_once_and_checked_at_the_gate() {
         assert_eq!(from, [[MemberIndex(3)], [MemberIndex(1)]]);
         assert_eq!(bench.fetched(), [Hash(near.hash()), Hash(far.hash())]);
         bench.arrive(&near.document());
-        let answer = one(bench.settle_down().await).input.unwrap();
+        let answer = one(bench.run_until_idle().await).input.unwrap();
         assert!(
             matches!(
                 answer,
@@ -42,7 +42,7 @@ fn blobs_are_fetched_once_and_checked_at_the_gate() {
             "{answer:?}"
         );
         bench.arrive(&far.document());
-        let answer = one(bench.settle_down().await).input.unwrap();
+        let answer = one(bench.run_until_idle().await).input.unwrap();
         let Input::Evaluated {
             result: Err(WorkError::Refused(reason)),
             ..
@@ -61,18 +61,18 @@ fn blobs_are_fetched_once_and_checked_at_the_gate() {
 }
 
 #[test]
-fn what_nobody_has_is_unavailable_and_asked_for_again_when_asked() {
+fn a_blob_that_no_member_has_is_unavailable_and_fetched_again_on_request() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let fields = fields(&Towards::model(3.0));
         for _ in 0..2 {
             assert!(bench.ask(admit(fields.clone())).await.is_empty());
             assert_eq!(bench.fetched(), [fields.blob]);
-            bench.worker.do_send(Arrived {
+            bench.worker.do_send(Fetched {
                 blobs: Vec::new(),
                 missing: vec![fields.blob],
             });
-            let answer = one(bench.settle_down().await).input.unwrap();
+            let answer = one(bench.run_until_idle().await).input.unwrap();
             let Input::Admitted { result, .. } = answer else {
                 panic!("{answer:?}")
             };
@@ -82,7 +82,7 @@ fn what_nobody_has_is_unavailable_and_asked_for_again_when_asked() {
 }
 
 #[test]
-fn fields_that_cannot_be_are_refused_without_fetching() {
+fn invalid_fields_are_refused_without_fetching() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let good = fields(&Towards::model(3.0));
@@ -112,7 +112,7 @@ fn fields_that_cannot_be_are_refused_without_fetching() {
 }
 
 #[test]
-fn a_panic_is_a_refusal_and_the_worker_works_on() {
+fn a_panic_is_a_refusal_and_the_worker_continues() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let (trap, fine) = (Towards::model(5000.0), Towards::model(1.0));
@@ -139,7 +139,7 @@ fn a_panic_is_a_refusal_and_the_worker_works_on() {
 }
 
 #[test]
-fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
+fn a_computed_and_a_fetched_outcome_are_adopted_alike_and_once() {
     virtually(async {
         let mut kept = Vec::new();
         let models = [1.0, 2.0, 6.0].map(Towards::model);
@@ -194,27 +194,27 @@ fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
                 assert_eq!(bench.fetched(), [hash]);
                 assert!(bench.ask(apply.clone()).await.is_empty());
                 bench.arrive(&blob);
-                assert!(bench.settle_down().await.is_empty());
+                assert!(bench.run_until_idle().await.is_empty());
                 assert_eq!(bench.fetched(), [Hash(Towards::model(3.0).hash())]);
                 bench.arrive(&Towards::model(3.0).document());
-                answers = bench.settle_down().await;
+                answers = bench.run_until_idle().await;
             }
             let answer = one(answers);
             let [
                 Record::Adopted(adopted),
                 Record::Protocol(protocol::Record::Applied { round: 1 }),
-            ] = &answer.keep[..]
+            ] = &answer.records[..]
             else {
-                panic!("{:?}", answer.keep)
+                panic!("{:?}", answer.records)
             };
             assert_eq!((adopted.round, adopted.outcome), (1, hash.0));
             assert_eq!(adopted.block, Hash::of(b"block").0);
             // The training did not go into it, so what is personal stays what it was.
             assert_eq!(adopted.personal, Towards::model(0.0).hash());
-            kept.push(answer.keep);
+            kept.push(answer.records);
             // Adopted is adopted.
             let again = one(bench.ask(apply).await);
-            assert!(again.keep.is_empty());
+            assert!(again.records.is_empty());
             assert!(matches!(
                 again.input,
                 Ok(Input::Applied {
@@ -231,7 +231,7 @@ fn an_outcome_settled_here_or_fetched_is_adopted_alike_and_once() {
 }
 
 #[test]
-fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
+fn a_silo_without_an_entry_joins_the_coalition_of_least_loss() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let models = [
@@ -270,7 +270,7 @@ fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
             holders: Vec::new(),
         };
         let answer = one(bench.ask(apply).await);
-        let Record::Adopted(adopted) = &answer.keep[0] else {
+        let Record::Adopted(adopted) = &answer.records[0] else {
             panic!()
         };
         assert_eq!((adopted.round, adopted.coalition), (2, 1));
@@ -278,7 +278,7 @@ fn a_silo_without_an_entry_goes_where_its_loss_is_smallest() {
 }
 
 #[test]
-fn work_of_another_round_is_put_off_or_dropped() {
+fn work_of_a_later_round_is_unavailable_and_of_an_earlier_one_dropped() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let mut ahead = case(&[Towards::model(1.0)]);
@@ -292,7 +292,7 @@ fn work_of_another_round_is_put_off_or_dropped() {
         };
         assert_eq!((case, result), (ahead.id(), Err(WorkError::Unavailable)));
         assert!(bench.ask(Effect::Train { round: 0 }).await.is_empty());
-        // A plan on something else than what was adopted is a defect, and says so.
+        // A plan on another outcome than the adopted one is a defect.
         let plan = Effect::Plan {
             round: 1,
             state: Hash::of(b"something else"),

@@ -1,4 +1,4 @@
-//! What others may cost this silo: the budget, what it dropped, and what is told of that.
+//! Limits what other members may cost this silo: budgets, mutes, and notices about dropped frames.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,36 +9,37 @@ use protocol::envelope::{OpenError, Opened};
 use protocol::message::Kind;
 use protocol::{Epoch, MemberIndex, Time};
 
-use crate::handle::Counters;
 use crate::notice::Notice;
+use crate::run_state::Counters;
 
-/// The same complaint about a member is told once in that time.
-const ONCE_IN: Duration = Duration::from_secs(60);
+/// Least time between two notices of one kind about one member.
+const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is complained about.
+/// What a complaint is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum About {
     Unopened,
     Dropped(Denied),
 }
 
-/// When it was last told, and how often it has happened since.
-struct Told {
-    at: Time,
+/// A complaint about a member: when its last notice was sent, and how often it occurred since.
+struct Complaint {
+    notified: Time,
     since: u64,
 }
 
+/// The budget of every member, and the complaints about them.
 pub(super) struct Guard {
     budget: Budget,
-    complaints: BTreeMap<(MemberIndex, About), Told>,
+    complaints: BTreeMap<(MemberIndex, About), Complaint>,
     counters: Rc<Counters>,
 }
 
-/// What follows from something that was not let in.
+/// What follows from a frame that was not let in.
 pub(super) struct Consequence {
-    /// What is told, if it is time.
+    /// Notices to send; none while the last is recent.
     pub(super) notices: Vec<Notice>,
-    /// How long its neighbour is muted from now on.
+    /// How long the neighbour that passed it on is muted from now on.
     pub(super) mute: Option<Duration>,
 }
 
@@ -51,8 +52,8 @@ impl Guard {
         }
     }
 
-    /// Takes note of what this silo says.
-    pub(super) fn said(&mut self, to: MemberIndex, frame: &[u8]) {
+    /// Counts a frame that this silo sends: a sync request entitles the member to an answer.
+    pub(super) fn sent(&mut self, to: MemberIndex, frame: &[u8]) {
         if budget::kind(frame) == Some(Kind::SyncRequest) {
             self.budget.asked(to);
         }
@@ -66,12 +67,12 @@ impl Guard {
         path: Path,
         frame: &[u8],
     ) -> Result<Admitted, Denied> {
-        let place = self.counters.place();
-        self.budget.at(place.view, place.last_final);
+        let position = self.counters.position();
+        self.budget.at(position.view, position.last_final);
         self.budget.admit(now, from, path, frame)
     }
 
-    /// A frame opened. Whether it is to be heard.
+    /// Charges a frame that opened. An error if it must be dropped all the same.
     pub(super) fn opened(
         &mut self,
         now: Time,
@@ -82,7 +83,7 @@ impl Guard {
         self.budget.opened(now, admitted, checked, opened)
     }
 
-    /// A frame did not open.
+    /// Charges a frame that did not open.
     pub(super) fn refused(
         &mut self,
         now: Time,
@@ -92,21 +93,21 @@ impl Guard {
     ) -> Consequence {
         self.counters.add(|counts| counts.unopened += 1);
         let mute = self.budget.refused(now, admitted, checked, error);
-        let told = self.complain(now, from, About::Unopened);
+        let times = self.complain(now, from, About::Unopened);
         let unopened = |times| Notice::Unopened {
             from,
             reason: error.to_string(),
             times,
         };
-        self.follow(from, told.map(unopened), mute)
+        self.follow(from, times.map(unopened), mute)
     }
 
-    /// A frame was dropped.
+    /// Charges a frame that was dropped unread.
     pub(super) fn denied(&mut self, now: Time, from: MemberIndex, why: Denied) -> Consequence {
         self.counters.add(|counts| counts.dropped += 1);
-        // These are nobody's fault, or were told when the mute began.
+        // The first two are nobody's fault, and the mute had its own notice.
         let silent = matches!(why, Denied::Stale | Denied::Repeated | Denied::Muted);
-        let told = match silent {
+        let times = match silent {
             true => None,
             false => self.complain(now, from, About::Dropped(why)),
         };
@@ -116,20 +117,20 @@ impl Guard {
             times,
         };
         let mute = self.budget.denied(now, from, why);
-        self.follow(from, told.map(dropped), mute)
+        self.follow(from, times.map(dropped), mute)
     }
 
-    /// Whether a member may ask for so many blobs.
+    /// Whether a member may ask for this many blobs.
     pub(super) fn wants(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
-        let place = self.counters.place();
-        self.budget.at(place.view, place.last_final);
+        let position = self.counters.position();
+        self.budget.at(position.view, position.last_final);
         self.budget.admit_blob_request(now, by, blobs)
     }
 
     fn follow(
         &self,
         member: MemberIndex,
-        told: Option<Notice>,
+        notice: Option<Notice>,
         mute: Option<Duration>,
     ) -> Consequence {
         let muted = mute.map(|span| {
@@ -137,24 +138,26 @@ impl Guard {
             Notice::Muted { member, span }
         });
         Consequence {
-            notices: told.into_iter().chain(muted).collect(),
+            notices: notice.into_iter().chain(muted).collect(),
             mute,
         }
     }
 
-    /// How often it happened since it was last told, if it is time to tell it.
+    /// How often it occurred since its last notice; none while that is recent.
     fn complain(&mut self, now: Time, about: MemberIndex, what: About) -> Option<u64> {
-        let told = self.complaints.get_mut(&(about, what));
-        let Some(told) = told else {
-            let first = Told { at: now, since: 0 };
+        let Some(complaint) = self.complaints.get_mut(&(about, what)) else {
+            let first = Complaint {
+                notified: now,
+                since: 0,
+            };
             self.complaints.insert((about, what), first);
             return Some(1);
         };
-        told.since += 1;
-        if now - told.at < ONCE_IN {
+        complaint.since += 1;
+        if now - complaint.notified < NOTICE_INTERVAL {
             return None;
         }
-        told.at = now;
-        Some(std::mem::take(&mut told.since))
+        complaint.notified = now;
+        Some(std::mem::take(&mut complaint.since))
     }
 }

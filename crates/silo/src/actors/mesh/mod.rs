@@ -1,7 +1,6 @@
-//! Pumps the network in both directions.
+//! Connects a silo to its network, in both directions.
 
 mod guard;
-mod messages;
 mod pump;
 
 use std::cell::RefCell;
@@ -15,39 +14,37 @@ use protocol::net::Command;
 use tokio::sync::mpsc;
 
 use guard::Guard;
-pub(crate) use messages::{Arrived, Fetch, Heard, Listen, Outgoing, WhatIsKnown};
 use pump::Pump;
 
-use super::observer::Notices;
-use super::silo::Halt;
+use super::messages::{Fetch, Fetched, Halt, Notices, Outgoing, Subscribe};
 use crate::checks::Checks;
 use crate::clock::Clock;
-use crate::handle::{Counters, Life};
 use crate::notice::Notice;
+use crate::run_state::{Counters, Counts, RunState};
 use crate::surroundings::{Network, Pool};
 
-/// Steps whose commands may wait here; the actor never waits itself, so they rarely do.
+/// Steps whose commands may wait in the mailbox. The actor never waits, so they rarely do.
 const MAILBOX: usize = 1024;
 
-/// Who waits for blobs: one actor asks for all of them.
-type Waiting = Rc<RefCell<Option<Recipient<Arrived>>>>;
+/// The worker, once it has asked for blobs.
+type Waiting = Rc<RefCell<Option<Recipient<Fetched>>>>;
 
-/// What opening envelopes takes.
+/// What is needed to open envelopes.
 #[derive(Clone)]
-pub(crate) struct Door {
+pub(crate) struct Opener {
     pub(crate) epoch: Arc<Epoch>,
     pub(crate) checks: Arc<Checks>,
     pub(crate) pool: Arc<dyn Pool>,
 }
 
-/// The way to the network and back.
+/// Sends commands to the network; its [`Pump`] receives the events.
 pub(crate) struct MeshActor {
     network: Network,
-    door: Door,
+    opener: Opener,
     waiting: Waiting,
     observer: Recipient<Notices>,
     clock: Clock,
-    life: Rc<Life>,
+    run_state: Rc<RunState>,
     counters: Rc<Counters>,
     guard: Rc<RefCell<Guard>>,
 }
@@ -55,27 +52,27 @@ pub(crate) struct MeshActor {
 impl MeshActor {
     pub(crate) fn new(
         network: Network,
-        door: Door,
+        opener: Opener,
         observer: Recipient<Notices>,
         clock: Clock,
-        life: Rc<Life>,
+        run_state: Rc<RunState>,
         counters: Rc<Counters>,
     ) -> Self {
         let waiting = Waiting::default();
-        let guard = Guard::new(&door.epoch, clock.now(), counters.clone());
+        let guard = Guard::new(&opener.epoch, clock.now(), counters.clone());
         Self {
             guard: Rc::new(RefCell::new(guard)),
             network,
-            door,
+            opener,
             waiting,
             observer,
             clock,
-            life,
+            run_state,
             counters,
         }
     }
 
-    /// Hands one command over; false if it did not fit.
+    /// Sends one command to the network. False if its queue is full.
     fn command(&self, command: Command) -> bool {
         let kind = count(&command);
         let fits = self.network.commands.try_send(command).is_ok();
@@ -95,7 +92,8 @@ impl MeshActor {
     }
 }
 
-fn count(command: &Command) -> impl FnOnce(&mut crate::handle::Counts) + use<> {
+/// The counters that a sent command raises.
+fn count(command: &Command) -> impl FnOnce(&mut Counts) + use<> {
     let (mut sent, mut published, mut served, mut unserved) = (0, 0, 0, 0);
     match command {
         Command::Send { .. } => sent = 1,
@@ -122,21 +120,21 @@ impl Actor for MeshActor {
     }
 }
 
-impl Handler<Listen> for MeshActor {
+impl Handler<Subscribe> for MeshActor {
     type Result = ();
 
-    fn handle(&mut self, to: Listen, ctx: &mut Context<Self>) {
-        // The actor keeps an end of nothing in place of the events; it hears them only here.
+    fn handle(&mut self, subscriber: Subscribe, ctx: &mut Context<Self>) {
+        // The pump takes the events; the actor keeps a closed channel in their place.
         let events = std::mem::replace(&mut self.network.events, mpsc::channel(1).1);
         let pump = Pump {
-            door: self.door.clone(),
-            to,
+            opener: self.opener.clone(),
+            subscriber,
             commands: self.network.commands.clone(),
             guard: self.guard.clone(),
             waiting: self.waiting.clone(),
             observer: self.observer.clone(),
             clock: self.clock,
-            life: self.life.clone(),
+            run_state: self.run_state.clone(),
             counters: self.counters.clone(),
         };
         ctx.spawn(wrap_future(pump.run(events)));
@@ -147,16 +145,16 @@ impl Handler<Outgoing> for MeshActor {
     type Result = ();
 
     fn handle(&mut self, Outgoing(commands): Outgoing, _: &mut Context<Self>) {
-        if !self.life.alive() {
+        if !self.run_state.is_running() {
             return;
         }
         let mut lost = 0;
         for command in commands {
             if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
-                self.door.checks.made(&self.door.epoch, frame);
+                self.opener.checks.signed(&self.opener.epoch, frame);
             }
             if let Command::Send { to, frame } = &command {
-                self.guard.borrow_mut().said(*to, frame);
+                self.guard.borrow_mut().sent(*to, frame);
             }
             lost += u64::from(!self.command(command));
         }
@@ -168,14 +166,14 @@ impl Handler<Fetch> for MeshActor {
     type Result = ();
 
     fn handle(&mut self, fetch: Fetch, _: &mut Context<Self>) {
-        if !self.life.alive() {
+        if !self.run_state.is_running() {
             return;
         }
         let Fetch { blobs, from, reply } = fetch;
         let missing = blobs.iter().map(|wish| wish.hash).collect();
         if !self.command(Command::Fetch { blobs, from }) {
             let blobs = Vec::new();
-            reply.do_send(Arrived { blobs, missing });
+            reply.do_send(Fetched { blobs, missing });
             self.report_lost(1);
         }
         self.waiting.replace(Some(reply));

@@ -1,4 +1,4 @@
-//! From the network to the silo: one event at a time, waiting while the silo is behind.
+//! Delivers network events to the silo, one at a time, and waits while the silo is behind.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,50 +15,52 @@ use protocol::{Hash, Input, MemberIndex};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::guard::{Consequence, Guard};
-use super::{Arrived, Door, Heard, Listen, Waiting, WhatIsKnown};
-use crate::actors::observer::Notices;
+use super::{Opener, Waiting};
+use crate::actors::messages::{Fetched, Incoming, Notices, Subscribe, VerifiedCertificates};
 use crate::checks::Checks;
 use crate::clock::Clock;
-use crate::handle::{Counters, Life};
+use crate::run_state::{Counters, RunState};
 use crate::surroundings::{Work, run, wait};
 
-/// Signatures that are checked at once; more are checked in the pool, so that silos that share a
-/// process do it side by side.
+/// Most signatures that are checked on the actor's own thread. More are checked in the pool, so that
+/// silos of one process check them in parallel.
 const INLINE: usize = 2;
 
+/// Receives the events of the network.
 pub(super) struct Pump {
-    pub(super) door: Door,
-    pub(super) to: Listen,
+    pub(super) opener: Opener,
+    pub(super) subscriber: Subscribe,
     pub(super) commands: Sender<Command>,
     pub(super) guard: Rc<RefCell<Guard>>,
     pub(super) waiting: Waiting,
     pub(super) observer: Recipient<Notices>,
     pub(super) clock: Clock,
-    pub(super) life: Rc<Life>,
+    pub(super) run_state: Rc<RunState>,
     pub(super) counters: Rc<Counters>,
 }
 
 impl Pump {
     pub(super) async fn run(self, mut events: Receiver<Event>) {
         while let Some(event) = events.recv().await {
-            let heard = self.take(event).await;
-            if !self.life.alive() {
+            let incoming = self.take(event).await;
+            if !self.run_state.is_running() {
                 return;
             }
-            let Some(heard) = heard else { continue };
-            // Waiting costs more than handing over, and is rarely needed.
-            let handed = match self.to.heard.try_send(heard) {
-                Err(SendError::Full(heard)) => self.to.heard.send(heard).await.is_ok(),
-                handed => handed.is_ok(),
+            let Some(incoming) = incoming else { continue };
+            // Sending without waiting is cheaper, and mostly possible.
+            let events = &self.subscriber.events;
+            let sent = match events.try_send(incoming) {
+                Err(SendError::Full(incoming)) => events.send(incoming).await.is_ok(),
+                sent => sent.is_ok(),
             };
-            if !handed {
+            if !sent {
                 return;
             }
         }
-        self.to.heard.do_send(Heard::End);
+        self.subscriber.events.do_send(Incoming::End);
     }
 
-    async fn take(&self, event: Event) -> Option<Heard> {
+    async fn take(&self, event: Event) -> Option<Incoming> {
         match event {
             Event::Received {
                 from,
@@ -76,19 +78,24 @@ impl Pump {
         }
     }
 
-    fn arrived(&self, blobs: Vec<(Hash, Bytes)>, missing: Vec<Hash>) -> Option<Heard> {
+    fn arrived(&self, blobs: Vec<(Hash, Bytes)>, missing: Vec<Hash>) -> Option<Incoming> {
         self.counters.add(|counts| {
             counts.fetched += blobs.len() as u64;
             counts.fetched_bytes += blobs.iter().map(|(_, blob)| blob.len() as u64).sum::<u64>();
             counts.missing += missing.len() as u64;
         });
         let waiting = self.waiting.borrow();
-        waiting.as_ref()?.do_send(Arrived { blobs, missing });
+        waiting.as_ref()?.do_send(Fetched { blobs, missing });
         None
     }
 
-    /// A frame: admitted by its budget, opened, judged for others, and handed on.
-    async fn receive(&self, from: MemberIndex, frame: Bytes, ticket: Option<u64>) -> Option<Heard> {
+    /// Takes a frame: checks its budget, opens it, and tells gossip whether to pass it on.
+    async fn receive(
+        &self,
+        from: MemberIndex,
+        frame: Bytes,
+        ticket: Option<u64>,
+    ) -> Option<Incoming> {
         let path = match ticket {
             Some(_) => Path::Gossip,
             None => Path::Direct,
@@ -111,11 +118,11 @@ impl Pump {
                 return None;
             }
         };
-        let heard = self
+        let charged = self
             .guard
             .borrow_mut()
             .opened(now, &admitted, checked, &opened);
-        match (heard, opened) {
+        match (charged, opened) {
             (Err(denied), _) => self.deny(from, ticket, denied),
             (Ok(()), Opened::Known) => {
                 self.judge(ticket, Acceptance::Ignore);
@@ -128,15 +135,15 @@ impl Pump {
         }
     }
 
-    /// Opens a frame, and says how many signatures were checked for it.
+    /// Opens a frame. Also returns how many signatures were checked for it.
     async fn open(&self, frame: Bytes) -> Option<(Result<Opened, OpenError>, u64)> {
-        let Door {
+        let Opener {
             epoch,
             checks,
             pool,
-        } = self.door.clone();
+        } = self.opener.clone();
         let signatures = envelope::cost(&epoch, &frame);
-        let shared = checks.shared(&epoch, &frame);
+        let shared = checks.opened(&epoch, &frame);
         if signatures <= INLINE {
             let opened = match shared {
                 Some(opened) => (Ok((*opened).clone()), 0),
@@ -146,7 +153,12 @@ impl Pump {
             };
             return Some(opened);
         }
-        let known = self.to.known.send(WhatIsKnown).await.ok()?;
+        let known = self
+            .subscriber
+            .verified
+            .send(VerifiedCertificates)
+            .await
+            .ok()?;
         let work = Work::Open {
             signatures: signatures as u64,
         };
@@ -161,12 +173,12 @@ impl Pump {
             };
             run(&*pool, work, open).await
         };
-        // A job that panicked is a defect, told where it happened: the frame is dropped.
+        // A job that panicked is a defect and was reported where it happened: the frame is dropped.
         done.ok()
     }
 
-    /// A frame is dropped.
-    fn deny(&self, from: MemberIndex, ticket: Option<u64>, why: Denied) -> Option<Heard> {
+    /// Drops a frame.
+    fn deny(&self, from: MemberIndex, ticket: Option<u64>, why: Denied) -> Option<Incoming> {
         self.judge(ticket, Acceptance::Ignore);
         let now = self.clock.now();
         let denied = self.guard.borrow_mut().denied(now, from, why);
@@ -174,8 +186,8 @@ impl Pump {
         None
     }
 
-    /// Tells the network whether others may have a frame. Where that does not fit they get it from
-    /// somebody else.
+    /// Tells the network whether to pass a frame on. If its queue is full, others get the frame from
+    /// another member.
     fn judge(&self, ticket: Option<u64>, verdict: Acceptance) {
         if let Some(ticket) = ticket {
             let _ = self.commands.try_send(Command::Judge { ticket, verdict });
@@ -184,7 +196,7 @@ impl Pump {
 
     fn follow(&self, peer: MemberIndex, Consequence { notices, mute }: Consequence) {
         if let Some(span) = mute {
-            // Where it does not fit the guard alone keeps the member out.
+            // If the queue is full, the guard alone keeps the member out.
             let _ = self.commands.try_send(Command::Mute { peer, span });
         }
         if !notices.is_empty() {
@@ -195,11 +207,11 @@ impl Pump {
         }
     }
 
-    /// A member asks for blobs: the silo answers, unless the member asks too much.
-    fn wanted(&self, by: MemberIndex, blobs: Vec<Hash>, ticket: u64) -> Option<Heard> {
+    /// Passes a request for blobs to the silo, or refuses it if the member asks for too many.
+    fn wanted(&self, by: MemberIndex, blobs: Vec<Hash>, ticket: u64) -> Option<Incoming> {
         let now = self.clock.now();
         if self.guard.borrow_mut().wants(now, by, blobs.len()) {
-            return Some(Heard::Wanted { by, blobs, ticket });
+            return Some(Incoming::Wanted { by, blobs, ticket });
         }
         self.counters
             .add(|counts| counts.unserved += blobs.len() as u64);
@@ -209,7 +221,7 @@ impl Pump {
     }
 }
 
-/// Does something that checks signatures; its result, and how many it checked.
+/// Returns the result of `work`, and how many signatures it checked.
 fn counted<T>(checks: &Checks, work: impl FnOnce(&Counting<'_>) -> T) -> (T, u64) {
     let counting = Counting {
         checks,
@@ -219,7 +231,7 @@ fn counted<T>(checks: &Checks, work: impl FnOnce(&Counting<'_>) -> T) -> (T, u64
     (done, counting.count.into_inner())
 }
 
-/// Counts what is checked.
+/// A verifier that counts signatures.
 struct Counting<'a> {
     checks: &'a Checks,
     count: AtomicU64,
@@ -237,6 +249,6 @@ impl Verifier for Counting<'_> {
     }
 }
 
-fn input(input: Input) -> Option<Heard> {
-    Some(Heard::Input(Box::new(input)))
+fn input(input: Input) -> Option<Incoming> {
+    Some(Incoming::Input(Box::new(input)))
 }

@@ -1,35 +1,32 @@
-//! Tells people and measurements what a silo does.
+//! Passes the notices of a silo to the log and to its [`Feed`].
 
-mod messages;
-mod telling;
+mod log;
 
 use std::rc::Rc;
 
 use actix::{Actor, ActorContext, Context, Handler};
 use tracing::Span;
 
-pub(crate) use messages::Notices;
-
-use super::silo::Halt;
-use crate::handle::Life;
+use super::messages::{Halt, Notices};
 use crate::notice::{Feed, Notice};
+use crate::run_state::RunState;
 
-/// Turns notices into events, and passes them on.
+/// Logs notices, and passes them to the feed.
 pub(crate) struct ObserverActor {
     span: Span,
     feed: Feed,
-    life: Rc<Life>,
-    /// Where the silo is, for events that do not say it themselves.
+    run_state: Rc<RunState>,
+    /// Current round and view, for notices without their own.
     round: u64,
     view: u64,
 }
 
 impl ObserverActor {
-    pub(crate) fn new(span: Span, feed: Feed, life: Rc<Life>) -> Self {
+    pub(crate) fn new(span: Span, feed: Feed, run_state: Rc<RunState>) -> Self {
         Self {
             span,
             feed,
-            life,
+            run_state,
             round: 0,
             view: 0,
         }
@@ -45,10 +42,10 @@ impl Handler<Notices> for ObserverActor {
 
     fn handle(&mut self, Notices { at, list }: Notices, _: &mut Context<Self>) {
         for notice in &list {
-            // Telling is an effect too; only why it stopped is still said.
-            if self.life.alive() || matches!(notice, Notice::Stopped(_)) {
+            // A notice is an effect too: after the end only the reason is passed on.
+            if self.run_state.is_running() || matches!(notice, Notice::Stopped(_)) {
                 let _entered = self.span.enter();
-                telling::tell(notice, &mut self.round, &mut self.view);
+                log::log(notice, &mut self.round, &mut self.view);
                 (self.feed)(at, notice);
             }
         }

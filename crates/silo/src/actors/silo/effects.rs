@@ -1,17 +1,17 @@
-//! Doing what the state machine says: first what must be durable, then the rest in order.
+//! Carries out effects: first makes records durable, then does the rest in order.
 
 use actix::{AsyncContext, Context};
 use protocol::net::Command;
 use protocol::{Effect, Report};
 
-use super::{Answer, SiloActor};
-use crate::actors::worker::Do;
-use crate::handle::Stopped;
+use super::SiloActor;
+use crate::actors::messages::{WorkRequest, WorkResult};
+use crate::error::Stopped;
 use crate::notice::Notice;
 use crate::record::Record;
 
 impl SiloActor {
-    /// Does the effects of one step.
+    /// Carries out the effects of one step.
     pub(super) fn perform(&mut self, ctx: &mut Context<Self>) {
         let mut effects = std::mem::take(&mut self.effects);
         let lasting = |effect: &Effect| {
@@ -26,7 +26,7 @@ impl SiloActor {
                 _ => None,
             });
             let used = |effect: &Effect| matches!(effect, Effect::Report(Report::KeyUsedBefore));
-            // From here on it is a silo without its journal, also in its next life.
+            // From here on the journal counts as lost, also after a restart.
             let lost = effects.iter().any(used).then_some(Record::Lost);
             if !self.commit(lost.into_iter().chain(records).collect(), ctx) {
                 return;
@@ -52,14 +52,14 @@ impl SiloActor {
                 | Effect::Settle { .. }
                 | Effect::Apply { .. } => {
                     let reply = ctx.address().recipient();
-                    self.worker.do_send(Do { effect, reply });
+                    self.worker.do_send(WorkRequest { effect, reply });
                 }
             }
         }
-        // The buffer is used again by the next step.
+        // The next step reuses the buffer.
         self.effects = effects;
-        self.say(commands);
-        self.tell(notices);
+        self.send(commands);
+        self.notify(notices);
         if self.worker.connected() {
             self.arm(ctx);
         } else {
@@ -67,26 +67,27 @@ impl SiloActor {
         }
     }
 
-    /// Takes the answer to a job: durable first, then the state machine.
-    pub(super) fn answered(&mut self, answer: Answer, ctx: &mut Context<Self>) {
-        if !answer.keep.is_empty() && !self.commit(answer.keep, ctx) {
+    /// Takes the result of heavy work: first makes its records durable, then steps the state
+    /// machine.
+    pub(super) fn finish(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
+        if !result.records.is_empty() && !self.commit(result.records, ctx) {
             return;
         }
-        let mut notices = answer.notices;
-        // Only now that what replaces them is durable.
-        if let Some(Err(error)) = answer.retain.map(|keep| self.blobs.retain(&keep)) {
+        let mut notices = result.notices;
+        // Old blobs go only after the records that replace them are durable.
+        if let Some(Err(error)) = result.retain.map(|keep| self.blobs.retain(&keep)) {
             notices.push(Notice::Store {
                 reason: error.to_string(),
             });
         }
-        self.tell(notices);
-        match answer.input {
+        self.notify(notices);
+        match result.input {
             Ok(input) => self.step(input, ctx),
             Err(why) => self.end(Stopped::Defect(why), ctx),
         }
     }
 
-    /// One transaction. False if the silo ended with it.
+    /// Commits one transaction. False if the silo ended because it failed.
     fn commit(&mut self, mut records: Vec<Record>, ctx: &mut Context<Self>) -> bool {
         if std::mem::take(&mut self.begins) {
             records.insert(0, Record::Begun);

@@ -1,7 +1,6 @@
-//! Owns the state machine: feeds it what happened, and does what it says.
+//! Owns the state machine: gives it inputs, and carries out its effects.
 
 mod effects;
-mod messages;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,47 +11,49 @@ use actix::{
 use protocol::net::Command;
 use protocol::{Effect, Input, Member, Time};
 
-pub(crate) use messages::{Answer, Halt, Stop};
-
-use super::mesh::{Heard, Listen, MeshActor, Outgoing, WhatIsKnown};
-use super::observer::{Notices, ObserverActor};
+use super::mesh::MeshActor;
+use super::messages::{
+    Halt, Incoming, Notices, Outgoing, Stop, Subscribe, VerifiedCertificates, WorkResult,
+};
+use super::observer::ObserverActor;
 use super::worker::WorkerActor;
 use crate::clock::Clock;
-use crate::handle::{Counters, Life, Stopped};
+use crate::error::Stopped;
 use crate::notice::Notice;
+use crate::run_state::{Counters, RunState};
 use crate::surroundings::{Blobs, Journal};
 
-/// Messages that may wait; then the network does.
+/// Messages that may wait in the mailbox; the network waits when it is full.
 const MAILBOX: usize = 256;
 
-/// The silo's member of the federation.
+/// Runs the [`Member`] of one silo.
 pub(crate) struct SiloActor {
     pub(crate) member: Member,
     pub(crate) journal: Box<dyn Journal>,
-    /// It came as new, and nothing is in the journal yet.
+    /// The journal is empty: the first transaction begins it.
     pub(crate) begins: bool,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) mesh: Addr<MeshActor>,
     pub(crate) worker: Addr<WorkerActor>,
     pub(crate) observer: Addr<ObserverActor>,
     pub(crate) clock: Clock,
-    pub(crate) life: Rc<Life>,
+    pub(crate) run_state: Rc<RunState>,
     pub(crate) counters: Rc<Counters>,
-    /// Effects not done yet: of coming to life, then empty between steps.
+    /// Effects of the start that are not carried out yet; empty between steps.
     pub(crate) effects: Vec<Effect>,
-    /// When the state machine is next told that time has passed, if nothing else happens.
+    /// The timer of the next [`Input::Time`], if nothing else happens before.
     pub(crate) timer: Option<(Time, SpawnHandle)>,
 }
 
 impl SiloActor {
-    /// One step of the state machine, and its effects.
+    /// Takes one step of the state machine, and carries out its effects.
     fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
         self.member.step(self.clock.now(), input, &mut self.effects);
         self.perform(ctx);
     }
 
-    /// Sees to it that the actor wakes at the member's deadline. A timer that is too early only
-    /// looks again, so the many messages that move the deadline back cost nothing.
+    /// Sets the timer to the member's deadline. A timer that fires too early is set again, so that
+    /// the many messages that move the deadline back cost nothing.
     fn arm(&mut self, ctx: &mut Context<Self>) {
         let Some(deadline) = self.member.deadline() else {
             return;
@@ -69,7 +70,7 @@ impl SiloActor {
 
     fn wake(&mut self, ctx: &mut Context<Self>) {
         self.timer = None;
-        if !self.life.alive() {
+        if !self.run_state.is_running() {
             return;
         }
         if self
@@ -83,7 +84,7 @@ impl SiloActor {
         }
     }
 
-    fn tell(&self, list: Vec<Notice>) {
+    fn notify(&self, list: Vec<Notice>) {
         if !list.is_empty() {
             self.observer.do_send(Notices {
                 at: self.clock.now(),
@@ -92,10 +93,10 @@ impl SiloActor {
         }
     }
 
-    /// Stops here; nothing more is done.
+    /// Ends the silo at once.
     fn end(&mut self, reason: Stopped, ctx: &mut Context<Self>) {
-        self.life.end(reason.clone());
-        self.tell(vec![Notice::Stopped(reason)]);
+        self.run_state.end(reason.clone());
+        self.notify(vec![Notice::Stopped(reason)]);
         ctx.terminate();
     }
 }
@@ -106,9 +107,9 @@ impl Actor for SiloActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.set_mailbox_capacity(MAILBOX);
         let me = ctx.address();
-        self.mesh.do_send(Listen {
-            heard: me.clone().recipient(),
-            known: me.recipient(),
+        self.mesh.do_send(Subscribe {
+            events: me.clone().recipient(),
+            verified: me.recipient(),
         });
         self.perform(ctx);
     }
@@ -116,49 +117,49 @@ impl Actor for SiloActor {
 
 impl Drop for SiloActor {
     fn drop(&mut self) {
-        // However it ended, a panic included: no actor outlives it.
+        // However it ended, even by a panic, the other actors end with it.
         self.mesh.do_send(Halt);
         self.worker.do_send(Halt);
         self.observer.do_send(Halt);
     }
 }
 
-impl Handler<Heard> for SiloActor {
+impl Handler<Incoming> for SiloActor {
     type Result = ();
 
-    fn handle(&mut self, heard: Heard, ctx: &mut Context<Self>) {
-        if !self.life.alive() {
+    fn handle(&mut self, incoming: Incoming, ctx: &mut Context<Self>) {
+        if !self.run_state.is_running() {
             return;
         }
-        match heard {
-            Heard::Input(input) => self.step(*input, ctx),
-            Heard::Wanted { by, blobs, ticket } => {
-                let serve = |hash: &protocol::Hash| {
+        match incoming {
+            Incoming::Input(input) => self.step(*input, ctx),
+            Incoming::Wanted { by, blobs, ticket } => {
+                let blob = |hash: &protocol::Hash| {
                     let may = self.member.may_serve(by, hash);
                     may.then(|| self.blobs.get(hash)).flatten()
                 };
-                let blobs = blobs.iter().map(serve).collect();
-                self.say(vec![Command::Serve { ticket, blobs }]);
+                let blobs = blobs.iter().map(blob).collect();
+                self.send(vec![Command::Serve { ticket, blobs }]);
             }
-            Heard::End => self.end(Stopped::Network, ctx),
+            Incoming::End => self.end(Stopped::Network, ctx),
         }
     }
 }
 
-impl Handler<WhatIsKnown> for SiloActor {
-    type Result = MessageResult<WhatIsKnown>;
+impl Handler<VerifiedCertificates> for SiloActor {
+    type Result = MessageResult<VerifiedCertificates>;
 
-    fn handle(&mut self, _: WhatIsKnown, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, _: VerifiedCertificates, _: &mut Context<Self>) -> Self::Result {
         MessageResult(self.member.known())
     }
 }
 
-impl Handler<Answer> for SiloActor {
+impl Handler<WorkResult> for SiloActor {
     type Result = ();
 
-    fn handle(&mut self, answer: Answer, ctx: &mut Context<Self>) {
-        if self.life.alive() {
-            self.answered(answer, ctx);
+    fn handle(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
+        if self.run_state.is_running() {
+            self.finish(result, ctx);
         }
     }
 }
@@ -167,8 +168,8 @@ impl Handler<Stop> for SiloActor {
     type Result = ();
 
     fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
-        self.life.leave(Stopped::Asked);
-        self.tell(vec![Notice::Stopped(Stopped::Asked)]);
+        self.run_state.stop(Stopped::Asked);
+        self.notify(vec![Notice::Stopped(Stopped::Asked)]);
         ctx.terminate();
     }
 }
@@ -182,15 +183,15 @@ impl Handler<Halt> for SiloActor {
 }
 
 impl SiloActor {
-    /// Hands commands to the mesh. What does not fit is lost.
-    fn say(&mut self, commands: Vec<Command>) {
+    /// Sends commands to the mesh. They are lost if its mailbox is full.
+    fn send(&mut self, commands: Vec<Command>) {
         if commands.is_empty() {
             return;
         }
         let messages = commands.len() as u64;
         if self.mesh.try_send(Outgoing(commands)).is_err() {
             self.counters.add(|counts| counts.lost += messages);
-            self.tell(vec![Notice::Lost { messages }]);
+            self.notify(vec![Notice::Lost { messages }]);
         }
     }
 }

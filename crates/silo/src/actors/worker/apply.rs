@@ -1,25 +1,25 @@
-//! Adopting a final outcome.
+//! Adopts final outcomes.
 
 use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use methods::params::Gate;
 use methods::strategy::least_loss;
 use methods::{Params, State};
 use protocol::effects::{FinalRound, WorkError};
 use protocol::{Hash, Input, MemberIndex, codec};
 
 use super::part::refused;
-use super::{Failed, Ground, Left, Needs, OnRound, Own, WorkerActor};
-use crate::actors::silo::Answer;
+use super::{CurrentRound, Needs, WorkerActor};
+use crate::actors::messages::WorkResult;
+use crate::base::{LastTraining, OwnState, RoundBase, outcome_gate};
 use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::outcome::{Document, Settled};
 use crate::record::{Adopted, Record};
 use crate::surroundings::Work;
 
-/// Where the outcome comes from.
+/// The source of an outcome.
 enum Source {
     /// Computed here.
     Settled(Arc<Settled>),
@@ -32,16 +32,16 @@ enum Source {
 }
 
 impl WorkerActor {
-    /// The outcome's document and, once that is here, its models.
+    /// The blobs of an outcome that are needed: its document and, once that is here, its models.
     pub(super) fn needs_outcome(
         &self,
         rounds: &[FinalRound],
         holders: &[MemberIndex],
-    ) -> Result<Needs, Failed> {
+    ) -> Result<Needs, WorkError> {
         let Some(last) = rounds.last() else {
             return Ok(Needs::default());
         };
-        // Those who voted for it have it for certain; anybody else may: the hash says what it is.
+        // Its voters have it for certain, others may have it; the hash is checked in any case.
         let others = self.config.member.epoch.roster.members();
         let others = others.filter(|member| !holders.contains(member));
         let from = holders.iter().copied().chain(others).collect();
@@ -67,7 +67,7 @@ impl WorkerActor {
     pub(super) fn apply(
         &mut self,
         rounds: Vec<FinalRound>,
-        reply: Recipient<Answer>,
+        reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
         let Some(last) = rounds.last().cloned() else {
@@ -84,18 +84,21 @@ impl WorkerActor {
         };
         let config = self.config.clone();
         if self.again == Some(last.block) {
-            return self.stand_again(round, source, bytes, reply, ctx);
+            return self.recover(round, source, bytes, reply, ctx);
         }
         let (trained, own) = (self.trained.clone(), self.own.personal.clone());
         let (before, since) = (self.own.coalition, self.own.round);
         let job = move || {
             let settled = assemble(&config, source)?;
             if settled.document.round != round {
-                return Err("the final outcome is of another round".to_owned());
+                return Err(format!(
+                    "expected an outcome of round {round}, found one of round {}",
+                    settled.document.round
+                ));
             }
-            // The protocol does not know the position after a restart; the outcome does.
+            // After a restart the protocol does not know the position in the sheet; the outcome does.
             let contributed = trained.as_ref().filter(|trained| trained.round == round);
-            let find = |trained: &Left| {
+            let find = |trained: &LastTraining| {
                 settled
                     .document
                     .entries
@@ -103,8 +106,8 @@ impl WorkerActor {
                     .position(|entry| *entry == trained.blob)
             };
             let position = last.position.or_else(|| contributed.and_then(find));
-            // A personal state belongs to an outcome that the training behind it went into.
-            let entered = |trained: &Left| {
+            // The personal state is adopted only if its training went into an outcome.
+            let entered = |trained: &LastTraining| {
                 let earlier = |final_: &FinalRound| final_.round == trained.round;
                 let earlier = rounds.iter().find(|final_| earlier(final_));
                 if trained.round == round {
@@ -119,22 +122,21 @@ impl WorkerActor {
             let assigned = position.and_then(|at| settled.document.assignment.get(at));
             let has_model = |coalition: &&u32| (**coalition as usize) < settled.state.models.len();
             let coalition = assigned.filter(has_model).copied();
-            // Where coalitions are as they were, who has no entry stays.
+            // If the coalitions keep their numbers, a silo without an entry stays in its own.
             let mut after = rounds.iter().filter(|final_| final_.round > since);
-            let nobody_came = after.clone().count() == 1 && settled.document.entries.is_empty();
-            let kept =
-                nobody_came || after.all(|final_| config.strategy.keeps_numbers(final_.round));
+            let empty = after.clone().count() == 1 && settled.document.entries.is_empty();
+            let kept = empty || after.all(|final_| config.strategy.keeps_numbers(final_.round));
             let stays = Some(&before)
                 .filter(|before| kept && has_model(before))
                 .copied();
             let coalition = coalition
                 .or(stays)
                 .unwrap_or_else(|| best(&config, &settled.state, &personal.params));
-            let ground = Arc::new(Ground::new(&config, &settled));
+            let base = Arc::new(RoundBase::new(&config, &settled));
             Ok((
-                ground,
+                base,
                 settled,
-                Own {
+                OwnState {
                     round,
                     coalition,
                     personal,
@@ -150,7 +152,7 @@ impl WorkerActor {
             move |worker, result| {
                 worker.applying = false;
                 match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
-                    Ok((ground, settled, own)) => worker.adopt(last.block, ground, &settled, own),
+                    Ok((base, settled, own)) => worker.adopt(last.block, base, &settled, own),
                     Err(error) => Input::Applied {
                         round,
                         result: Err(error),
@@ -161,15 +163,14 @@ impl WorkerActor {
         );
     }
 
-    /// Stands on an outcome again that was adopted in an earlier life and whose blobs were gone.
-    /// That is no adoption: the journal says already what the silo is with it, and nothing of it
-    /// changes.
-    fn stand_again(
+    /// Restores the state after an outcome that was adopted before a restart, once its missing blobs
+    /// are here again. This is no second adoption: the journal already has it.
+    fn recover(
         &mut self,
         round: u64,
         source: Source,
         bytes: u64,
-        reply: Recipient<Answer>,
+        reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
         let (config, coalition) = (self.config.clone(), self.own.coalition);
@@ -178,26 +179,26 @@ impl WorkerActor {
             let models = settled.state.models.len();
             if settled.document.round != round || coalition as usize >= models {
                 return Err(format!(
-                    "the journal names coalition {coalition} of round {round}, and the outcome has \
-                     {models} of round {}",
+                    "expected an outcome of round {round} with coalition {coalition}, found one of \
+                     round {} with {models} coalitions",
                     settled.document.round
                 ));
             }
-            Ok(Arc::new(Ground::new(&config, &settled)))
+            Ok(Arc::new(RoundBase::new(&config, &settled)))
         };
         self.applying = true;
         let work = Work::Models { bytes };
         self.run(ctx, reply, work, job, move |worker, result| {
             worker.applying = false;
             match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
-                Ok(ground) => {
-                    (worker.ground, worker.round) = (ground, OnRound::default());
+                Ok(base) => {
+                    (worker.base, worker.round) = (base, CurrentRound::default());
                     worker.again = None;
                     worker.checks.advance(round);
-                    Answer {
-                        keep: Vec::new(),
+                    WorkResult {
+                        records: Vec::new(),
                         retain: None,
-                        notices: vec![Notice::Whole { round }],
+                        notices: vec![Notice::Recovered { round }],
                         input: Ok(Input::Applied {
                             round,
                             result: Ok(()),
@@ -228,9 +229,15 @@ impl WorkerActor {
         })
     }
 
-    /// Everything of the silo moves to the new round; durable with the answer.
-    fn adopt(&mut self, block: Hash, ground: Arc<Ground>, settled: &Settled, own: Own) -> Answer {
-        let round = ground.round;
+    /// Moves the silo to the new round; durable once the silo has committed the records.
+    fn adopt(
+        &mut self,
+        block: Hash,
+        base: Arc<RoundBase>,
+        settled: &Settled,
+        own: OwnState,
+    ) -> WorkResult {
+        let round = base.round;
         let blobs = settled.names.clone();
         let adopted = Adopted {
             round,
@@ -255,14 +262,14 @@ impl WorkerActor {
         }
         let mut retain: Vec<Hash> = self.kept.iter().flatten().copied().collect();
         retain.push(own.personal.hash);
-        // Not unstable: this one sees that it is a few sorted runs.
+        // A stable sort, because it is fast on a few sorted runs.
         retain.sort();
         retain.dedup();
-        (self.ground, self.own, self.round) = (ground, own, OnRound::default());
+        (self.base, self.own, self.round) = (base, own, CurrentRound::default());
         (self.trained, self.again) = (None, None);
         self.checks.advance(round);
-        Answer {
-            keep: vec![
+        WorkResult {
+            records: vec![
                 Record::Adopted(adopted),
                 Record::Protocol(protocol::Record::Applied { round }),
             ],
@@ -273,14 +280,6 @@ impl WorkerActor {
                 result: Ok(()),
             }),
         }
-    }
-}
-
-/// An outcome is final because a quorum computed it, so its models need only be models.
-pub(crate) fn outcome_gate(config: &SiloConfig) -> Gate {
-    Gate {
-        layout: config.learner.layout(),
-        norm: f64::INFINITY,
     }
 }
 
@@ -302,8 +301,8 @@ fn assemble(config: &SiloConfig, source: Source) -> Result<Arc<Settled>, String>
     }
 }
 
-/// The coalition whose model does best on the silo's own rows: where a silo goes that has no entry
-/// in the outcome, where coalitions were numbered anew.
+/// The coalition whose model has the least loss on the silo's own rows. A silo without an entry in
+/// the outcome joins it if the coalitions were numbered anew.
 fn best(config: &SiloConfig, state: &State, personal: &Params) -> u32 {
     least_loss(
         &state.models,

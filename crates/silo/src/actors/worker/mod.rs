@@ -1,14 +1,13 @@
-//! Does the heavy work, the lead's as well as the silo's own: leading is a role.
+//! Does the heavy work of a silo, also when the silo leads.
 //!
-//! Work begins when all blobs that it needs are here: they are asked for through the mesh, each
-//! once at a time, and one that nobody has makes the answer [`WorkError::Unavailable`]. Then it is
-//! a job for the pool, a function of what it is handed; only its end touches the actor.
+//! Work begins when all blobs that it needs are here. Missing blobs are fetched through the mesh,
+//! each once at a time; if no member has one, the result is [`WorkError::Unavailable`]. The work
+//! itself is a job for the pool, a function of its arguments; only its result touches the actor.
 
 mod agree;
 mod apply;
-mod ground;
-mod messages;
 mod part;
+mod sheet;
 mod wants;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,23 +23,21 @@ use protocol::effects::WorkError;
 use protocol::message::{Entry as SheetEntry, Sheet};
 use protocol::{Effect, Hash, Input, MemberIndex};
 
-use agree::Material;
-pub(crate) use apply::outcome_gate;
-pub(crate) use ground::{Ground, Left, Own, Personal};
-pub(crate) use messages::{Do, Needs};
+use sheet::SheetModels;
 use wants::Wants;
 
-use super::mesh::{Arrived, Fetch};
-use super::silo::{Answer, Halt};
-use crate::checks::{Checks, Once};
+use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
+use crate::base::{LastTraining, OwnState, RoundBase};
+use crate::checks::{Checks, Shared};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
-use crate::handle::Life;
+use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
-use crate::surroundings::{Blobs, Pool, StoreError, Work, run};
+use crate::run_state::RunState;
+use crate::surroundings::{Blobs, Pool, Work, run};
 
-/// The heavy half of a silo.
+/// Does the heavy work of one silo.
 pub(crate) struct WorkerActor {
     pub(crate) config: Arc<SiloConfig>,
     pub(crate) blobs: Arc<dyn Blobs>,
@@ -48,53 +45,58 @@ pub(crate) struct WorkerActor {
     pub(crate) checks: Arc<Checks>,
     pub(crate) mesh: Recipient<Fetch>,
     pub(crate) clock: Clock,
-    pub(crate) life: Rc<Life>,
-    /// Where people see how far the training is.
+    pub(crate) run_state: Rc<RunState>,
+    /// Progress of the training, for the handle.
     pub(crate) progress: Arc<Mutex<Option<Progress>>>,
-    /// What was adopted last.
-    pub(crate) ground: Arc<Ground>,
-    pub(crate) own: Own,
-    pub(crate) trained: Option<Left>,
-    /// An outcome is being adopted: one at a time.
+    /// The outcome adopted last.
+    pub(crate) base: Arc<RoundBase>,
+    pub(crate) own: OwnState,
+    pub(crate) trained: Option<LastTraining>,
+    /// Whether an outcome is being adopted: one at a time.
     pub(crate) applying: bool,
     /// Blobs of the last final rounds, oldest first.
     pub(crate) kept: VecDeque<Vec<Hash>>,
-    /// The block whose outcome was adopted in an earlier life and is fetched again, because its
-    /// blobs are gone.
+    /// The block whose outcome was adopted before a restart and is fetched again, because its
+    /// blobs are missing.
     pub(crate) again: Option<Hash>,
-    pub(crate) round: OnRound,
+    pub(crate) round: CurrentRound,
     pub(crate) wants: Waiting,
 }
 
-/// What belongs to the round under way and ends with it.
+/// State of the round under way; dropped with it.
 #[derive(Default)]
-pub(crate) struct OnRound {
+pub(crate) struct CurrentRound {
     /// Stops the training when set.
     cancel: Arc<AtomicBool>,
-    /// Models seen, after the gate.
-    gated: BTreeMap<Hash, Once<Params>>,
+    /// Models that have passed the gate, or will.
+    gated: BTreeMap<Hash, Shared<Params>>,
     /// The sheet whose models are all here.
-    sheet: Option<Arc<Material>>,
-    /// Outcomes computed.
+    sheet: Option<Arc<SheetModels>>,
+    /// Outcomes computed here.
     settled: BTreeMap<Hash, Arc<Settled>>,
 }
 
-impl Drop for OnRound {
+impl Drop for CurrentRound {
     fn drop(&mut self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
 }
 
-/// Jobs that wait for blobs.
+/// Requests that wait for blobs.
 #[derive(Default)]
-pub(crate) struct Waiting(Wants<Do>);
+pub(crate) struct Waiting(Wants<WorkRequest>);
 
-/// Why a job has no answer of its own kind.
-type Failed = WorkError;
+/// Blobs without which work cannot begin, and members that may have them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Needs {
+    /// Hash and largest size in bytes.
+    blobs: Vec<(Hash, u64)>,
+    from: Vec<MemberIndex>,
+}
 
 impl WorkerActor {
-    /// Begins, or first asks for the blobs that are missing.
-    fn take(&mut self, job: Do, ctx: &mut Context<Self>) {
+    /// Begins, or first fetches the missing blobs.
+    fn take(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
         if let Some(answer) = self.stale(&job.effect) {
             return answer
                 .into_iter()
@@ -128,18 +130,18 @@ impl WorkerActor {
             reply: ctx.address().recipient(),
         };
         if let Err(error) = self.mesh.try_send(fetch) {
-            // As if nobody had them: asked for again after a beat.
+            // As if no member had them: they are requested again after a beat.
             for wish in error.into_inner().blobs {
                 self.unavailable(&wish.hash, Vec::new());
             }
         }
     }
 
-    /// For work that is not about the round under way: what to answer, which may be nothing.
-    fn stale(&self, effect: &Effect) -> Option<Option<Answer>> {
-        let (now, about) = (self.ground.next(), round_of(effect));
+    /// The result of work of another round than the one under way. `Some(None)`: there is none.
+    fn stale(&self, effect: &Effect) -> Option<Option<WorkResult>> {
+        let (now, about) = (self.base.next(), round_of(effect));
         match effect {
-            Effect::Apply { .. } if about > self.ground.round => None,
+            Effect::Apply { .. } if about > self.base.round => None,
             Effect::Apply { .. } => Some(Some(
                 Input::Applied {
                     round: about,
@@ -148,9 +150,13 @@ impl WorkerActor {
                 .into(),
             )),
             Effect::Plan { state, .. } if about >= now => {
-                let fits = about == now && *state == self.ground.outcome;
-                let why = || format!("round {about} was planned on an outcome not adopted here");
-                (!fits).then(|| Some(Answer::defect(why())))
+                let fits = about == now && *state == self.base.outcome;
+                let why = || {
+                    format!(
+                        "expected a plan of round {now} on the adopted outcome, found one of round {about}"
+                    )
+                };
+                (!fits).then(|| Some(WorkResult::defect(why())))
             }
             _ if about < now => Some(None),
             _ if about > now => Some(failed(effect, WorkError::Unavailable)),
@@ -158,11 +164,11 @@ impl WorkerActor {
         }
     }
 
-    /// What must be here before work can begin; or why it never can.
-    fn needs(&self, effect: &Effect) -> Result<Needs, Failed> {
+    /// The blobs that work needs before it can begin. An error if it never can.
+    fn needs(&self, effect: &Effect) -> Result<Needs, WorkError> {
         match effect {
             Effect::Admit { fields, from, .. } => {
-                self.ground
+                self.base
                     .fits(&self.config, fields)
                     .map_err(WorkError::Refused)?;
                 Ok(Needs {
@@ -185,7 +191,7 @@ impl WorkerActor {
         }
     }
 
-    fn needs_sheet(&self, sheet: &Arc<Sheet>, holders: &[MemberIndex]) -> Result<Needs, Failed> {
+    fn needs_sheet(&self, sheet: &Arc<Sheet>, holders: &[MemberIndex]) -> Result<Needs, WorkError> {
         if self.round.has(sheet) {
             return Ok(Needs::default());
         }
@@ -196,9 +202,9 @@ impl WorkerActor {
         &self,
         entries: &[SheetEntry],
         holders: &[MemberIndex],
-    ) -> Result<Needs, Failed> {
+    ) -> Result<Needs, WorkError> {
         for entry in entries {
-            self.ground
+            self.base
                 .fits(&self.config, &entry.fields)
                 .map_err(WorkError::Refused)?;
         }
@@ -212,11 +218,11 @@ impl WorkerActor {
         })
     }
 
-    /// Begins what has been waiting for its last blob.
-    fn resume(&mut self, job: Do, ctx: &mut Context<Self>) {
+    /// Begins work whose last blob has arrived.
+    fn resume(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
         let staged = is_apply(&job.effect);
         self.applying &= !staged;
-        // The document of an outcome says which blobs are needed next.
+        // The document of an outcome names the blobs that are needed next.
         if staged || self.stale(&job.effect).is_some() {
             self.take(job, ctx);
         } else {
@@ -224,14 +230,14 @@ impl WorkerActor {
         }
     }
 
-    fn begin(&mut self, job: Do, ctx: &mut Context<Self>) {
-        let Do { effect, reply } = job;
+    fn begin(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
+        let WorkRequest { effect, reply } = job;
         match effect {
             Effect::Plan { .. } => self.plan(reply, ctx),
             Effect::Train { round } => self.train(round, reply, ctx),
             Effect::Admit { fields, from, .. } => self.admit(from, fields, reply, ctx),
             Effect::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
-            // What it asks for is done: every blob was kept when it arrived.
+            // Every blob was stored when it arrived, so nothing is left to do.
             Effect::Hold { round, entries, .. } => {
                 let (blobs, result) = (blobs(&entries), Ok(()));
                 reply.do_send(
@@ -254,32 +260,33 @@ impl WorkerActor {
         }
     }
 
-    /// Runs a job in the pool; `end` makes its answer from its result, or from what it panicked
-    /// with, back on the actor.
+    /// Runs a job in the pool. On the actor, `end` turns its result, or the text of its panic, into
+    /// the answer.
     fn run<T: Send + 'static>(
         &self,
         ctx: &mut Context<Self>,
-        reply: Recipient<Answer>,
+        reply: Recipient<WorkResult>,
         work: Work,
         job: impl FnOnce() -> T + Send + 'static,
-        end: impl FnOnce(&mut Self, Result<T, String>) -> Answer + 'static,
+        end: impl FnOnce(&mut Self, Result<T, String>) -> WorkResult + 'static,
     ) {
         answer(ctx, reply, run(&*self.pool, work, job), end);
     }
 
-    /// Where the model of that blob is after the gate, or will be.
-    fn gated(&mut self, blob: &Hash) -> Once<Params> {
-        let (checks, ground) = (&self.checks, &self.ground);
-        let new = || checks.gate(ground.gate_key(blob), ground.next());
+    /// The model of that blob after the gate.
+    fn gated(&mut self, blob: &Hash) -> Shared<Params> {
+        let (checks, base) = (&self.checks, &self.base);
+        let new = || checks.gate(base.gate_key(blob), base.next());
         self.round.gated.entry(*blob).or_insert_with(new).clone()
     }
 
-    fn keep(&self, blobs: impl Iterator<Item = (Hash, Bytes)>) -> Result<(), StoreError> {
-        let remember = |(hash, blob): &(Hash, Bytes)| self.checks.remember(blob, *hash);
-        self.blobs.put_all(blobs.inspect(remember).collect())
+    fn store(&self, blobs: impl Iterator<Item = (Hash, Bytes)>) -> Result<(), StoreError> {
+        let cache = |(hash, blob): &(Hash, Bytes)| self.checks.insert_hash(blob, *hash);
+        self.blobs.put_all(blobs.inspect(cache).collect())
     }
 
-    /// Nobody gave a blob, or it could not be kept: then `why` says so.
+    /// Fails the work that waits for a blob: no member gave it, or it could not be stored, which the
+    /// notices in `why` report.
     fn unavailable(&mut self, blob: &Hash, mut why: Vec<Notice>) {
         for job in self.wants.0.missing(blob) {
             self.applying &= !is_apply(&job.effect);
@@ -295,23 +302,23 @@ impl Actor for WorkerActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Do> for WorkerActor {
+impl Handler<WorkRequest> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, job: Do, ctx: &mut Context<Self>) {
-        // The state machine asks for an outcome until it is adopted: once at a time is enough.
+    fn handle(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
+        // The state machine requests an adoption until it has happened; one at a time is enough.
         let again = self.applying && is_apply(&job.effect);
-        if self.life.alive() && !again {
+        if self.run_state.is_running() && !again {
             self.take(job, ctx);
         }
     }
 }
 
-impl Handler<Arrived> for WorkerActor {
+impl Handler<Fetched> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, Arrived { blobs, missing }: Arrived, ctx: &mut Context<Self>) {
-        if !self.life.alive() {
+    fn handle(&mut self, Fetched { blobs, missing }: Fetched, ctx: &mut Context<Self>) {
+        if !self.run_state.is_running() {
             return;
         }
         let asked = |(hash, _): &(Hash, Bytes)| self.wants.0.asked(hash);
@@ -345,23 +352,23 @@ impl Handler<Halt> for WorkerActor {
     }
 }
 
-/// Waits for the result of a job, and answers with what `end` makes of it.
+/// Waits for the result of a job, and sends the answer that `end` makes of it.
 fn answer<T: 'static>(
     ctx: &mut Context<WorkerActor>,
-    reply: Recipient<Answer>,
+    reply: Recipient<WorkResult>,
     done: impl Future<Output = Result<T, String>> + 'static,
-    end: impl FnOnce(&mut WorkerActor, Result<T, String>) -> Answer + 'static,
+    end: impl FnOnce(&mut WorkerActor, Result<T, String>) -> WorkResult + 'static,
 ) {
     let done = wrap_future::<_, WorkerActor>(done);
     ctx.spawn(done.map(move |result, worker, _| {
-        if worker.life.alive() {
+        if worker.run_state.is_running() {
             reply.do_send(end(worker, result));
         }
     }));
 }
 
-/// Answers a job that could not begin.
-fn reply(job: &Do, error: WorkError) {
+/// Answers a request that could not begin.
+fn reply(job: &WorkRequest, error: WorkError) {
     if let Some(answer) = failed(&job.effect, error) {
         job.reply.do_send(answer);
     }
@@ -371,7 +378,7 @@ fn is_apply(effect: &Effect) -> bool {
     matches!(effect, Effect::Apply { .. })
 }
 
-/// The round that work is about.
+/// The round that an effect belongs to.
 fn round_of(effect: &Effect) -> u64 {
     match effect {
         Effect::Plan { round, .. }
@@ -386,13 +393,13 @@ fn round_of(effect: &Effect) -> u64 {
     }
 }
 
-/// The answer that work gave no result; none for what is no work.
-fn failed(effect: &Effect, error: WorkError) -> Option<Answer> {
+/// The answer that work failed; none for effects that are no work.
+fn failed(effect: &Effect, error: WorkError) -> Option<WorkResult> {
     let round = round_of(effect);
     let input = match effect {
         Effect::Train { .. } => Input::Trained {
             round,
-            result: Err(said(error)),
+            result: Err(reason(error)),
         },
         Effect::Admit { fields, from, .. } => Input::Admitted {
             round,
@@ -434,9 +441,9 @@ fn blobs(entries: &[SheetEntry]) -> Vec<Hash> {
     entries.iter().map(|entry| entry.fields.blob).collect()
 }
 
-fn said(error: WorkError) -> String {
+fn reason(error: WorkError) -> String {
     match error {
-        WorkError::Unavailable => "what it needs cannot be had now".into(),
+        WorkError::Unavailable => "a blob that it needs is not available now".into(),
         WorkError::Refused(reason) => reason,
     }
 }

@@ -1,5 +1,5 @@
-//! A silo's own part in a round: plan, training, measuring; and, for the lead, letting a
-//! contribution in.
+//! A silo's own part in a round: plan, training, evaluation; and the lead's admission of
+//! contributions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,41 +7,41 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use actix::{Context, Recipient};
-use methods::Scores;
 use methods::strategy::{Place, Scored, Site};
-use methods::{Entry, Progress, Task, Update};
+use methods::{Progress, Scores, Task, Update};
 use protocol::effects::{Planned, Trained, WorkError};
-use protocol::message::{Entry as SheetEntry, EntryFields};
+use protocol::message::{Entry, EntryFields};
 use protocol::{Hash, Input, MemberIndex, codec};
 
-use super::{Ground, Left, Personal, WorkerActor};
-use crate::actors::silo::Answer;
+use super::WorkerActor;
+use crate::actors::messages::WorkResult;
+use crate::base::{LastTraining, Personal, RoundBase, with_model};
 use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::record::Record;
 use crate::surroundings::Work;
 
 impl WorkerActor {
-    /// Works out the plan of the round under way.
-    pub(super) fn plan(&mut self, reply: Recipient<Answer>, ctx: &mut Context<Self>) {
-        let (config, ground) = (self.config.clone(), self.ground.clone());
-        let bytes = ground
+    /// Computes the plan of the round under way.
+    pub(super) fn plan(&mut self, reply: Recipient<WorkResult>, ctx: &mut Context<Self>) {
+        let (config, base) = (self.config.clone(), self.base.clone());
+        let bytes = base
             .state
             .models
             .iter()
             .map(|model| model.document().len() as u64)
             .sum();
         let job = move || {
-            let plan = ground.plan(&config);
+            let plan = base.plan(&config);
             let participants = plan.participants.as_ref();
             Planned {
-                round: ground.next(),
+                round: base.next(),
                 plan: Hash::of(&codec::encode(plan)),
                 participants: participants
                     .map(|members| members.iter().copied().map(MemberIndex).collect()),
                 cross_evaluate: plan.cross_evaluate,
                 weights: plan.weights,
-                blob_size: ground.blob_size(),
+                blob_size: base.blob_size(),
             }
         };
         self.run(
@@ -51,16 +51,21 @@ impl WorkerActor {
             job,
             |_, planned| match planned {
                 Ok(planned) => Input::Planned(planned).into(),
-                Err(panic) => Answer::defect(panic),
+                Err(panic) => WorkResult::defect(panic),
             },
         );
     }
 
-    /// Trains from the own coalition's model.
-    pub(super) fn train(&mut self, round: u64, reply: Recipient<Answer>, ctx: &mut Context<Self>) {
-        let (config, ground, own) = (self.config.clone(), self.ground.clone(), self.own.clone());
+    /// Trains from the model of the silo's own coalition.
+    pub(super) fn train(
+        &mut self,
+        round: u64,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, base, own) = (self.config.clone(), self.base.clone(), self.own.clone());
         let (cancel, seen) = (self.round.cancel.clone(), self.progress.clone());
-        let plan = ground.plan(&config);
+        let plan = base.plan(&config);
         let visits = match &plan.task {
             Task::Train(training) => u64::from(training.epochs),
             Task::Summarise | Task::Keep => 1,
@@ -79,12 +84,12 @@ impl WorkerActor {
                     ControlFlow::Continue(())
                 }
             };
-            train(&config, &ground, coalition, &own.personal, &mut progress)
+            train(&config, &base, coalition, &own.personal, &mut progress)
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
-            // First, so that the answer does not depend on when the training was cancelled.
-            let over = round != worker.ground.next();
+            // Checked first, so that the answer does not depend on when the training was cancelled.
+            let over = round != worker.base.next();
             let update = if over {
                 Err("its round is over".into())
             } else {
@@ -103,18 +108,18 @@ impl WorkerActor {
         });
     }
 
-    /// Keeps what a training gave.
+    /// Stores the result of a training.
     fn trained(
         &mut self,
         round: u64,
         weights: bool,
         seconds: f64,
         (coalition, update): (u32, Update),
-    ) -> Result<Answer, String> {
+    ) -> Result<WorkResult, String> {
         let personal = Personal::new(update.personal);
         let document = update.shared.document();
         let (blob, size) = (Hash(update.shared.hash()), document.len() as u64);
-        self.keep(
+        self.store(
             [
                 (blob, document),
                 (personal.hash, personal.params.document()),
@@ -122,12 +127,12 @@ impl WorkerActor {
             .into_iter(),
         )
         .map_err(|error| error.to_string())?;
-        let keep = Record::Trained {
+        let record = Record::Trained {
             round,
             blob: blob.0,
             personal: personal.hash.0,
         };
-        self.trained = Some(Left {
+        self.trained = Some(LastTraining {
             round,
             blob,
             personal,
@@ -146,8 +151,8 @@ impl WorkerActor {
             fields,
             metrics: values.into_iter().collect(),
         });
-        Ok(Answer {
-            keep: vec![keep],
+        Ok(WorkResult {
+            records: vec![record],
             retain: None,
             notices: vec![Notice::Trained {
                 round,
@@ -159,33 +164,24 @@ impl WorkerActor {
         })
     }
 
-    /// Sees whether a contribution can be used.
+    /// Checks whether a contribution can be used.
     pub(super) fn admit(
         &mut self,
         from: MemberIndex,
         fields: EntryFields,
-        reply: Recipient<Answer>,
+        reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
-        let (config, ground, blob) = (self.config.clone(), self.ground.clone(), fields.blob);
-        let round = ground.next();
+        let (config, base, blob) = (self.config.clone(), self.base.clone(), fields.blob);
+        let round = base.next();
         let (gated, document) = (self.gated(&blob), self.blobs.get(&blob));
-        let said = fields.clone();
+        let claimed = fields.clone();
         let job = move || {
             let document = document.ok_or(WorkError::Unavailable)?;
-            let admit = || {
-                ground
-                    .gate
-                    .admit(document)
-                    .map_err(|error| error.to_string())
-            };
-            let model = gated.do_it(admit).map_err(WorkError::Refused)?;
-            let entry = Entry {
-                model,
-                coalition: said.coalition,
-                weight: said.weight,
-                member: said.member.map(|member| member.0),
-            };
+            let model = gated
+                .compute(|| base.admit(document))
+                .map_err(WorkError::Refused)?;
+            let entry = with_model(model, &claimed);
             config
                 .strategy
                 .admit(&entry, round)
@@ -209,15 +205,15 @@ impl WorkerActor {
         );
     }
 
-    /// Measures the own loss of these entries' models.
+    /// Measures the loss of these entries' models on the silo's own data.
     pub(super) fn evaluate(
         &mut self,
-        entries: &[SheetEntry],
-        reply: Recipient<Answer>,
+        entries: &[Entry],
+        reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
-        let (config, ground) = (self.config.clone(), self.ground.clone());
-        let round = ground.next();
+        let (config, base) = (self.config.clone(), self.base.clone());
+        let round = base.next();
         let models: BTreeMap<_, _> = entries
             .iter()
             .map(|entry| entry.fields.blob)
@@ -226,7 +222,7 @@ impl WorkerActor {
         let work = Work::Evaluate {
             models: models.len() as u64,
         };
-        // What is personal goes with the models of this round as its own training left it.
+        // Models of this round are evaluated with the personal state after the round's training.
         let own = self.own.clone();
         let trained = self
             .trained
@@ -235,11 +231,11 @@ impl WorkerActor {
         let job = move || {
             let after = trained
                 .as_ref()
-                .map_or(&own.personal, |left| &left.personal);
+                .map_or(&own.personal, |training| &training.personal);
             let site = site(&config, round, own.coalition, &own.personal);
-            let plan = ground.plan(&config);
-            // By what was agreed on, before anybody's contribution is looked at.
-            let agreed = ground.state.models.first();
+            let plan = base.plan(&config);
+            // The radius follows from the agreed state, not from any contribution.
+            let agreed = base.state.models.first();
             let radius = agreed.map(|model| {
                 site.radius
                     .get(&*config.learner, model, &own.personal.params)
@@ -250,28 +246,26 @@ impl WorkerActor {
             let (mut losses, mut unusable) = (Vec::with_capacity(models.len()), None);
             for (blob, (gated, document)) in models {
                 let document = document.ok_or(WorkError::Unavailable)?;
-                let admit = || {
-                    ground
-                        .gate
-                        .admit(document)
-                        .map_err(|error| error.to_string())
-                };
-                // An honest lead has let in nothing that does not pass the gate.
-                let model = gated.do_it(admit).map_err(WorkError::Refused)?;
+                // An honest lead has admitted nothing that does not pass the gate.
+                let model = gated
+                    .compute(|| base.admit(document))
+                    .map_err(WorkError::Refused)?;
                 let scored = Scored {
                     model: &model,
                     personal: &after.params,
-                    own: trained.as_ref().is_some_and(|left| left.blob == blob),
+                    own: trained
+                        .as_ref()
+                        .is_some_and(|training| training.blob == blob),
                 };
-                let (strategy, state) = (&config.strategy, &ground.state);
+                let (strategy, state) = (&config.strategy, &base.state);
                 let loss = strategy.score(state, plan, round, site, scored);
                 let loss = loss.map_err(|error| error.to_string());
                 let finite = |loss: f64| {
-                    let why = || format!("the loss of model {blob} on the own data is not finite");
+                    let why = || format!("expected a finite loss of model {blob}, found {loss}");
                     loss.is_finite().then_some(loss).ok_or_else(why)
                 };
-                // A model that cannot be used is the worst there is; it must not keep the others
-                // from being scored.
+                // A model that cannot be evaluated gets the largest loss, so that the others are
+                // still scored.
                 let loss = loss.and_then(finite).unwrap_or_else(|why| {
                     unusable.get_or_insert((0, why)).0 += 1;
                     Scores::LARGEST
@@ -279,7 +273,7 @@ impl WorkerActor {
                 losses.push((blob, loss));
             }
             match unusable {
-                // Then it is not the models.
+                // If no model can be evaluated, the models are not the reason.
                 Some((all, why)) if all == losses.len() => Err(WorkError::Refused(why)),
                 _ => Ok(losses),
             }
@@ -294,12 +288,12 @@ impl WorkerActor {
     }
 }
 
-/// What a panic of a job is to the protocol.
+/// Turns the panic of a job into a refusal.
 pub(super) fn refused<T>(panic: String) -> Result<T, WorkError> {
     Err(WorkError::Refused(panic))
 }
 
-/// The silo at work in a round.
+/// What a strategy needs to know of this silo in a round.
 fn site<'a>(
     config: &'a SiloConfig,
     round: u64,
@@ -320,26 +314,26 @@ fn site<'a>(
     }
 }
 
-/// A training, and what it gives made sure of: nobody contributes what others refuse.
+/// Trains, and checks that other members will accept the result.
 fn train(
     config: &SiloConfig,
-    ground: &Arc<Ground>,
+    base: &Arc<RoundBase>,
     coalition: u32,
     personal: &Personal,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<(u32, Update), String> {
-    let (plan, round) = (ground.plan(config), ground.next());
+    let (plan, round) = (base.plan(config), base.next());
     let site = site(config, round, coalition, personal);
     let trained = config
         .strategy
-        .contribute(&ground.state, plan, round, site, progress);
+        .contribute(&base.state, plan, round, site, progress);
     let (coalition, update) = trained.map_err(|error| error.to_string())?;
     if update.personal.layout() != personal.params.layout() {
-        return Err("the learner's personal state changed its shape".into());
+        return Err("the learner returned a personal state of another layout".into());
     }
-    let passed = ground.gate.admit(update.shared.document());
+    let passed = base.admit(update.shared.document());
     passed.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
-    // Computed here rather than on the actor; remembered by the models.
+    // Hashed here rather than on the actor; the models cache their hashes.
     update.shared.hash();
     update.personal.hash();
     Ok((coalition, update))

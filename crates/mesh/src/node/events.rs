@@ -1,4 +1,4 @@
-//! What the swarm tells.
+//! Handles the events of the swarm.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::gossip::Origin;
 use crate::members::Peer;
 use crate::streams::{Inbound, Kind};
 
-/// Strangers that are remembered, so that each is spoken of once.
+/// Nodes outside the roster that are remembered, so that each is logged once.
 const STRANGERS: usize = 1024;
-/// Two members that dial each other at once have both connections within that time.
-const AT_ONCE: Duration = Duration::from_secs(1);
-/// Pings in a row that a connection may leave unanswered.
-const SILENT: u32 = 2;
+/// Two members that dial each other at the same time make both connections within this time.
+const SIMULTANEOUS: Duration = Duration::from_secs(1);
+/// Unanswered pings in a row after which a connection is closed.
+const UNANSWERED: u32 = 2;
 
 impl Node {
-    pub(super) fn hear(&mut self, event: SwarmEvent<BehaviourEvent>) {
+    pub(super) fn swarm_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
         match event {
             SwarmEvent::Behaviour(BehaviourEvent::Streams(inbound)) => self.accept(inbound),
-            SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.hear_gossip(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.hear_ping(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.ping_event(event),
             SwarmEvent::Behaviour(BehaviourEvent::Discovery(mdns::Event::Discovered(found))) => {
                 found
                     .into_iter()
@@ -70,7 +70,7 @@ impl Node {
                 self.refused(peer_id, &send_back_addr, &error);
             }
             SwarmEvent::ListenerError { error, .. } => {
-                tracing::warn!("an address that this node listens at has a problem: {error}");
+                tracing::warn!("listening at an address failed: {error}");
             }
             SwarmEvent::ListenerClosed {
                 addresses, reason, ..
@@ -78,7 +78,7 @@ impl Node {
                 tracing::warn!(
                     ?addresses,
                     ?reason,
-                    "this node does not listen there any more"
+                    "this node stopped listening at these addresses"
                 );
             }
             _ => {}
@@ -94,13 +94,13 @@ impl Node {
         self.links.entry(member).or_default().renewed = true;
         self.dialer.connected(member);
         peer.set_connected(true);
-        // Both may have dialled at once; then the newest is kept, and the first of the two in the
-        // roster says so, that both keep the same. But nobody dials whom it is connected with: where
-        // the same side dialled both, or the old one is not of the same moment, the member has lost
-        // it, perhaps with its whole process, and only this node does not know yet.
+        // If both members dialled at the same time, the newest connection is kept, and the first of
+        // the two in the roster closes the other, so that both keep the same. A member dials only
+        // without a connection: if the same side dialled both, or the old connection is older, the
+        // member has lost it, perhaps in a restart, and only this node does not know yet.
         let age = match self.me < member {
             true => Duration::ZERO,
-            false => AT_ONCE,
+            false => SIMULTANEOUS,
         };
         for old in self.swarm.behaviour().streams.superseded(&id, age) {
             self.swarm.close_connection(old);
@@ -118,13 +118,12 @@ impl Node {
             tracing::info!(member = %peer.member, "the connection ended: {why}");
             self.dialer.lost(peer.member);
         } else if self.dialer.is_calm(peer.member) {
-            // Where both dialled at once, the end of one connection may come before the other.
+            // If both dialled at the same time, one connection may end before the other is made.
             tracing::debug!(member = %peer.member, "a connection ended at once: {why}");
             self.dialer.lost(peer.member);
         } else {
-            let why = format!(
-                "it ended the connection at once ({why}): is this node in the roster that it has?"
-            );
+            let why =
+                format!("it closed the connection at once ({why}): is this node in its roster?");
             self.dialer.failed(peer.member, why);
         }
     }
@@ -141,19 +140,19 @@ impl Node {
             Kind::Frames => {
                 let reader = self.readers.get(&member);
                 if reader.is_none_or(|reader| reader.try_send(stream).is_err()) {
-                    tracing::debug!(%member, "a stream of frames too many is closed");
+                    tracing::debug!(%member, "one more stream of frames is closed");
                 }
             }
             Kind::Blob => {
-                let Ok(turn) = peer.asking.clone().try_acquire_owned() else {
+                let Ok(permit) = peer.serving.clone().try_acquire_owned() else {
                     if peer.pace.may_warn() {
-                        tracing::warn!(%member, "it asks for too many blobs at once: they are refused");
+                        tracing::warn!(%member, "requests for blobs are refused: too many at the same time");
                     }
                     return;
                 };
                 let desk = self.desk.clone();
                 self.tasks.spawn(async move {
-                    let _turn = turn;
+                    let _permit = permit;
                     if let Err(error) = desk.serve(member, stream).await {
                         tracing::debug!(%member, "serving a blob ended: {error}");
                     }
@@ -162,7 +161,7 @@ impl Node {
         }
     }
 
-    fn hear_gossip(&mut self, event: gossipsub::Event) {
+    fn gossip_event(&mut self, event: gossipsub::Event) {
         let gossipsub::Event::Message {
             propagation_source: source,
             message_id,
@@ -176,7 +175,7 @@ impl Node {
         };
         let within = peer.pace.published();
         if peer.pace.muted().is_some() {
-            self.shut(&peer);
+            self.mute_gossip(&peer);
             return self.report(&message_id, &source, MessageAcceptance::Ignore);
         }
         let hash = Hash::of(&message.data);
@@ -185,7 +184,7 @@ impl Node {
             seen.first(hash, Origin::Gossip)
         };
         if !new {
-            // What came directly before, the silo has judged for itself alone.
+            // The silo has had this frame directly, and judged it for itself only.
             return self.report(&message_id, &source, MessageAcceptance::Ignore);
         }
         let (ticket, dropped) = self.judging.ask(message_id, source, hash);
@@ -199,7 +198,7 @@ impl Node {
         });
     }
 
-    /// The silo has judged a frame: gossip passes it on, or forgets it.
+    /// Takes the verdict of the silo: gossip passes the frame on, or drops it.
     pub(super) fn judged(&mut self, ticket: u64, verdict: Acceptance) {
         let Some(Waiting {
             id, source, frame, ..
@@ -224,9 +223,9 @@ impl Node {
         gossip.report_message_validation_result(id, source, acceptance);
     }
 
-    /// Lets gossip hear nothing of a muted member: what it passes on first, others would be taken
-    /// to repeat.
-    pub(super) fn shut(&mut self, peer: &Peer) {
+    /// Makes gossip ignore a muted member. Otherwise frames that it passes on first would count as
+    /// repeated when others pass them on.
+    pub(super) fn mute_gossip(&mut self, peer: &Peer) {
         let Some(left) = peer.pace.muted() else {
             return;
         };
@@ -237,7 +236,7 @@ impl Node {
         }
     }
 
-    /// Hears those again whose mute is over.
+    /// Ends the mutes that are over.
     pub(super) fn unmute(&mut self) {
         let now = Instant::now();
         for peer in self.members.all() {
@@ -259,7 +258,7 @@ impl Node {
         }
     }
 
-    fn hear_ping(
+    fn ping_event(
         &mut self,
         ping::Event {
             peer: id,
@@ -283,7 +282,7 @@ impl Node {
             }
             Err(ping::Failure::Timeout) => {
                 link.silent += 1;
-                if link.silent >= SILENT {
+                if link.silent >= UNANSWERED {
                     self.give_up(id, connection);
                 }
             }
@@ -292,7 +291,7 @@ impl Node {
     }
 
     fn give_up(&mut self, id: PeerId, connection: ConnectionId) {
-        tracing::debug!(%id, "a connection is closed, because nobody answers at its other end");
+        tracing::debug!(%id, "a connection is closed, because its other end does not answer");
         self.swarm.close_connection(connection);
     }
 
@@ -310,19 +309,19 @@ impl Node {
         self.dialer.found(peer.member, address, peer.is_connected());
     }
 
-    /// Somebody was not let in.
+    /// Logs a refused connection.
     fn refused(&mut self, id: Option<PeerId>, address: &Multiaddr, error: &ListenError) {
         match id.filter(|id| self.members.of(id).is_none()) {
             Some(id) if self.strangers.len() < STRANGERS && self.strangers.insert(id) => {
                 tracing::warn!(%address, key = %id, "a node that is not in the roster was refused");
             }
-            _ => tracing::debug!(%address, ?id, "a connection was not let in: {error}"),
+            _ => tracing::debug!(%address, ?id, "a connection was refused: {error}"),
         }
     }
 }
 
 impl Link {
-    /// Takes a measured round trip; gives what the silo should know, if it does not.
+    /// Takes a measured round trip. Returns the smoothed one if the silo should be told.
     fn measured(&mut self, now: Duration) -> Option<Duration> {
         let renewed = std::mem::take(&mut self.renewed);
         let Some((smooth, known)) = &mut self.round_trip else {
@@ -344,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_is_said_first_and_anew_and_when_it_changed_much() {
+    fn a_round_trip_is_reported_first_and_after_reconnecting_and_after_large_changes() {
         let mut link = Link::default();
         let ms = Duration::from_millis;
         assert_eq!(link.measured(ms(20)), Some(ms(20)));
@@ -352,9 +351,9 @@ mod tests {
         link.renewed = true;
         assert!(link.measured(ms(20)).is_some());
         assert_eq!(link.measured(ms(20)), None);
-        let said: Vec<_> = (0..40).filter_map(|_| link.measured(ms(80))).collect();
-        assert!(said.len() >= 2 && said.is_sorted(), "{said:?}");
-        assert!(said.last().is_some_and(|last| *last > ms(50)));
+        let reported: Vec<_> = (0..40).filter_map(|_| link.measured(ms(80))).collect();
+        assert!(reported.len() >= 2 && reported.is_sorted(), "{reported:?}");
+        assert!(reported.last().is_some_and(|last| *last > ms(50)));
         assert!(
             (0..40)
                 .filter_map(|_| link.measured(ms(20)))

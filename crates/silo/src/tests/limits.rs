@@ -1,4 +1,4 @@
-//! What one member may cost a silo: budgets at its door, and what follows from what was not let in.
+//! Limits on what one member may cost a silo: budgets, mutes and notices.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ fn progress(epoch: &Epoch, signer: u16, counter: u64) -> Bytes {
     seal(epoch, &key(signer), 0, 1, MemberIndex(FLOODER), body).1
 }
 
-/// Hears so many frames of the flooder, one a millisecond; what the silo said and told then.
+/// Receives this many frames of the flooder, one a millisecond. Returns the commands and notices of
+/// the silo.
 fn flooded(
     frames: u64,
     ticket: impl Fn(u64) -> Option<u64>,
@@ -31,7 +32,7 @@ fn flooded(
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let (surroundings, mut ends) = rig.surroundings();
         let silo = spawn(config(&epoch, 0), surroundings).unwrap();
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         for number in 0..frames {
             let event = Event::Received {
                 from: MemberIndex(FLOODER),
@@ -41,24 +42,24 @@ fn flooded(
             ends.events.send(event).await.unwrap();
             sleep(Duration::from_millis(1)).await;
             while let Ok(command) = ends.commands.try_recv() {
-                said.push(command);
+                sent.push(command);
             }
         }
-        let told = rig.told.borrow();
-        let told = told.iter().map(|(_, notice)| notice.clone()).collect();
-        (said, told, silo.counts())
+        let notices = rig.notices.borrow();
+        let notices = notices.iter().map(|(_, notice)| notice.clone()).collect();
+        (sent, notices, silo.counts())
     })
 }
 
-fn verdicts(said: &[Command]) -> Vec<(u64, Acceptance)> {
+fn verdicts(sent: &[Command]) -> Vec<(u64, Acceptance)> {
     let verdict = |command: &Command| match command {
         Command::Judge { ticket, verdict } => Some((*ticket, *verdict)),
         _ => None,
     };
-    said.iter().filter_map(verdict).collect()
+    sent.iter().filter_map(verdict).collect()
 }
 
-fn mutes(said: &[Command]) -> Vec<u64> {
+fn mutes(sent: &[Command]) -> Vec<u64> {
     let mute = |command: &Command| match command {
         Command::Mute { peer, span } => {
             assert_eq!(*peer, MemberIndex(FLOODER));
@@ -66,19 +67,19 @@ fn mutes(said: &[Command]) -> Vec<u64> {
         }
         _ => None,
     };
-    said.iter().filter_map(mute).collect()
+    sent.iter().filter_map(mute).collect()
 }
 
 #[test]
-fn gossip_is_judged_by_what_came_of_it() {
-    // Its own, somebody else's signature in its name, no message at all; and over its budget.
-    let (said, _, _) = flooded(60, Some, |epoch, number| match number {
+fn gossip_gets_the_verdict_that_fits_its_frame() {
+    // Its own, another signature in its name, no message at all, and frames over its budget.
+    let (sent, _, _) = flooded(60, Some, |epoch, number| match number {
         0 => progress(epoch, FLOODER, 0),
         1 => progress(epoch, 2, 1),
         2 => Bytes::from_static(b"garbage"),
         _ => progress(epoch, FLOODER, number),
     });
-    let verdicts = verdicts(&said);
+    let verdicts = verdicts(&sent);
     assert_eq!(verdicts.len(), 60);
     let first = [Acceptance::Accept, Acceptance::Reject, Acceptance::Reject];
     let expected: Vec<_> = (0..).zip(first).collect();
@@ -88,21 +89,22 @@ fn gossip_is_judged_by_what_came_of_it() {
 }
 
 #[test]
-fn bad_signatures_mute_and_are_told_once_a_minute() {
-    let (said, told, counts) = flooded(5000, |_| None, |epoch, number| progress(epoch, 2, number));
-    assert_eq!(mutes(&said), [1, 2, 4]);
+fn bad_signatures_mute_and_are_reported_once_a_minute() {
+    let (sent, notices, counts) =
+        flooded(5000, |_| None, |epoch, number| progress(epoch, 2, number));
+    assert_eq!(mutes(&sent), [1, 2, 4]);
     assert_eq!((counts.mutes, counts.received), (3, 5000));
     assert!(counts.unopened < 30, "{}", counts.unopened);
     assert_eq!(counts.unopened + counts.dropped, 5000);
     let unopened = |notice: &&Notice| matches!(notice, Notice::Unopened { .. });
-    assert_eq!(told.iter().filter(unopened).count(), 1);
+    assert_eq!(notices.iter().filter(unopened).count(), 1);
     let others = |notice: &&Notice| matches!(notice, Notice::Dropped { .. } | Notice::Muted { .. });
-    assert_eq!(told.iter().filter(others).count(), 3);
+    assert_eq!(notices.iter().filter(others).count(), 3);
 }
 
 #[test]
-fn what_one_member_says_too_often_is_dropped_unread_and_told_once_a_minute() {
-    let (said, told, counts) = flooded(
+fn frames_over_the_budget_are_dropped_unread_and_reported_once_a_minute() {
+    let (sent, notices, counts) = flooded(
         5000,
         |_| None,
         |epoch, number| progress(epoch, FLOODER, number),
@@ -110,14 +112,14 @@ fn what_one_member_says_too_often_is_dropped_unread_and_told_once_a_minute() {
     // 32 at once, and 3 a beat.
     let heard = counts.received - counts.dropped;
     assert!((30..80).contains(&heard), "{heard}");
-    assert!(!mutes(&said).is_empty());
+    assert!(!mutes(&sent).is_empty());
     assert_eq!(counts.unopened, 0);
     let dropped = |notice: &&Notice| matches!(notice, Notice::Dropped { .. });
-    assert_eq!(told.iter().filter(dropped).count(), 1);
+    assert_eq!(notices.iter().filter(dropped).count(), 1);
 }
 
 #[test]
-fn a_member_that_asks_for_too_many_blobs_is_refused_without_the_silo() {
+fn requests_for_too_many_blobs_are_refused_by_the_mesh_actor() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let (surroundings, mut ends) = rig.surroundings();

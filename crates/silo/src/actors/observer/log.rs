@@ -1,15 +1,15 @@
-//! Notices as events for the log.
+//! Notices as lines of the log.
 
 use protocol::Report;
 use tracing::{debug, error, info, warn};
 
-use crate::handle::Stopped;
+use crate::error::Stopped;
 use crate::notice::Notice;
 
-/// One event in the silo's span. `round` and `view` follow the reports.
-pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
+/// Logs a notice in the silo's span. `round` and `view` follow the reports.
+pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
     match notice {
-        Notice::Protocol(report) => tell_report(report, round, view),
+        Notice::Protocol(report) => log_report(report, round, view),
         Notice::Trained {
             round,
             loss,
@@ -31,31 +31,31 @@ pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
         Notice::Lost { messages } => {
             warn!(
                 round,
-                view, messages, "the way out is full, messages are lost"
+                view, messages, "messages lost: the queue to the network is full"
             );
         }
-        // Whoever can reach this silo can cause these: no louder than debug.
+        // Any node that can reach this silo can cause these, so they stay at debug level.
         Notice::Unopened {
             from,
             reason,
             times,
         } => {
-            debug!(round, view, %from, reason, times, "not let in");
+            debug!(round, view, %from, reason, times, "a frame cannot be opened");
         }
         Notice::Dropped {
             from,
             reason,
             times,
         } => {
-            debug!(round, view, %from, reason, times, "dropped");
+            debug!(round, view, %from, reason, times, "frames dropped");
         }
         Notice::Muted { member, span } => {
-            warn!(round, view, %member, ?span, "nothing is heard from a member for a while");
+            warn!(round, view, %member, ?span, "a member is muted");
         }
-        Notice::Gone(gone) => warn!(round, view, "{gone}"),
-        Notice::Whole { round } => info!(round, view, "what was gone is here again"),
-        Notice::Listening => info!(round, view, "listening: the journal was lost"),
-        Notice::Store { reason } => warn!(round, view, reason, "blobs"),
+        Notice::Missing(missing) => warn!(round, view, "{missing}"),
+        Notice::Recovered { round } => info!(round, view, "the missing blobs are here again"),
+        Notice::Listening => info!(round, view, "listening only, because the journal was lost"),
+        Notice::Store { reason } => warn!(round, view, reason, "blobs cannot be stored"),
         Notice::Stopped(reason @ (Stopped::Asked | Stopped::Killed)) => {
             info!(round, view, "{reason}");
         }
@@ -63,7 +63,7 @@ pub(super) fn tell(notice: &Notice, round: &mut u64, view: &mut u64) {
     }
 }
 
-fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
+fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
     match report {
         Report::Entered { view, lead, round } => {
             // A view may be entered before the round of the one before is known to be final.
@@ -105,7 +105,7 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
                 view,
                 ?members,
                 %reason,
-                "the lead goes on without some"
+                "the lead continues without some members"
             );
         }
         Report::Final {
@@ -140,12 +140,12 @@ fn tell_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             until,
         } => info!(
             view = at_view,
-            answers, needed, until, "only listening, because the journal is lost"
+            answers, needed, until, "listening only, because the journal was lost"
         ),
         Report::TakingPart => info!(view = at_view, "taking part again"),
-        Report::Complete => info!(view = at_view, "all rounds are done"),
+        Report::Complete => info!(view = at_view, "all rounds are complete"),
         Report::MemberComplete { member } => {
-            info!(view = at_view, %member, "a member has all rounds");
+            info!(view = at_view, %member, "a member has completed all rounds");
         }
     }
 }

@@ -1,0 +1,192 @@
+//! The base of a round: the outcome adopted before it, and the silo's own state.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use methods::params::Gate;
+use methods::strategy::summary_layout;
+use methods::{Entry as ModelEntry, Layout, Params, Plan, Scores, Sheet, State};
+use protocol::Hash;
+use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
+
+use crate::config::SiloConfig;
+use crate::outcome::Settled;
+
+/// The last adopted outcome, and what follows from it for the next round. Shared with jobs.
+pub(crate) struct RoundBase {
+    /// The last adopted round; 0 before the first.
+    pub(crate) round: u64,
+    /// Hash of its outcome.
+    pub(crate) outcome: Hash,
+    /// Models and the strategy's memory.
+    pub(crate) state: Arc<State>,
+    /// Layout and norm bound of contributions to the next round.
+    pub(crate) gate: Gate,
+    /// Hash of the gate's layout and bound.
+    gate_id: Hash,
+    plan: OnceLock<Plan>,
+}
+
+impl RoundBase {
+    pub(crate) fn new(config: &SiloConfig, settled: &Settled) -> Self {
+        let round = settled.document.round;
+        let learner = &config.learner;
+        let (model, summary) = (learner.layout(), summary_layout(&**learner));
+        let layout = config.strategy.expects(&model, summary.as_ref(), round + 1);
+        Self {
+            round,
+            outcome: settled.hash,
+            state: settled.state.clone(),
+            gate_id: gate_id(&layout, config.norm),
+            gate: Gate {
+                layout,
+                norm: config.norm,
+            },
+            plan: OnceLock::new(),
+        }
+    }
+
+    /// The next round.
+    pub(crate) fn next(&self) -> u64 {
+        self.round + 1
+    }
+
+    /// The plan of the next round.
+    pub(crate) fn plan(&self, config: &SiloConfig) -> &Plan {
+        self.plan
+            .get_or_init(|| config.strategy.plan(&self.state, self.next()))
+    }
+
+    /// Exact size of a contribution's blob, in bytes.
+    pub(crate) fn blob_size(&self) -> u64 {
+        self.gate.layout.document_len() as u64
+    }
+
+    /// Cache key of one blob's passage through the gate.
+    pub(crate) fn gate_key(&self, blob: &Hash) -> Hash {
+        Hash::labelled("gate", &[&self.gate_id.0, &blob.0])
+    }
+
+    /// Checks the fields of an entry against the plan and the charter, without its model.
+    pub(crate) fn fits(&self, config: &SiloConfig, fields: &EntryFields) -> Result<(), String> {
+        let (size, models) = (self.blob_size(), self.state.models.len());
+        if fields.size != size {
+            return Err(format!(
+                "expected a contribution of {size} bytes, found {}",
+                fields.size
+            ));
+        }
+        if let Some(coalition) = fields.coalition.filter(|at| *at as usize >= models) {
+            return Err(format!(
+                "expected a coalition below {models}, found {coalition}"
+            ));
+        }
+        let has = |expected: bool, what: &str| match expected {
+            true => format!("expected a contribution with a {what}, found none"),
+            false => format!("expected a contribution without a {what}, found one"),
+        };
+        let names = config.member.epoch.charter.names_shown;
+        if fields.member.is_some() != names {
+            return Err(has(names, "member's position"));
+        }
+        let weights = self.plan(config).weights;
+        if fields.weight.is_some() != weights {
+            return Err(has(weights, "weight"));
+        }
+        Ok(())
+    }
+
+    /// Passes a contributed model through the gate.
+    pub(crate) fn admit(&self, document: Bytes) -> Result<Params, String> {
+        let admitted = self.gate.admit(document);
+        admitted.map_err(|error| error.to_string())
+    }
+
+    /// The sheet that the strategy gets: the signed sheet with its models. `model` gives the model
+    /// of the nth entry once it has passed the gate.
+    pub(crate) fn sheet(
+        signed: &SignedSheet,
+        mut model: impl FnMut(usize, &Entry) -> Result<Params, String>,
+    ) -> Result<Sheet, String> {
+        let entries = signed.entries.iter().enumerate().map(|(nth, entry)| {
+            let model = model(nth, entry)?;
+            Ok(with_model(model, &entry.fields))
+        });
+        let entries = entries.collect::<Result<_, String>>()?;
+        let scores = signed.scores.as_ref();
+        let scores = scores.map(|rows| Scores::from_rows(rows)).transpose();
+        Ok(Sheet {
+            entries,
+            scores: scores.map_err(|error| error.to_string())?,
+        })
+    }
+}
+
+/// An entry as strategies see it: its model, and the fields that its author signed.
+pub(crate) fn with_model(model: Params, fields: &EntryFields) -> ModelEntry {
+    ModelEntry {
+        model,
+        coalition: fields.coalition,
+        weight: fields.weight,
+        member: fields.member.map(|member| member.0),
+    }
+}
+
+/// The gate of models in an outcome. A quorum has computed a final outcome, so only the layout is
+/// checked.
+pub(crate) fn outcome_gate(config: &SiloConfig) -> Gate {
+    Gate {
+        layout: config.learner.layout(),
+        norm: f64::INFINITY,
+    }
+}
+
+/// Hash of what a gate checks: names, shapes and roles of the tensors, and the norm bound.
+fn gate_id(layout: &Layout, norm: f64) -> Hash {
+    let roles: Vec<u8> = layout
+        .tensors()
+        .iter()
+        .map(|tensor| tensor.role as u8)
+        .collect();
+    Hash::labelled(
+        "gate",
+        &[layout.header(), &roles, &norm.to_bits().to_le_bytes()],
+    )
+}
+
+/// The silo's own state after its last adoption.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnState {
+    /// The round of that adoption; 0 before the first.
+    pub(crate) round: u64,
+    /// The coalition it belongs to.
+    pub(crate) coalition: u32,
+    /// Its personal state.
+    pub(crate) personal: Personal,
+}
+
+/// The result of the silo's last training, until its round is final.
+#[derive(Debug, Clone)]
+pub(crate) struct LastTraining {
+    pub(crate) round: u64,
+    /// Hash of the contributed model.
+    pub(crate) blob: Hash,
+    /// Personal state after the training.
+    pub(crate) personal: Personal,
+}
+
+/// Personal state, with its hash.
+#[derive(Debug, Clone)]
+pub(crate) struct Personal {
+    pub(crate) params: Params,
+    pub(crate) hash: Hash,
+}
+
+impl Personal {
+    pub(crate) fn new(params: Params) -> Self {
+        Self {
+            hash: Hash(params.hash()),
+            params,
+        }
+    }
+}

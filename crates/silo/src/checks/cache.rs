@@ -1,0 +1,169 @@
+//! Caches of results, shared by the silos of one process.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use protocol::Hash;
+
+/// A result that is computed once and shared.
+pub(crate) struct Shared<T>(Arc<Slot<T>>);
+
+struct Slot<T> {
+    result: OnceLock<Result<T, String>>,
+    claimed: AtomicBool,
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        let (result, claimed) = (OnceLock::new(), AtomicBool::new(false));
+        Self(Arc::new(Slot { result, claimed }))
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// Whether a silo has claimed the computation.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.0.claimed.load(Ordering::Relaxed)
+    }
+
+    /// Claims the computation. A job must then [`compute`](Self::compute) it: others wait for it.
+    pub(crate) fn claim(&self) {
+        self.0.claimed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the result, and computes it first if it is not there yet. A panic becomes an error.
+    pub(crate) fn compute(&self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        let caught = || {
+            let result = catch_unwind(AssertUnwindSafe(work));
+            result.unwrap_or_else(|_| Err("its computation panicked".into()))
+        };
+        self.0.result.get_or_init(caught).clone()
+    }
+
+    /// Waits for the result of a claimed computation.
+    pub(crate) fn wait(&self) -> Result<T, String> {
+        self.0.result.wait().clone()
+    }
+
+    /// The result, if it is there.
+    #[cfg(test)]
+    pub(crate) fn result(&self) -> Option<Result<T, String>> {
+        self.0.result.get().cloned()
+    }
+}
+
+/// Results by key, each computed at most once while it is cached.
+pub(crate) struct ResultCache<T>(Mutex<BTreeMap<Hash, (u64, Shared<T>)>>);
+
+impl<T> Default for ResultCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> ResultCache<T> {
+    /// The result with that key, which belongs to `round`.
+    pub(super) fn get(&self, key: Hash, round: u64) -> Shared<T> {
+        locked(&self.0)
+            .entry(key)
+            .or_insert_with(|| (round, Shared::default()))
+            .1
+            .clone()
+    }
+
+    /// Removes results of rounds before `round`.
+    pub(super) fn remove_before(&self, round: u64) {
+        locked(&self.0).retain(|_, (of, _)| *of >= round);
+    }
+}
+
+/// Values that follow from bytes, by the address of the bytes. Sound because bytes are immutable,
+/// and stay at their address as long as this holds a clone of them.
+pub(super) struct BytesCache<T>(Mutex<BTreeMap<Address, (u64, Bytes, T)>>);
+
+/// Address and length.
+type Address = (usize, usize);
+
+impl<T> Default for BytesCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> BytesCache<T> {
+    pub(super) fn get(&self, bytes: &Bytes) -> Option<T> {
+        let cached = locked(&self.0);
+        cached
+            .get(&address(bytes))
+            .map(|(_, _, value)| value.clone())
+    }
+
+    /// The values of several, if all are cached.
+    pub(super) fn all(&self, bytes: &[Bytes]) -> Option<Vec<T>> {
+        let cached = locked(&self.0);
+        let of = |bytes| Some(cached.get(&address(bytes))?.2.clone());
+        bytes.iter().map(of).collect()
+    }
+
+    /// Inserts a value. True if none was cached.
+    pub(super) fn insert(&self, bytes: &Bytes, value: T, round: u64) -> bool {
+        locked(&self.0)
+            .insert(address(bytes), (round, bytes.clone(), value))
+            .is_none()
+    }
+
+    /// Removes values of rounds before `round`.
+    pub(super) fn remove_before(&self, round: u64) {
+        locked(&self.0).retain(|_, (of, _, _)| *of >= round);
+    }
+}
+
+fn address(bytes: &Bytes) -> Address {
+    (bytes.as_ptr() as usize, bytes.len())
+}
+
+/// Valid signatures, each with whether it was also verified strictly. In two generations: when the
+/// newer is full, the older is dropped.
+#[derive(Default)]
+pub(super) struct SignatureCache(Mutex<[BTreeMap<Hash, bool>; 2]>);
+
+/// Signatures in each generation: far more than a simulation has, so that what is dropped when
+/// never depends on the threads.
+const GENERATION: usize = 1 << 19;
+
+impl SignatureCache {
+    /// Whether that signature is known to be valid, strictly if `strict`.
+    pub(super) fn is_valid(&self, key: &Hash, strict: bool) -> bool {
+        let generations = locked(&self.0);
+        generations
+            .iter()
+            .any(|generation| generation.get(key).is_some_and(|&known| known || !strict))
+    }
+
+    /// Inserts a valid signature. True if it was not known.
+    pub(super) fn insert(&self, key: Hash, strict: bool) -> bool {
+        let mut generations = locked(&self.0);
+        let known = generations
+            .iter()
+            .any(|generation| generation.contains_key(&key));
+        if generations[0].len() >= GENERATION {
+            generations[1] = std::mem::take(&mut generations[0]);
+        }
+        *generations[0].entry(key).or_insert(strict) |= strict;
+        !known
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,111 @@
+//! Errors: why a silo did not start, why it stopped, why something could not be stored.
+
+use protocol::Hash;
+
+use crate::outcome::FORMAT;
+
+/// Why a silo did not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnError {
+    /// Outside an actix system.
+    #[error("a silo needs a running actix system: call `silo::spawn` inside `silo::block_on`")]
+    NoSystem,
+    /// The key is not the one that the roster has for this member.
+    #[error("the key differs from that of member {0} in the roster: check the identity file")]
+    Identity(protocol::MemberIndex),
+    /// The strategy and the charter disagree on names.
+    #[error(
+        "strategy {0:?} keeps state per member, but the charter removes names: \
+         set names = \"shown\" in the charter, or choose another strategy"
+    )]
+    Names(&'static str),
+    /// The agreed model is larger than the agreed limit.
+    #[error(
+        "a contribution of this model has {size} bytes, the charter allows {limit}: raise \
+         blob-limit in the charter, or agree on a smaller model"
+    )]
+    Limit {
+        /// Bytes of a contribution.
+        size: u64,
+        /// The charter's `blob_limit`.
+        limit: u64,
+    },
+    /// The initial model is not the agreed one.
+    #[error(
+        "the federation starts from {agreed}, this silo's model family and seed give {ours}: \
+         the task, the model or the version of the program differs from what was agreed"
+    )]
+    Start {
+        /// The charter's `start`.
+        agreed: Hash,
+        /// The hash of the initial state that this silo computed.
+        ours: Hash,
+    },
+    /// The journal cannot be read or begun.
+    #[error("the journal cannot be read or begun: {0}")]
+    Journal(#[from] StoreError),
+    /// A blob that the journal relies on is gone, and nobody else has it.
+    #[error(
+        "the journal is at round {round}, but its blob {hash} is gone or damaged, and there is no \
+         other member to fetch it from: restore the blobs from a backup"
+    )]
+    Missing {
+        /// The round.
+        round: u64,
+        /// The blob.
+        hash: Hash,
+    },
+    /// A later version of the program wrote the adopted outcome.
+    #[error(
+        "the outcome of round {round} has document format {found}, this program reads format \
+         {FORMAT}: use the program that wrote it, or a newer one"
+    )]
+    Newer {
+        /// The round.
+        round: u64,
+        /// Its format.
+        found: u32,
+    },
+    /// The journal and the blobs contradict each other.
+    #[error(
+        "journal and blobs of round {round} contradict each other ({why}): start once with \
+         --journal-lost, which keeps the journal under another name, begins a new one and listens \
+         until it is safe to vote again"
+    )]
+    Damaged {
+        /// The round.
+        round: u64,
+        /// The contradiction.
+        why: String,
+    },
+}
+
+/// Why a silo stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// [`SiloHandle::stop`](crate::SiloHandle::stop).
+    #[error("the silo was stopped")]
+    Asked,
+    /// [`SiloHandle::kill`](crate::SiloHandle::kill).
+    #[error("the silo was killed")]
+    Killed,
+    /// The journal refused a record. Going on could break a promise made to other members.
+    #[error("the silo stopped because its journal cannot be written: {0}")]
+    Journal(#[from] StoreError),
+    /// The network ended.
+    #[error("the silo stopped because its network ended")]
+    Network,
+    /// A defect of this program.
+    #[error("the silo stopped because of a defect: {0}")]
+    Defect(String),
+}
+
+/// Why something could not be stored or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {why}")]
+pub struct StoreError {
+    /// The store or the thing.
+    pub what: String,
+    /// The reason.
+    pub why: String,
+}
