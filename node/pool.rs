@@ -1,67 +1,37 @@
-//! Heavy work on threads of its own, so that it never holds up the actors or the network.
+//! The pool of a node: threads apart from the actors and the network.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::Arc;
 
+use silo::threads::Threads;
 use silo::{Done, Job, Pool, Work};
 use tokio::sync::oneshot;
 
-type Task = Box<dyn FnOnce() + Send>;
-
-/// So many threads that take jobs one after another. The queue before them needs no bound of its
-/// own: a silo has a bounded number of jobs open.
+/// Runs heavy work on [`Threads`].
 #[derive(Debug)]
-pub struct Workers {
-    queue: mpsc::Sender<Task>,
-}
+pub struct Workers(Arc<Threads>);
 
 impl Workers {
     /// As many threads as this machine has cores.
     pub fn all_cores() -> Arc<Self> {
-        Self::new(thread::available_parallelism().map_or(1, usize::from))
+        Arc::new(Self(Threads::all_cores()))
     }
 
-    /// Starts `count` threads (at least one). They end when the last handle is dropped.
+    /// `count` threads (at least one). They end when the last handle is dropped.
     pub fn new(count: usize) -> Arc<Self> {
-        let (queue, tasks) = mpsc::channel::<Task>();
-        let tasks = Arc::new(Mutex::new(tasks));
-        for _ in 0..count.max(1) {
-            let tasks = tasks.clone();
-            thread::spawn(move || {
-                loop {
-                    // Tasks catch their panics, and run after the lock is released.
-                    let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(task) = task else { return };
-                    task();
-                }
-            });
-        }
-        Arc::new(Self { queue })
+        Arc::new(Self(Threads::new(count)))
     }
 }
 
 impl Pool for Workers {
     fn run(&self, _: Work, job: Job) -> Done {
         let (answer, done) = oneshot::channel();
-        let task = move || {
-            // A silo that is gone waits for nothing.
-            let _ = answer.send(catch_unwind(AssertUnwindSafe(job)).map_err(said));
-        };
-        // Fails only if no thread is left; then the receiver says so.
-        let _ = self.queue.send(Box::new(task));
+        // The silo may have ended.
+        self.0.run(job, move |result| drop(answer.send(result)));
         Box::pin(async move {
             let ended = |_| Err("the job's thread ended".to_owned());
             done.await.unwrap_or_else(ended)
         })
     }
-}
-
-/// What a job panicked with.
-fn said(panic: Box<dyn std::any::Any + Send>) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).into()))
-        .unwrap_or_else(|| "a job panicked".into())
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 
 mod nodes;
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use nodes::{Demo, Nodes, scenario};
@@ -17,20 +16,6 @@ use rota::institution::Institution;
 /// A span of the clock in seconds, from `moment`.
 fn since(moment: Instant) -> f64 {
     moment.elapsed().as_secs_f64()
-}
-
-/// Most memory that a living process has had, in MiB.
-fn peak(nodes: &Nodes, node: usize) -> f64 {
-    let id = nodes.children[node].as_ref().unwrap().id();
-    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: f64 = line
-        .unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap();
-    kib / 1024.0
 }
 
 #[test]
@@ -58,7 +43,7 @@ fn four_processes_and_a_million_parameters() {
         }
         let all = since(began);
         let peaks: Vec<_> = (0..4)
-            .map(|node| format!("{:.0}", peak(&nodes, node)))
+            .map(|node| format!("{:.0}", nodes.memory(node, "VmHWM")))
             .collect();
         println!(
             "{transport}: 4 processes, 1,000,000 parameters, 10 rounds: {all:.2} s from the first \
@@ -126,7 +111,7 @@ fn from_the_death_of_the_lead_to_the_next_final_round() {
             match (said.line["event"].as_str(), killed) {
                 // Once the last victim takes part again.
                 (Some("view"), None)
-                    if view > newest.max(back + 10) && said.life == nodes.lives[said.node] =>
+                    if view > newest.max(back + 10) && said.start == nodes.starts[said.node] =>
                 {
                     newest = view;
                     let lead = names

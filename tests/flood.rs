@@ -266,24 +266,15 @@ impl Field {
         self.nodes.configs.iter().map(|config| size(config)).sum()
     }
 
+    /// Most memory of an honest node, in MiB.
     fn memory(&self) -> f64 {
-        let of = |child: &Option<std::process::Child>| {
-            let id = child.as_ref().unwrap().id();
-            let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-            let kib: f64 = line
-                .unwrap()
-                .trim()
-                .trim_end_matches(" kB")
-                .parse()
-                .unwrap();
-            kib / 1024.0
-        };
-        self.nodes.children.iter().map(of).fold(0.0, f64::max)
+        let nodes = 0..self.nodes.children.len();
+        let memory = nodes.map(|node| self.nodes.memory(node, "VmRSS"));
+        memory.fold(0.0, f64::max)
     }
 
     fn watch(&self, seconds: f64) -> Window {
-        while self.nodes.said.try_recv().is_ok() {}
+        while self.nodes.lines.try_recv().is_ok() {}
         let (logged, began) = (self.logged(), Instant::now());
         let end = began + Duration::from_secs_f64(seconds);
         let (mut rounds, mut lines, mut wrong) = (0, 0, 0);

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use protocol::Hash;
 use silo::{Blobs, StoreError};
 
@@ -269,20 +270,10 @@ fn discard(path: &Path) {
     }
 }
 
-/// The hash that is the name of a file.
+/// The hash in the name of a file.
 fn parse(name: &str) -> Option<Hash> {
-    let digits = name.as_bytes();
-    let lower = digits
-        .iter()
-        .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-    if digits.len() != 64 || !lower {
-        return None;
-    }
-    let mut hash = [0; 32];
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(Hash(hash))
+    let bytes = HEXLOWER.decode(name.as_bytes()).ok()?;
+    bytes.try_into().ok().map(Hash)
 }
 
 #[cfg(test)]

@@ -1,63 +1,50 @@
-//! Blobs in memory: the most recently used, up to a number of bytes.
-
-use std::collections::BTreeMap;
+//! Blobs in memory: the most recently used ones, up to a number of bytes.
 
 use bytes::Bytes;
+use lru::LruCache;
 use protocol::Hash;
 
-/// The most recently used blobs. Handing one out shares its memory.
+/// The most recently used blobs. Returning one shares its memory.
 pub(super) struct Cache {
-    room: usize,
+    /// Most bytes of all blobs together.
+    capacity: usize,
+    /// Bytes of the blobs in the cache.
     used: usize,
-    /// Counts uses: the order in which blobs go.
-    clock: u64,
-    blobs: BTreeMap<Hash, (u64, Bytes)>,
-    by_use: BTreeMap<u64, Hash>,
+    blobs: LruCache<Hash, Bytes>,
 }
 
 impl Cache {
-    /// An empty one for that many bytes.
-    pub(super) fn new(room: usize) -> Self {
+    /// An empty cache for `capacity` bytes.
+    pub(super) fn new(capacity: usize) -> Self {
         Self {
-            room,
+            capacity,
             used: 0,
-            clock: 0,
-            blobs: BTreeMap::new(),
-            by_use: BTreeMap::new(),
+            blobs: LruCache::unbounded(),
         }
     }
 
     pub(super) fn get(&mut self, hash: &Hash) -> Option<Bytes> {
-        let (last, blob) = self.blobs.get_mut(hash)?;
-        self.by_use.remove(last);
-        self.clock += 1;
-        *last = self.clock;
-        self.by_use.insert(self.clock, *hash);
-        Some(blob.clone())
+        self.blobs.get(hash).cloned()
     }
 
-    /// Takes a blob in, and lets go those not used for longest. One that would fill more than a
-    /// quarter of the room is left to the disk.
+    /// Inserts a blob, and removes the least recently used ones while there is too much. A blob that
+    /// would fill more than a quarter of the cache is not inserted.
     pub(super) fn insert(&mut self, hash: Hash, blob: Bytes) {
         self.remove(&hash);
-        if blob.len() > self.room / 4 {
+        if blob.len() > self.capacity / 4 {
             return;
         }
         self.used += blob.len();
-        self.clock += 1;
-        self.blobs.insert(hash, (self.clock, blob));
-        self.by_use.insert(self.clock, hash);
-        while self.used > self.room
-            && let Some((_, oldest)) = self.by_use.first_key_value()
+        self.blobs.put(hash, blob);
+        while self.used > self.capacity
+            && let Some((_, oldest)) = self.blobs.pop_lru()
         {
-            let oldest = *oldest;
-            self.remove(&oldest);
+            self.used -= oldest.len();
         }
     }
 
     pub(super) fn remove(&mut self, hash: &Hash) {
-        if let Some((last, blob)) = self.blobs.remove(hash) {
-            self.by_use.remove(&last);
+        if let Some(blob) = self.blobs.pop(hash) {
             self.used -= blob.len();
         }
     }
@@ -68,10 +55,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_used_for_longest_goes_first() {
+    fn the_least_recently_used_blobs_go_first_and_large_ones_never_enter() {
         let mut cache = Cache::new(40);
         let blob = |i: u8| (Hash::of(&[i]), Bytes::from(vec![i; 10]));
-        let has = |cache: &Cache, i: u8| cache.blobs.contains_key(&Hash::of(&[i]));
+        let has = |cache: &Cache, i: u8| cache.blobs.contains(&Hash::of(&[i]));
         for i in 0..4 {
             cache.insert(blob(i).0, blob(i).1);
         }
@@ -79,11 +66,8 @@ mod tests {
         cache.insert(blob(4).0, blob(4).1);
         assert!(has(&cache, 0) && !has(&cache, 1) && has(&cache, 4));
         cache.insert(Hash::of(b"large"), Bytes::from(vec![0; 11]));
-        assert_eq!(
-            (cache.used, cache.blobs.len(), cache.by_use.len()),
-            (40, 4, 4)
-        );
+        assert_eq!((cache.used, cache.blobs.len()), (40, 4));
         cache.remove(&blob(0).0);
-        assert_eq!((cache.used, cache.by_use.len()), (30, 3));
+        assert_eq!((cache.used, cache.blobs.len()), (30, 3));
     }
 }

@@ -1,10 +1,12 @@
 //! Heavy work in virtual time: really done, side by side, and modelled in how long it takes.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+pub use silo::threads::Threads;
+use silo::threads::caught;
+pub(crate) use silo::threads::wait;
 use silo::{Done, Job, Pool, Work};
 
 /// How long work takes at a silo, in virtual time.
@@ -50,72 +52,6 @@ impl Costs {
 /// would cost as much.
 const AT_ONCE: u64 = 64 << 10;
 
-/// Threads that the runtime does not know. A job starts at once; its result is looked at after
-/// the modelled time only, so that the order of events never depends on the machine.
-pub struct Threads {
-    queue: mpsc::Sender<Box<dyn FnOnce() + Send>>,
-}
-
-impl Threads {
-    /// Starts `count` threads (at least one); they end when the last handle is dropped.
-    pub fn new(count: usize) -> Arc<Self> {
-        let (queue, jobs) = mpsc::channel::<Box<dyn FnOnce() + Send>>();
-        let jobs = Arc::new(Mutex::new(jobs));
-        for _ in 0..count.max(1) {
-            let jobs = jobs.clone();
-            std::thread::spawn(move || {
-                loop {
-                    // Jobs catch their panics, and run after the lock is released.
-                    let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(job) = job else { return };
-                    job();
-                }
-            });
-        }
-        Arc::new(Self { queue })
-    }
-
-    /// Starts a job; its result, or what it panicked with, can be waited for.
-    pub fn start<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> T + Send + 'static,
-    ) -> mpsc::Receiver<Result<T, String>> {
-        let (answer, receiver) = mpsc::sync_channel(1);
-        let job = move || {
-            // Nobody may be waiting any more.
-            let _ = answer.send(catch_unwind(AssertUnwindSafe(job)).map_err(said));
-        };
-        // Fails only if no thread is left; then the receiver says so.
-        let _ = self.queue.send(Box::new(job));
-        receiver
-    }
-
-    /// Does all jobs side by side; results in the order of the jobs.
-    ///
-    /// # Errors
-    /// What the first job that panicked said.
-    pub fn all<T: Send + 'static>(
-        &self,
-        jobs: impl IntoIterator<Item = impl FnOnce() -> T + Send + 'static>,
-    ) -> Result<Vec<T>, String> {
-        let started: Vec<_> = jobs.into_iter().map(|job| self.start(job)).collect();
-        started.into_iter().map(|answer| wait(&answer)).collect()
-    }
-}
-
-/// Waits for a result of [`Threads::start`].
-pub(crate) fn wait<T>(answer: &mpsc::Receiver<Result<T, String>>) -> Result<T, String> {
-    answer
-        .recv()
-        .unwrap_or_else(|_| Err("the job's thread ended".into()))
-}
-
-fn said(panic: Box<dyn std::any::Any + Send>) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).into()))
-        .unwrap_or_else(|| "a job panicked".into())
-}
-
 /// The pool of one federation in virtual time.
 pub struct VirtualPool {
     threads: Arc<Threads>,
@@ -147,7 +83,7 @@ impl Pool for VirtualPool {
         let takes = self.costs.of(work);
         Box::pin(async move {
             tokio::time::sleep(takes).await;
-            catch_unwind(AssertUnwindSafe(job)).map_err(said)
+            caught(job)
         })
     }
 }
@@ -170,11 +106,5 @@ mod tests {
             .run(Work::Evaluate { models: 1 }, Box::new(|| panic!("no data")))
             .await;
         assert_eq!(panics.unwrap_err(), "no data");
-    }
-
-    #[test]
-    fn results_come_in_the_order_of_the_jobs() {
-        let all = Threads::new(3).all((0..50).map(|i| move || i * i)).unwrap();
-        assert_eq!(all, (0..50).map(|i| i * i).collect::<Vec<_>>());
     }
 }

@@ -22,9 +22,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("methods", "strategy::catalogue::config"),
     ("methods", "strategy::client::fedcg::branched"),
     ("learn", "learners::table"),
-    ("mesh", "direct"),
-    ("silo", "actors::silo"),
-    ("silo", "restore"),
 ];
 
 fn related(a: &Module, b: &Module) -> bool {

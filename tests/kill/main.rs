@@ -179,7 +179,7 @@ fn survive(seed: u64) -> Survived {
             Some("fault") => panic!("seed {seed}: {line}\n{}", nodes.tails()),
             // Its output ended, and it was not killed.
             _ if line.is_null()
-                && said.life == nodes.lives[node]
+                && said.start == nodes.starts[node]
                 && nodes.children[node].is_some() =>
             {
                 let code = nodes.code(node);

@@ -1,4 +1,4 @@
-//! Processes of `rota run`, as tests bring them up, listen to them, and end them.
+//! Starts, reads and ends processes of `rota run`, for the tests of processes.
 
 #![allow(clippy::unwrap_used, dead_code)]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Where the program is: `ROTA_BIN`, or the one that was built with these tests.
+/// The path of the program: `ROTA_BIN`, or the one that was built with these tests.
 pub(crate) fn program() -> PathBuf {
     std::env::var_os("ROTA_BIN").map_or_else(|| env!("CARGO_BIN_EXE_rota").into(), PathBuf::from)
 }
@@ -29,12 +29,12 @@ pub(crate) fn rota(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end.
+/// Runs `rota` to its end.
 pub(crate) fn output(arguments: &[&str]) -> Output {
     rota(arguments).output().unwrap()
 }
 
-/// What it printed, if it came to a good end.
+/// Its standard output; panics unless it exits with 0.
 pub(crate) fn good(arguments: &[&str]) -> String {
     let output = output(arguments);
     let error = text(&output.stderr);
@@ -72,8 +72,8 @@ impl Demo {
     pub(crate) fn new(name: &str, options: &[&str]) -> Self {
         let folder = nowhere(name);
         let place = folder.to_str().unwrap();
-        // Tests side by side must not look for free ports at the same time: a silo that starts
-        // later may find its own taken. Every demo has sixteen of its own.
+        // Tests that run in parallel must not look for free ports at the same time: a silo that
+        // starts later may find its port taken. Every demo has sixteen ports of its own.
         static DEMOS: AtomicU16 = AtomicU16::new(0);
         let process = std::process::id() as u16 % 30;
         let base = 10_000 + process * 320 + DEMOS.fetch_add(1, Ordering::Relaxed) % 20 * 16;
@@ -99,37 +99,37 @@ impl Demo {
     }
 }
 
-/// Something that a node said.
-pub(crate) struct Said {
-    /// Which node, by its place in the demo.
+/// A line of JSON that a node printed.
+pub(crate) struct NodeLine {
+    /// The node, by its position in the demo.
     pub(crate) node: usize,
-    /// In which of its lives, from 1.
-    pub(crate) life: usize,
-    /// What; null when its output ended.
+    /// In which of its starts, from 1.
+    pub(crate) start: usize,
+    /// The line; null at the end of the output.
     pub(crate) line: Value,
 }
 
-/// The nodes of a test; ended, whatever happens, when the test ends.
+/// The nodes of a test. They are killed when this is dropped.
 pub(crate) struct Nodes {
     pub(crate) configs: Vec<PathBuf>,
     pub(crate) children: Vec<Option<Child>>,
-    /// How often each was started.
-    pub(crate) lives: Vec<usize>,
-    pub(crate) said: Receiver<Said>,
-    teller: Sender<Said>,
+    /// Number of starts of each.
+    pub(crate) starts: Vec<usize>,
+    pub(crate) lines: Receiver<NodeLine>,
+    sender: Sender<NodeLine>,
     options: Vec<String>,
 }
 
 impl Nodes {
-    /// Nodes of these configurations, none alive yet; each gets `--json` and these options.
+    /// Nodes with these configurations, none started yet; each gets `--json` and these options.
     pub(crate) fn new(configs: &[PathBuf], options: &[&str]) -> Self {
-        let (teller, said) = channel();
+        let (sender, lines) = channel();
         Self {
             configs: configs.to_vec(),
             children: configs.iter().map(|_| None).collect(),
-            lives: vec![0; configs.len()],
-            said,
-            teller,
+            starts: vec![0; configs.len()],
+            lines,
+            sender,
             options: options.iter().map(|&option| option.into()).collect(),
         }
     }
@@ -149,9 +149,9 @@ impl Nodes {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        self.lives[node] += 1;
-        let life = self.lives[node];
-        let (teller, copy) = (self.teller.clone(), config.with_file_name("lines"));
+        self.starts[node] += 1;
+        let start = self.starts[node];
+        let (sender, copy) = (self.sender.clone(), config.with_file_name("lines"));
         let mut copy = OpenOptions::new()
             .create(true)
             .append(true)
@@ -162,10 +162,10 @@ impl Nodes {
                 use std::io::Write;
                 writeln!(copy, "{line}").unwrap();
                 let line = serde_json::from_str(&line).unwrap_or(Value::String(line));
-                let _ = teller.send(Said { node, life, line });
+                let _ = sender.send(NodeLine { node, start, line });
             }
             let line = Value::Null;
-            let _ = teller.send(Said { node, life, line });
+            let _ = sender.send(NodeLine { node, start, line });
         });
         self.children[node] = Some(child);
     }
@@ -192,14 +192,14 @@ impl Nodes {
     }
 
     /// The next thing that anybody says before `end`.
-    pub(crate) fn next(&self, end: Instant) -> Option<Said> {
+    pub(crate) fn next(&self, end: Instant) -> Option<NodeLine> {
         match self
-            .said
+            .lines
             .recv_timeout(end.saturating_duration_since(Instant::now()))
         {
             Ok(said) => Some(said),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => unreachable!("the teller is ours"),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the sender is ours"),
         }
     }
 
@@ -221,7 +221,7 @@ impl Nodes {
         }
     }
 
-    /// The last lines of what every node said and logged.
+    /// The last lines that every node printed and logged.
     pub(crate) fn tails(&self) -> String {
         let tail = |file: &Path| {
             let text = fs::read_to_string(file).unwrap_or_default();
@@ -238,6 +238,20 @@ impl Nodes {
             )
         };
         self.configs.iter().map(of).collect()
+    }
+}
+
+impl Nodes {
+    /// Memory of a running node in MiB, by a field of `/proc/PID/status`: `VmRSS` now, `VmHWM` at
+    /// most so far.
+    pub(crate) fn memory(&self, node: usize, field: &str) -> f64 {
+        let id = self.children[node].as_ref().unwrap().id();
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let value = |line: &str| {
+            let value = line.strip_prefix(field)?.strip_prefix(':')?;
+            value.trim().trim_end_matches(" kB").parse::<f64>().ok()
+        };
+        status.lines().find_map(value).unwrap() / 1024.0
     }
 }
 

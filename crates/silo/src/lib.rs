@@ -9,7 +9,7 @@
 //!
 //! - [`spawn`] starts a silo from a [`SiloConfig`] and its [`Surroundings`]; [`block_on`] runs the
 //!   actix system that it needs. The result is a [`SiloHandle`], or a [`SpawnError`].
-//! - [`Network`], [`Journal`], [`Blobs`] and [`Pool`] are what a caller implements.
+//! - [`Network`], [`Journal`], [`Blobs`] and [`Pool`] are what a caller implements; [`threads`] helps with a pool.
 //! - [`Record`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
 //! - [`Notice`] is what a silo reports while it runs; a [`Feed`] receives the notices.
 //! - [`outcome`] has the documents that members vote on, [`Replay`] recomputes final rounds.
@@ -61,6 +61,7 @@ pub mod record;
 pub mod replay;
 pub mod run_state;
 pub mod surroundings;
+pub mod threads;
 
 mod actors;
 mod base;
