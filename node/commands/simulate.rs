@@ -10,7 +10,8 @@ use rota::mesh::Transport;
 use rota::pool::Workers;
 use rota::report::{self, Story};
 use rota::simulations::{
-    Options, Scenario, Stage, SurroundingsFor, World, run as federate, scenario::BUILT_IN,
+    Environment, EnvironmentConfig, MakeEnvironment, Options, Scenario, run as federate,
+    scenario::BUILT_IN,
 };
 
 use super::CommandError;
@@ -33,7 +34,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         memo: simulate.memo,
         references: !simulate.no_references,
         progress: Box::new(|round| progress.round(round)),
-        surroundings: sockets.map(over),
+        environment: sockets.map(over),
         ..Options::default()
     };
     let summary = federate(&scenario, options);
@@ -68,11 +69,11 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     Ok(out.flush()?)
 }
 
-/// A world over real sockets.
-fn over(transport: Transport) -> Box<SurroundingsFor<'static>> {
-    Box::new(move |stage: &Stage<'_>| {
-        let world = Loopback::new(stage, transport, Workers::all_cores())?;
-        Ok(Box::new(world) as Box<dyn World>)
+/// Makes an environment over real sockets.
+fn over(transport: Transport) -> Box<MakeEnvironment<'static>> {
+    Box::new(move |config: &EnvironmentConfig<'_>| {
+        let environment = Loopback::new(config, transport, Workers::all_cores())?;
+        Ok(Box::new(environment) as Box<dyn Environment>)
     })
 }
 

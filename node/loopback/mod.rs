@@ -9,7 +9,8 @@
 //!                   ◄──events───  tap ◄──
 //! ```
 //!
-//! A tap hears what goes through it, for the invariants and the traffic, and is where a liar sits.
+//! A tap records what passes through it, for the invariants and the traffic, and holds the tamper
+//! of a Byzantine member.
 //! Meshes and taps share one runtime of several threads, apart from the silos' own.
 
 mod tap;
@@ -23,7 +24,7 @@ use protocol::{Hash, MemberIndex, envelope};
 use silo::{Checks, Feed, Pool, Surroundings};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
-use simulations::{Cut, Disk, Ear, Mesh, Scenario, Stage, Tamper, World};
+use simulations::{Cut, Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, Tamper};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -79,7 +80,7 @@ pub struct Loopback {
     /// Every member, with its addresses once it has been there.
     contacts: Vec<Contact>,
     places: Vec<Place>,
-    ear: Ear,
+    recorder: Recorder,
     checks: Arc<Checks>,
     pool: Arc<dyn Pool>,
 }
@@ -88,7 +89,7 @@ pub struct Loopback {
 struct Place {
     key: [u8; 32],
     disk: Disk,
-    liar: Option<Arc<Mutex<Tamper>>>,
+    tamper: Option<Arc<Mutex<Tamper>>>,
     /// Bytes of messages that others got from it.
     messages: Arc<AtomicU64>,
     /// Bytes of blobs that others got from it, in each of its lives.
@@ -111,11 +112,11 @@ impl Loopback {
     /// # Errors
     /// Why a mesh did not start, in a sentence.
     pub fn new(
-        stage: &Stage<'_>,
+        config: &EnvironmentConfig<'_>,
         transport: Transport,
         pool: Arc<dyn Pool>,
     ) -> Result<Self, String> {
-        if stage.faults.iter().any(cuts) {
+        if config.faults.iter().any(cuts) {
             return Err("real sockets cannot be cut by a script".into());
         }
         let runtime = Builder::new_multi_thread()
@@ -123,7 +124,7 @@ impl Loopback {
             .enable_all()
             .build()
             .map_err(|error| format!("the threads of the network do not start: {error}"))?;
-        let epoch = &stage.federation.epoch;
+        let epoch = &config.federation.epoch;
         let members = epoch.roster.members();
         let contacts = members
             .zip(epoch.roster.silos())
@@ -132,40 +133,40 @@ impl Loopback {
                 key: silo.key,
                 addresses: Vec::new(),
             });
-        let disks = stage.disks();
-        let mut liars = stage.liars(&disks);
-        let places = stage.federation.members.iter().zip(disks);
+        let disks = config.disks();
+        let mut tampers = config.tampers(&disks);
+        let places = config.federation.members.iter().zip(disks);
         let places = places.map(|(config, disk)| {
             let me = config.member.me;
-            let liar = liars.iter().position(|(liar, _)| *liar == me);
+            let tamper = tampers.iter().position(|(tamper, _)| *tamper == me);
             Place {
                 key: config.member.key.to_bytes(),
                 disk,
-                liar: liar.map(|at| Arc::new(Mutex::new(liars.swap_remove(at).1))),
+                tamper: tamper.map(|at| Arc::new(Mutex::new(tampers.swap_remove(at).1))),
                 messages: Arc::default(),
                 blobs: Vec::new(),
                 ready: None,
                 life: None,
             }
         });
-        let mut world = Self {
+        let mut environment = Self {
             runtime: Some(runtime),
             transport,
             federation: epoch.id,
             frame: envelope::limit(epoch),
             contacts: contacts.collect(),
             places: places.collect(),
-            ear: stage.ear.clone(),
-            checks: stage.checks.clone(),
+            recorder: config.recorder.clone(),
+            checks: config.checks.clone(),
             pool,
         };
         // A mesh knows the addresses of those that are there before it, and of two members the
         // first in the roster dials at once: so the last one comes first.
         for me in epoch.roster.members().collect::<Vec<_>>().into_iter().rev() {
-            let network = world.start(me)?;
-            world.places[me.at()].ready = Some(network);
+            let network = environment.start(me)?;
+            environment.places[me.at()].ready = Some(network);
         }
-        Ok(world)
+        Ok(environment)
     }
 
     /// Starts the mesh of a member, where it was before if it was there.
@@ -213,8 +214,8 @@ impl Loopback {
         let messages = self.places.iter().map(|place| place.messages.clone());
         let tap = Tap {
             me,
-            ear: self.ear.clone(),
-            liar: self.places[me.at()].liar.clone(),
+            recorder: self.recorder.clone(),
+            tamper: self.places[me.at()].tamper.clone(),
             messages: messages.collect(),
             mesh: mesh.commands,
         };
@@ -228,7 +229,7 @@ impl Loopback {
     }
 }
 
-impl World for Loopback {
+impl Environment for Loopback {
     fn mesh(&self) -> Mesh {
         let transport = match self.transport {
             Transport::Quic => "quic",
@@ -241,7 +242,7 @@ impl World for Loopback {
         }
     }
 
-    fn enter(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
+    fn start(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
         let network = match self.places[member.at()].ready.take() {
             Some(network) => network,
             None => self.start(member)?,
@@ -254,16 +255,16 @@ impl World for Loopback {
             pool: self.pool.clone(),
             checks: self.checks.clone(),
             feed,
-            origin: self.ear.origin(),
+            origin: self.recorder.origin(),
         })
     }
 
-    fn leave(&mut self, member: MemberIndex, emptied: bool) {
+    fn stop(&mut self, member: MemberIndex, journal_lost: bool) {
         let place = &self.places[member.at()];
         // Without its taps the mesh has nobody to work for, and ends.
         let taps = place.life.iter().flat_map(|life| &life.taps);
         taps.for_each(JoinHandle::abort);
-        place.disk.close(emptied);
+        place.disk.close(journal_lost);
     }
 
     fn cut(&mut self, _: &[(usize, usize)]) {
@@ -274,7 +275,7 @@ impl World for Loopback {
         unreachable!("a world is not made for a script that cuts links");
     }
 
-    fn fail(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
+    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
         self.places[member.at()].disk.fail(nth, cut);
     }
 

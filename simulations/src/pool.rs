@@ -1,4 +1,4 @@
-//! Heavy work in virtual time: really done, side by side, and modelled in how long it takes.
+//! Heavy work in virtual time: computed in parallel on real threads, with a modelled duration.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use silo::{Done, Job, Pool, Work};
 
-/// How long work takes at a silo, in virtual time.
+/// How long heavy work takes at a silo, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Costs {
-    /// Training one row once, in microseconds.
+    /// Training on one row once, in microseconds.
     pub train_row_us: f64,
-    /// Measuring one model, in milliseconds.
+    /// Evaluating one model, in milliseconds.
     pub evaluate_model_ms: f64,
     /// Checking one signature, in microseconds.
     pub signature_us: f64,
@@ -22,7 +22,7 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Guesses for a small model on one core; a signature as measured.
+    /// Guesses for a small model on one core; the time of a signature is measured.
     fn default() -> Self {
         Self {
             train_row_us: 200.0,
@@ -46,12 +46,12 @@ impl Costs {
     }
 }
 
-/// Work on models of so many bytes is done when its time has come: handing it to another thread
-/// would cost as much.
-const AT_ONCE: u64 = 64 << 10;
+/// Work on models up to this size, in bytes, runs on the runtime's own thread: handing it to
+/// another would cost as much.
+const INLINE_BYTES: u64 = 64 << 10;
 
-/// Threads that the runtime does not know. A job starts at once; its result is looked at after
-/// the modelled time only, so that the order of events never depends on the machine.
+/// Threads outside the async runtime. A job starts at once, and its result is read only after the
+/// modelled time, so that the order of events never depends on the machine.
 pub struct Threads {
     queue: mpsc::Sender<Box<dyn FnOnce() + Send>>,
 }
@@ -65,7 +65,7 @@ impl Threads {
             let jobs = jobs.clone();
             std::thread::spawn(move || {
                 loop {
-                    // Jobs catch their panics, and run after the lock is released.
+                    // The lock is released before the job runs, and jobs catch their panics.
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { return };
                     job();
@@ -75,25 +75,25 @@ impl Threads {
         Arc::new(Self { queue })
     }
 
-    /// Starts a job; its result, or what it panicked with, can be waited for.
+    /// Starts a job. The receiver gets its result, or the message of its panic.
     pub fn start<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> mpsc::Receiver<Result<T, String>> {
         let (answer, receiver) = mpsc::sync_channel(1);
         let job = move || {
-            // Nobody may be waiting any more.
-            let _ = answer.send(catch_unwind(AssertUnwindSafe(job)).map_err(said));
+            // The receiver may be gone; then nobody needs the result.
+            let _ = answer.send(catch_unwind(AssertUnwindSafe(job)).map_err(panic_message));
         };
-        // Fails only if no thread is left; then the receiver says so.
+        // Fails only if no thread is left; then the receiver reports it.
         let _ = self.queue.send(Box::new(job));
         receiver
     }
 
-    /// Does all jobs side by side; results in the order of the jobs.
+    /// Runs all jobs in parallel and returns their results in the order of the jobs.
     ///
     /// # Errors
-    /// What the first job that panicked said.
+    /// The panic message of the first job, in that order, that panicked.
     pub fn all<T: Send + 'static>(
         &self,
         jobs: impl IntoIterator<Item = impl FnOnce() -> T + Send + 'static>,
@@ -110,7 +110,7 @@ pub(crate) fn wait<T>(answer: &mpsc::Receiver<Result<T, String>>) -> Result<T, S
         .unwrap_or_else(|_| Err("the job's thread ended".into()))
 }
 
-fn said(panic: Box<dyn std::any::Any + Send>) -> String {
+fn panic_message(panic: Box<dyn std::any::Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).into()))
         .unwrap_or_else(|| "a job panicked".into())
@@ -123,7 +123,7 @@ pub struct VirtualPool {
 }
 
 impl VirtualPool {
-    /// Work done on `threads`, taking as long as `costs` say.
+    /// A pool that computes on `threads` and takes as long as `costs` say.
     pub fn new(threads: Arc<Threads>, costs: Costs) -> Arc<Self> {
         Arc::new(Self { threads, costs })
     }
@@ -131,7 +131,7 @@ impl VirtualPool {
 
 impl Pool for VirtualPool {
     fn run(&self, work: Work, job: Job) -> Done {
-        if matches!(work, Work::Models { bytes } if bytes <= AT_ONCE) {
+        if matches!(work, Work::Models { bytes } if bytes <= INLINE_BYTES) {
             return self.wait(work, job);
         }
         let answer = self.threads.start(job);
@@ -142,12 +142,12 @@ impl Pool for VirtualPool {
         })
     }
 
-    /// On the runtime's own thread: it has nothing else to do until that result is there.
+    /// Runs on the runtime's own thread, which has nothing else to do until the result is there.
     fn wait(&self, work: Work, job: Job) -> Done {
         let takes = self.costs.of(work);
         Box::pin(async move {
             tokio::time::sleep(takes).await;
-            catch_unwind(AssertUnwindSafe(job)).map_err(said)
+            catch_unwind(AssertUnwindSafe(job)).map_err(panic_message)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Runs a scenario: the federation itself, then what it is compared with.
+//! Runs a scenario: first the federation, then the references that it is compared with.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::pool::Threads;
 use crate::scenario::Scenario;
 use crate::summary::{self, Reference, Summary};
 
-/// Runs a scenario on its own data.
+/// Runs a scenario on the data of its task.
 ///
 /// # Errors
 /// [`RunError`]: data, setup, a violated property, or a federation that does not finish.
@@ -27,7 +27,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunErro
     run_study(scenario, &study, options)
 }
 
-/// Runs a scenario with the silos of `study` in place of its own task's.
+/// Runs a scenario with the silos of `study` in place of those of its task.
 ///
 /// # Errors
 /// [`RunError`]: setup, a violated property, or a federation that does not finish.
@@ -48,10 +48,10 @@ pub fn run_study(
     let began = Instant::now();
     if options.references {
         options.progress = Box::new(|_| ());
-        options.surroundings = None;
+        options.environment = None;
         options.memo = true;
-        // What the silos alone start from: the initial model, on the common scale if there is one,
-        // without anything that the strategy attaches to it.
+        // Silos that train alone start from the initial model, on the common scale if there is one,
+        // without what the strategy's wrappers add to it.
         reference.start = if strategy.is_plain_average() {
             summary::common_start(scenario, &recorded)
         } else {

@@ -1,22 +1,20 @@
-//! A learner whose answers are known: quadratics with a known optimum, for tests and examples.
+//! A toy learner for tests and examples: a quadratic loss with a known optimum.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use learn::{Metric, MetricName, RowCounts, Silo, Study};
-use methods::learner::{
-    Capabilities, Classifiers, GradientModifier, ModifiedGradients, Optimiser, Outputs, RobustFits,
-    RobustLosses, RowAccess, Stochastic, StochasticModels,
-};
-use methods::robust::RadiusGrid;
+use methods::learner::{Optimiser, Stochastic};
 use methods::{
-    Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, TensorSpec, Training,
-    Update, Watch,
+    Layout, LearnError, Learner, Metrics, Params, Progress, Pull, Role, Split, Task, TensorSpec,
+    Training, Update,
 };
 
-/// One silo's data are a single point `c`; the loss of a model `w` is `‖w − c‖² / 2`, on every part
-/// of the data. An epoch is one gradient step: `w ← w − rate·(w − c)`. The mean of the silos'
-/// points minimises the sum of their losses. A model says of the point what it is itself: `w`.
+/// A silo's data are a single point `c`. The loss of a model `w` is `‖w − c‖² / 2`, on training and
+/// held-out data alike. An epoch is one gradient step: `w ← w − rate·(w − c)`. The mean of the
+/// silos' points minimises the sum of their losses. The output of a model for the point is `w`
+/// itself.
 pub struct ToyLearner {
     layout: Arc<Layout>,
     centre: Vec<f32>,
@@ -24,17 +22,18 @@ pub struct ToyLearner {
 }
 
 impl ToyLearner {
-    /// The silo whose point this is; the model is one tensor `w`.
+    /// The learner of the silo whose point is `centre`; the model is one tensor `w`.
     pub fn new(centre: &[f32]) -> Self {
         let tensor = TensorSpec::new("w", [centre.len()], Role::Weight);
         let layout = Layout::new(vec![tensor]).expect("one tensor has no equal names");
         Self::of(layout, centre)
     }
 
-    /// The same, every coordinate a tensor of that name.
+    /// The same with one tensor for every coordinate, so that strategies can treat some as
+    /// personal.
     ///
     /// # Panics
-    /// If there are not as many different names as coordinates, ascending.
+    /// Unless there are as many names as coordinates, all different and ascending.
     pub fn layered(names: &[&str], centre: &[f32]) -> Self {
         let tensor = |name: &&str| TensorSpec::new(*name, [1], Role::Weight);
         let layout = Layout::new(names.iter().map(tensor).collect());
@@ -52,12 +51,12 @@ impl ToyLearner {
         }
     }
 
-    /// How often it was trained.
+    /// The number of finished trainings.
     pub fn trainings(&self) -> u64 {
         self.trainings.load(Ordering::Relaxed)
     }
 
-    /// Value by value, what the tensors of that name have in `from`.
+    /// For every value of the model, the value that the tensor of the same name has in `from`.
     fn values(&self, from: Option<&Params>) -> Vec<Option<f32>> {
         let tensor = |tensor: &TensorSpec| {
             let values = from.and_then(|from| from.tensor(&tensor.name));
@@ -73,7 +72,7 @@ impl ToyLearner {
     }
 }
 
-/// A study of toy silos, and the learners themselves.
+/// A study of toy silos with these points, and their learners.
 pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
     let learners: Vec<_> = centres
         .iter()
@@ -82,7 +81,7 @@ pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
     (study(&learners), learners)
 }
 
-/// A study of these silos.
+/// A study of toy silos with these learners.
 pub fn study(learners: &[Arc<ToyLearner>]) -> Study {
     let silo = |(at, learner): (usize, &Arc<ToyLearner>)| Silo {
         name: format!("toy {at}"),
@@ -118,67 +117,47 @@ impl Learner for ToyLearner {
         &self,
         start: &Params,
         personal: &Params,
-        training: &Training,
+        task: &Task,
         seed: u64,
-        progress: &mut Watch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
-        let plain = GradientModifier::none(start);
-        self.train_modified(start, personal, training, &plain, seed, progress)
+        let Task::Train(training) = task else {
+            return Err(LearnError::Unsupported(
+                "a toy has nothing to summarise".into(),
+            ));
+        };
+        let plain = Pull {
+            mu: 0.0,
+            anchor: start,
+            shift: None,
+            still: None,
+        };
+        self.train_pulled(start, personal, training, &plain, seed, progress)
     }
 
-    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let loss = self.loss(model);
-        // A share that falls as the loss grows, for strategies that ask for one.
-        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
-        Ok(Metrics {
-            samples: 1,
-            values: values.map(|(name, value)| (name.to_owned(), value)).into(),
-        })
-    }
-
-    fn samples(&self) -> u64 {
-        1
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities {
-            summaries: None,
-            robust: Some(self),
-            robust_fits: Some(self),
-            gradients: Some(self),
-            row_access: Some(self),
-            outputs: Some(self),
-            classifiers: Some(self),
-            stochastic: Some(self),
-        }
-    }
-}
-
-impl ModifiedGradients for ToyLearner {
-    fn train_modified(
+    fn train_pulled(
         &self,
         start: &Params,
         personal: &Params,
         training: &Training,
-        modifier: &GradientModifier<'_>,
+        pull: &Pull<'_>,
         _: u64,
-        progress: &mut Watch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
         let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = training.optimiser;
         let rate = rate as f32;
-        let anchor = self.values(Some(modifier.anchor));
-        let shift = self.values(modifier.shift);
-        let frozen = modifier.frozen.map(|frozen| {
-            let zeros = |tensor: &TensorSpec| frozen.position(&tensor.name).is_some();
+        let (anchor, shift) = (self.values(Some(pull.anchor)), self.values(pull.shift));
+        let still = pull.still.map(|still| {
+            let zeros = |tensor: &TensorSpec| still.position(&tensor.name).is_some();
             Params::zeros(&self.layout.select(|tensor| zeros(tensor)))
         });
-        let frozen = self.values(frozen.as_ref());
+        let still = self.values(still.as_ref());
         let mut values = start.values().to_vec();
         for epoch in 1..=training.epochs {
             for (at, w) in values.iter_mut().enumerate() {
-                let towards = anchor[at].map_or(0.0, |anchor| modifier.mu as f32 * (*w - anchor));
+                let towards = anchor[at].map_or(0.0, |anchor| pull.mu as f32 * (*w - anchor));
                 let slope = *w - self.centre[at] + towards + shift[at].unwrap_or(0.0);
-                *w -= match frozen[at] {
+                *w -= match still[at] {
                     None => rate * slope,
                     Some(_) => 0.0,
                 };
@@ -206,17 +185,22 @@ impl ModifiedGradients for ToyLearner {
             metrics,
         })
     }
-}
 
-impl RobustLosses for ToyLearner {
-    /// A radius changes nothing.
-    fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let loss = self.loss(model);
+        // A made-up accuracy that falls as the loss grows, for strategies that ask for one.
+        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
+        Ok(Metrics {
+            samples: 1,
+            values: values.map(|(name, value)| (name.to_owned(), value)).into(),
+        })
+    }
+
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
         Ok(self.loss(model))
     }
-}
 
-impl RobustFits for ToyLearner {
-    /// The least of `‖w − c‖² / 2 + ridge/2·‖w‖²`; a radius changes nothing.
+    /// Minimises `‖w − c‖² / 2 + ridge/2·‖w‖²`; the radius has no effect.
     fn robust_fit(
         &self,
         _: &Params,
@@ -229,21 +213,8 @@ impl RobustFits for ToyLearner {
         Ok(Update::kept(&fitted, personal, 1))
     }
 
-    /// The first of the grid.
-    fn cross_validated_radius(
-        &self,
-        _: &Params,
-        _: &Params,
-        search: &RadiusGrid,
-    ) -> Result<f64, LearnError> {
-        Ok(search.grid.first().copied().unwrap_or(0.0))
-    }
-}
-
-impl RowAccess for ToyLearner {
-    /// One point is too few.
-    fn holding_out(&self, _: usize, _: usize, _: u64) -> Option<Arc<dyn Learner>> {
-        None
+    fn samples(&self) -> u64 {
+        1
     }
 
     fn batches(&self, training: &Training, _: u64) -> Result<Vec<Vec<u32>>, LearnError> {
@@ -253,9 +224,7 @@ impl RowAccess for ToyLearner {
     fn only(&self, _: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
         (rows == [0]).then(|| Arc::new(Self::of(self.layout.clone(), &self.centre)) as _)
     }
-}
 
-impl Outputs for ToyLearner {
     fn outputs(&self, model: &Params, _: &Params, _: Split) -> Result<Vec<f64>, LearnError> {
         Ok(model.values().iter().map(|&value| value.into()).collect())
     }
@@ -271,20 +240,16 @@ impl Outputs for ToyLearner {
         let model = Params::from_values(model.layout(), &values);
         self.evaluate(&model, personal, split)
     }
-}
 
-impl Classifiers for ToyLearner {
-    /// A vote for every class, drawn towards 1 for the label and 0 otherwise.
-    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Arc<dyn Learner> {
+    /// One output per class, trained towards 1 for the label and 0 otherwise.
+    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Option<Arc<dyn Learner>> {
         let vote = |class| f32::from(u8::from(labels.first() == Some(&class)));
         let votes: Vec<f32> = (0..classes as u32).map(vote).collect();
-        Arc::new(Self::new(&votes))
+        Some(Arc::new(Self::new(&votes)))
     }
-}
 
-impl StochasticModels for ToyLearner {
-    /// Has no representation to make stochastic: the same toy.
-    fn stochastic(&self, _: &Stochastic) -> Arc<dyn Learner> {
-        Arc::new(Self::of(self.layout.clone(), &self.centre))
+    /// There is no representation to make stochastic: the same learner.
+    fn stochastic(&self, _: &Stochastic) -> Option<Arc<dyn Learner>> {
+        Some(Arc::new(Self::of(self.layout.clone(), &self.centre)))
     }
 }

@@ -1,4 +1,4 @@
-//! Which links are open, and how a message fares on them.
+//! The links of a bare run: which are cut, and how long messages take.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use crate::random::Random;
 
 use super::faults::Faults;
 
-/// The network of a bare run.
+/// The links between all members.
 pub(super) struct Links {
     cut: BTreeMap<(usize, usize), u32>,
     faults: Faults,
     random: Random,
-    /// Losses and repetitions so far.
+    /// Messages lost and duplicated so far.
     pub(super) played: u64,
 }
 
-/// The usual time on a link.
+/// Shortest and longest usual latency.
 const USUAL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(40));
 
 impl Links {
@@ -46,7 +46,7 @@ impl Links {
         }
     }
 
-    /// Nothing goes wrong any more.
+    /// Ends all cuts, losses, duplicates and delays.
     pub(super) fn heal(&mut self) {
         self.cut.clear();
         self.faults = Faults::none();
@@ -61,7 +61,7 @@ impl Links {
         2 * USUAL.1
     }
 
-    /// When copies of a message arrive, as spans from now.
+    /// The delays after which copies of a message arrive.
     pub(super) fn arrivals(&mut self, from: usize, to: usize) -> Vec<Duration> {
         let lost = self.random.chance(self.faults.loss);
         if lost || !self.open(from, to) {

@@ -95,7 +95,7 @@ fn a_message_takes_the_latency_and_the_bandwidth() {
 }
 
 #[test]
-fn gossip_comes_once_and_around_a_cut_link() {
+fn gossip_is_delivered_once_and_around_a_cut_link() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
         let frame = Bytes::from_static(b"news");
@@ -104,11 +104,17 @@ fn gossip_comes_once_and_around_a_cut_link() {
             say(&silos[0], Command::Publish { frame }).await;
         }
         let ticket = gossiped(&mut silos[1], &frame).await;
-        // Not before the silo in between has accepted it.
-        assert!(next(&mut silos[2]).await.is_none(), "passed on unjudged");
+        // It is not forwarded before the silo in between has accepted it.
+        assert!(
+            next(&mut silos[2]).await.is_none(),
+            "forwarded before it was judged"
+        );
         sleep(JUDGED).await;
-        say(&silos[1], judge(ticket, Acceptance::Accept)).await;
-        assert!(next(&mut silos[2]).await.is_none(), "judged too late");
+        say(&silos[1], judge(ticket, Verdict::Accept)).await;
+        assert!(
+            next(&mut silos[2]).await.is_none(),
+            "forwarded after a late verdict"
+        );
 
         let frame = Bytes::from_static(b"more news");
         let publish = Command::Publish {
@@ -128,12 +134,15 @@ fn gossip_comes_once_and_around_a_cut_link() {
             ),
             "{heard:?}"
         );
-        assert!(next(&mut silos[2]).await.is_none(), "heard twice");
-        assert!(next(&mut silos[0]).await.is_none(), "published itself");
+        assert!(next(&mut silos[2]).await.is_none(), "delivered twice");
+        assert!(
+            next(&mut silos[0]).await.is_none(),
+            "delivered to its author"
+        );
     });
 }
 
-/// The next frame of a silo, which gossip brought; its ticket.
+/// Expects that gossip delivers a frame to a silo next; returns its ticket.
 async fn gossiped(silo: &mut silo::Network, expected: &Bytes) -> u64 {
     match next(silo).await {
         Some(Event::Received {
@@ -150,7 +159,7 @@ fn judge(ticket: u64, verdict: Acceptance) -> Command {
 }
 
 #[test]
-fn what_a_silo_does_not_accept_or_a_muted_one_says_goes_no_further() {
+fn rejected_gossip_and_messages_of_muted_peers_are_not_forwarded() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
         for verdict in [Acceptance::Ignore, Acceptance::Reject] {
@@ -183,7 +192,7 @@ fn what_a_silo_does_not_accept_or_a_muted_one_says_goes_no_further() {
 }
 
 #[test]
-fn a_cut_link_loses_messages_and_a_partition_is_noticed() {
+fn a_cut_link_loses_messages_and_a_cut_in_both_directions_is_noticed() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 1)]);
         let send = || Command::Send {
@@ -250,11 +259,11 @@ fn blobs_are_asked_for_in_order_and_verified() {
 }
 
 #[test]
-fn what_nobody_gives_is_missing() {
+fn blobs_that_no_holder_serves_are_reported_missing() {
     with(config(), |network, mut silos| async move {
         let blob = Bytes::from(vec![7; 100_000]);
         let hash = Hash::of(&blob);
-        // Refused, then too large, then nobody is left.
+        // The first holder refuses, the second serves too much, and no other is left.
         say(&silos[0], fetch(hash, 99_999, &[1, 2, 0])).await;
         let Some(Event::Wanted { ticket, .. }) = next(&mut silos[1]).await else {
             panic!()
@@ -282,7 +291,7 @@ fn what_nobody_gives_is_missing() {
             next(&mut silos[0]).await,
             Some(Event::Missing { .. })
         ));
-        // A holder that crashes while it sends, and one that never answers.
+        // The first holder crashes while it sends, the second never answers.
         say(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
         let Some(Event::Wanted { ticket, .. }) = next(&mut silos[1]).await else {
             panic!()
@@ -309,7 +318,7 @@ fn what_nobody_gives_is_missing() {
 }
 
 #[test]
-fn a_silo_that_is_behind_loses_nothing_that_reached_it() {
+fn a_slow_silo_loses_no_message_that_reached_it() {
     with(config(), |network, mut silos| async move {
         let _alive = network;
         for number in 0..3 * EVENTS {

@@ -1,7 +1,8 @@
-//! The learners: implementations of [`methods::Learner`].
+//! What silos can do: implementations of [`methods::Learner`].
 
 mod constant;
 mod scale;
+mod stochastic;
 mod table;
 mod training;
 

@@ -1,14 +1,14 @@
 //! A network under training.
 
 use burn::tensor::{Tensor, TensorData};
-use methods::learner::{GradientModifier, Optimiser};
-use methods::{Params, Role};
+use methods::learner::Optimiser;
+use methods::{Params, Pull, Role};
 use rand_chacha::ChaCha8Rng;
 
 use super::Network;
 use super::forward::{Pass, Training};
 use crate::data::Rows;
-use crate::models::burn_optimiser::{BurnOptimiser, Memory, Modification, floats};
+use crate::models::descent::{Descent, Memory, Tug, floats};
 use crate::models::{Fit, Loss, Named};
 use crate::random::stream;
 
@@ -20,9 +20,9 @@ pub(super) struct NetworkFit {
     tensors: Vec<Tensor<1>>,
     memory: Vec<Memory<1>>,
     /// One for every tensor, or none.
-    modifications: Vec<Modification<1>>,
+    tugs: Vec<Tug<1>>,
     loss: Loss,
-    optimiser: BurnOptimiser,
+    descent: Descent,
     rng: ChaCha8Rng,
 }
 
@@ -32,23 +32,23 @@ impl NetworkFit {
         start: &Params,
         loss: Loss,
         optimiser: &Optimiser,
-        modifier: Option<&GradientModifier<'_>>,
+        pull: Option<&Pull<'_>>,
         seed: u64,
     ) -> Self {
         let slots = &network.plan.tensors;
-        let modifications = |modifier| {
-            let each = slots.iter().map(|slot| {
+        let tug = |pull| {
+            let tug = slots.iter().map(|slot| {
                 let shape = [slot.spec.len()];
-                Modification::new(modifier, &slot.spec.name, shape, &network.device)
+                Tug::new(pull, &slot.spec.name, shape, &network.device)
             });
-            each.collect()
+            tug.collect()
         };
         Self {
             tensors: network.load(start),
             memory: slots.iter().map(|_| Memory::Empty).collect(),
-            modifications: modifier.map_or(Vec::new(), modifications),
+            tugs: pull.map_or(Vec::new(), tug),
             loss,
-            optimiser: BurnOptimiser::new(optimiser),
+            descent: Descent::new(optimiser),
             rng: stream(seed, "dropout"),
             network,
         }
@@ -57,11 +57,7 @@ impl NetworkFit {
     /// Whether a tensor is moved by its gradient.
     fn moves(&self, position: usize) -> bool {
         let buffer = self.network.plan.tensors[position].spec.role == Role::Buffer;
-        !buffer
-            && self
-                .modifications
-                .get(position)
-                .is_none_or(|own| !own.frozen)
+        !buffer && self.tugs.get(position).is_none_or(|tug| !tug.still)
     }
 }
 
@@ -110,15 +106,15 @@ impl Fit for NetworkFit {
                     continue;
                 };
                 let tensor = &mut self.tensors[position];
-                if let Some(modification) = self.modifications.get(position) {
-                    match modification.change(tensor, gradient) {
+                if let Some(tug) = self.tugs.get(position) {
+                    match tug.change(tensor, gradient) {
                         Some(changed) => gradient = changed,
                         None => continue,
                     }
                 }
                 let decayed = self.network.plan.tensors[position].decayed;
                 let memory = &mut self.memory[position];
-                self.optimiser.step(decayed, tensor, gradient, memory);
+                self.descent.step(decayed, tensor, gradient, memory);
             }
         }
         for (position, value) in statistics {

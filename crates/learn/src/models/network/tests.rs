@@ -337,19 +337,19 @@ fn only_weights_of_convolutions_and_dense_layers_are_decayed() {
 }
 
 #[test]
-fn frozen_tensors_keep_their_values() {
+fn nothing_moves_where_everything_is_to_stay() {
     let config = listed(vec![LayerConfig::Dense(4), LayerConfig::Norm], None);
     let network = Network::new(&config, 3, Head::Dense(2)).unwrap();
     let start = params(&network, 3);
     let data = rows(5, 3, 1, |value| (2.0 * value).floor());
-    let frozen = start.layout().trained();
-    let modifier = GradientModifier {
+    let still = start.layout().trained();
+    let pull = Pull {
         mu: 1.0,
         anchor: &start,
         shift: None,
-        frozen: Some(&frozen),
+        still: Some(&still),
     };
-    let mut fit = network.fit(&start, Loss::Softmax, &PLAIN, Some(&modifier), 1);
+    let mut fit = network.fit(&start, Loss::Softmax, &PLAIN, Some(&pull), 1);
     assert!(fit.step(&data, &[0, 1, 2, 3, 4]).is_finite());
     for (name, values) in fit.finish() {
         let before = start.tensor(&name).unwrap();

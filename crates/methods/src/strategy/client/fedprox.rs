@@ -1,16 +1,14 @@
-//! FedProx (Li et al. 2020): a proximal term keeps local training near the start model.
+//! FedProx (Li et al. 2020): silos are held back from drifting away.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
+use crate::learner::{LearnError, Learner, Pull, Update};
 use crate::strategy::catalogue::not_negative;
 use crate::strategy::server::means::Basis;
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
-use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
-};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
@@ -45,7 +43,7 @@ impl FedProx {
     }
 }
 
-/// Local training with a proximal term towards the start model.
+/// Local training with a pull towards where it started.
 #[derive(Clone, Copy)]
 struct Proximal {
     mu: f64,
@@ -53,32 +51,23 @@ struct Proximal {
 
 impl StrategyWrapper for Proximal {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        Ok(WrappedLearner::equip(inner, *self)?)
+        Ok(WrappedLearner::equip(inner, *self))
     }
 }
 
 impl LearnerWrapper for Proximal {
-    fn needs(&self) -> &'static [Capability] {
-        match self.mu {
-            0.0 => &[],
-            _ => &[Capability::ModifiedGradients],
-        }
-    }
-
-    fn uses_up(&self) -> &'static [Capability] {
-        MODIFIES_GRADIENTS
-    }
-
     fn train(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let proximal = GradientModifier {
+        let pull = Pull {
             mu: self.mu,
-            ..GradientModifier::none(job.start)
+            anchor: job.start,
+            shift: None,
+            still: None,
         };
-        job.modified(&proximal).run(inner, progress)
+        job.pulled(&pull)?.run(inner, progress)
     }
 }

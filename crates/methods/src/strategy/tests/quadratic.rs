@@ -4,12 +4,9 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::learner::{
-    Capabilities, Classifiers, GradientModifier, LearnError, Learner, Metrics, ModifiedGradients,
-    Outputs, Progress, RobustFits, RobustLosses, RowAccess, Split, Stochastic, StochasticModels,
-    Training, Update,
+    LearnError, Learner, Metrics, Progress, Pull, Split, Stochastic, Training, Update,
 };
 use crate::params::Gate;
-use crate::robust::RadiusGrid;
 
 /// Loss `½ Σ h_i (w_i − c_i)²` with curvature `h` and centre `c` of one's own, over the trained
 /// tensors in the order of the file; an epoch is one step. The buffer counts trainings. Of the
@@ -61,49 +58,30 @@ impl Learner for Quadratic {
         &self,
         start: &Params,
         personal: &Params,
-        training: &Training,
+        task: &Task,
         seed: u64,
-        progress: &mut Watch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
-        let plain = GradientModifier::none(start);
-        self.train_modified(start, personal, training, &plain, seed, progress)
+        let Task::Train(training) = task else {
+            return Err(LearnError::Unsupported("nothing to summarise".into()));
+        };
+        let plain = Pull {
+            mu: 0.0,
+            anchor: start,
+            shift: None,
+            still: None,
+        };
+        self.train_pulled(start, personal, training, &plain, seed, progress)
     }
 
-    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let loss = self.loss(model);
-        // A share that falls as the loss grows.
-        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
-        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
-        Ok(Metrics { samples: 1, values })
-    }
-
-    fn samples(&self) -> u64 {
-        1
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities {
-            summaries: None,
-            robust: Some(self),
-            robust_fits: Some(self),
-            gradients: Some(self),
-            row_access: Some(self),
-            outputs: Some(self),
-            classifiers: Some(self),
-            stochastic: Some(self),
-        }
-    }
-}
-
-impl ModifiedGradients for Quadratic {
-    fn train_modified(
+    fn train_pulled(
         &self,
         start: &Params,
         personal: &Params,
         training: &Training,
-        modifier: &GradientModifier<'_>,
+        pull: &Pull<'_>,
         _: u64,
-        progress: &mut Watch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
         assert_eq!(start.layout(), &layout());
         let Optimiser::Sgd { rate, .. } = training.optimiser else {
@@ -120,25 +98,22 @@ impl ModifiedGradients for Quadratic {
             let values = from.tensor(name)?;
             Some(values[place.parse::<usize>().unwrap()].into())
         };
-        let frozen = |at: usize| {
+        let still = |at: usize| {
             let (name, _) = names[at].split_once('/').unwrap();
-            let frozen = modifier.frozen;
-            frozen.is_some_and(|frozen| frozen.position(name).is_some())
+            pull.still
+                .is_some_and(|still| still.position(name).is_some())
         };
         let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
         for epoch in 1..=training.epochs {
             for (nth, at) in TRAINED
                 .into_iter()
                 .enumerate()
-                .filter(|&(_, at)| !frozen(at))
+                .filter(|&(_, at)| !still(at))
             {
                 let w = values[at];
                 let mut slope = self.curvature[nth] * (w - self.centre[nth]);
-                slope += of(modifier.anchor, at).map_or(0.0, |anchor| modifier.mu * (w - anchor));
-                slope += modifier
-                    .shift
-                    .and_then(|shift| of(shift, at))
-                    .unwrap_or(0.0);
+                slope += of(pull.anchor, at).map_or(0.0, |anchor| pull.mu * (w - anchor));
+                slope += pull.shift.and_then(|shift| of(shift, at)).unwrap_or(0.0);
                 values[at] = w - rate * slope;
             }
             let at = Progress {
@@ -160,15 +135,19 @@ impl ModifiedGradients for Quadratic {
             metrics,
         })
     }
-}
 
-impl RobustLosses for Quadratic {
-    fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let loss = self.loss(model);
+        // A share that falls as the loss grows.
+        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
+        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+        Ok(Metrics { samples: 1, values })
+    }
+
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
         Ok(self.loss(model))
     }
-}
 
-impl RobustFits for Quadratic {
     /// The centre.
     fn robust_fit(
         &self,
@@ -189,19 +168,8 @@ impl RobustFits for Quadratic {
         })
     }
 
-    fn cross_validated_radius(
-        &self,
-        _: &Params,
-        _: &Params,
-        search: &RadiusGrid,
-    ) -> Result<f64, LearnError> {
-        Ok(search.grid[0])
-    }
-}
-
-impl RowAccess for Quadratic {
-    fn holding_out(&self, _: usize, _: usize, _: u64) -> Option<Arc<dyn Learner>> {
-        None
+    fn samples(&self) -> u64 {
+        1
     }
 
     fn batches(&self, training: &Training, _: u64) -> Result<Vec<Vec<u32>>, LearnError> {
@@ -211,9 +179,7 @@ impl RowAccess for Quadratic {
     fn only(&self, _: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
         (rows == [0]).then(|| Arc::new(self.clone()) as _)
     }
-}
 
-impl Outputs for Quadratic {
     fn outputs(&self, model: &Params, _: &Params, _: Split) -> Result<Vec<f64>, LearnError> {
         Ok(model.values().iter().map(|&value| value.into()).collect())
     }
@@ -228,21 +194,17 @@ impl Outputs for Quadratic {
         let values: Vec<f32> = outputs.iter().map(|&value| value as f32).collect();
         self.evaluate(&Params::from_values(&layout(), &values), personal, split)
     }
-}
 
-impl Classifiers for Quadratic {
-    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Arc<dyn Learner> {
+    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Option<Arc<dyn Learner>> {
         let votes = vec![TensorSpec::new("votes", [classes], Role::Weight)];
-        Arc::new(Votes {
+        Some(Arc::new(Votes {
             layout: Layout::new(votes).unwrap(),
             label: labels[0] as usize,
-        })
+        }))
     }
-}
 
-impl StochasticModels for Quadratic {
-    fn stochastic(&self, _: &Stochastic) -> Arc<dyn Learner> {
-        Arc::new(self.clone())
+    fn stochastic(&self, _: &Stochastic) -> Option<Arc<dyn Learner>> {
+        Some(Arc::new(self.clone()))
     }
 }
 
@@ -269,15 +231,15 @@ impl Learner for Votes {
         &self,
         start: &Params,
         personal: &Params,
-        training: &Training,
+        task: &Task,
         _: u64,
-        progress: &mut Watch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
-        let Training {
+        let Task::Train(Training {
             epochs,
             optimiser: Optimiser::Sgd { rate, .. },
             ..
-        } = *training
+        }) = *task
         else {
             panic!("plain steps only");
         };
@@ -304,31 +266,16 @@ impl Learner for Votes {
         Ok(Metrics::default())
     }
 
+    fn robust_loss(&self, _: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
+        Ok(0.0)
+    }
+
     fn samples(&self) -> u64 {
         1
     }
 
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities {
-            outputs: Some(self),
-            ..Capabilities::NONE
-        }
-    }
-}
-
-impl Outputs for Votes {
     fn outputs(&self, model: &Params, _: &Params, _: Split) -> Result<Vec<f64>, LearnError> {
         Ok(model.values().iter().map(|&value| value.into()).collect())
-    }
-
-    fn measure(
-        &self,
-        model: &Params,
-        personal: &Params,
-        _: &[f64],
-        split: Split,
-    ) -> Result<Metrics, LearnError> {
-        self.evaluate(model, personal, split)
     }
 }
 

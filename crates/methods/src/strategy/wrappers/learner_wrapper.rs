@@ -1,24 +1,16 @@
-//! Wraps a learner to add client-side changes: how a strategy equips a silo.
-//!
-//! A [`LearnerWrapper`] says what changes; [`WrappedLearner`] is the learner that results. All that
-//! a wrapper does not change is passed on, with one exception that every wrapper states itself:
-//! the capabilities that it [uses up](LearnerWrapper::uses_up).
+//! A learner as what it changes in another one: how a strategy equips a silo.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
-    MissingCapability, ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses,
-    RowAccess, Split, Summaries, Training, Update, Watch,
+    LearnError, Learner, Metrics, Optimiser, Progress, Pull, Split, Task, Training, Update,
 };
 use crate::params::{Layout, Params};
-use crate::robust::RadiusGrid;
+use crate::robust::Radius;
 
-/// The capabilities that a wrapper uses up if it modifies gradients itself: no wrapper around it
-/// can do so too, and a robust fit follows no gradient.
-pub(crate) const MODIFIES_GRADIENTS: &[Capability] =
-    &[Capability::ModifiedGradients, Capability::RobustFits];
+/// Hears how far a training has come, and may stop it.
+pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// One local training, as a silo is asked for it.
 #[derive(Clone, Copy)]
@@ -26,14 +18,14 @@ pub(crate) struct Job<'a> {
     pub(crate) start: &'a Params,
     pub(crate) personal: &'a Params,
     pub(crate) training: &'a Training,
-    /// From a wrapper further out.
-    pub(crate) modifier: Option<&'a GradientModifier<'a>>,
+    /// From a decoration further out.
+    pub(crate) pull: Option<&'a Pull<'a>>,
     /// The model is to be fitted robustly instead.
     pub(crate) fit: Option<RobustFit>,
     pub(crate) seed: u64,
 }
 
-/// The arguments of [`RobustFits::robust_fit`].
+/// What [`Learner::robust_fit`] is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RobustFit {
     pub(crate) radius: f64,
@@ -64,33 +56,40 @@ impl Job<'_> {
             start,
             personal,
             training,
-            modifier,
+            pull,
             fit,
             seed,
         } = self;
-        if let Some(RobustFit { radius, ridge }) = fit {
-            let fits = learner.robust_fits()?;
-            return fits.robust_fit(start, personal, radius, ridge);
-        }
-        match modifier.filter(|modifier| !modifier.is_none()) {
-            Some(modifier) => {
-                let gradients = learner.gradients()?;
-                gradients.train_modified(start, personal, training, modifier, seed, progress)
+        match (fit, pull) {
+            (Some(RobustFit { radius, ridge }), None) => {
+                learner.robust_fit(start, personal, radius, ridge)
             }
-            None => learner.train(start, personal, training, seed, progress),
+            (Some(_), Some(_)) => Err(LearnError::Unsupported(
+                "a robust fit follows no gradient that the strategy could change".into(),
+            )),
+            (None, Some(pull)) => {
+                learner.train_pulled(start, personal, training, pull, seed, progress)
+            }
+            (None, None) => {
+                let task = Task::Train(training.clone());
+                learner.train(start, personal, &task, seed, progress)
+            }
         }
     }
 
-    /// The same with a modified gradient. A wrapper that does so [uses up](LearnerWrapper::uses_up)
-    /// gradients and fits, so that no wrapper around it does so too.
-    pub(crate) fn modified<'b>(self, modifier: &'b GradientModifier<'b>) -> Job<'b>
+    /// The same, changed by `pull`; a training can be changed once only.
+    pub(crate) fn pulled<'b>(self, pull: &'b Pull<'b>) -> Result<Job<'b>, LearnError>
     where
         Self: 'b,
     {
-        debug_assert!(self.modifier.is_none() && self.fit.is_none());
-        Job {
-            modifier: Some(modifier),
-            ..self
+        match self.pull {
+            None => Ok(Job {
+                pull: Some(pull),
+                ..self
+            }),
+            Some(_) => Err(LearnError::Unsupported(
+                "two parts of the strategy change the gradient: use one of them".into(),
+            )),
         }
     }
 }
@@ -112,16 +111,8 @@ pub(crate) fn later(
 }
 
 /// What a strategy changes in a learner. Models and personal states given to it have the layouts
-/// of its own [`layout`](Self::layout) and [`initial_personal`](Self::initial_personal).
+/// that it says.
 pub(crate) trait LearnerWrapper: Send + Sync {
-    /// Capabilities that the wrapped learner must have; without them
-    /// [`WrappedLearner::equip`] refuses it.
-    fn needs(&self) -> &'static [Capability];
-
-    /// Capabilities of the wrapped learner that this wrapper does not pass on, because they would
-    /// no longer do what they promise. All others are passed on.
-    fn uses_up(&self) -> &'static [Capability];
-
     /// Layout of the models that the federation sees.
     fn layout(&self, inner: &dyn Learner) -> Arc<Layout> {
         inner.layout()
@@ -137,7 +128,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         inner.initial_personal(seed)
     }
 
-    /// The model and personal state of the wrapped learner, given those of the federation.
+    /// What the inner learner sees of a model of the federation and the personal state.
     fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
         (model.clone(), personal.clone())
     }
@@ -147,7 +138,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         self.inside(model, personal)
     }
 
-    /// See [`Outputs::outputs`].
+    /// See [`Learner::outputs`].
     fn outputs(
         &self,
         inner: &dyn Learner,
@@ -156,7 +147,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         split: Split,
     ) -> Result<Vec<f64>, LearnError> {
         let (model, own) = self.used(model, personal);
-        inner.outputs()?.outputs(&model, &own, split)
+        inner.outputs(&model, &own, split)
     }
 
     /// See [`Learner::evaluate`].
@@ -171,7 +162,19 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         inner.evaluate(&model, &own, split)
     }
 
-    /// See [`Learner::keep`].
+    /// See [`Learner::robust_loss`].
+    fn robust_loss(
+        &self,
+        inner: &dyn Learner,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+    ) -> Result<f64, LearnError> {
+        let (model, own) = self.inside(model, personal);
+        inner.robust_loss(&model, &own, radius)
+    }
+
+    /// Contributes `start` as it is, see [`Task::Keep`].
     fn keep(
         &self,
         inner: &dyn Learner,
@@ -190,36 +193,30 @@ pub(crate) trait LearnerWrapper: Send + Sync {
     ) -> Result<Update, LearnError>;
 }
 
-/// A learner with a wrapper around it.
-pub(crate) struct WrappedLearner<W> {
+/// A learner with a decoration.
+pub(crate) struct WrappedLearner<D> {
     inner: Arc<dyn Learner>,
-    by: Arc<W>,
+    by: Arc<D>,
     layout: Arc<Layout>,
     personal: Arc<Layout>,
 }
 
-impl<W: LearnerWrapper + 'static> WrappedLearner<W> {
-    /// Puts the wrapper around a learner.
-    ///
-    /// # Errors
-    /// [`MissingCapability`] if the learner lacks what the wrapper [needs](LearnerWrapper::needs).
-    pub(crate) fn equip(
-        inner: Arc<dyn Learner>,
-        by: W,
-    ) -> Result<Arc<dyn Learner>, MissingCapability> {
-        inner.capabilities().require(by.needs())?;
+impl<D: LearnerWrapper + 'static> WrappedLearner<D> {
+    pub(crate) fn equip(inner: Arc<dyn Learner>, by: D) -> Arc<dyn Learner> {
         let layout = by.layout(&*inner);
         // The layout of a personal state does not depend on the seed.
         let personal = by.initial_personal(&*inner, 0).layout().clone();
-        Ok(Arc::new(Self {
+        Arc::new(Self {
             inner,
             by: Arc::new(by),
             layout,
             personal,
-        }))
+        })
     }
+}
 
-    /// The same wrapper around another part of the same silo.
+impl<D: LearnerWrapper + 'static> WrappedLearner<D> {
+    /// The same decoration of another part of the same silo.
     fn around(&self, inner: Arc<dyn Learner>) -> Arc<dyn Learner> {
         Arc::new(Self {
             inner,
@@ -242,9 +239,13 @@ impl<W: LearnerWrapper + 'static> WrappedLearner<W> {
     }
 }
 
-impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
+impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
     fn layout(&self) -> Arc<Layout> {
         self.layout.clone()
+    }
+
+    fn summary_layout(&self) -> Option<Arc<Layout>> {
+        self.inner.summary_layout()
     }
 
     fn initial(&self, seed: u64) -> Params {
@@ -263,25 +264,54 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
         &self,
         start: &Params,
         personal: &Params,
-        training: &Training,
+        task: &Task,
         seed: u64,
-        progress: &mut Watch<'_>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Update, LearnError> {
+        self.fits(start, personal)?;
+        match task {
+            Task::Train(training) => {
+                let job = Job {
+                    start,
+                    personal,
+                    training,
+                    pull: None,
+                    fit: None,
+                    seed,
+                };
+                self.by.train(&*self.inner, job, progress)
+            }
+            Task::Keep => self.by.keep(&*self.inner, start, personal),
+            Task::Summarise => {
+                let (start, own) = self.by.inside(start, personal);
+                let update = self.inner.train(&start, &own, task, seed, progress)?;
+                Ok(Update {
+                    personal: personal.clone(),
+                    ..update
+                })
+            }
+        }
+    }
+
+    fn train_pulled(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        pull: &Pull<'_>,
+        seed: u64,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Update, LearnError> {
         self.fits(start, personal)?;
         let job = Job {
             start,
             personal,
             training,
-            modifier: None,
+            pull: Some(pull),
             fit: None,
             seed,
         };
         self.by.train(&*self.inner, job, progress)
-    }
-
-    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        self.by.keep(&*self.inner, start, personal)
     }
 
     fn evaluate(
@@ -294,45 +324,17 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
         self.by.evaluate(&*self.inner, model, personal, split)
     }
 
-    fn samples(&self) -> u64 {
-        self.inner.samples()
-    }
-
-    fn domain(&self) -> Option<u32> {
-        self.inner.domain()
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        let inner = self.inner.capabilities();
-        let passes = |capability| inner.has(capability) && !self.by.uses_up().contains(&capability);
-        Capabilities {
-            summaries: passes(Capability::Summaries).then_some(self as _),
-            robust: passes(Capability::RobustLosses).then_some(self as _),
-            robust_fits: passes(Capability::RobustFits).then_some(self as _),
-            gradients: passes(Capability::ModifiedGradients).then_some(self as _),
-            row_access: passes(Capability::RowAccess).then_some(self as _),
-            outputs: passes(Capability::Outputs).then_some(self as _),
-            classifiers: passes(Capability::Classifiers).then_some(self as _),
-            // A stochastic model takes the place of the silo's own learner, inside all wrappers.
-            stochastic: None,
-        }
-    }
-}
-
-impl<W: LearnerWrapper + 'static> Summaries for WrappedLearner<W> {
-    fn summary_layout(&self) -> Arc<Layout> {
-        let inner = self.inner.summaries();
-        let inner = inner.expect("passed on by `capabilities`");
-        inner.summary_layout()
-    }
-
-    fn summarise(&self) -> Result<Params, LearnError> {
-        self.inner.summaries()?.summarise()
-    }
-}
-
-impl<W: LearnerWrapper + 'static> RobustLosses for WrappedLearner<W> {
     fn robust_loss(
+        &self,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+    ) -> Result<f64, LearnError> {
+        self.fits(model, personal)?;
+        self.by.robust_loss(&*self.inner, model, personal, radius)
+    }
+
+    fn robust_loss_on(
         &self,
         model: &Params,
         personal: &Params,
@@ -341,12 +343,15 @@ impl<W: LearnerWrapper + 'static> RobustLosses for WrappedLearner<W> {
     ) -> Result<f64, LearnError> {
         self.fits(model, personal)?;
         let (model, own) = self.by.inside(model, personal);
-        let inner = self.inner.robust()?;
-        inner.robust_loss(&model, &own, radius, split)
+        self.inner.robust_loss_on(&model, &own, radius, split)
     }
-}
 
-impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
+    fn radius(&self, model: &Params, personal: &Params, rule: &Radius) -> Result<f64, LearnError> {
+        self.fits(model, personal)?;
+        let (model, own) = self.by.inside(model, personal);
+        self.inner.radius(&model, &own, rule)
+    }
+
     fn robust_fit(
         &self,
         start: &Params,
@@ -359,7 +364,7 @@ impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
             start,
             personal,
             training: &RobustFit::TRAINING,
-            modifier: None,
+            pull: None,
             fit: Some(RobustFit { radius, ridge }),
             seed: 0,
         };
@@ -367,59 +372,26 @@ impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
         self.by.train(&*self.inner, job, go_on)
     }
 
-    fn cross_validated_radius(
-        &self,
-        model: &Params,
-        personal: &Params,
-        search: &RadiusGrid,
-    ) -> Result<f64, LearnError> {
-        self.fits(model, personal)?;
-        let (model, own) = self.by.inside(model, personal);
-        let inner = self.inner.robust_fits()?;
-        inner.cross_validated_radius(&model, &own, search)
+    fn samples(&self) -> u64 {
+        self.inner.samples()
     }
-}
 
-impl<W: LearnerWrapper + 'static> ModifiedGradients for WrappedLearner<W> {
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        let job = Job {
-            start,
-            personal,
-            training,
-            modifier: Some(modifier),
-            fit: None,
-            seed,
-        };
-        self.by.train(&*self.inner, job, progress)
+    fn domain(&self) -> Option<u32> {
+        self.inner.domain()
     }
-}
 
-impl<W: LearnerWrapper + 'static> RowAccess for WrappedLearner<W> {
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
-        let inner = self.inner.row_access().ok()?;
-        Some(self.around(inner.holding_out(fold, folds, seed)?))
+        Some(self.around(self.inner.holding_out(fold, folds, seed)?))
     }
 
     fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError> {
-        self.inner.row_access()?.batches(training, seed)
+        self.inner.batches(training, seed)
     }
 
     fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
-        let inner = self.inner.row_access().ok()?;
-        Some(self.around(inner.only(split, rows)?))
+        Some(self.around(self.inner.only(split, rows)?))
     }
-}
 
-impl<W: LearnerWrapper + 'static> Outputs for WrappedLearner<W> {
     fn outputs(
         &self,
         model: &Params,
@@ -439,18 +411,19 @@ impl<W: LearnerWrapper + 'static> Outputs for WrappedLearner<W> {
     ) -> Result<Metrics, LearnError> {
         self.fits(model, personal)?;
         let (model, own) = self.by.used(model, personal);
-        self.inner.outputs()?.measure(&model, &own, outputs, split)
+        self.inner.measure(&model, &own, outputs, split)
     }
 
     fn output_layer(&self) -> Option<String> {
-        self.inner.outputs().ok()?.output_layer()
+        self.inner.output_layer()
     }
-}
 
-impl<W: LearnerWrapper + 'static> Classifiers for WrappedLearner<W> {
-    fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner> {
-        let inner = self.inner.classifiers();
-        let inner = inner.expect("passed on by `capabilities`");
-        inner.classifier(labels, classes, hidden)
+    fn classifier(
+        &self,
+        labels: &[u32],
+        classes: usize,
+        hidden: &[usize],
+    ) -> Option<Arc<dyn Learner>> {
+        self.inner.classifier(labels, classes, hidden)
     }
 }

@@ -2,31 +2,39 @@
 
 use std::ops::ControlFlow;
 
-use super::branched::{Branched, no_rows, unusable};
+use super::branched::{Branched, cannot, unusable};
 use super::graph::Graph;
 use super::shape::Parts;
 use crate::Matrix;
-use crate::learner::{LearnError, Learner, Optimiser, OptimiserState, Split, Training, Update};
+use crate::learner::{LearnError, Learner, Optimiser, Split, Task, Training, Update};
 use crate::params::{Params, Role};
 
-/// The settings of [`Optimiser::Sgd`].
+/// How a step follows from the gradient, see [`Optimiser::Sgd`].
 #[derive(Clone, Copy)]
-pub(super) struct Sgd {
+pub(super) struct Rule {
     pub(super) rate: f64,
     pub(super) momentum: f64,
     pub(super) weight_decay: f64,
 }
 
-impl Sgd {
-    /// The optimiser of values that are moved by the learning rate times the gradient instead of
-    /// the gradient: its velocities are in the same unit, and its own rate is 1.
-    fn of_moves(self, decayed: Vec<bool>) -> OptimiserState {
-        let optimiser = Optimiser::Sgd {
-            rate: 1.0,
-            momentum: self.momentum,
-            weight_decay: self.rate * self.weight_decay,
-        };
-        OptimiserState::new(&optimiser, decayed)
+impl Rule {
+    /// Moves `values` against `moves`, the learning rate times the gradient. Velocities are in the
+    /// same unit.
+    fn step(
+        self,
+        values: &mut [f64],
+        moves: &[f64],
+        velocity: &mut [f64],
+        decayed: impl Fn(usize) -> bool,
+    ) {
+        for (at, value) in values.iter_mut().enumerate() {
+            let decay = match decayed(at) {
+                true => self.rate * self.weight_decay * *value,
+                false => 0.0,
+            };
+            velocity[at] = self.momentum * velocity[at] + (moves[at] + decay);
+            *value -= velocity[at];
+        }
     }
 }
 
@@ -34,15 +42,16 @@ impl Sgd {
 pub(super) struct Running<'a> {
     by: &'a Branched,
     inner: &'a dyn Learner,
-    rate: f64,
-    /// Values of what all domains share, what each is for, and their optimiser.
+    rule: Rule,
+    /// Values of what all domains share, what each is for, and its velocity.
     base: Vec<f64>,
     roles: Vec<Role>,
-    optimiser: OptimiserState,
+    velocity: Vec<f64>,
     graph: Graph,
     /// By layer with branches, and by what is [trained](super::graph::Convolution::trained) of it.
-    /// Branches are decayed as the layers that they are; W and λ are not.
-    optimisers: Vec<Vec<OptimiserState>>,
+    velocities: Vec<Vec<Vec<f64>>>,
+    /// By layer with branches and place in it, whether it is a weight.
+    is_weight: Vec<Vec<bool>>,
     personal: Params,
 }
 
@@ -52,33 +61,26 @@ impl<'a> Running<'a> {
         inner: &'a dyn Learner,
         parts: &Parts,
         personal: &Params,
-        sgd: Sgd,
+        rule: Rule,
     ) -> Self {
         let tensors = parts.base.layout().tensors().iter();
-        let roles: Vec<Role> = tensors
-            .flat_map(|tensor| vec![tensor.role; tensor.len()])
-            .collect();
+        let roles = tensors.flat_map(|tensor| vec![tensor.role; tensor.len()]);
         let mut graph = parts.graph.clone();
-        let layers = graph.layers.iter_mut().enumerate();
-        let optimisers = layers.map(|(layer, own)| {
-            let weights: Vec<bool> = by.shape.is_weight(layer);
-            let each = own.trained().into_iter().enumerate();
-            let optimisers = each.map(|(which, values)| {
-                let decayed = |at: usize| which == 0 && weights[at % weights.len()];
-                sgd.of_moves((0..values.len()).map(decayed).collect())
-            });
-            optimisers.collect()
-        });
-        let optimisers = optimisers.collect();
+        let still = |values: &mut [f64]| vec![0.0; values.len()];
+        let layers = graph.layers.iter_mut();
+        let velocities = layers.map(|layer| layer.trained().into_iter().map(still).collect());
         let values = parts.base.values();
         Self {
             by,
             inner,
-            rate: sgd.rate,
+            rule,
             base: values.iter().map(|&value| value.into()).collect(),
-            optimiser: sgd.of_moves(roles.iter().map(|&role| role == Role::Weight).collect()),
-            roles,
-            optimisers,
+            roles: roles.collect(),
+            velocity: vec![0.0; values.len()],
+            velocities: velocities.collect(),
+            is_weight: (0..graph.layers.len())
+                .map(|layer| by.shape.is_weight(layer))
+                .collect(),
             graph,
             personal: personal.clone(),
         }
@@ -142,7 +144,10 @@ impl<'a> Running<'a> {
             }
             self.personal = update.personal;
         }
-        self.optimiser.step(&mut self.base, &moves);
+        let roles = &self.roles;
+        let decayed = |at: usize| roles[at] == Role::Weight;
+        let (rule, velocity) = (self.rule, &mut self.velocity);
+        rule.step(&mut self.base, &moves, velocity, decayed);
         self.follow(&generated, &upstream)?;
         self.finite(&self.base)?;
         Ok(loss)
@@ -156,22 +161,22 @@ impl<'a> Running<'a> {
         share: f64,
         seed: u64,
     ) -> Result<Update, LearnError> {
-        let only = self.inner.row_access()?.only(Split::Train, rows);
-        let only = only.ok_or_else(no_rows)?;
-        let training = Training {
+        let only = self.inner.only(Split::Train, rows).ok_or_else(cannot)?;
+        let task = Task::Train(Training {
             epochs: 1,
             batch: 0,
             optimiser: Optimiser::Sgd {
-                rate: self.rate * share,
+                rate: self.rule.rate * share,
                 momentum: 0.0,
                 weight_decay: 0.0,
             },
-        };
+        });
         let go_on = &mut |_| ControlFlow::Continue(());
-        only.train(start, &self.personal, &training, seed, go_on)
+        only.train(start, &self.personal, &task, seed, go_on)
     }
 
-    /// The step of branches and graph, from how far the layers went in every domain.
+    /// The step of branches and graph, from how far the layers went in every domain. Branches are
+    /// decayed as the layers that they are; W and λ are not.
     fn follow(&mut self, generated: &[Matrix], upstream: &[Matrix]) -> Result<(), LearnError> {
         for (layer, (made, upstream)) in generated.iter().zip(upstream).enumerate() {
             let moves = self.graph.gradients(layer, made, upstream);
@@ -181,10 +186,12 @@ impl<'a> Running<'a> {
                 true => trained.len(),
                 false => trained.len() - 1,
             };
-            let optimisers = &mut self.optimisers[layer];
-            let each = trained.into_iter().zip(&moves).zip(optimisers);
-            for ((values, moves), optimiser) in each.take(fixed) {
-                optimiser.step(values, moves);
+            let weights = &self.is_weight[layer];
+            let velocities = &mut self.velocities[layer];
+            let each = trained.into_iter().zip(&moves).zip(velocities);
+            for (which, ((values, moves), velocity)) in each.enumerate().take(fixed) {
+                let decayed = |at: usize| which == 0 && weights[at % weights.len()];
+                self.rule.step(values, moves, velocity, decayed);
             }
         }
         for layer in &self.graph.layers {
@@ -204,7 +211,7 @@ impl<'a> Running<'a> {
         }
         Err(LearnError::Diverged {
             step: 0,
-            rate: self.rate,
+            rate: self.rule.rate,
         })
     }
 
