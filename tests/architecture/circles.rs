@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::modules::{self, Graph, Module};
 
 /// Every crate and the folder of its root.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 8] = [
+    ("agreement", "crates/agreement/src"),
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),
     ("learn", "crates/learn/src"),

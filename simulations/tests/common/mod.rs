@@ -13,7 +13,7 @@ use simulations::toy::{ToyLearner, study};
 const TENSORS: [&str; 3] = ["layer0.weight", "layer1.weight", "norm0.weight"];
 
 /// The phases in which a scenario can kill a lead, in the order of a round.
-pub const LEAD_PHASES: [&str; 6] = [
+pub(crate) const LEAD_PHASES: [&str; 6] = [
     "collecting",
     "scoring",
     "including",
@@ -23,14 +23,14 @@ pub const LEAD_PHASES: [&str; 6] = [
 ];
 
 /// A study of toy silos with these points and three tensors.
-pub fn three_tensors(centres: &[[f32; 3]]) -> Study {
+pub(crate) fn three_tensors(centres: &[[f32; 3]]) -> Study {
     let silo = |centre: &[f32; 3]| Arc::new(ToyLearner::layered(&TENSORS, centre));
     let silos: Vec<_> = centres.iter().map(silo).collect();
     study(&silos)
 }
 
 /// The outcomes of all rounds.
-pub fn outcomes(summary: &Summary) -> Vec<&str> {
+pub(crate) fn outcomes(summary: &Summary) -> Vec<&str> {
     let rounds = summary.rounds.iter();
     rounds.map(|round| round.outcome.as_str()).collect()
 }
