@@ -23,7 +23,7 @@ const BOTH: [Transport; 2] = [Transport::Quic, Transport::Tcp];
 /// Runs a scenario, over sockets or in virtual time.
 fn federate(scenario: &Scenario, sockets: Option<Transport>) -> Result<Summary, RunError> {
     let scenario = scenario.clone();
-    let (tell, told) = mpsc::channel();
+    let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         let mut options = Options {
             references: false,
@@ -36,9 +36,9 @@ fn federate(scenario: &Scenario, sockets: Option<Transport>) -> Result<Summary, 
                 Ok(Box::new(environment) as Box<dyn Environment>)
             }));
         }
-        let _ = tell.send(run(&scenario, options));
+        let _ = done.send(run(&scenario, options));
     });
-    told.recv_timeout(PATIENCE).expect("it ends in time")
+    finished.recv_timeout(PATIENCE).expect("it ends in time")
 }
 
 fn built_in(name: &str, overrides: &Overrides) -> Scenario {

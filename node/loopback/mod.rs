@@ -69,7 +69,7 @@ fn cuts(fault: &Fault) -> bool {
     matches!(fault, Fault::Partition { .. })
 }
 
-/// The world of one run.
+/// The environment of one run over real sockets.
 pub struct Loopback {
     /// Taken when it ends.
     runtime: Option<Runtime>,
@@ -85,22 +85,22 @@ pub struct Loopback {
     pool: Arc<dyn Pool>,
 }
 
-/// A member's place in this world.
+/// What belongs to one member.
 struct Place {
     key: [u8; 32],
     disk: Disk,
     tamper: Option<Arc<Mutex<Tamper>>>,
     /// Bytes of messages that others got from it.
     messages: Arc<AtomicU64>,
-    /// Bytes of blobs that others got from it, in each of its lives.
+    /// Bytes of blobs that others got from it, after each of its starts.
     blobs: Vec<Arc<AtomicU64>>,
     /// Its ends of the network, until it comes for the first time.
     ready: Option<silo::Network>,
-    life: Option<Life>,
+    running: Option<Running>,
 }
 
 /// What runs for a member while it is there.
-struct Life {
+struct Running {
     taps: [JoinHandle<()>; 2],
     /// Done when the mesh has closed its ports.
     ended: JoinHandle<()>,
@@ -146,7 +146,7 @@ impl Loopback {
                 messages: Arc::default(),
                 blobs: Vec::new(),
                 ready: None,
-                life: None,
+                running: None,
             }
         });
         let mut environment = Self {
@@ -186,17 +186,17 @@ impl Loopback {
             ..Config::new(self.federation, listen)
         };
         let place = &mut self.places[me.at()];
-        let before = place.life.take();
+        let before = place.running.take();
         let (key, roster) = (place.key, self.contacts.clone());
         let runtime = self
             .runtime
             .as_ref()
-            .expect("it is there until the world ends");
+            .expect("the runtime is there until the environment is dropped");
         let (tell, started) = std_mpsc::channel();
         let handle = runtime.handle().clone();
         runtime.spawn(async move {
             if let Some(before) = before {
-                // Its ports are free then. A panic of it was said where it happened.
+                // Its ports are free then. A panic was reported where it happened.
                 let _ = before.ended.await;
             }
             let _ = tell.send(mesh::spawn(&handle, config, key, roster).await);
@@ -209,8 +209,8 @@ impl Loopback {
         self.contacts[me.at()].addresses = mesh.addresses;
         place.blobs.push(mesh.served);
 
-        let (commands, said) = mpsc::channel(ROOM);
-        let (heard, events) = mpsc::channel(ROOM);
+        let (commands, outgoing) = mpsc::channel(ROOM);
+        let (incoming, events) = mpsc::channel(ROOM);
         let messages = self.places.iter().map(|place| place.messages.clone());
         let tap = Tap {
             me,
@@ -220,11 +220,11 @@ impl Loopback {
             mesh: mesh.commands,
         };
         let taps = [
-            runtime.spawn(tap.clone().outgoing(said)),
-            runtime.spawn(tap.incoming(mesh.events, heard)),
+            runtime.spawn(tap.clone().outgoing(outgoing)),
+            runtime.spawn(tap.incoming(mesh.events, incoming)),
         ];
         let ended = mesh.ended;
-        self.places[me.at()].life = Some(Life { taps, ended });
+        self.places[me.at()].running = Some(Running { taps, ended });
         Ok(silo::Network { commands, events })
     }
 }
@@ -261,18 +261,18 @@ impl Environment for Loopback {
 
     fn stop(&mut self, member: MemberIndex, journal_lost: bool) {
         let place = &self.places[member.at()];
-        // Without its taps the mesh has nobody to work for, and ends.
-        let taps = place.life.iter().flat_map(|life| &life.taps);
+        // A mesh whose taps are gone ends.
+        let taps = place.running.iter().flat_map(|running| &running.taps);
         taps.for_each(JoinHandle::abort);
         place.disk.close(journal_lost);
     }
 
     fn cut(&mut self, _: &[(usize, usize)]) {
-        unreachable!("a world is not made for a script that cuts links");
+        unreachable!("scenarios that cut links are refused before the environment is made");
     }
 
     fn mend(&mut self, _: &[(usize, usize)]) {
-        unreachable!("a world is not made for a script that cuts links");
+        unreachable!("scenarios that cut links are refused before the environment is made");
     }
 
     fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut) {

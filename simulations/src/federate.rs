@@ -96,14 +96,14 @@ pub(crate) fn federate(
         let ended = recorder.now();
         let traffic = environment.traffic();
         let invariants = recorder.invariants();
-        let mut heard = recorder.read();
+        let mut log = recorder.read();
         Ok(RunRecord {
             mesh: environment.mesh(),
-            notices: std::mem::take(&mut heard.notices),
+            notices: std::mem::take(&mut log.notices),
             traffic,
             totals: checks.totals(),
             trace,
-            events: heard.events,
+            events: log.events,
             invariants,
             seconds: began.elapsed().as_secs_f64(),
             ended,

@@ -63,6 +63,7 @@
 
 mod audit;
 pub mod bare;
+mod cuts;
 mod director;
 mod disk;
 mod environment;
@@ -73,6 +74,7 @@ mod genesis;
 pub mod invariants;
 pub mod network;
 mod options;
+mod participation;
 pub mod pool;
 mod random;
 mod recorder;

@@ -7,8 +7,9 @@ use methods::strategy::{Method, StrategyConfig, WeightRule};
 
 use crate::error::RunError;
 use crate::federate::federate;
-use crate::federation::{Federation, divide};
+use crate::federation::Federation;
 use crate::options::Options;
+use crate::participation::participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 use crate::summary::{self, Reference, Summary};
@@ -38,8 +39,8 @@ pub fn run_study(
 ) -> Result<Summary, RunError> {
     let threads = Threads::new(options.threads);
     let (faults, strategy) = (&scenario.faults, &scenario.strategy);
-    let division = divide(scenario, study)?;
-    let federation = Federation::new(scenario, &division.inside, strategy, faults)?;
+    let participation = participation(scenario, study)?;
+    let federation = Federation::new(scenario, &participation.study, strategy, faults)?;
     let recorded = federate(scenario, &federation, faults, &mut options, &threads)?;
     let mut reference = Reference {
         wanted: options.references,
@@ -62,7 +63,7 @@ pub fn run_study(
                 standardise: strategy.standardise,
                 ..StrategyConfig::new(method, strategy.training.clone())
             };
-            let federation = Federation::new(scenario, &division.inside, &average, &[])?;
+            let federation = Federation::new(scenario, &participation.study, &average, &[])?;
             let recorded = federate(scenario, &federation, &[], &mut options, &threads)?;
             reference.global = summary::final_model(&recorded);
             summary::common_start(scenario, &recorded)
@@ -71,7 +72,7 @@ pub fn run_study(
     let mut summary = summary::build(
         scenario,
         study,
-        &division,
+        &participation,
         &federation,
         &recorded,
         &reference,

@@ -25,11 +25,11 @@ pub enum Misbehaviour {
     /// Contributes a model whose tensors have other shapes.
     WrongShape,
     /// Signs its contributions with another key.
-    ForeignSignature,
+    WrongKey,
     /// Sends its first contribution again in place of every later one.
     Replay,
     /// Sends two different contributions in a round.
-    Twice,
+    DoubleContribution,
 }
 
 /// Changes what one silo sends.
@@ -86,12 +86,12 @@ impl Tamper {
                 let instead = self.spoil(&own).unwrap_or(own);
                 vec![send(self.seal(&self.key, round, instead))]
             }
-            Misbehaviour::ForeignSignature => {
+            Misbehaviour::WrongKey => {
                 let other = SecretKey::from_bytes(&self.key.derive("another key", &[]));
                 vec![send(self.seal(&other, round, own))]
             }
             Misbehaviour::Replay => vec![send(self.first.get_or_insert(frame.clone()).clone())],
-            Misbehaviour::Twice => {
+            Misbehaviour::DoubleContribution => {
                 let nonce = self.key.derive("second nonce", &[&round.to_le_bytes()]);
                 let second = Contribution { nonce, ..own };
                 let second = self.seal(&self.key, round, second);

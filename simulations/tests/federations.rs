@@ -106,7 +106,7 @@ fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
         let summary = toy
             .result
             .unwrap_or_else(|error| panic!("killed while {phase}: {error}"));
-        assert_ne!(summary.trace, calm.trace, "{phase}: nobody was killed");
+        assert_ne!(summary.trace, calm.trace, "{phase}: no lead was killed");
         assert_eq!(summary.rounds.len(), 3, "{phase}");
         let extra = summary.rounds[1].view - calm.rounds[1].view;
         assert!(extra <= 1, "{phase}: {extra} more views");
@@ -115,7 +115,7 @@ fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
             .iter()
             .map(|learner| learner.trainings())
             .collect();
-        // The silo that is killed may train again what it had not finished, and nobody else.
+        // Only the silo that is killed may train again, if it had not finished.
         assert!(
             trainings.iter().filter(|&&trainings| trainings > 3).count() <= 1,
             "{phase}: {trainings:?}"
@@ -150,7 +150,7 @@ fn wrong_contributions_are_refused_with_a_reason_and_rounds_finish() {
     let cases = [
         ("nan", "not finite"),
         ("wrong-shape", "header"),
-        ("foreign-signature", "the signature is not"),
+        ("wrong-key", "the signature is not"),
     ];
     for (sends, reason) in cases {
         let summary = summary(&format!(
@@ -181,7 +181,7 @@ fn sent(summary: &Summary) -> impl Iterator<Item = &simulations::summary::RoundI
 
 #[test]
 fn two_contributions_of_a_round_are_reported_as_evidence_once() {
-    let summary = summary("[[fault]]\nmember = \"toy 2\"\nsends = \"twice\"");
+    let summary = summary("[[fault]]\nmember = \"toy 2\"\nsends = \"double-contribution\"");
     assert_eq!(summary.rounds.len(), 3);
     // It misbehaves in every round; one piece of evidence is enough.
     let [fault] = &summary.faults[..] else {

@@ -167,11 +167,12 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
     };
     assert_eq!(
         error("[\"silo 9\"]"),
-        "t.toml: `outside` names silo \"silo 9\": there are silo 1, silo 2, or 0, 1, ..."
+        "t.toml: `outside` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
+         position from 0"
     );
     assert_eq!(
         error("[\"0\", \"silo 2\"]"),
-        "t.toml: `outside` names all silos, nobody is left to take part"
+        "t.toml: `outside` names all silos, but at least one must take part"
     );
 }
 

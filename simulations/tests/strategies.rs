@@ -53,7 +53,7 @@ fn a_lead_killed_in_the_middle_changes_no_outcome() {
                 "[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"8s\""
             );
             let cut = play(info.name, &kill, 2);
-            assert_ne!(cut.trace, calm.trace, "{}: nobody was killed", info.name);
+            assert_ne!(cut.trace, calm.trace, "{}: no lead was killed", info.name);
             let authors = |summary: &Summary| -> Vec<BTreeSet<String>> {
                 let rounds = summary.rounds.iter();
                 rounds
@@ -162,7 +162,7 @@ fn found_coalitions_and_robust_fits_depend_neither_on_the_lead_nor_on_threads() 
                 "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = {round}\nrestart-after = \"8s\""
             );
             let cut = patients(strategy, &kill, 2);
-            assert_ne!(cut.trace, calm.trace, "{strategy}: nobody was killed");
+            assert_ne!(cut.trace, calm.trace, "{strategy}: no lead was killed");
             assert_eq!(outcomes(&cut), outcomes(&calm), "{strategy}, round {round}");
         }
     }

@@ -10,8 +10,6 @@ const MOST: usize = 600;
 const KNOWN: &[&str] = &[
     "crates/methods/src/strategy/tests.rs",
     "crates/learn/src/learners/table.rs",
-    "tests/network/promises.rs",
-    "tests/run.rs",
 ];
 
 /// Every source file below a folder, tests, benches and examples included.

@@ -1,15 +1,16 @@
 //! The links of a bare run: which are cut, and how long messages take.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::cuts::Cuts;
 use crate::random::Random;
 
 use super::faults::Faults;
 
 /// The links between all members.
 pub(super) struct Links {
-    cut: BTreeMap<(usize, usize), u32>,
+    /// Links that are cut.
+    pub(super) cuts: Cuts,
     faults: Faults,
     random: Random,
     /// Messages lost and duplicated so far.
@@ -22,38 +23,17 @@ const USUAL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 impl Links {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
         Self {
-            cut: BTreeMap::new(),
+            cuts: Cuts::default(),
             faults,
             random: Random::new(seed, "links"),
             played: 0,
         }
     }
 
-    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        links
-            .iter()
-            .for_each(|&link| *self.cut.entry(link).or_default() += 1);
-    }
-
-    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
-        for link in links {
-            if let Some(cuts) = self.cut.get_mut(link) {
-                *cuts -= 1;
-                if *cuts == 0 {
-                    self.cut.remove(link);
-                }
-            }
-        }
-    }
-
     /// Ends all cuts, losses, duplicates and delays.
     pub(super) fn heal(&mut self) {
-        self.cut.clear();
+        self.cuts.clear();
         self.faults = Faults::none();
-    }
-
-    pub(super) fn open(&self, from: usize, to: usize) -> bool {
-        !self.cut.contains_key(&(from, to))
     }
 
     /// A round trip as it would be measured.
@@ -64,7 +44,7 @@ impl Links {
     /// The delays after which copies of a message arrive.
     pub(super) fn arrivals(&mut self, from: usize, to: usize) -> Vec<Duration> {
         let lost = self.random.chance(self.faults.loss);
-        if lost || !self.open(from, to) {
+        if lost || !self.cuts.open(from, to) {
             self.played += 1;
             return Vec::new();
         }

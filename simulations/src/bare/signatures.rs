@@ -16,20 +16,20 @@ const HEADER: usize = OVERHEAD - 64;
 /// A verifier that knows every signature made in the simulation, with its key and statement. It
 /// verifies any other signature strictly, and caches the result.
 #[derive(Debug, Default)]
-pub(super) struct SignatureCache(Mutex<BTreeMap<[u8; 64], Made>>);
+pub(super) struct SignatureCache(Mutex<BTreeMap<[u8; 64], Known>>);
 
 /// What is known of a signature.
 #[derive(Debug)]
-enum Made {
+enum Known {
     /// Made with that key over this frame, except the signature in it.
     Frame(PublicKey, Bytes),
     /// Verified with that key over this statement, with the result.
     Checked(PublicKey, Vec<u8>, bool),
 }
 
-impl Made {
+impl Known {
     /// Whether the claim is valid, if that is known.
-    fn says(&self, claim: &Claim<'_>) -> Option<bool> {
+    fn answer(&self, claim: &Claim<'_>) -> Option<bool> {
         match self {
             Self::Frame(key, frame) => {
                 let same = *key == claim.key.public()
@@ -55,7 +55,7 @@ impl SignatureCache {
             (silo, signature, envelope::claimed(frame))
             && sender == by
         {
-            self.note(*signature, Made::Frame(silo.key, frame.clone()));
+            self.note(*signature, Known::Frame(silo.key, frame.clone()));
         }
     }
 
@@ -70,9 +70,9 @@ impl SignatureCache {
         }
     }
 
-    fn note(&self, signature: [u8; 64], made: Made) {
+    fn note(&self, signature: [u8; 64], entry: Known) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(signature, made);
+        known.insert(signature, entry);
     }
 }
 
@@ -80,14 +80,14 @@ impl Verifier for SignatureCache {
     fn verify(&self, claim: &Claim<'_>) -> bool {
         let bytes = claim.signature.to_bytes();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(holds) = known.get(&bytes).and_then(|made| made.says(claim)) {
+        if let Some(holds) = known.get(&bytes).and_then(|entry| entry.answer(claim)) {
             return holds;
         }
         let holds = Strict.verify(claim);
-        let made = Made::Checked(claim.key.public(), claim.message.to_vec(), holds);
+        let entry = Known::Checked(claim.key.public(), claim.message.to_vec(), holds);
         // An invalid claim does not replace a valid one.
         if holds || !known.contains_key(&bytes) {
-            known.insert(bytes, made);
+            known.insert(bytes, entry);
         }
         holds
     }

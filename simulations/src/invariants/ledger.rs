@@ -137,9 +137,9 @@ impl Ledger {
                 self.authors.entry(entry.id).or_insert((by, message.round));
             }
             Body::Scores(scores) => {
-                let said = self.scores.entry((by, message.round)).or_default();
-                if said.last() != Some(scores) {
-                    said.push(scores.clone());
+                let sent = self.scores.entry((by, message.round)).or_default();
+                if sent.last() != Some(scores) {
+                    sent.push(scores.clone());
                 }
             }
             Body::Bundle(bundle) => {

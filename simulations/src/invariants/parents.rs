@@ -20,7 +20,7 @@ impl Property for FinalParents {
         };
         let Some(known) = ledger.blocks.get(block) else {
             return Err(format!(
-                "a block of view {view} is notarised that nobody proposed"
+                "the notarised block of view {view} was never proposed"
             ));
         };
         let Some(learning) = known.learning() else {

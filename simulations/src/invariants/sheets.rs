@@ -32,7 +32,7 @@ impl Property for FaithfulSheets {
         let round = learning.round;
         let Some((sheet, senders)) = ledger.sheets.get(&learning.sheet) else {
             return Err(format!(
-                "round {round} is final on a sheet that nobody ever sent"
+                "the sheet of the final round {round} was never sent"
             ));
         };
         entries(sheet, learning, ledger)?;
@@ -82,8 +82,8 @@ fn rows(
         if !ledger.honest(author) || senders.contains(&author) {
             continue;
         }
-        let said = ledger.scores.get(&(author, round)).into_iter().flatten();
-        if !said
+        let published = ledger.scores.get(&(author, round)).into_iter().flatten();
+        if !published
             .filter_map(|scores| scores.row(&sheet.entries))
             .any(|sent| sent == *row)
         {

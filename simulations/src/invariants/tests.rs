@@ -36,7 +36,7 @@ impl Four {
         }
     }
 
-    fn says(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
+    fn sends(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
         let me = MemberIndex(who);
         let (_, frame) = seal(&self.epoch, &self.keys[me.at()], round, view, me, body);
         self.monitor.sent(NOW, me, &frame)
@@ -45,7 +45,7 @@ impl Four {
     fn all(&mut self, voters: &[u16], view: u64, body: &Body) -> Result<(), Violation> {
         voters
             .iter()
-            .try_for_each(|&who| self.says(who, 0, view, body.clone()))
+            .try_for_each(|&who| self.sends(who, 0, view, body.clone()))
     }
 
     fn proposes(&mut self, who: u16, view: u64, parent: Hash, content: Content) -> Hash {
@@ -61,7 +61,7 @@ impl Four {
             parent: None,
             skipped: Vec::new(),
         };
-        self.says(who, 0, view, Body::Proposal(Box::new(proposal)))
+        self.sends(who, 0, view, Body::Proposal(Box::new(proposal)))
             .unwrap();
         hash
     }
@@ -82,7 +82,7 @@ impl Four {
             nonce,
             metrics: Vec::new(),
         };
-        self.says(who, round, 0, Body::Contribution(contribution.clone()))
+        self.sends(who, round, 0, Body::Contribution(contribution.clone()))
             .unwrap();
         contribution
     }
@@ -148,12 +148,12 @@ fn s3_fails_on_final_blocks_that_fork() {
 fn s4_fails_on_an_honest_member_that_votes_twice() {
     let mut four = Four::new(&[3]);
     let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
-    four.says(3, 0, 1, notarize(one)).unwrap();
-    four.says(3, 0, 1, notarize(other)).unwrap();
-    four.says(0, 0, 1, notarize(one)).unwrap();
-    four.says(0, 0, 1, Body::Nullify).unwrap();
+    four.sends(3, 0, 1, notarize(one)).unwrap();
+    four.sends(3, 0, 1, notarize(other)).unwrap();
+    four.sends(0, 0, 1, notarize(one)).unwrap();
+    four.sends(0, 0, 1, Body::Nullify).unwrap();
     assert_eq!(
-        property(four.says(0, 0, 1, Body::Finalize { block: one })),
+        property(four.sends(0, 0, 1, Body::Finalize { block: one })),
         "S4"
     );
 }
@@ -167,7 +167,7 @@ fn s5_fails_on_a_round_applied_twice_or_before_it_is_final() {
     };
     let content = four.learning(&sheet);
     let epoch = four.epoch.id;
-    four.says(0, 1, 1, Body::Sheet(sheet)).unwrap();
+    four.sends(0, 1, 1, Body::Sheet(sheet)).unwrap();
     let block = four.proposes(0, 1, epoch, content);
     let round = [FinalRound {
         round: 1,
@@ -188,7 +188,7 @@ fn s5_fails_on_a_round_applied_twice_or_before_it_is_final() {
         entries: Vec::new(),
         scores: None,
     };
-    four.says(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
+    four.sends(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
     let content = four.learning(&sheet);
     assert_eq!(four.proposes(0, 1, epoch, content), block);
     four.all(&[0, 1, 2], 1, &Body::Finalize { block }).unwrap();
@@ -215,7 +215,7 @@ fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
         losses.sort_by_key(|&(blob, _)| blob);
         for who in 0..3 {
             let entry = entries[0].id;
-            four.says(
+            four.sends(
                 who,
                 1,
                 0,
@@ -239,7 +239,7 @@ fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
             scores: Some(scores),
         };
         let content = four.learning(&sheet);
-        four.says(3, 1, 1, Body::Sheet(sheet)).unwrap();
+        four.sends(3, 1, 1, Body::Sheet(sheet)).unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(3, 1, epoch, content);
         assert_eq!(
@@ -302,7 +302,7 @@ fn s8_fails_on_a_vote_for_a_block_without_ones_receipted_entry() {
             scores: None,
         };
         let content = four.learning(&sheet);
-        four.says(
+        four.sends(
             lead.0,
             1,
             1,
@@ -313,7 +313,7 @@ fn s8_fails_on_a_vote_for_a_block_without_ones_receipted_entry() {
         .unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(lead.0, 1, epoch, content);
-        let vote = four.says(me.0, 0, 1, notarize(block));
+        let vote = four.sends(me.0, 0, 1, notarize(block));
         if crash {
             vote.unwrap()
         } else {

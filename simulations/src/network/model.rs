@@ -6,6 +6,7 @@ use std::time::Duration;
 use agreement::Span;
 use serde::{Deserialize, Serialize};
 
+use crate::cuts::Cuts;
 use crate::random::Random;
 
 /// Latency, bandwidth and faults of a federation's links.
@@ -73,7 +74,8 @@ impl LinkConfig {
 pub(super) struct Links {
     config: LinkConfig,
     latency: BTreeMap<(usize, usize), Duration>,
-    cut: BTreeMap<(usize, usize), u32>,
+    /// Links that are cut.
+    pub(super) cuts: Cuts,
     random: Random,
 }
 
@@ -90,28 +92,9 @@ impl Links {
         Self {
             config,
             latency,
-            cut: BTreeMap::new(),
+            cuts: Cuts::default(),
             random,
         }
-    }
-
-    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        links
-            .iter()
-            .for_each(|&link| *self.cut.entry(link).or_default() += 1);
-    }
-
-    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
-        for link in links {
-            if let Some(cuts) = self.cut.get_mut(link) {
-                *cuts -= 1;
-            }
-        }
-        self.cut.retain(|_, cuts| *cuts > 0);
-    }
-
-    pub(super) fn open(&self, from: usize, to: usize) -> bool {
-        !self.cut.contains_key(&(from, to))
     }
 
     /// The latency of a link without jitter.

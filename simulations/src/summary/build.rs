@@ -15,7 +15,8 @@ use silo::Notice;
 use crate::environment::Mesh;
 use crate::error::RunError;
 use crate::federate::RunRecord;
-use crate::federation::{Division, Federation};
+use crate::federation::Federation;
+use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
@@ -32,16 +33,22 @@ const POINTS: usize = 2_000;
 pub(crate) fn build(
     scenario: &Scenario,
     study: &Study,
-    division: &Division,
+    participation: &Participation,
     federation: &Federation,
     recorded: &RunRecord,
     reference: &Reference,
     threads: &Arc<Threads>,
 ) -> Result<Summary, RunError> {
     let results = silo_results(
-        scenario, study, division, federation, recorded, reference, threads,
+        scenario,
+        study,
+        participation,
+        federation,
+        recorded,
+        reference,
+        threads,
     )?;
-    let study = &division.inside;
+    let study = &participation.study;
     let reports = Reports {
         federation,
         recorded,

@@ -15,7 +15,8 @@ use protocol::{Hash, MemberIndex};
 
 use crate::error::RunError;
 use crate::federate::RunRecord;
-use crate::federation::{Division, Federation};
+use crate::federation::Federation;
+use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
@@ -64,13 +65,13 @@ struct Context {
 pub(super) fn silo_results(
     scenario: &Scenario,
     study: &Study,
-    division: &Division,
+    participation: &Participation,
     federation: &Federation,
     recorded: &RunRecord,
     reference: &Reference,
     threads: &Arc<Threads>,
 ) -> Result<Vec<SiloResult>, RunError> {
-    let n = division.members.len();
+    let n = participation.members.len();
     let finals = last_adopted(&adopted_models(&recorded.notices), n);
     let newest = finals.iter().flatten().max_by_key(|adopted| adopted.round);
     let initial = federation.members[0].initial_seed;
@@ -89,7 +90,7 @@ pub(super) fn silo_results(
     // This comes first, because every silo is compared with it.
     let pooled = study.pooled.as_ref().filter(|_| reference.wanted);
     let pooled = pooled.map(|pooled| {
-        let (learner, alone) = (pooled(&division.members), alone.clone());
+        let (learner, alone) = (pooled(&participation.members), alone.clone());
         move || alone.train(&*learner).ok().map(|(model, _)| model)
     });
     let pooled = threads.all(pooled).map_err(RunError::Setup)?;
@@ -103,8 +104,8 @@ pub(super) fn silo_results(
         last: newest.cloned(),
         radius: scenario.charter.radius.clone(),
     });
-    let members = division.members.iter().map(|&at| (at, true));
-    let others = division.others.iter().map(|&at| (at, false));
+    let members = participation.members.iter().map(|&at| (at, true));
+    let others = participation.others.iter().map(|&at| (at, false));
     let strategy = &federation.members[0].strategy;
     let mut jobs = Vec::new();
     for (nth, (at, takes_part)) in members.chain(others).enumerate() {

@@ -45,18 +45,18 @@ impl Deviation for SelfEvidence {
 #[derive(Default)]
 pub(super) struct FalseEvidence {
     /// Some messages that each member signed.
-    heard: BTreeMap<MemberIndex, Vec<Message>>,
+    received: BTreeMap<MemberIndex, Vec<Message>>,
 }
 
 impl Deviation for FalseEvidence {
     fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Message(message) = opened {
-            let heard = self.heard.entry(message.sender).or_default();
-            if heard.len() < 8 {
-                heard.push(message.clone());
+            let received = self.received.entry(message.sender).or_default();
+            if received.len() < 8 {
+                received.push(message.clone());
             } else {
                 let at = attacker.random.below(8);
-                heard[at] = message.clone();
+                received[at] = message.clone();
             }
         }
         false
@@ -64,11 +64,11 @@ impl Deviation for FalseEvidence {
 
     fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let member = attacker.random_other();
-        let Some(heard) = self.heard.get(&member) else {
+        let Some(received) = self.received.get(&member) else {
             return;
         };
-        let one = &heard[attacker.random.below(heard.len())];
-        let other = &heard[attacker.random.below(heard.len())];
+        let one = &received[attacker.random.below(received.len())];
+        let other = &received[attacker.random.below(received.len())];
         let block = attacker.random_hash();
         let signed = |message: &Message, round, view, body| Signed {
             round,

@@ -66,13 +66,33 @@ impl Deviation for PartialLead {
 }
 
 /// The view and a copy of a lead's own proposal of a learning block, if `outgoing` is one.
-pub(super) fn learning(outgoing: &Outgoing<'_>) -> Option<(u64, Proposal)> {
+fn learning(outgoing: &Outgoing<'_>) -> Option<(u64, Proposal)> {
     let message = outgoing.message?;
     let Body::Proposal(proposal) = &message.body else {
         return None;
     };
     proposal.block.learning()?;
     Some((message.view, (**proposal).clone()))
+}
+
+/// Sends a changed proposal instead of a lead's own proposal of a learning block. False, so that
+/// the own one is sent, if `outgoing` is none or `change` refuses by `None`.
+pub(super) fn replace_proposal(
+    attacker: &mut Attacker,
+    outgoing: &Outgoing<'_>,
+    actions: &mut Actions,
+    change: impl FnOnce(&mut Attacker, &mut Proposal) -> Option<()>,
+) -> bool {
+    let Some((view, mut other)) = learning(outgoing) else {
+        return false;
+    };
+    if change(attacker, &mut other).is_none() {
+        return false;
+    }
+    let body = Body::Proposal(Box::new(other));
+    actions.send(outgoing.to, attacker.seal(0, view, body));
+    actions.misdeeds += 1;
+    true
 }
 
 /// Sends two valid proposals: each to half of the members, or the second to whoever voted for the
@@ -149,16 +169,12 @@ impl Deviation for BadOutcome {
         outgoing: &Outgoing<'_>,
         actions: &mut Actions,
     ) -> bool {
-        let Some((view, mut other)) = learning(outgoing) else {
-            return false;
-        };
-        if let Content::Learning(learning) = &mut other.block.content {
-            learning.outcome = attacker.random_hash();
-        }
-        let frame = attacker.seal(0, view, Body::Proposal(Box::new(other)));
-        actions.send(outgoing.to, frame);
-        actions.misdeeds += 1;
-        true
+        replace_proposal(attacker, outgoing, actions, |attacker, other| {
+            if let Content::Learning(learning) = &mut other.block.content {
+                learning.outcome = attacker.random_hash();
+            }
+            Some(())
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use protocol::envelope::Opened;
 use protocol::message::{Block, Body, Content, Proposal};
 
 use super::certificates::certificate;
-use super::leading::learning;
+use super::leading::replace_proposal;
 use super::{Actions, Attacker, Deviation, Outgoing};
 
 /// An empty block on a notarised one, for the current view.
@@ -125,31 +125,27 @@ impl Deviation for WrongParent {
         outgoing: &Outgoing<'_>,
         actions: &mut Actions,
     ) -> bool {
-        let Some((view, mut other)) = learning(outgoing) else {
-            return false;
-        };
-        let seen = self.seen.len();
-        let proof = match attacker.random.below(3) {
-            0 => None,
-            1 => self.seen.last().cloned(),
-            _ if seen == 0 => None,
-            _ => Some(self.seen[attacker.random.below(seen)].clone()),
-        };
-        let known = proof.as_ref().and_then(|proof| proof.verdict.block());
-        let invented = [attacker.epoch.id, attacker.random_hash()][attacker.random.below(2)];
-        let parent: Hash = known.unwrap_or(invented);
-        if parent == other.block.parent {
-            return false;
-        }
-        other.block.parent = parent;
-        // Otherwise it keeps the proof of the right parent.
-        if attacker.random.chance(0.7) {
-            other.parent = proof;
-        }
-        let body = Body::Proposal(Box::new(other));
-        actions.send(outgoing.to, attacker.seal(0, view, body));
-        actions.misdeeds += 1;
-        true
+        replace_proposal(attacker, outgoing, actions, |attacker, other| {
+            let seen = self.seen.len();
+            let proof = match attacker.random.below(3) {
+                0 => None,
+                1 => self.seen.last().cloned(),
+                _ if seen == 0 => None,
+                _ => Some(self.seen[attacker.random.below(seen)].clone()),
+            };
+            let known = proof.as_ref().and_then(|proof| proof.verdict.block());
+            let invented = [attacker.epoch.id, attacker.random_hash()][attacker.random.below(2)];
+            let parent: Hash = known.unwrap_or(invented);
+            if parent == other.block.parent {
+                return None;
+            }
+            other.block.parent = parent;
+            // Otherwise it keeps the proof of the right parent.
+            if attacker.random.chance(0.7) {
+                other.parent = proof;
+            }
+            Some(())
+        })
     }
 }
 
@@ -163,14 +159,12 @@ impl Deviation for WrongInclusions {
         outgoing: &Outgoing<'_>,
         actions: &mut Actions,
     ) -> bool {
-        let Some((view, mut other)) = learning(outgoing) else {
-            return false;
-        };
-        if let Content::Learning(learning) = &mut other.block.content {
-            let mut inclusions = learning.inclusions.to_vec();
-            let Some(&first) = inclusions.first() else {
-                return false;
+        replace_proposal(attacker, outgoing, actions, |attacker, other| {
+            let Content::Learning(learning) = &mut other.block.content else {
+                return None;
             };
+            let mut inclusions = learning.inclusions.to_vec();
+            let &first = inclusions.first()?;
             match attacker.random.below(4) {
                 0 => inclusions.insert(0, first),
                 1 => inclusions.reverse(),
@@ -181,11 +175,8 @@ impl Deviation for WrongInclusions {
                 }
             }
             learning.inclusions = inclusions.into();
-        }
-        let body = Body::Proposal(Box::new(other));
-        actions.send(outgoing.to, attacker.seal(0, view, body));
-        actions.misdeeds += 1;
-        true
+            Some(())
+        })
     }
 }
 

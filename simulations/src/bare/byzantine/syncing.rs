@@ -38,7 +38,7 @@ pub(super) struct ForgedAnswers {
     /// An earlier answer, to take a wrong proof from.
     before: Option<SyncResponse>,
     /// Messages that others signed, for wrong reminders.
-    heard: BTreeMap<MemberIndex, Vec<Reminder>>,
+    received: BTreeMap<MemberIndex, Vec<Reminder>>,
 }
 
 impl ForgedAnswers {
@@ -46,7 +46,7 @@ impl ForgedAnswers {
         Self {
             how,
             before: None,
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
         }
     }
 }
@@ -67,9 +67,9 @@ impl Deviation for ForgedAnswers {
         if let Opened::Message(message) = opened
             && let Some(reminder) = Reminder::of(message)
         {
-            let heard = self.heard.entry(message.sender).or_default();
-            if heard.len() < HEARD {
-                heard.push(reminder);
+            let received = self.received.entry(message.sender).or_default();
+            if received.len() < REMEMBERED {
+                received.push(reminder);
             }
         }
         false
@@ -132,8 +132,8 @@ impl Deviation for ForgedAnswers {
                 other.certificates.clear();
             }
             Forgery::Reminder => {
-                let heard = outgoing.to.and_then(|asker| self.heard.get(&asker));
-                let old = heard.map(|heard| &heard[attacker.random.below(heard.len())]);
+                let received = outgoing.to.and_then(|asker| self.received.get(&asker));
+                let old = received.map(|received| &received[attacker.random.below(received.len())]);
                 other.yours = old.cloned();
                 if let Some(own) = other.yours.as_mut().filter(|_| attacker.random.chance(0.3)) {
                     own.member = attacker.random_other();
@@ -152,14 +152,14 @@ impl Deviation for ForgedAnswers {
 }
 
 /// Most messages that are remembered of each member.
-const HEARD: usize = 12;
+const REMEMBERED: usize = 12;
 
 /// Replays messages that it received to any member. Above all old answers: it requests them early,
 /// and sends them to members that catch up before others can answer.
 #[derive(Default)]
 pub(super) struct Replay {
     answers: Vec<Bytes>,
-    heard: VecDeque<Bytes>,
+    received: VecDeque<Bytes>,
     beats: u32,
 }
 
@@ -173,11 +173,11 @@ impl Deviation for Replay {
                 actions.misdeeds += 1;
             }
             let answer = message.body.kind() == Kind::SyncResponse;
-            if answer && self.answers.len() < HEARD {
+            if answer && self.answers.len() < REMEMBERED {
                 self.answers.push(reseal(&attacker.epoch, message));
             } else if attacker.random.chance(0.2) {
-                self.heard.push_back(reseal(&attacker.epoch, message));
-                self.heard.truncate(HEARD);
+                self.received.push_back(reseal(&attacker.epoch, message));
+                self.received.truncate(REMEMBERED);
             }
         }
         false
@@ -188,7 +188,7 @@ impl Deviation for Replay {
         let own = outgoing
             .message
             .is_some_and(|message| answer(&message.body));
-        if own && self.answers.len() < HEARD {
+        if own && self.answers.len() < REMEMBERED {
             self.answers.push(outgoing.frame.clone());
         }
         false
@@ -210,10 +210,10 @@ impl Deviation for Replay {
             let to = attacker.random_other();
             actions.send(Some(to), frame.clone());
         }
-        for _ in 0..self.heard.len().min(4) {
-            let at = attacker.random.below(self.heard.len());
+        for _ in 0..self.received.len().min(4) {
+            let at = attacker.random.below(self.received.len());
             let to = attacker.random_other();
-            actions.send(Some(to), self.heard[at].clone());
+            actions.send(Some(to), self.received[at].clone());
         }
         actions.misdeeds += 1;
     }

@@ -14,10 +14,10 @@ use super::Simulator;
 pub(super) struct LostJournals {
     /// By such a member: the others that received a binding message of it, each with its count of
     /// restarts, because a restart loses it.
-    heard: BTreeMap<MemberIndex, BTreeSet<(usize, u32)>>,
+    received: BTreeMap<MemberIndex, BTreeSet<(usize, u32)>>,
     /// Members that restarted as if they were new and have not noticed it.
     pub(super) unaware: BTreeSet<usize>,
-    /// Those of them that could not be told.
+    /// Those of them that no other member could inform.
     excused: BTreeSet<usize>,
 }
 
@@ -35,23 +35,27 @@ impl Simulator<'_> {
             && listener.byzantine.is_none()
             && self.losing_journals.contains(&message.sender)
         {
-            let heard = self.lost_journals.heard.entry(message.sender).or_default();
-            heard.insert((to, listener.restarts));
+            let received = self
+                .lost_journals
+                .received
+                .entry(message.sender)
+                .or_default();
+            received.insert((to, listener.restarts));
         }
     }
 
     /// A member that asks f + 1 others what it signed learns it for certain only if at most f do
-    /// not know. If more do not, it cannot be told, and counts as one of the f faulty members.
+    /// not know. If more do not, it cannot learn it, and counts as one of the f faulty members.
     pub(super) fn excuse_unaware(&mut self) {
         let others = self.nodes.len() - 1;
         let asked = (self.epoch.roster.faulty() + 1).min(others);
         for &at in &self.lost_journals.unaware {
             let me = MemberIndex(at as u16);
-            let heard = self.lost_journals.heard.get(&me).into_iter().flatten();
+            let received = self.lost_journals.received.get(&me).into_iter().flatten();
             let still = |&&(node, restarts): &&(usize, u32)| {
                 self.nodes[node].restarts == restarts && self.nodes[node].member.is_some()
             };
-            if others - heard.filter(still).count() >= asked {
+            if others - received.filter(still).count() >= asked {
                 self.monitor.count_as_faulty(me);
                 self.lost_journals.excused.insert(at);
             }

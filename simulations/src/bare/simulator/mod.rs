@@ -144,7 +144,7 @@ impl<'a> Simulator<'a> {
                 }
             })
             .collect();
-        let mut world = Self {
+        let mut simulator = Self {
             options,
             seed,
             signatures,
@@ -179,9 +179,9 @@ impl<'a> Simulator<'a> {
             epoch,
         };
         for (time, fault) in timed {
-            world.schedule(time, Event::Fault(fault));
+            simulator.schedule(time, Event::Fault(fault));
         }
-        world
+        simulator
     }
 
     fn schedule(&mut self, after: Duration, event: Event) {
@@ -238,8 +238,8 @@ impl<'a> Simulator<'a> {
     fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {
         self.ended.faults += 1;
         match fault {
-            ScriptedFault::Cut(links) => self.links.cut(&links),
-            ScriptedFault::Mend(links) => self.links.mend(&links),
+            ScriptedFault::Cut(links) => self.links.cuts.cut(&links),
+            ScriptedFault::Mend(links) => self.links.cuts.mend(&links),
             ScriptedFault::Crash(node) => return self.crash(node),
             ScriptedFault::Die(node) => return self.die(node, "at a drawn time"),
             ScriptedFault::Heal => {
@@ -256,9 +256,9 @@ impl<'a> Simulator<'a> {
     /// Notifies members whose connections changed. A link that is cut in one direction goes
     /// unnoticed.
     fn relink(&mut self) -> Result<(), FailureKind> {
-        let up = |world: &Self, a: usize, b: usize| {
-            let alive = world.nodes[a].member.is_some() && world.nodes[b].member.is_some();
-            alive && (world.links.open(a, b) || world.links.open(b, a))
+        let up = |simulator: &Self, a: usize, b: usize| {
+            let alive = simulator.nodes[a].member.is_some() && simulator.nodes[b].member.is_some();
+            alive && (simulator.links.cuts.open(a, b) || simulator.links.cuts.open(b, a))
         };
         let n = self.nodes.len();
         for (a, b) in (0..n)

@@ -69,7 +69,7 @@ impl Simulator<'_> {
     /// Whether a member serves a blob to another that requests it now.
     fn serves(&self, holder: MemberIndex, to: MemberIndex, blob: &Hash) -> bool {
         let (from, asker) = (holder.at(), to.at());
-        let reached = self.links.open(from, asker) && self.links.open(asker, from);
+        let reached = self.links.cuts.open(from, asker) && self.links.cuts.open(asker, from);
         let node = &self.nodes[from];
         let Some(member) = node.member.as_ref().filter(|_| reached && holder != to) else {
             return false;

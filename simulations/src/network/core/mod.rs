@@ -146,12 +146,12 @@ impl Core {
     }
 
     pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        self.links.cut(links);
+        self.links.cuts.cut(links);
         self.relink();
     }
 
     pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
-        self.links.mend(links);
+        self.links.cuts.mend(links);
         self.relink();
     }
 
@@ -184,7 +184,7 @@ impl Core {
     /// Whether two silos run and the link between them is open in both directions.
     pub(super) fn connected(&self, a: usize, b: usize) -> bool {
         let alive = self.ports[a].alive() && self.ports[b].alive();
-        alive && self.links.open(a, b) && self.links.open(b, a)
+        alive && self.links.cuts.open(a, b) && self.links.cuts.open(b, a)
     }
 
     pub(super) fn deliver(&mut self, to: usize, after: Duration, event: Event) {
@@ -228,7 +228,7 @@ impl Core {
             return;
         }
         self.ports[from].traffic.messages += frame.len() as u64;
-        if !self.ports[to].alive() || !self.links.open(from, to) {
+        if !self.ports[to].alive() || !self.links.cuts.open(from, to) {
             return;
         }
         let id = Hash::of(&frame);
@@ -268,7 +268,7 @@ impl Core {
             if !self.ports[to].alive() || seen.at(to).is_some_and(|at| at <= now) {
                 continue;
             }
-            if self.links.open(from, to) {
+            if self.links.cuts.open(from, to) {
                 self.spread(from, to, id, frame, &mut seen);
             }
         }
@@ -286,9 +286,9 @@ impl Core {
         }
         let mut seen = self.gossip.take(&id);
         for to in (0..self.ports.len()).filter(|&to| to != via) {
-            let cut = |author| author != to && !self.links.open(author, to);
+            let cut = |author| author != to && !self.links.cuts.open(author, to);
             let unreached = seen.at(to).is_none() && seen.author().is_some_and(cut);
-            if unreached && self.ports[to].alive() && self.links.open(via, to) {
+            if unreached && self.ports[to].alive() && self.links.cuts.open(via, to) {
                 self.spread(via, to, id, &frame, &mut seen);
             }
         }
@@ -320,7 +320,7 @@ impl Core {
                 // Of the copies that several members forward, the earliest counts.
                 let seen = gossip.and_then(|at| Some(self.gossip.at(&id, to)? != at));
                 let other = seen == Some(true);
-                let open = gossip.is_some() || self.links.open(from, to);
+                let open = gossip.is_some() || self.links.cuts.open(from, to);
                 if port.restarts != restarts || !port.alive() || !open || other {
                     return;
                 }
@@ -402,7 +402,7 @@ impl Core {
     fn relink_one(&mut self, silo: usize) {
         for other in (0..self.ports.len()).filter(|&other| other != silo) {
             let alive = self.ports[silo].alive() && self.ports[other].alive();
-            let open = self.links.open(silo, other) || self.links.open(other, silo);
+            let open = self.links.cuts.open(silo, other) || self.links.cuts.open(other, silo);
             let (is, link) = (alive && open, (silo.min(other), silo.max(other)));
             if is == self.linked.contains(&link) {
                 continue;
