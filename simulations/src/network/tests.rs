@@ -132,7 +132,7 @@ fn gossip_is_delivered_once_and_around_a_cut_link() {
                     ..
                 })
             ),
-            "{heard:?}"
+            "{received:?}"
         );
         assert!(next(&mut silos[2]).await.is_none(), "delivered twice");
         assert!(
@@ -186,7 +186,7 @@ fn rejected_gossip_and_messages_of_muted_peers_are_not_forwarded() {
         let received = next(&mut silos[1]).await;
         assert!(
             matches!(&received, Some(Event::Received { frame, .. }) if frame == "heard"),
-            "{heard:?}"
+            "{received:?}"
         );
     });
 }
