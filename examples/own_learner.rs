@@ -1,8 +1,8 @@
-//! A federation around your own model: say what a silo can do with its data, and run it.
+//! A federation around your own model: describe what a silo can do with its data, and run it.
 //!
 //! `cargo run --release --example own_learner`
 
-use std::{error::Error, ops::ControlFlow, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use rota::learn::{Metric, MetricName, RowCounts, Silo, Study};
 use rota::methods::*;
@@ -19,26 +19,34 @@ impl Learner for Station {
     fn initial(&self, _seed: u64) -> Params {
         Params::zeros(&self.layout())
     }
-    #[rustfmt::skip]
-    fn train(&self, _: &Params, personal: &Params, _: &Task, _: u64, _: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Update, LearnError> {
+    fn train(
+        &self,
+        _start: &Params,
+        personal: &Params,
+        _training: &Training,
+        _seed: u64,
+        _progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
         let mean = self.0.iter().sum::<f32>() / self.0.len() as f32;
         let shared = Params::from_values(&self.layout(), &[mean]);
-        let metrics = self.evaluate(&shared, personal, Split::Train)?;
-        Ok(Update { shared, personal: personal.clone(), samples: self.samples(), metrics })
+        Ok(Update {
+            metrics: self.evaluate(&shared, personal, Split::Train)?,
+            ..Update::kept(&shared, personal, self.samples())
+        })
     }
     fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let loss = self.robust_loss(model, &Params::empty(), 0.0)?;
+        let off = |day: &f32| f64::from((day - model.values()[0]).abs());
+        let loss = self.0.iter().map(off).sum::<f64>() / self.0.len() as f64;
         Ok(Metrics {
             samples: self.samples(),
             values: [("loss".into(), loss)].into(),
         })
     }
-    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
-        let off = |day: &f32| f64::from((day - model.values()[0]).abs());
-        Ok(self.0.iter().map(off).sum::<f64>() / self.0.len() as f64)
-    }
     fn samples(&self) -> u64 {
         self.0.len() as u64
+    }
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::NONE
     }
 }
 

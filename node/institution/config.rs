@@ -9,6 +9,7 @@ use learn::{DataError, Source as Rows, TaskConfig};
 use mesh::Contact;
 use methods::Learner;
 use methods::robust::Radius;
+use methods::strategy::equip;
 use protocol::{MemberIndex, SecretKey};
 use serde::{Deserialize, Serialize};
 
@@ -242,7 +243,8 @@ impl Institution {
                 "there is no silo {silo} in these data, they have {has}"
             ))
         })?;
-        let equipped = self.agreement.strategy.equip(found.learner.clone());
+        let strategy = &*self.agreement.strategy;
+        let equipped = equip(strategy, found.learner.clone(), &self.radius.clone().into());
         equipped.map_err(|error| DataError::Config(format!("the strategy: {error}")))
     }
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use agreement::{Work, silo_seed};
 use learn::Study;
 use methods::Strategy;
-use methods::strategy::{Names, StrategyConfig, StrategyError, build, largest_contribution};
+use methods::strategy::{
+    Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
+};
 use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
 use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
@@ -54,10 +56,11 @@ impl Federation {
             error => RunError::Setup(format!("{}, strategy: {error}", scenario.file)),
         })?;
         let built: Arc<dyn Strategy> = built.into();
+        let radius = OwnRadius::from(scenario.charter.radius.clone());
         let learners = study
             .silos
             .iter()
-            .map(|silo| built.equip(silo.learner.clone()))
+            .map(|silo| equip(&*built, silo.learner.clone(), &radius))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| RunError::Setup(format!("{}, strategy: {error}", scenario.file)))?;
         let mut random = Random::new(scenario.seed, "keys");

@@ -1,14 +1,17 @@
 //! A toy learner for tests and examples: a quadratic loss with a known optimum.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use learn::{Metric, MetricName, RowCounts, Silo, Study};
-use methods::learner::{Optimiser, Stochastic};
+use methods::learner::{
+    Capabilities, Classifiers, GradientModifier, ModifiedGradients, Optimiser, Outputs, RobustFits,
+    RobustLosses, RowAccess, Stochastic, StochasticModels,
+};
+use methods::robust::RadiusGrid;
 use methods::{
-    Layout, LearnError, Learner, Metrics, Params, Progress, Pull, Role, Split, Task, TensorSpec,
-    Training, Update,
+    Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, TensorSpec, Training,
+    Update, Watch,
 };
 
 /// A silo's data are a single point `c`. The loss of a model `w` is `‖w − c‖² / 2`, on training and
@@ -117,47 +120,67 @@ impl Learner for ToyLearner {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let Task::Train(training) = task else {
-            return Err(LearnError::Unsupported(
-                "a toy has nothing to summarise".into(),
-            ));
-        };
-        let plain = Pull {
-            mu: 0.0,
-            anchor: start,
-            shift: None,
-            still: None,
-        };
-        self.train_pulled(start, personal, training, &plain, seed, progress)
+        let plain = GradientModifier::none(start);
+        self.train_modified(start, personal, training, &plain, seed, progress)
     }
 
-    fn train_pulled(
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let loss = self.loss(model);
+        // A share that falls as the loss grows, for strategies that ask for one.
+        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
+        Ok(Metrics {
+            samples: 1,
+            values: values.map(|(name, value)| (name.to_owned(), value)).into(),
+        })
+    }
+
+    fn samples(&self) -> u64 {
+        1
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            summaries: None,
+            robust: Some(self),
+            robust_fits: Some(self),
+            gradients: Some(self),
+            row_access: Some(self),
+            outputs: Some(self),
+            classifiers: Some(self),
+            stochastic: Some(self),
+        }
+    }
+}
+
+impl ModifiedGradients for ToyLearner {
+    fn train_modified(
         &self,
         start: &Params,
         personal: &Params,
         training: &Training,
-        pull: &Pull<'_>,
+        modifier: &GradientModifier<'_>,
         _: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = training.optimiser;
         let rate = rate as f32;
-        let (anchor, shift) = (self.values(Some(pull.anchor)), self.values(pull.shift));
-        let still = pull.still.map(|still| {
-            let zeros = |tensor: &TensorSpec| still.position(&tensor.name).is_some();
+        let anchor = self.values(Some(modifier.anchor));
+        let shift = self.values(modifier.shift);
+        let frozen = modifier.frozen.map(|frozen| {
+            let zeros = |tensor: &TensorSpec| frozen.position(&tensor.name).is_some();
             Params::zeros(&self.layout.select(|tensor| zeros(tensor)))
         });
-        let still = self.values(still.as_ref());
+        let frozen = self.values(frozen.as_ref());
         let mut values = start.values().to_vec();
         for epoch in 1..=training.epochs {
             for (at, w) in values.iter_mut().enumerate() {
-                let towards = anchor[at].map_or(0.0, |anchor| pull.mu as f32 * (*w - anchor));
+                let towards = anchor[at].map_or(0.0, |anchor| modifier.mu as f32 * (*w - anchor));
                 let slope = *w - self.centre[at] + towards + shift[at].unwrap_or(0.0);
-                *w -= match still[at] {
+                *w -= match frozen[at] {
                     None => rate * slope,
                     Some(_) => 0.0,
                 };
@@ -185,21 +208,16 @@ impl Learner for ToyLearner {
             metrics,
         })
     }
+}
 
-    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let loss = self.loss(model);
-        // A made-up accuracy that falls as the loss grows, for strategies that ask for one.
-        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
-        Ok(Metrics {
-            samples: 1,
-            values: values.map(|(name, value)| (name.to_owned(), value)).into(),
-        })
-    }
-
-    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
+impl RobustLosses for ToyLearner {
+    /// The radius has no effect.
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
         Ok(self.loss(model))
     }
+}
 
+impl RobustFits for ToyLearner {
     /// Minimises `‖w − c‖² / 2 + ridge/2·‖w‖²`; the radius has no effect.
     fn robust_fit(
         &self,
@@ -213,8 +231,21 @@ impl Learner for ToyLearner {
         Ok(Update::kept(&fitted, personal, 1))
     }
 
-    fn samples(&self) -> u64 {
-        1
+    /// The first of the grid.
+    fn cross_validated_radius(
+        &self,
+        _: &Params,
+        _: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError> {
+        Ok(search.grid.first().copied().unwrap_or(0.0))
+    }
+}
+
+impl RowAccess for ToyLearner {
+    /// One point is too few.
+    fn holding_out(&self, _: usize, _: usize, _: u64) -> Option<Arc<dyn Learner>> {
+        None
     }
 
     fn batches(&self, training: &Training, _: u64) -> Result<Vec<Vec<u32>>, LearnError> {
@@ -224,7 +255,9 @@ impl Learner for ToyLearner {
     fn only(&self, _: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
         (rows == [0]).then(|| Arc::new(Self::of(self.layout.clone(), &self.centre)) as _)
     }
+}
 
+impl Outputs for ToyLearner {
     fn outputs(&self, model: &Params, _: &Params, _: Split) -> Result<Vec<f64>, LearnError> {
         Ok(model.values().iter().map(|&value| value.into()).collect())
     }
@@ -240,16 +273,20 @@ impl Learner for ToyLearner {
         let model = Params::from_values(model.layout(), &values);
         self.evaluate(&model, personal, split)
     }
+}
 
+impl Classifiers for ToyLearner {
     /// One output per class, trained towards 1 for the label and 0 otherwise.
-    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Option<Arc<dyn Learner>> {
+    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Arc<dyn Learner> {
         let vote = |class| f32::from(u8::from(labels.first() == Some(&class)));
         let votes: Vec<f32> = (0..classes as u32).map(vote).collect();
-        Some(Arc::new(Self::new(&votes)))
+        Arc::new(Self::new(&votes))
     }
+}
 
+impl StochasticModels for ToyLearner {
     /// There is no representation to make stochastic: the same learner.
-    fn stochastic(&self, _: &Stochastic) -> Option<Arc<dyn Learner>> {
-        Some(Arc::new(Self::of(self.layout.clone(), &self.centre)))
+    fn stochastic(&self, _: &Stochastic) -> Arc<dyn Learner> {
+        Arc::new(Self::of(self.layout.clone(), &self.centre))
     }
 }

@@ -64,7 +64,10 @@ pub mod similarity;
 pub mod strategy;
 pub mod topology;
 
-pub use learner::{LearnError, Learner, Metrics, Progress, Pull, Split, Task, Training, Update};
+pub use learner::{
+    Capabilities, GradientModifier, LearnError, Learner, Metrics, Progress, Split, Task, Training,
+    Update, Watch,
+};
 pub use matrix::Matrix;
 pub use params::{Layout, Params, Role, TensorSpec};
 pub use strategy::{Decision, Entry, Outcome, Plan, Scores, Sheet, State, Strategy};

@@ -143,7 +143,7 @@ impl Alone {
     ) -> Result<(Params, Params), LearnError> {
         let seed = learner.seed(self.seed, round);
         let mut go_on = |_| ControlFlow::Continue(());
-        let update = learner.train(model, personal, &self.task, seed, &mut go_on)?;
+        let update = learner.carry_out(model, personal, &self.task, seed, &mut go_on)?;
         Ok((update.shared, update.personal))
     }
 }
@@ -209,7 +209,7 @@ impl Comparison<'_> {
         let (shared, personal) = self.alone.step(learner, model, personal, round)?;
         // What goes with a contribution is no part of the model.
         let shared = Params::gather(model.layout(), &[&shared]);
-        let why = || LearnError::Unsupported("a training that contributes no model".into());
+        let why = || LearnError::Failed("the training contributes no model".into());
         Ok((shared.ok_or_else(why)?, personal))
     }
 
@@ -219,8 +219,10 @@ impl Comparison<'_> {
         measure: impl Fn(&dyn Learner, &dyn Learner) -> Result<(f64, f64), LearnError>,
     ) -> Option<Folds> {
         let fold = |fold: usize| {
-            let without =
-                |learner: &dyn Learner| learner.holding_out(fold, self.folds, self.alone.seed);
+            let without = |learner: &dyn Learner| {
+                let access = learner.row_access().ok()?;
+                access.holding_out(fold, self.folds, self.alone.seed)
+            };
             let (plain, equipped) = (without(self.plain)?, without(self.equipped)?);
             let (loss, rows) = measure(&*plain, &*equipped).ok()?;
             (loss.is_finite() && rows > 0.0).then_some((loss, rows))

@@ -1,10 +1,10 @@
-//! Training that costs nothing, to measure everything around it.
+//! A learner whose training costs nothing, to measure everything around it.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use methods::{
-    Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, Task, TensorSpec, Update,
+    Capabilities, Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, TensorSpec,
+    Training, Update, Watch,
 };
 
 use super::fits;
@@ -50,16 +50,11 @@ impl Learner for ConstantLearner {
         &self,
         start: &Params,
         _personal: &Params,
-        task: &Task,
+        _training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         fits(&self.layout, start)?;
-        if *task == Task::Summarise {
-            return Err(LearnError::Unsupported(
-                "null training has no rows to summarise".into(),
-            ));
-        }
         let constant = (0.02 * uniform(&mut stream(seed, "constant")) - 0.01) as f32;
         let shared = Params::build(&self.layout, |into| {
             for (value, start) in into.iter_mut().zip(start.values()) {
@@ -99,23 +94,12 @@ impl Learner for ConstantLearner {
         Ok(Metrics { samples: 1, values })
     }
 
-    fn robust_loss(
-        &self,
-        model: &Params,
-        _personal: &Params,
-        radius: f64,
-    ) -> Result<f64, LearnError> {
-        fits(&self.layout, model)?;
-        if radius != 0.0 {
-            return Err(LearnError::Unsupported(
-                "null training has no robust loss".into(),
-            ));
-        }
-        Ok(self.loss(model))
-    }
-
     fn samples(&self) -> u64 {
         1
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::NONE
     }
 }
 
@@ -123,7 +107,8 @@ impl Learner for ConstantLearner {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use methods::{Training, learner::Optimiser};
+    use methods::learner::Optimiser;
+    use std::ops::ControlFlow;
 
     #[test]
     fn one_constant_by_seed_is_added_to_all() {
@@ -133,16 +118,16 @@ mod tests {
             momentum: 0.0,
             weight_decay: 0.0,
         };
-        let task = Task::Train(Training {
+        let training = Training {
             epochs: 1,
             batch: 0,
             optimiser,
-        });
+        };
         let go = |seed| {
             let start = learner.initial(0);
             let keep_going = &mut |_| ControlFlow::Continue(());
             learner
-                .train(&start, &Params::empty(), &task, seed, keep_going)
+                .train(&start, &Params::empty(), &training, seed, keep_going)
                 .unwrap()
                 .shared
         };

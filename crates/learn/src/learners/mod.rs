@@ -1,8 +1,7 @@
-//! What silos can do: implementations of [`methods::Learner`].
+//! The learners: implementations of [`methods::Learner`].
 
 mod constant;
 mod scale;
-mod stochastic;
 mod table;
 mod training;
 

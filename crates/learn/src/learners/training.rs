@@ -93,8 +93,8 @@ pub(crate) fn train(
         return Err(LearnError::NoRows("training"));
     }
     if training.epochs == 0 {
-        return Err(LearnError::Unsupported(
-            "a training needs at least one epoch".into(),
+        return Err(LearnError::Failed(
+            "a training needs at least one epoch, found `epochs = 0`".into(),
         ));
     }
     let batch = batch(rows, training);

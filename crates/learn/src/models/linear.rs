@@ -1,10 +1,9 @@
 //! One output, linear in the features: for linear and for logistic regression.
 
-use methods::learner::Optimiser;
+use methods::learner::{GradientModifier, Optimiser, OptimiserState};
 use methods::robust::LinearModel;
-use methods::{Params, Pull, Role, TensorSpec};
+use methods::{Params, Role, TensorSpec};
 
-use super::rule::Rule;
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
 
@@ -12,6 +11,21 @@ use crate::data::Rows;
 /// convex loss is as good as any other start.
 pub(crate) struct Linear {
     pub(crate) features: usize,
+}
+
+impl Linear {
+    /// The weights without the bias.
+    pub(crate) fn slope(&self, model: &Params) -> Vec<f64> {
+        let mut line = load(model);
+        line.truncate(self.features);
+        line
+    }
+
+    /// The tensors of a model given by its numbers.
+    pub(crate) fn tensors_of(&self, model: &LinearModel) -> Named {
+        let line: Vec<f64> = [&model.weights[..], &[model.intercept]].concat();
+        named(&line)
+    }
 }
 
 impl Model for Linear {
@@ -33,15 +47,8 @@ impl Model for Linear {
             .collect()
     }
 
-    fn slope(&self, model: &Params) -> Option<Vec<f64>> {
-        let mut line = load(model);
-        line.truncate(self.features);
-        Some(line)
-    }
-
-    fn of_linear(&self, model: &LinearModel) -> Option<Named> {
-        let line: Vec<f64> = [&model.weights[..], &[model.intercept]].concat();
-        Some(named(&line))
+    fn linear(&self) -> Option<&Linear> {
+        Some(self)
     }
 
     fn output_layer(&self) -> Option<String> {
@@ -53,20 +60,22 @@ impl Model for Linear {
         start: &Params,
         loss: Loss,
         optimiser: &Optimiser,
-        pull: Option<&Pull<'_>>,
+        modifier: Option<&GradientModifier<'_>>,
         _seed: u64,
     ) -> Box<dyn Fit> {
         let line = load(start);
         // Weights first, the bias last and not decayed.
-        let mut rule = Rule::new(optimiser, line.len(), self.features);
-        if let Some(pull) = pull {
-            rule = rule.pulled(pull, &[("weight", self.features), ("bias", 1)]);
+        let mut decayed = vec![true; self.features];
+        decayed.push(false);
+        let mut optimiser = OptimiserState::new(optimiser, decayed);
+        if let Some(modifier) = modifier {
+            optimiser = optimiser.modified(modifier, &[("weight", self.features), ("bias", 1)]);
         }
         Box::new(LinearFit {
             gradient: vec![0.0; line.len()],
             line,
             loss,
-            rule,
+            optimiser,
         })
     }
 }
@@ -76,7 +85,7 @@ struct LinearFit {
     line: Vec<f64>,
     gradient: Vec<f64>,
     loss: Loss,
-    rule: Rule,
+    optimiser: OptimiserState,
 }
 
 impl Fit for LinearFit {
@@ -96,7 +105,7 @@ impl Fit for LinearFit {
         }
         let count = batch.len() as f64;
         self.gradient.iter_mut().for_each(|sum| *sum /= count);
-        self.rule.step(&mut self.line, &self.gradient);
+        self.optimiser.step(&mut self.line, &self.gradient);
         total / count
     }
 

@@ -2,10 +2,10 @@
 
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
-use methods::learner::Optimiser;
-use methods::{Matrix, Params, Pull, Role, TensorSpec};
+use methods::learner::{GradientModifier, Optimiser};
+use methods::{Matrix, Params, Role, TensorSpec};
 
-use super::descent::{Descent, Memory, Tug, floats, host, matrix, tensor};
+use super::burn_optimiser::{BurnOptimiser, Memory, Modification, floats, host, matrix, tensor};
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
 use crate::random::{stream, uniform};
@@ -48,13 +48,16 @@ impl Mlp {
             .collect()
     }
 
-    /// What `pull` is to every layer.
-    fn tugs(&self, pull: &Pull<'_>) -> Vec<(Tug<2>, Tug<1>)> {
+    /// The part of `modifier` that concerns every layer.
+    fn modifications(
+        &self,
+        modifier: &GradientModifier<'_>,
+    ) -> Vec<(Modification<2>, Modification<1>)> {
         self.dense()
             .map(|(layer, ins, outs)| {
                 (
-                    Tug::new(pull, &weight_name(layer), [outs, ins], &self.device),
-                    Tug::new(pull, &bias_name(layer), [outs], &self.device),
+                    Modification::new(modifier, &weight_name(layer), [outs, ins], &self.device),
+                    Modification::new(modifier, &bias_name(layer), [outs], &self.device),
                 )
             })
             .collect()
@@ -122,7 +125,7 @@ impl Model for Mlp {
         start: &Params,
         loss: Loss,
         optimiser: &Optimiser,
-        pull: Option<&Pull<'_>>,
+        modifier: Option<&GradientModifier<'_>>,
         _seed: u64,
     ) -> Box<dyn Fit> {
         let layers = self.load(start);
@@ -132,10 +135,10 @@ impl Model for Mlp {
                 .map(|_| (Memory::Empty, Memory::Empty))
                 .collect(),
             layers,
-            tugs: pull.map_or(Vec::new(), |pull| self.tugs(pull)),
+            modifications: modifier.map_or(Vec::new(), |modifier| self.modifications(modifier)),
             device: self.device.clone(),
             loss,
-            descent: Descent::new(optimiser),
+            optimiser: BurnOptimiser::new(optimiser),
         })
     }
 }
@@ -159,12 +162,12 @@ struct Layer {
 struct MlpFit {
     layers: Vec<Layer>,
     /// One for every layer, or none.
-    tugs: Vec<(Tug<2>, Tug<1>)>,
+    modifications: Vec<(Modification<2>, Modification<1>)>,
     /// One for every layer.
     memory: Vec<(Memory<2>, Memory<1>)>,
     device: Device,
     loss: Loss,
-    descent: Descent,
+    optimiser: BurnOptimiser,
 }
 
 impl Fit for MlpFit {
@@ -175,17 +178,17 @@ impl Fit for MlpFit {
         let each = self.layers.iter_mut().zip(&mut self.memory).zip(gradients);
         for (index, ((layer, memory), gradient)) in each.enumerate() {
             let (mut weight, mut bias) = (Some(gradient.weight), Some(gradient.bias));
-            if let Some((first, second)) = self.tugs.get(index) {
+            if let Some((first, second)) = self.modifications.get(index) {
                 weight = weight.and_then(|gradient| first.change(&layer.weight, gradient));
                 bias = bias.and_then(|gradient| second.change(&layer.bias, gradient));
             }
             if let Some(gradient) = weight {
                 let tensor = &mut layer.weight;
-                self.descent.step(true, tensor, gradient, &mut memory.0);
+                self.optimiser.step(true, tensor, gradient, &mut memory.0);
             }
             if let Some(gradient) = bias {
                 let tensor = &mut layer.bias;
-                self.descent.step(false, tensor, gradient, &mut memory.1);
+                self.optimiser.step(false, tensor, gradient, &mut memory.1);
             }
         }
         loss

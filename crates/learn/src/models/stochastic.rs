@@ -1,12 +1,13 @@
-//! A perceptron whose last hidden layer gives a distribution (FedSR, Nguyen et al. 2022).
+//! The stochastic perceptron, whose last hidden layer gives a distribution (FedSR, Nguyen et al.
+//! 2022).
 
 use burn::tensor::activation::{log_softmax, relu, softmax, softplus};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use methods::learner::{Optimiser, Stochastic};
+use methods::learner::{Optimiser, OptimiserState, Stochastic};
 use methods::{Params, Role, TensorSpec};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Fit, Named, Rule};
+use super::{Fit, Named};
 use crate::data::Rows;
 use crate::random::{normal, stream, uniform};
 
@@ -32,14 +33,18 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// With these widths from the features to the classes; `None` without a hidden layer.
-    pub(crate) fn new(widths: &[usize], options: Stochastic) -> Option<Self> {
-        let &[.., z, classes] = widths else {
-            return None;
-        };
-        if widths.len() < 3 {
-            return None;
-        }
+    /// Whether there is a hidden layer between the features and the classes.
+    pub(crate) fn suits(widths: &[usize]) -> bool {
+        widths.len() >= 3
+    }
+
+    /// With these widths from the features to the classes.
+    ///
+    /// # Panics
+    /// If they do not [suit](Self::suits).
+    pub(crate) fn new(widths: &[usize], options: Stochastic) -> Self {
+        assert!(Self::suits(widths), "a hidden layer is needed");
+        let (z, classes) = (widths[widths.len() - 2], widths[widths.len() - 1]);
         let mut encoder = Self {
             widths: widths.to_vec(),
             options,
@@ -57,7 +62,7 @@ impl Encoder {
         let classes = [MEAN, SPREAD].map(|name| TensorSpec::new(name, [classes, z], Role::Bias));
         encoder.slots.push(scale);
         encoder.slots.extend(classes);
-        Some(encoder)
+        encoder
     }
 
     /// Number, inputs and outputs of every layer.
@@ -123,10 +128,10 @@ impl Encoder {
             })
             .map(|&value| value.into())
             .collect();
-        let weights = self.slots.iter().filter(|slot| slot.role == Role::Weight);
-        let decayed = weights.map(TensorSpec::len).sum();
+        let slots = self.slots.iter();
+        let decayed = slots.flat_map(|slot| vec![slot.role == Role::Weight; slot.len()]);
         Box::new(EncoderFit {
-            rule: Rule::new(optimiser, values.len(), decayed),
+            optimiser: OptimiserState::new(optimiser, decayed.collect()),
             values,
             rng: stream(seed, "representations"),
             encoder: self.clone(),
@@ -267,7 +272,7 @@ fn divergence(
 struct EncoderFit {
     encoder: Encoder,
     values: Vec<f64>,
-    rule: Rule,
+    optimiser: OptimiserState,
     rng: ChaCha8Rng,
 }
 
@@ -290,7 +295,7 @@ impl Fit for EncoderFit {
             };
             gradient.extend(values.into_iter().map(f64::from));
         }
-        self.rule.step(&mut self.values, &gradient);
+        self.optimiser.step(&mut self.values, &gradient);
         floats(loss)[0].into()
     }
 

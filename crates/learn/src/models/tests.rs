@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-use methods::{Layout, Pull};
+use methods::{GradientModifier, Layout};
 
 use super::*;
 use crate::random::{stream, uniform};
@@ -39,14 +39,14 @@ fn gradient(
     at: &Params,
     data: &Rows,
     loss: Loss,
-    pull: Option<&Pull<'_>>,
+    modifier: Option<&GradientModifier<'_>>,
 ) -> Vec<f64> {
     let plain = Optimiser::Sgd {
         rate: 1.0,
         momentum: 0.0,
         weight_decay: 0.0,
     };
-    let mut fit = model.fit(at, loss, &plain, pull, 1);
+    let mut fit = model.fit(at, loss, &plain, modifier, 1);
     let all: Vec<u32> = (0..data.len() as u32).collect();
     let value = fit.step(data, &all);
     assert!((value - mean_loss(model, at, data, loss)).abs() < 1e-6);
@@ -124,7 +124,7 @@ fn gradients_equal_finite_differences() {
 }
 
 #[test]
-fn a_pull_is_added_to_the_gradient_of_the_tensors_that_it_names() {
+fn a_modifier_changes_the_gradient_of_the_tensors_that_it_names() {
     families(&mut |model, loss, classes| {
         let (data, at) = (rows(9, 4, classes), params(model, 3));
         let plain = gradient(model, &at, &data, loss, None);
@@ -133,14 +133,14 @@ fn a_pull_is_added_to_the_gradient_of_the_tensors_that_it_names() {
         let weights = at.layout().select(|tensor| tensor.name.ends_with("weight"));
         let shift = Params::build(&weights, |into| into.fill(-0.5));
         let first = &at.layout().tensors()[0].name;
-        let still = at.layout().select(|tensor| tensor.name == *first);
-        let pull = Pull {
+        let frozen = at.layout().select(|tensor| tensor.name == *first);
+        let modifier = GradientModifier {
             mu: 3.0,
             anchor: &anchor,
             shift: Some(&shift),
-            still: Some(&still),
+            frozen: Some(&frozen),
         };
-        let pulled = gradient(model, &at, &data, loss, Some(&pull));
+        let modified = gradient(model, &at, &data, loss, Some(&modifier));
         for (position, tensor) in at.layout().tensors().iter().enumerate() {
             for index in at.layout().range(position) {
                 let shift = weights.position(&tensor.name).map_or(0.0, |_| -0.5);
@@ -149,12 +149,12 @@ fn a_pull_is_added_to_the_gradient_of_the_tensors_that_it_names() {
                     0 => 0.0,
                     _ => plain[index] + towards + shift,
                 };
-                let off = (pulled[index] - expected).abs();
+                let off = (modified[index] - expected).abs();
                 assert!(
                     off < 1e-5,
                     "{loss:?} {}: {} {expected}",
                     tensor.name,
-                    pulled[index]
+                    modified[index]
                 );
             }
         }

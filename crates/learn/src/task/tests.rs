@@ -43,7 +43,7 @@ fn digits_fedavg(folder: &Path, silos: usize, rounds: u64) -> (f64, f64) {
             let seed = silo.learner.seed(7, round);
             let go_on = &mut |_| ControlFlow::Continue(());
             silo.learner
-                .train(&model, &none, &task, seed, go_on)
+                .carry_out(&model, &none, &task, seed, go_on)
                 .unwrap()
         });
         let updates: Vec<_> = updates.collect();
@@ -112,7 +112,7 @@ fn digits_have_no_order_beyond_their_rounds() {
         let go_on = &mut |_| ControlFlow::Continue(());
         let start = learner.initial(0);
         let error = learner
-            .train(&start, &Params::empty(), &task, round, go_on)
+            .carry_out(&start, &Params::empty(), &task, round, go_on)
             .unwrap_err();
         let expected = format!("the order of rows is given for rounds 1 to 30, not for {round}");
         assert_eq!(error.to_string(), expected);
@@ -183,8 +183,18 @@ fn silos_say_which_domain_their_rows_are_of() {
     let task = config(&format!("{text}domains = [3, 0, 1, 1]\n"));
     let study = task.study(Some(4), None, 0).unwrap();
     for (silo, domain) in study.silos.iter().zip([3, 0, 1, 1]) {
-        let part = silo.learner.only(Split::Train, &[0, 1]).unwrap();
-        let rest = silo.learner.holding_out(0, 2, 7).unwrap();
+        let part = silo
+            .learner
+            .row_access()
+            .unwrap()
+            .only(Split::Train, &[0, 1])
+            .unwrap();
+        let rest = silo
+            .learner
+            .row_access()
+            .unwrap()
+            .holding_out(0, 2, 7)
+            .unwrap();
         for learner in [&silo.learner, &part, &rest] {
             assert_eq!(learner.domain(), Some(domain));
         }
@@ -289,7 +299,7 @@ fn heart_has_four_hospitals_and_no_more() {
     });
     let (learner, go_on) = (&study.silos[0].learner, &mut |_| ControlFlow::Continue(()));
     let update = learner
-        .train(&learner.initial(0), &Params::empty(), &training, 1, go_on)
+        .carry_out(&learner.initial(0), &Params::empty(), &training, 1, go_on)
         .unwrap();
     let metrics = learner
         .evaluate(&update.shared, &Params::empty(), Split::Test)

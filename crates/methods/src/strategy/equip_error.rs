@@ -1,5 +1,6 @@
 //! Why a strategy cannot work with a silo's learner.
 
+use crate::learner::MissingCapability;
 use crate::merging::OneLayer;
 use crate::params::LayoutError;
 use crate::similarity::EmbeddingError;
@@ -30,7 +31,33 @@ pub enum EquipError {
     /// The model lacks what is to be compared.
     #[error("embedding: {0}")]
     Embedding(#[from] EmbeddingError),
-    /// The learner or its model lacks what the strategy needs.
+    /// The learner lacks a capability that the strategy needs.
+    #[error(transparent)]
+    Missing(#[from] MissingCapability),
+    /// The strategy needs a metric that the task does not measure.
+    #[error(
+        "the strategy needs the metric {0:?} of a model, which this task does not measure: choose \
+         another strategy or another target"
+    )]
+    Metric(&'static str),
+    /// The strategy needs the domain of the silo's rows, and none is given.
+    #[error(
+        "fedcg with `given = true` needs to know the domain of this silo's rows: write `domains`, \
+         one for every silo, in [task.table], or leave out `given`"
+    )]
+    NoDomain,
+    /// The silo's rows are of a domain that the strategy does not have.
+    #[error(
+        "this silo's rows are given as domain {domain}, but the strategy has {domains}, counted \
+         from 0: give a lower one, or more `domains` in the strategy"
+    )]
+    Domain {
+        /// The silo's domain.
+        domain: u32,
+        /// How many there are.
+        domains: usize,
+    },
+    /// The model lacks what the strategy needs.
     #[error("{0}")]
     Unsupported(String),
 }

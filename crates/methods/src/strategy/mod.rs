@@ -85,9 +85,21 @@ pub trait Strategy: Send + Sync {
     /// initial model, training, evaluation. By default as it is.
     ///
     /// # Errors
-    /// [`EquipError`] if the strategy cannot work with a model of this layout.
+    /// [`EquipError`] if the strategy cannot work with a model of this layout, or the learner lacks
+    /// a capability that it needs.
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         Ok(learner)
+    }
+
+    /// Refuses a silo that cannot take part with this [equipped](Self::equip) learner, though it
+    /// could use the federation's models: where silos measure losses within their robustness
+    /// radius, or need to know the domain of their rows. By default every silo can.
+    ///
+    /// # Errors
+    /// [`EquipError`]: what the silo lacks.
+    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        let _ = (learner, radius);
+        Ok(())
     }
 
     /// What round `round` (from 1) asks of the members.
@@ -108,7 +120,7 @@ pub trait Strategy: Send + Sync {
         let _ = round;
         let coalition = place.coalition;
         let model = state.models.get(coalition as usize).ok_or_else(|| {
-            LearnError::Unsupported(format!("coalition {coalition} has no model to start from"))
+            LearnError::Failed(format!("coalition {coalition} has no model to start from"))
         })?;
         Ok(Start {
             model: model.clone(),
@@ -230,11 +242,33 @@ pub trait Strategy: Send + Sync {
     }
 }
 
+/// Layout of what [`Task::Summarise`](crate::Task::Summarise) contributes, where the learner has
+/// something to summarise.
+pub fn summary_layout(learner: &dyn Learner) -> Option<Arc<Layout>> {
+    let summaries = learner.summaries().ok()?;
+    Some(summaries.summary_layout())
+}
+
+/// What a silo that takes part learns with under a strategy: [`Strategy::equip`] and
+/// [`Strategy::can_take_part`].
+///
+/// # Errors
+/// [`EquipError`]: whatever would fail in a round otherwise.
+pub fn equip(
+    strategy: &dyn Strategy,
+    learner: Arc<dyn Learner>,
+    radius: &OwnRadius,
+) -> Result<Arc<dyn Learner>, EquipError> {
+    let learner = strategy.equip(learner)?;
+    strategy.can_take_part(&*learner, radius)?;
+    Ok(learner)
+}
+
 /// The most bytes that a silo contributes to a round: what a charter has to allow.
 pub fn largest_contribution(strategy: &dyn Strategy, learner: &dyn Learner) -> u64 {
     /// Rounds in which a strategy has shown all its layouts.
     const ROUNDS: u64 = 4;
-    let (model, summary) = (learner.layout(), learner.summary_layout());
+    let (model, summary) = (learner.layout(), summary_layout(learner));
     let layouts = (1..=ROUNDS).map(|round| strategy.expects(&model, summary.as_ref(), round));
     let sizes = layouts
         .chain([model.clone()])

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::learner::{LearnError, Learner, Split, Task, Training, Update};
+use crate::learner::{LearnError, Learner, Split, Training, Update};
 use crate::params::Params;
 use crate::strategy::OwnRadius;
 
@@ -23,14 +23,13 @@ pub struct Newcomer<'a> {
 impl Newcomer<'_> {
     /// Trains once from `start`.
     pub(crate) fn train(&self, start: &Params, training: &Training) -> Result<Update, LearnError> {
-        let task = Task::Train(training.clone());
         let mut go_on = |_| ControlFlow::Continue(());
         let update = self
             .learner
-            .train(start, self.personal, &task, self.seed, &mut go_on)?;
+            .train(start, self.personal, training, self.seed, &mut go_on)?;
         // What goes with a contribution is no part of the model.
         let shared = Params::gather(start.layout(), &[&update.shared]);
-        let why = || LearnError::Unsupported("a training that contributes no model".into());
+        let why = || LearnError::Failed("the training contributes no model".into());
         Ok(Update {
             shared: shared.ok_or_else(why)?,
             ..update
@@ -57,10 +56,10 @@ pub fn least_loss(
     let loss = |model: &Params| {
         let robust = |radius: &OwnRadius| {
             let radius = radius.get(learner, model, personal)?;
-            learner.robust_loss(model, personal, radius)
+            learner.loss(model, personal, radius, Split::Train)
         };
         let loss = match radius.map(robust) {
-            None | Some(Err(LearnError::Unsupported(_))) => plain(model),
+            None | Some(Err(LearnError::Missing(_) | LearnError::Failed(_))) => plain(model),
             Some(loss) => loss.ok(),
         };
         loss.filter(|loss| !loss.is_nan()).unwrap_or(f64::INFINITY)

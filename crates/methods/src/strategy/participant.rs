@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Plan, State, Strategy};
-use crate::learner::{LearnError, Learner, Update};
+use crate::learner::{Capability, LearnError, Learner, MissingCapability, Split, Update};
 use crate::params::Params;
 use crate::robust::Radius;
 
-pub use crate::strategy::wrappers::learner_wrapper::Watch;
+pub use crate::learner::Watch;
 
 /// A silo whose part in a round begins.
 #[derive(Clone, Copy)]
@@ -63,6 +63,20 @@ impl<R: Into<Radius>> From<R> for OwnRadius {
 }
 
 impl OwnRadius {
+    /// Refuses a learner that cannot measure losses within this radius.
+    ///
+    /// # Errors
+    /// [`MissingCapability`]: robust losses for a radius above 0, robust fits for one that is
+    /// chosen by cross-validation.
+    pub fn suits(&self, learner: &dyn Learner) -> Result<(), MissingCapability> {
+        let needed: &[Capability] = match self.rule {
+            Radius::Fixed(0.0) => &[],
+            Radius::Fixed(_) | Radius::ByRows(_) => &[Capability::RobustLosses],
+            Radius::CrossValidated(_) => &[Capability::RobustLosses, Capability::RobustFits],
+        };
+        learner.capabilities().require(needed)
+    }
+
     /// The radius, ≥ 0. The first call works it out on rows as `model` scales them; every model of
     /// a federation scales them alike.
     ///
@@ -94,7 +108,7 @@ pub(crate) fn begin_and_train<S: Strategy + ?Sized>(
 ) -> Result<(u32, Update), LearnError> {
     let place = site.place;
     let start = strategy.start(state, plan, round, place)?;
-    let update = place.learner.train(
+    let update = place.learner.carry_out(
         &start.model,
         place.personal,
         &start.task,
@@ -113,5 +127,5 @@ pub(crate) fn robust_loss(site: Site<'_>, scored: Scored<'_>) -> Result<f64, Lea
         },
     ) = (site.place.learner, scored);
     let radius = site.radius.get(learner, model, personal)?;
-    learner.robust_loss(model, personal, radius)
+    learner.loss(model, personal, radius, Split::Train)
 }

@@ -13,6 +13,7 @@ use crate::aggregation::Aggregation;
 use crate::learner::{Optimiser, Task, Training};
 use crate::params::{Role, TensorSpec};
 
+mod capabilities;
 mod cs_rcfl_auto;
 mod equipped;
 mod fedcg;

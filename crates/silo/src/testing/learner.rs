@@ -1,11 +1,12 @@
 //! A learner with one weight and a known optimum.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
+use methods::learner::RobustLosses;
 use methods::{
-    Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, Task, TensorSpec, Update,
+    Capabilities, Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, TensorSpec,
+    Training, Update, Watch,
 };
 
 /// Loss `(w − optimum)²`; training goes half the way. What is personal counts the trainings.
@@ -46,9 +47,9 @@ impl Learner for Towards {
         &self,
         start: &Params,
         personal: &Params,
-        _: &Task,
+        _: &Training,
         _: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let loss = self.loss(start);
         if progress(Progress {
@@ -76,13 +77,22 @@ impl Learner for Towards {
         Ok(Metrics { samples: 1, values })
     }
 
-    /// Panics where nobody should look, for tests of just that.
-    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
-        assert!(model.values()[0] < 1000.0, "that far out");
-        Ok(self.loss(model))
-    }
-
     fn samples(&self) -> u64 {
         1
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            robust: Some(self),
+            ..Capabilities::NONE
+        }
+    }
+}
+
+impl RobustLosses for Towards {
+    /// Panics on a model that no test should measure, for tests of just that.
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
+        assert!(model.values()[0] < 1000.0, "that far out");
+        Ok(self.loss(model))
     }
 }

@@ -1,5 +1,12 @@
 #![allow(clippy::unwrap_used)]
-use methods::learner::Optimiser;
+use std::ops::ControlFlow;
+
+use methods::learner::{
+    Capability, MissingCapability, Optimiser, RobustFits, RobustLosses, RowAccess,
+};
+use methods::robust::radius::{RadiusSearch, choose_radius};
+use methods::robust::{self, Radius};
+use methods::{Progress, Task};
 
 use super::*;
 use crate::RegressionLoss;
@@ -70,8 +77,8 @@ fn task(epochs: u32, batch: u32, rate: f64) -> Task {
 }
 
 fn run(learner: &TableLearner, start: &Params, task: &Task, seed: u64) -> Update {
-    learner
-        .train(start, &Params::empty(), task, seed, &mut |_| {
+    (learner as &dyn Learner)
+        .carry_out(start, &Params::empty(), task, seed, &mut |_| {
             ControlFlow::Continue(())
         })
         .unwrap()
@@ -164,7 +171,7 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
         assert_eq!(start.tensor("scale.mean").unwrap(), vec![0.0; columns]);
         assert_eq!(start.tensor("scale.deviation").unwrap(), vec![1.0; columns]);
         let summary = run(&common, &start, &Task::Summarise, 0).shared;
-        assert_eq!(summary.layout(), &common.summary_layout().unwrap());
+        assert_eq!(summary.layout(), &common.summary_layout());
         assert_eq!(summary.tensor("count").unwrap(), [72.0]);
         let start = common_scale(&start, &[summary]);
 
@@ -193,19 +200,16 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
             "{a:?} {b:?}"
         );
         if !classes {
-            return assert!(
-                (own.robust_loss(&alone.shared, &Params::empty(), 0.0)
-                    .unwrap()
-                    - common
-                        .robust_loss(&together.shared, &Params::empty(), 0.0)
-                        .unwrap())
-                .abs()
-                    < 1e-3
-            );
+            let loss = |learner: &dyn Learner, model: &Params| {
+                let loss = learner.loss(model, &Params::empty(), 0.0, Split::Train);
+                loss.unwrap()
+            };
+            let (a, b) = (loss(&own, &alone.shared), loss(&common, &together.shared));
+            return assert!((a - b).abs() < 1e-3);
         }
         let (a, b) = (
-            own.robust_loss(&alone.shared, &Params::empty(), 0.2),
-            common.robust_loss(&together.shared, &Params::empty(), 0.2),
+            own.robust_loss(&alone.shared, &Params::empty(), 0.2, Split::Train),
+            common.robust_loss(&together.shared, &Params::empty(), 0.2, Split::Train),
         );
         assert!((a.unwrap() - b.unwrap()).abs() < 1e-3);
     }
@@ -234,7 +238,9 @@ fn two_halves_sum_up_to_the_whole() {
 fn robust_losses_are_those_of_the_weights_and_outputs() {
     let absolute = learner(Kind::Absolute, &table(50, 2, false), Standardise::Silo);
     let model = run(&absolute, &absolute.initial(0), &task(20, 8, 0.01), 1).shared;
-    let plain = absolute.robust_loss(&model, &Params::empty(), 0.0).unwrap();
+    let plain = absolute
+        .robust_loss(&model, &Params::empty(), 0.0, Split::Train)
+        .unwrap();
     let train = absolute
         .evaluate(&model, &Params::empty(), Split::Train)
         .unwrap();
@@ -245,7 +251,9 @@ fn robust_losses_are_those_of_the_weights_and_outputs() {
         .iter()
         .map(|&w| f64::from(w * w))
         .sum();
-    let robust = absolute.robust_loss(&model, &Params::empty(), 0.3).unwrap();
+    let robust = absolute
+        .robust_loss(&model, &Params::empty(), 0.3, Split::Train)
+        .unwrap();
     assert!((robust - plain - 0.3 * (1.0 + squares).sqrt()).abs() < 1e-6);
 
     let logistic = learner(Kind::Logistic, &table(50, 2, true), Standardise::Silo);
@@ -253,7 +261,7 @@ fn robust_losses_are_those_of_the_weights_and_outputs() {
     let losses: Vec<f64> = [0.0, 0.1, 0.5]
         .map(|radius| {
             logistic
-                .robust_loss(&model, &Params::empty(), radius)
+                .robust_loss(&model, &Params::empty(), radius, Split::Train)
                 .unwrap()
         })
         .to_vec();
@@ -277,7 +285,10 @@ fn robust_losses_of_a_perceptron_bound_what_moving_rows_can_do() {
     let none = Params::empty();
     let mlp = learner(Kind::Mlp, &table(60, 2, true), Standardise::Silo);
     let model = run(&mlp, &mlp.initial(0), &task(20, 8, 0.02), 1).shared;
-    let losses = [0.0, 0.1, 0.4].map(|radius| mlp.robust_loss(&model, &none, radius).unwrap());
+    let losses = [0.0, 0.1, 0.4].map(|radius| {
+        mlp.robust_loss(&model, &none, radius, Split::Train)
+            .unwrap()
+    });
     assert!(losses[0] < losses[1] && losses[1] < losses[2]);
     let plain = mlp.evaluate(&model, &none, Split::Train).unwrap();
     assert!((losses[0] - plain.values["loss"]).abs() < 1e-12);
@@ -309,8 +320,10 @@ fn robust_losses_of_a_perceptron_bound_what_moving_rows_can_do() {
     ];
     let two = flat.params(|_| (), named);
     for radius in [0.0, 0.1, 0.6] {
-        let exact = logistic.robust_loss(&one, &none, radius).unwrap();
-        let bound = flat.robust_loss(&two, &none, radius).unwrap();
+        let exact = logistic
+            .robust_loss(&one, &none, radius, Split::Train)
+            .unwrap();
+        let bound = flat.robust_loss(&two, &none, radius, Split::Train).unwrap();
         assert!((exact - bound).abs() < 1e-6, "{exact} {bound}");
     }
 }
@@ -326,7 +339,11 @@ fn robust_fits_are_the_least_robust_losses_and_keep_the_scale() {
         for buffer in ["scale.mean", "scale.deviation"] {
             assert_eq!(update.shared.tensor(buffer), start.tensor(buffer));
         }
-        let loss = |model: &Params| learner.robust_loss(model, &none, 0.2).unwrap();
+        let loss = |model: &Params| {
+            learner
+                .robust_loss(model, &none, 0.2, Split::Train)
+                .unwrap()
+        };
         let least = loss(&update.shared);
         let trained = run(&learner, &start, &task(40, 8, 0.02), 1).shared;
         assert!(least < loss(&trained));
@@ -346,7 +363,7 @@ fn a_radius_is_chosen_from_the_silos_own_rows() {
     for (kind, classes) in [(Kind::Absolute, false), (Kind::Logistic, true)] {
         let learner = learner(kind, &table(40, 4, classes), Standardise::Silo);
         let start = learner.initial(0);
-        let radius = |rule: &Radius| learner.radius(&start, &none, rule);
+        let radius = |rule: &Radius| (&learner as &dyn Learner).radius(&start, &none, rule);
         let (rows, config) = learner.to_fit(&start, 0.0).unwrap();
         let search = RadiusSearch {
             radii: vec![0.001, 0.05, 0.5],
@@ -366,6 +383,7 @@ fn a_radius_is_chosen_from_the_silos_own_rows() {
     }
     // Fewer rows than folds.
     let few = learner(Kind::Absolute, &table(12, 4, false), Standardise::Silo);
+    let few: &dyn Learner = &few;
     assert!(few.radius(&few.initial(0), &none, &grid(50)).is_ok());
 }
 
@@ -375,29 +393,66 @@ fn robust_losses_are_measured_on_any_part() {
     let learner = learner(Kind::Logistic, &table(80, 4, true), Standardise::Silo);
     let model = run(&learner, &learner.initial(0), &task(10, 8, 0.1), 1).shared;
     let held = learner.holding_out(0, 4, 7).unwrap();
-    let loss = |radius| held.robust_loss_on(&model, &none, radius, Split::Validation);
+    let loss = |radius| held.loss(&model, &none, radius, Split::Validation);
     let plain = held.evaluate(&model, &none, Split::Validation).unwrap();
     assert!((loss(0.0).unwrap() - plain.values["loss"]).abs() < 1e-12);
     assert!(loss(0.2).unwrap() > loss(0.0).unwrap());
-    let train = held.robust_loss_on(&model, &none, 0.2, Split::Train);
-    assert_eq!(train, held.robust_loss(&model, &none, 0.2));
+    let train = held.loss(&model, &none, 0.2, Split::Train);
+    let robust = held.robust().unwrap();
+    assert_eq!(train, robust.robust_loss(&model, &none, 0.2, Split::Train));
     assert_ne!(train, loss(0.2));
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn capabilities_are_those_of_the_model_family_and_the_loss() {
+    use Capability::{RobustFits, RobustLosses, StochasticModels, Summaries};
+    let lacks = |kind, classes, standardise| -> Vec<Capability> {
+        let learner = learner(kind, &table(50, 2, classes), standardise);
+        let has = learner.capabilities();
+        let all = Capability::ALL.into_iter();
+        all.filter(|&one| !has.has(one)).collect()
+    };
+    let (silo, common) = (Standardise::Silo, Standardise::Federation);
+    let lacked = [
+        (Kind::Absolute, false, common, vec![StochasticModels]),
+        (
+            Kind::Logistic,
+            true,
+            silo,
+            vec![Summaries, StochasticModels],
+        ),
+        (Kind::Mlp, true, silo, vec![Summaries, RobustFits]),
+        (
+            Kind::Squared,
+            false,
+            silo,
+            vec![Summaries, RobustLosses, RobustFits, StochasticModels],
+        ),
+    ];
+    for (kind, classes, standardise, expected) in lacked {
+        assert_eq!(lacks(kind, classes, standardise), expected);
+    }
+}
+
+#[test]
+fn a_missing_capability_an_unfit_model_and_a_divergence_are_errors() {
     let mlp = learner(Kind::Mlp, &table(50, 2, true), Standardise::Silo);
-    let start = mlp.initial(0);
-    assert!(mlp.robust_loss(&start, &Params::empty(), 0.0).unwrap() > 0.0);
-    let error = mlp.robust_fit(&start, &Params::empty(), 0.1, 0.0);
-    assert!(matches!(error, Err(LearnError::Unsupported(_))));
-    let error = mlp.radius(&start, &Params::empty(), &grid(3));
-    assert!(matches!(error, Err(LearnError::Unsupported(_))));
+    let (start, none) = (mlp.initial(0), Params::empty());
+    let by: &dyn Learner = &mlp;
+    assert!(by.loss(&start, &none, 0.0, Split::Train).unwrap() > 0.0);
+    let missing = |capability| LearnError::Missing(MissingCapability(capability));
+    assert_eq!(
+        by.radius(&start, &none, &grid(3)),
+        Err(missing(Capability::RobustFits))
+    );
     let squared = learner(Kind::Squared, &table(50, 2, false), Standardise::Silo);
-    assert!(matches!(
-        squared.robust_loss(&squared.initial(0), &Params::empty(), 0.1),
-        Err(LearnError::Unsupported(_))
-    ));
+    let by: &dyn Learner = &squared;
+    let first = squared.initial(0);
+    assert!(by.loss(&first, &none, 0.0, Split::Train).unwrap() > 0.0);
+    assert_eq!(
+        by.loss(&first, &none, 0.1, Split::Train),
+        Err(missing(Capability::RobustLosses))
+    );
     assert_eq!(
         squared
             .evaluate(&start, &Params::empty(), Split::Test)
@@ -407,12 +462,12 @@ fn what_cannot_be_done_is_said() {
     );
     let go_on = &mut |_| ControlFlow::Continue(());
     let start = squared.initial(0);
-    let error = squared
-        .train(&start, &Params::empty(), &Task::Summarise, 0, go_on)
+    let error = by
+        .carry_out(&start, &none, &Task::Summarise, 0, go_on)
         .unwrap_err();
-    assert!(error.to_string().starts_with("nothing is to be summarised"));
-    let error = squared
-        .train(&start, &Params::empty(), &task(200, 8, 1e3), 0, go_on)
+    assert_eq!(error, missing(Capability::Summaries));
+    let error = by
+        .carry_out(&start, &none, &task(200, 8, 1e3), 0, go_on)
         .unwrap_err();
     assert!(
         matches!(error, LearnError::Diverged { rate: 1e3, .. }),
@@ -422,8 +477,8 @@ fn what_cannot_be_done_is_said() {
         assert_eq!((at.step, at.steps), (4, 12));
         ControlFlow::Break(())
     };
-    let error = squared
-        .train(&start, &Params::empty(), &task(3, 8, 0.1), 0, stop)
+    let error = by
+        .carry_out(&start, &none, &task(3, 8, 0.1), 0, stop)
         .unwrap_err();
     assert_eq!(error, LearnError::Stopped);
 }

@@ -1,14 +1,14 @@
 //! A network under training.
 
 use burn::tensor::{Tensor, TensorData};
-use methods::learner::Optimiser;
-use methods::{Params, Pull, Role};
+use methods::learner::{GradientModifier, Optimiser};
+use methods::{Params, Role};
 use rand_chacha::ChaCha8Rng;
 
 use super::Network;
 use super::forward::{Pass, Training};
 use crate::data::Rows;
-use crate::models::descent::{Descent, Memory, Tug, floats};
+use crate::models::burn_optimiser::{BurnOptimiser, Memory, Modification, floats};
 use crate::models::{Fit, Loss, Named};
 use crate::random::stream;
 
@@ -20,9 +20,9 @@ pub(super) struct NetworkFit {
     tensors: Vec<Tensor<1>>,
     memory: Vec<Memory<1>>,
     /// One for every tensor, or none.
-    tugs: Vec<Tug<1>>,
+    modifications: Vec<Modification<1>>,
     loss: Loss,
-    descent: Descent,
+    optimiser: BurnOptimiser,
     rng: ChaCha8Rng,
 }
 
@@ -32,23 +32,23 @@ impl NetworkFit {
         start: &Params,
         loss: Loss,
         optimiser: &Optimiser,
-        pull: Option<&Pull<'_>>,
+        modifier: Option<&GradientModifier<'_>>,
         seed: u64,
     ) -> Self {
         let slots = &network.plan.tensors;
-        let tug = |pull| {
-            let tug = slots.iter().map(|slot| {
+        let modifications = |modifier| {
+            let each = slots.iter().map(|slot| {
                 let shape = [slot.spec.len()];
-                Tug::new(pull, &slot.spec.name, shape, &network.device)
+                Modification::new(modifier, &slot.spec.name, shape, &network.device)
             });
-            tug.collect()
+            each.collect()
         };
         Self {
             tensors: network.load(start),
             memory: slots.iter().map(|_| Memory::Empty).collect(),
-            tugs: pull.map_or(Vec::new(), tug),
+            modifications: modifier.map_or(Vec::new(), modifications),
             loss,
-            descent: Descent::new(optimiser),
+            optimiser: BurnOptimiser::new(optimiser),
             rng: stream(seed, "dropout"),
             network,
         }
@@ -57,7 +57,11 @@ impl NetworkFit {
     /// Whether a tensor is moved by its gradient.
     fn moves(&self, position: usize) -> bool {
         let buffer = self.network.plan.tensors[position].spec.role == Role::Buffer;
-        !buffer && self.tugs.get(position).is_none_or(|tug| !tug.still)
+        !buffer
+            && self
+                .modifications
+                .get(position)
+                .is_none_or(|own| !own.frozen)
     }
 }
 
@@ -106,15 +110,15 @@ impl Fit for NetworkFit {
                     continue;
                 };
                 let tensor = &mut self.tensors[position];
-                if let Some(tug) = self.tugs.get(position) {
-                    match tug.change(tensor, gradient) {
+                if let Some(modification) = self.modifications.get(position) {
+                    match modification.change(tensor, gradient) {
                         Some(changed) => gradient = changed,
                         None => continue,
                     }
                 }
                 let decayed = self.network.plan.tensors[position].decayed;
                 let memory = &mut self.memory[position];
-                self.descent.step(decayed, tensor, gradient, memory);
+                self.optimiser.step(decayed, tensor, gradient, memory);
             }
         }
         for (position, value) in statistics {

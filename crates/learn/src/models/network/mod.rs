@@ -24,8 +24,8 @@ mod plan;
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use methods::learner::Optimiser;
-use methods::{Params, Pull, TensorSpec};
+use methods::learner::{GradientModifier, Optimiser};
+use methods::{Params, TensorSpec};
 
 pub use architectures::Architecture;
 pub use config::{LayersConfig, NetworkConfig};
@@ -38,7 +38,7 @@ use self::fit::NetworkFit;
 use self::forward::Pass;
 use self::op::{Fill, Input};
 use self::plan::{Plan, Style};
-use super::descent::{floats, tensor};
+use super::burn_optimiser::{floats, tensor};
 use super::{Fit, Loss, Mlp, Model, Named};
 use crate::data::Rows;
 use crate::random::{stream, uniform};
@@ -168,7 +168,7 @@ impl Model for Network {
         start: &Params,
         loss: Loss,
         optimiser: &Optimiser,
-        pull: Option<&Pull<'_>>,
+        modifier: Option<&GradientModifier<'_>>,
         seed: u64,
     ) -> Box<dyn Fit> {
         Box::new(NetworkFit::new(
@@ -176,7 +176,7 @@ impl Model for Network {
             start,
             loss,
             optimiser,
-            pull,
+            modifier,
             seed,
         ))
     }

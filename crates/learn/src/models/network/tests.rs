@@ -337,19 +337,19 @@ fn only_weights_of_convolutions_and_dense_layers_are_decayed() {
 }
 
 #[test]
-fn nothing_moves_where_everything_is_to_stay() {
+fn frozen_tensors_keep_their_values() {
     let config = listed(vec![LayerConfig::Dense(4), LayerConfig::Norm], None);
     let network = Network::new(&config, 3, Head::Dense(2)).unwrap();
     let start = params(&network, 3);
     let data = rows(5, 3, 1, |value| (2.0 * value).floor());
-    let still = start.layout().trained();
-    let pull = Pull {
+    let frozen = start.layout().trained();
+    let modifier = GradientModifier {
         mu: 1.0,
         anchor: &start,
         shift: None,
-        still: Some(&still),
+        frozen: Some(&frozen),
     };
-    let mut fit = network.fit(&start, Loss::Softmax, &PLAIN, Some(&pull), 1);
+    let mut fit = network.fit(&start, Loss::Softmax, &PLAIN, Some(&modifier), 1);
     assert!(fit.step(&data, &[0, 1, 2, 3, 4]).is_finite());
     for (name, values) in fit.finish() {
         let before = start.tensor(&name).unwrap();

@@ -56,7 +56,7 @@ fn learned(folder: &Folder, text: &str, epochs: u32, rate: f64) -> (f64, f64, Me
     });
     let (start, none) = (learner.initial(1), Params::empty());
     let go_on = &mut |_| ControlFlow::Continue(());
-    let update = learner.train(&start, &none, &task, 1, go_on).unwrap();
+    let update = learner.carry_out(&start, &none, &task, 1, go_on).unwrap();
     let measure = |model| {
         let metrics = learner.evaluate(model, &none, Split::Test).unwrap();
         metrics.values[study.metric.name.key()]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Learner, Pull, Update};
+use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Params};
 use crate::strategy::catalogue::not_negative;
 use crate::strategy::server::means::Basis;
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, Watch, WrappedLearner, later,
+    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
@@ -63,7 +63,7 @@ impl StrategyWrapper for Near {
             lambda: self.lambda,
             personal,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 }
 
@@ -84,6 +84,17 @@ impl WithOwn {
 }
 
 impl LearnerWrapper for WithOwn {
+    fn needs(&self) -> &'static [Capability] {
+        match self.lambda {
+            0.0 => &[],
+            _ => &[Capability::ModifiedGradients],
+        }
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        MODIFIES_GRADIENTS
+    }
+
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
         let model = inner.initial(seed);
         let trained = model.layout().trained();
@@ -112,11 +123,9 @@ impl LearnerWrapper for WithOwn {
             ..job
         };
         let common = common.run(inner, &mut later(progress, 0, 2 * steps))?;
-        let pull = Pull {
+        let proximal = GradientModifier {
             mu: self.lambda,
-            anchor: job.start,
-            shift: None,
-            still: None,
+            ..GradientModifier::none(job.start)
         };
         let near = Job {
             start: &own,
@@ -124,7 +133,7 @@ impl LearnerWrapper for WithOwn {
             ..job
         };
         let mut watch = later(progress, steps, 2 * steps);
-        let near = near.pulled(&pull)?.run(inner, &mut watch)?;
+        let near = near.modified(&proximal).run(inner, &mut watch)?;
         let own = Params::gather(&job.start.layout().trained(), &[&near.shared]);
         let own = own.expect("tensors of this model");
         Ok(Update {

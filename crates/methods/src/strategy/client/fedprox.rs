@@ -1,14 +1,16 @@
-//! FedProx (Li et al. 2020): silos are held back from drifting away.
+//! FedProx (Li et al. 2020): a proximal term keeps local training near the start model.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Learner, Pull, Update};
+use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
 use crate::strategy::catalogue::not_negative;
 use crate::strategy::server::means::Basis;
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{
+    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
+};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
@@ -43,7 +45,7 @@ impl FedProx {
     }
 }
 
-/// Local training with a pull towards where it started.
+/// Local training with a proximal term towards the start model.
 #[derive(Clone, Copy)]
 struct Proximal {
     mu: f64,
@@ -51,23 +53,32 @@ struct Proximal {
 
 impl StrategyWrapper for Proximal {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        Ok(WrappedLearner::equip(inner, *self))
+        Ok(WrappedLearner::equip(inner, *self)?)
     }
 }
 
 impl LearnerWrapper for Proximal {
+    fn needs(&self) -> &'static [Capability] {
+        match self.mu {
+            0.0 => &[],
+            _ => &[Capability::ModifiedGradients],
+        }
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        MODIFIES_GRADIENTS
+    }
+
     fn train(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let pull = Pull {
+        let proximal = GradientModifier {
             mu: self.mu,
-            anchor: job.start,
-            shift: None,
-            still: None,
+            ..GradientModifier::none(job.start)
         };
-        job.pulled(&pull)?.run(inner, progress)
+        job.modified(&proximal).run(inner, progress)
     }
 }

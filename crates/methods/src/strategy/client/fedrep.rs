@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Learner, Pull, Training, Update};
+use crate::learner::{Capability, GradientModifier, LearnError, Learner, Training, Update, Watch};
 use crate::params::Layout;
 use crate::strategy::catalogue::at_least_one;
 use crate::strategy::server::means::Basis;
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, Watch, WrappedLearner, later,
+    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
 use crate::strategy::wrappers::personal_layers::{LAST_LAYER, select};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
@@ -68,7 +68,7 @@ impl StrategyWrapper for InTurn {
             body,
             head_epochs: self.head_epochs,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 }
 
@@ -80,6 +80,14 @@ struct HeadThenBody {
 }
 
 impl LearnerWrapper for HeadThenBody {
+    fn needs(&self) -> &'static [Capability] {
+        &[Capability::ModifiedGradients]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        MODIFIES_GRADIENTS
+    }
+
     fn train(
         &self,
         inner: &dyn Learner,
@@ -92,18 +100,16 @@ impl LearnerWrapper for HeadThenBody {
         };
         let rows = inner.samples();
         let (first, second) = (head_training.steps(rows), job.training.steps(rows));
-        let pull = |still| Pull {
-            mu: 0.0,
-            anchor: job.start,
-            shift: None,
-            still: Some(still),
+        let frozen = |tensors| GradientModifier {
+            frozen: Some(tensors),
+            ..GradientModifier::none(job.start)
         };
         let head = Job {
             training: &head_training,
             ..job
         };
         let mut watch = later(progress, 0, first + second);
-        let head = head.pulled(&pull(&self.body))?.run(inner, &mut watch)?;
+        let head = head.modified(&frozen(&self.body)).run(inner, &mut watch)?;
         drop(watch);
         let body = Job {
             start: &head.shared,
@@ -111,6 +117,6 @@ impl LearnerWrapper for HeadThenBody {
             ..job
         };
         let mut watch = later(progress, first, first + second);
-        body.pulled(&pull(&self.head))?.run(inner, &mut watch)
+        body.modified(&frozen(&self.head)).run(inner, &mut watch)
     }
 }

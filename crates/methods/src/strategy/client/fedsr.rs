@@ -64,12 +64,6 @@ impl StrategyWrapper for FedSr {
             distance: self.distance,
             draws: self.draws,
         };
-        inner.stochastic(&options).ok_or_else(|| {
-            EquipError::Unsupported(
-                "fedsr needs a model of classes with a hidden layer, whose representations it \
-                 makes stochastic: use an mlp with at least one hidden layer"
-                    .into(),
-            )
-        })
+        Ok(inner.stochastic()?.stochastic(&options))
     }
 }

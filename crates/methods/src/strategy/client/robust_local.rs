@@ -1,13 +1,15 @@
 //! Robust local models (Konti et al. 2024, eq. (1)): the baseline that CS-RCFL is compared with.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Training, Update};
+use crate::learner::{LearnError, Learner, Training, Update};
 use crate::strategy::catalogue::not_negative;
 use crate::strategy::server::groups::local::Local;
 use crate::strategy::{
-    DecideError, Decision, Objection, Outcome, Plan, SettleError, Sheet, Site, State, Strategy,
-    StrategyError, Watch,
+    DecideError, Decision, EquipError, Objection, Outcome, OwnRadius, Plan, SettleError, Sheet,
+    Site, State, Strategy, StrategyError, Watch,
 };
 
 /// Options of robust local models.
@@ -40,6 +42,15 @@ impl Strategy for Fitted {
         "robust-local"
     }
 
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        learner.robust_fits()?;
+        Ok(learner)
+    }
+
+    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        Ok(radius.suits(learner)?)
+    }
+
     fn keeps_numbers(&self, round: u64) -> bool {
         self.local.keeps_numbers(round)
     }
@@ -61,7 +72,8 @@ impl Strategy for Fitted {
         let (learner, personal) = (place.learner, place.personal);
         let start = self.start(state, plan, round, place)?;
         let radius = site.radius.get(learner, &start.model, personal)?;
-        let update = learner.robust_fit(&start.model, personal, radius, self.ridge)?;
+        let fits = learner.robust_fits()?;
+        let update = fits.robust_fit(&start.model, personal, radius, self.ridge)?;
         Ok((start.coalition, update))
     }
 

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Learner, Optimiser, Pull, Training, Update};
+use crate::learner::{
+    Capability, GradientModifier, LearnError, Learner, Optimiser, Training, Update, Watch,
+};
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::catalogue::positive;
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{
+    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
+};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
 
@@ -81,7 +85,7 @@ impl StrategyWrapper for Controlled {
             personal: Attached::new(&own, &control)?,
             rate: self.local,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
@@ -127,6 +131,14 @@ struct WithControl {
 }
 
 impl LearnerWrapper for WithControl {
+    fn needs(&self) -> &'static [Capability] {
+        &[Capability::ModifiedGradients]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        MODIFIES_GRADIENTS
+    }
+
     fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
         self.models.whole().clone()
     }
@@ -157,11 +169,9 @@ impl LearnerWrapper for WithControl {
             self.personal.split(job.personal),
         );
         let shift = zip(&common[0], &own[0], |c, own| c - own);
-        let pull = Pull {
-            mu: 0.0,
-            anchor: &start,
+        let shifted = GradientModifier {
             shift: Some(&shift),
-            still: None,
+            ..GradientModifier::none(&start)
         };
         let steps = job.training.steps(inner.samples()) as f64;
         let inside = Job {
@@ -169,7 +179,7 @@ impl LearnerWrapper for WithControl {
             personal: &rest,
             ..job
         };
-        let update = inside.pulled(&pull)?.run(inner, progress)?;
+        let update = inside.modified(&shifted).run(inner, progress)?;
         let trained = shift.layout();
         let of = |model| Params::gather(trained, &[model]).expect("tensors of this model");
         let went = zip(&of(&start), &of(&update.shared), |x, y| x - y);

@@ -4,7 +4,7 @@ use super::hospital::{FIT, Hospital, hospitals};
 use super::quadratic::{Federation, Quadratic};
 use super::*;
 use crate::coalitions::canonical;
-use crate::learner::Split;
+use crate::learner::{RobustLosses, Split};
 use crate::robust::cross_fit::CrossFit;
 use crate::robust::{cross_fit, fit};
 
@@ -132,7 +132,9 @@ fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
     };
     let go_on = &mut |_| std::ops::ControlFlow::Continue(());
     let (_, update) = strategy.contribute(&state, &plan, 1, site, go_on).unwrap();
-    let in_sample = learner.robust_loss(&update.shared, &none, 0.2).unwrap();
+    let in_sample = learner
+        .robust_loss(&update.shared, &none, 0.2, Split::Train)
+        .unwrap();
     assert_eq!(score(&update.shared, false), in_sample);
     let how = CrossFit {
         radius: 0.2,
@@ -254,8 +256,7 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
     let models: Vec<Params> = silos
         .iter()
         .map(|silo| {
-            let task = Task::Train(training());
-            silo.train(&state.models[0], &none, &task, 0, go_on)
+            silo.train(&state.models[0], &none, &training(), 0, go_on)
                 .unwrap()
                 .shared
         })

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::equipped::strategy;
 use super::quadratic::{Federation, Quadratic, layout};
 use super::*;
-use crate::learner::{Learner, Optimiser, Task, Training};
+use crate::learner::{Learner, Optimiser, Training};
 
 mod given;
 
@@ -169,7 +169,7 @@ fn one_domain_is_one_branch_for_everybody() {
 fn one_step(more: Value, rounds: u64) -> (Params, Params, BTreeMap<String, f64>) {
     let federation = federation(more).rounds(rounds);
     let start = federation.state.models[0].clone();
-    let task = Task::Train(Training {
+    let training = Training {
         epochs: 1,
         batch: 0,
         optimiser: Optimiser::Sgd {
@@ -177,11 +177,11 @@ fn one_step(more: Value, rounds: u64) -> (Params, Params, BTreeMap<String, f64>)
             momentum: 0.0,
             weight_decay: 0.0,
         },
-    });
+    };
     let go_on = &mut |_| std::ops::ControlFlow::Continue(());
     let learner: &dyn Learner = &*federation.learners[0];
     let update = learner
-        .train(&start, &Params::empty(), &task, 1, go_on)
+        .train(&start, &Params::empty(), &training, 1, go_on)
         .unwrap();
     (start, update.shared, update.metrics.values)
 }

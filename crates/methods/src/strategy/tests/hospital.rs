@@ -1,9 +1,11 @@
 //! A learner on rows: linear models with absolute loss, fitted exactly.
 
-use std::ops::ControlFlow;
-
 use super::*;
-use crate::learner::{LearnError, Learner, Metrics, Progress, Split, Update};
+use crate::learner::{
+    Capabilities, LearnError, Learner, Metrics, Progress, RobustFits, RobustLosses, RowAccess,
+    Split, Training, Update,
+};
+use crate::robust::RadiusGrid;
 use crate::robust::synthetic::Hospitals;
 use crate::robust::{
     FitConfig, Folds, LinearModel, Loss, Norm, Samples, fit, robust_loss as robust_loss_of,
@@ -70,9 +72,9 @@ impl Learner for Hospital {
         &self,
         _: &Params,
         personal: &Params,
-        _: &Task,
+        _: &Training,
         _: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let at = Progress {
             step: 1,
@@ -88,18 +90,29 @@ impl Learner for Hospital {
     }
 
     fn evaluate(&self, model: &Params, own: &Params, split: Split) -> Result<Metrics, LearnError> {
-        let loss = self.robust_loss_on(model, own, 0.0, split)?;
+        let loss = self.robust_loss(model, own, 0.0, split)?;
         Ok(Metrics {
             samples: self.samples(),
             values: [("loss".to_owned(), loss)].into(),
         })
     }
 
-    fn robust_loss(&self, model: &Params, own: &Params, radius: f64) -> Result<f64, LearnError> {
-        self.robust_loss_on(model, own, radius, Split::Train)
+    fn samples(&self) -> u64 {
+        self.rows.len() as u64
     }
 
-    fn robust_loss_on(
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            robust: Some(self),
+            robust_fits: Some(self),
+            row_access: Some(self),
+            ..Capabilities::NONE
+        }
+    }
+}
+
+impl RobustLosses for Hospital {
+    fn robust_loss(
         &self,
         model: &Params,
         _: &Params,
@@ -113,7 +126,9 @@ impl Learner for Hospital {
         let robust = robust_loss_of(rows, &Self::linear(model), radius, FIT.loss, FIT.norm);
         Ok(robust.unwrap().loss)
     }
+}
 
+impl RobustFits for Hospital {
     fn robust_fit(
         &self,
         _: &Params,
@@ -127,10 +142,18 @@ impl Learner for Hospital {
         })
     }
 
-    fn samples(&self) -> u64 {
-        self.rows.len() as u64
+    /// The first of the grid.
+    fn cross_validated_radius(
+        &self,
+        _: &Params,
+        _: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError> {
+        Ok(search.grid[0])
     }
+}
 
+impl RowAccess for Hospital {
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
         let folds = Folds::new(&self.rows, FIT.loss, folds, seed).ok()?;
         let (rows, out) = folds.splits(&self.rows).swap_remove(fold);
@@ -138,5 +161,15 @@ impl Learner for Hospital {
             rows,
             out: Some(out),
         }))
+    }
+
+    /// A fit takes all rows at once.
+    fn batches(&self, _: &Training, _: u64) -> Result<Vec<Vec<u32>>, LearnError> {
+        Ok(vec![(0..self.rows.len() as u32).collect()])
+    }
+
+    /// No test asks for single rows.
+    fn only(&self, _: Split, _: &[u32]) -> Option<Arc<dyn Learner>> {
+        None
     }
 }

@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::learner::{
-    LearnError, Learner, Metrics, Progress, Pull, Split, Stochastic, Training, Update,
+    Capabilities, Classifiers, GradientModifier, LearnError, Learner, Metrics, ModifiedGradients,
+    Outputs, Progress, RobustFits, RobustLosses, RowAccess, Split, Stochastic, StochasticModels,
+    Training, Update,
 };
 use crate::params::Gate;
+use crate::robust::RadiusGrid;
 
 /// Loss `½ Σ h_i (w_i − c_i)²` with curvature `h` and centre `c` of one's own, over the trained
 /// tensors in the order of the file; an epoch is one step. The buffer counts trainings. Of the
@@ -58,30 +61,49 @@ impl Learner for Quadratic {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let Task::Train(training) = task else {
-            return Err(LearnError::Unsupported("nothing to summarise".into()));
-        };
-        let plain = Pull {
-            mu: 0.0,
-            anchor: start,
-            shift: None,
-            still: None,
-        };
-        self.train_pulled(start, personal, training, &plain, seed, progress)
+        let plain = GradientModifier::none(start);
+        self.train_modified(start, personal, training, &plain, seed, progress)
     }
 
-    fn train_pulled(
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let loss = self.loss(model);
+        // A share that falls as the loss grows.
+        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
+        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+        Ok(Metrics { samples: 1, values })
+    }
+
+    fn samples(&self) -> u64 {
+        1
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            summaries: None,
+            robust: Some(self),
+            robust_fits: Some(self),
+            gradients: Some(self),
+            row_access: Some(self),
+            outputs: Some(self),
+            classifiers: Some(self),
+            stochastic: Some(self),
+        }
+    }
+}
+
+impl ModifiedGradients for Quadratic {
+    fn train_modified(
         &self,
         start: &Params,
         personal: &Params,
         training: &Training,
-        pull: &Pull<'_>,
+        modifier: &GradientModifier<'_>,
         _: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         assert_eq!(start.layout(), &layout());
         let Optimiser::Sgd { rate, .. } = training.optimiser else {
@@ -98,22 +120,25 @@ impl Learner for Quadratic {
             let values = from.tensor(name)?;
             Some(values[place.parse::<usize>().unwrap()].into())
         };
-        let still = |at: usize| {
+        let frozen = |at: usize| {
             let (name, _) = names[at].split_once('/').unwrap();
-            pull.still
-                .is_some_and(|still| still.position(name).is_some())
+            let frozen = modifier.frozen;
+            frozen.is_some_and(|frozen| frozen.position(name).is_some())
         };
         let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
         for epoch in 1..=training.epochs {
             for (nth, at) in TRAINED
                 .into_iter()
                 .enumerate()
-                .filter(|&(_, at)| !still(at))
+                .filter(|&(_, at)| !frozen(at))
             {
                 let w = values[at];
                 let mut slope = self.curvature[nth] * (w - self.centre[nth]);
-                slope += of(pull.anchor, at).map_or(0.0, |anchor| pull.mu * (w - anchor));
-                slope += pull.shift.and_then(|shift| of(shift, at)).unwrap_or(0.0);
+                slope += of(modifier.anchor, at).map_or(0.0, |anchor| modifier.mu * (w - anchor));
+                slope += modifier
+                    .shift
+                    .and_then(|shift| of(shift, at))
+                    .unwrap_or(0.0);
                 values[at] = w - rate * slope;
             }
             let at = Progress {
@@ -135,19 +160,15 @@ impl Learner for Quadratic {
             metrics,
         })
     }
+}
 
-    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let loss = self.loss(model);
-        // A share that falls as the loss grows.
-        let values = [("loss", loss), ("accuracy", 1.0 / (1.0 + loss))];
-        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
-        Ok(Metrics { samples: 1, values })
-    }
-
-    fn robust_loss(&self, model: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
+impl RobustLosses for Quadratic {
+    fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
         Ok(self.loss(model))
     }
+}
 
+impl RobustFits for Quadratic {
     /// The centre.
     fn robust_fit(
         &self,
@@ -168,8 +189,19 @@ impl Learner for Quadratic {
         })
     }
 
-    fn samples(&self) -> u64 {
-        1
+    fn cross_validated_radius(
+        &self,
+        _: &Params,
+        _: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError> {
+        Ok(search.grid[0])
+    }
+}
+
+impl RowAccess for Quadratic {
+    fn holding_out(&self, _: usize, _: usize, _: u64) -> Option<Arc<dyn Learner>> {
+        None
     }
 
     fn batches(&self, training: &Training, _: u64) -> Result<Vec<Vec<u32>>, LearnError> {
@@ -179,7 +211,9 @@ impl Learner for Quadratic {
     fn only(&self, _: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
         (rows == [0]).then(|| Arc::new(self.clone()) as _)
     }
+}
 
+impl Outputs for Quadratic {
     fn outputs(&self, model: &Params, _: &Params, _: Split) -> Result<Vec<f64>, LearnError> {
         Ok(model.values().iter().map(|&value| value.into()).collect())
     }
@@ -194,17 +228,21 @@ impl Learner for Quadratic {
         let values: Vec<f32> = outputs.iter().map(|&value| value as f32).collect();
         self.evaluate(&Params::from_values(&layout(), &values), personal, split)
     }
+}
 
-    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Option<Arc<dyn Learner>> {
+impl Classifiers for Quadratic {
+    fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Arc<dyn Learner> {
         let votes = vec![TensorSpec::new("votes", [classes], Role::Weight)];
-        Some(Arc::new(Votes {
+        Arc::new(Votes {
             layout: Layout::new(votes).unwrap(),
             label: labels[0] as usize,
-        }))
+        })
     }
+}
 
-    fn stochastic(&self, _: &Stochastic) -> Option<Arc<dyn Learner>> {
-        Some(Arc::new(self.clone()))
+impl StochasticModels for Quadratic {
+    fn stochastic(&self, _: &Stochastic) -> Arc<dyn Learner> {
+        Arc::new(self.clone())
     }
 }
 
@@ -231,15 +269,15 @@ impl Learner for Votes {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         _: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let Task::Train(Training {
+        let Training {
             epochs,
             optimiser: Optimiser::Sgd { rate, .. },
             ..
-        }) = *task
+        } = *training
         else {
             panic!("plain steps only");
         };
@@ -266,16 +304,31 @@ impl Learner for Votes {
         Ok(Metrics::default())
     }
 
-    fn robust_loss(&self, _: &Params, _: &Params, _: f64) -> Result<f64, LearnError> {
-        Ok(0.0)
-    }
-
     fn samples(&self) -> u64 {
         1
     }
 
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            outputs: Some(self),
+            ..Capabilities::NONE
+        }
+    }
+}
+
+impl Outputs for Votes {
     fn outputs(&self, model: &Params, _: &Params, _: Split) -> Result<Vec<f64>, LearnError> {
         Ok(model.values().iter().map(|&value| value.into()).collect())
+    }
+
+    fn measure(
+        &self,
+        model: &Params,
+        personal: &Params,
+        _: &[f64],
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        self.evaluate(model, personal, split)
     }
 }
 

@@ -3,7 +3,9 @@
 use super::hospital::{FIT, Hospital, hospitals};
 use super::quadratic::{Federation, Quadratic};
 use super::*;
-use crate::learner::Learner;
+use crate::learner::{
+    Capabilities, Capability, Learner, MissingCapability, RobustLosses, Split, Training,
+};
 use crate::robust::fit;
 
 fn built(ridge: f64) -> Box<dyn Strategy> {
@@ -40,7 +42,10 @@ fn no_model_has_less_robust_loss_on_the_own_rows() {
     };
     let (robust, plain) = (alone(0.5), alone(0.0));
     for ((silo, robust), plain) in silos.iter().zip(&robust).zip(&plain) {
-        let loss = |model| silo.robust_loss(model, &Params::empty(), 0.5).unwrap();
+        let loss = |model| {
+            silo.robust_loss(model, &Params::empty(), 0.5, Split::Train)
+                .unwrap()
+        };
         assert!(loss(robust) < loss(plain));
         let size = |model: &Params| Hospital::linear(model).weights.iter().map(|w| w * w).sum();
         let (small, large): (f64, f64) = (size(robust), size(plain));
@@ -64,11 +69,11 @@ impl Learner for Trainer {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(crate::Progress) -> std::ops::ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<crate::Update, LearnError> {
-        self.0.train(start, personal, task, seed, progress)
+        self.0.train(start, personal, training, seed, progress)
     }
 
     fn evaluate(
@@ -80,38 +85,27 @@ impl Learner for Trainer {
         self.0.evaluate(model, own, split)
     }
 
-    fn robust_loss(&self, model: &Params, own: &Params, radius: f64) -> Result<f64, LearnError> {
-        self.0.robust_loss(model, own, radius)
-    }
-
     fn samples(&self) -> u64 {
         self.0.samples()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            robust_fits: None,
+            ..self.0.capabilities()
+        }
     }
 }
 
 #[test]
-fn a_learner_without_robust_fits_says_so() {
+fn a_learner_without_robust_fits_is_refused_when_it_is_equipped() {
     let silo = Trainer(Quadratic {
         curvature: [1.0; 5],
         centre: [1.0; 5],
     });
-    let (strategy, radius, personal) = (built(0.0), OwnRadius::default(), Params::empty());
-    let state = State::genesis(silo.initial(0));
-    let plan = strategy.plan(&state, 1);
-    let place = Place {
-        member: 0,
-        coalition: 0,
-        learner: &silo,
-        personal: &personal,
-    };
-    let site = Site {
-        place,
-        radius: &radius,
-        seed: 0,
-    };
-    let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-    let error = strategy.contribute(&state, &plan, 1, site, go_on);
-    assert!(matches!(error, Err(LearnError::Unsupported(_))));
+    let error = built(0.0).equip(Arc::new(silo)).map(drop).unwrap_err();
+    let missing = MissingCapability(Capability::RobustFits);
+    assert_eq!(error, EquipError::Missing(missing));
 }
 
 #[test]
@@ -139,6 +133,12 @@ fn a_radius_is_worked_out_once_at_the_silo() {
         one_standard_error: false,
     };
     let searched = OwnRadius::from(crate::robust::Radius::CrossValidated(grid));
-    let error = searched.get(&silo, &model, &none).unwrap_err();
-    assert!(matches!(error, LearnError::Unsupported(_)));
+    assert_eq!(searched.get(&silo, &model, &none), Ok(0.1));
+    let trainer = Trainer(Quadratic {
+        curvature: [1.0; 5],
+        centre: [1.0; 5],
+    });
+    let missing = MissingCapability(Capability::RobustFits);
+    assert_eq!(searched.suits(&trainer), Err(missing));
+    assert_eq!(OwnRadius::from(0.1).suits(&trainer), Ok(()));
 }

@@ -305,12 +305,13 @@ fn contributions_that_do_not_say_what_they_should_are_refused() {
 }
 
 #[test]
-fn figures_that_a_task_does_not_measure_are_asked_for_by_name() {
+fn a_metric_that_the_task_does_not_measure_is_named_in_the_error() {
     let layout = layout();
     let metrics = crate::learner::Metrics::default();
-    let error = crate::strategy::wrappers::report::measured(&metrics, "accuracy").unwrap_err();
+    let error = metrics.get("accuracy").unwrap_err();
+    assert_eq!(error, crate::LearnError::Metric("accuracy".into()));
     assert!(
-        error.to_string().contains("needs the accuracy of a model"),
+        error.to_string().contains("the metric \"accuracy\""),
         "{error}"
     );
     // A model with such a tensor of its own cannot be reported with.

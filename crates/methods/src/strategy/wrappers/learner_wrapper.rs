@@ -1,16 +1,24 @@
-//! A learner as what it changes in another one: how a strategy equips a silo.
+//! Wraps a learner to add client-side changes: how a strategy equips a silo.
+//!
+//! A [`LearnerWrapper`] says what changes; [`WrappedLearner`] is the learner that results. All that
+//! a wrapper does not change is passed on, with one exception that every wrapper states itself:
+//! the capabilities that it [uses up](LearnerWrapper::uses_up).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    LearnError, Learner, Metrics, Optimiser, Progress, Pull, Split, Task, Training, Update,
+    Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
+    MissingCapability, ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses,
+    RowAccess, Split, Summaries, Training, Update, Watch,
 };
 use crate::params::{Layout, Params};
-use crate::robust::Radius;
+use crate::robust::RadiusGrid;
 
-/// Hears how far a training has come, and may stop it.
-pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+/// The capabilities that a wrapper uses up if it modifies gradients itself: no wrapper around it
+/// can do so too, and a robust fit follows no gradient.
+pub(crate) const MODIFIES_GRADIENTS: &[Capability] =
+    &[Capability::ModifiedGradients, Capability::RobustFits];
 
 /// One local training, as a silo is asked for it.
 #[derive(Clone, Copy)]
@@ -18,14 +26,14 @@ pub(crate) struct Job<'a> {
     pub(crate) start: &'a Params,
     pub(crate) personal: &'a Params,
     pub(crate) training: &'a Training,
-    /// From a decoration further out.
-    pub(crate) pull: Option<&'a Pull<'a>>,
+    /// From a wrapper further out.
+    pub(crate) modifier: Option<&'a GradientModifier<'a>>,
     /// The model is to be fitted robustly instead.
     pub(crate) fit: Option<RobustFit>,
     pub(crate) seed: u64,
 }
 
-/// What [`Learner::robust_fit`] is asked for.
+/// The arguments of [`RobustFits::robust_fit`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RobustFit {
     pub(crate) radius: f64,
@@ -56,40 +64,33 @@ impl Job<'_> {
             start,
             personal,
             training,
-            pull,
+            modifier,
             fit,
             seed,
         } = self;
-        match (fit, pull) {
-            (Some(RobustFit { radius, ridge }), None) => {
-                learner.robust_fit(start, personal, radius, ridge)
+        if let Some(RobustFit { radius, ridge }) = fit {
+            let fits = learner.robust_fits()?;
+            return fits.robust_fit(start, personal, radius, ridge);
+        }
+        match modifier.filter(|modifier| !modifier.is_none()) {
+            Some(modifier) => {
+                let gradients = learner.gradients()?;
+                gradients.train_modified(start, personal, training, modifier, seed, progress)
             }
-            (Some(_), Some(_)) => Err(LearnError::Unsupported(
-                "a robust fit follows no gradient that the strategy could change".into(),
-            )),
-            (None, Some(pull)) => {
-                learner.train_pulled(start, personal, training, pull, seed, progress)
-            }
-            (None, None) => {
-                let task = Task::Train(training.clone());
-                learner.train(start, personal, &task, seed, progress)
-            }
+            None => learner.train(start, personal, training, seed, progress),
         }
     }
 
-    /// The same, changed by `pull`; a training can be changed once only.
-    pub(crate) fn pulled<'b>(self, pull: &'b Pull<'b>) -> Result<Job<'b>, LearnError>
+    /// The same with a modified gradient. A wrapper that does so [uses up](LearnerWrapper::uses_up)
+    /// gradients and fits, so that no wrapper around it does so too.
+    pub(crate) fn modified<'b>(self, modifier: &'b GradientModifier<'b>) -> Job<'b>
     where
         Self: 'b,
     {
-        match self.pull {
-            None => Ok(Job {
-                pull: Some(pull),
-                ..self
-            }),
-            Some(_) => Err(LearnError::Unsupported(
-                "two parts of the strategy change the gradient: use one of them".into(),
-            )),
+        debug_assert!(self.modifier.is_none() && self.fit.is_none());
+        Job {
+            modifier: Some(modifier),
+            ..self
         }
     }
 }
@@ -111,8 +112,16 @@ pub(crate) fn later(
 }
 
 /// What a strategy changes in a learner. Models and personal states given to it have the layouts
-/// that it says.
+/// of its own [`layout`](Self::layout) and [`initial_personal`](Self::initial_personal).
 pub(crate) trait LearnerWrapper: Send + Sync {
+    /// Capabilities that the wrapped learner must have; without them
+    /// [`WrappedLearner::equip`] refuses it.
+    fn needs(&self) -> &'static [Capability];
+
+    /// Capabilities of the wrapped learner that this wrapper does not pass on, because they would
+    /// no longer do what they promise. All others are passed on.
+    fn uses_up(&self) -> &'static [Capability];
+
     /// Layout of the models that the federation sees.
     fn layout(&self, inner: &dyn Learner) -> Arc<Layout> {
         inner.layout()
@@ -128,7 +137,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         inner.initial_personal(seed)
     }
 
-    /// What the inner learner sees of a model of the federation and the personal state.
+    /// The model and personal state of the wrapped learner, given those of the federation.
     fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
         (model.clone(), personal.clone())
     }
@@ -138,7 +147,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         self.inside(model, personal)
     }
 
-    /// See [`Learner::outputs`].
+    /// See [`Outputs::outputs`].
     fn outputs(
         &self,
         inner: &dyn Learner,
@@ -147,7 +156,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         split: Split,
     ) -> Result<Vec<f64>, LearnError> {
         let (model, own) = self.used(model, personal);
-        inner.outputs(&model, &own, split)
+        inner.outputs()?.outputs(&model, &own, split)
     }
 
     /// See [`Learner::evaluate`].
@@ -162,19 +171,7 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         inner.evaluate(&model, &own, split)
     }
 
-    /// See [`Learner::robust_loss`].
-    fn robust_loss(
-        &self,
-        inner: &dyn Learner,
-        model: &Params,
-        personal: &Params,
-        radius: f64,
-    ) -> Result<f64, LearnError> {
-        let (model, own) = self.inside(model, personal);
-        inner.robust_loss(&model, &own, radius)
-    }
-
-    /// Contributes `start` as it is, see [`Task::Keep`].
+    /// See [`Learner::keep`].
     fn keep(
         &self,
         inner: &dyn Learner,
@@ -193,30 +190,36 @@ pub(crate) trait LearnerWrapper: Send + Sync {
     ) -> Result<Update, LearnError>;
 }
 
-/// A learner with a decoration.
-pub(crate) struct WrappedLearner<D> {
+/// A learner with a wrapper around it.
+pub(crate) struct WrappedLearner<W> {
     inner: Arc<dyn Learner>,
-    by: Arc<D>,
+    by: Arc<W>,
     layout: Arc<Layout>,
     personal: Arc<Layout>,
 }
 
-impl<D: LearnerWrapper + 'static> WrappedLearner<D> {
-    pub(crate) fn equip(inner: Arc<dyn Learner>, by: D) -> Arc<dyn Learner> {
+impl<W: LearnerWrapper + 'static> WrappedLearner<W> {
+    /// Puts the wrapper around a learner.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] if the learner lacks what the wrapper [needs](LearnerWrapper::needs).
+    pub(crate) fn equip(
+        inner: Arc<dyn Learner>,
+        by: W,
+    ) -> Result<Arc<dyn Learner>, MissingCapability> {
+        inner.capabilities().require(by.needs())?;
         let layout = by.layout(&*inner);
         // The layout of a personal state does not depend on the seed.
         let personal = by.initial_personal(&*inner, 0).layout().clone();
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             inner,
             by: Arc::new(by),
             layout,
             personal,
-        })
+        }))
     }
-}
 
-impl<D: LearnerWrapper + 'static> WrappedLearner<D> {
-    /// The same decoration of another part of the same silo.
+    /// The same wrapper around another part of the same silo.
     fn around(&self, inner: Arc<dyn Learner>) -> Arc<dyn Learner> {
         Arc::new(Self {
             inner,
@@ -239,13 +242,9 @@ impl<D: LearnerWrapper + 'static> WrappedLearner<D> {
     }
 }
 
-impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
+impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
     fn layout(&self) -> Arc<Layout> {
         self.layout.clone()
-    }
-
-    fn summary_layout(&self) -> Option<Arc<Layout>> {
-        self.inner.summary_layout()
     }
 
     fn initial(&self, seed: u64) -> Params {
@@ -264,54 +263,25 @@ impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
-        seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        match task {
-            Task::Train(training) => {
-                let job = Job {
-                    start,
-                    personal,
-                    training,
-                    pull: None,
-                    fit: None,
-                    seed,
-                };
-                self.by.train(&*self.inner, job, progress)
-            }
-            Task::Keep => self.by.keep(&*self.inner, start, personal),
-            Task::Summarise => {
-                let (start, own) = self.by.inside(start, personal);
-                let update = self.inner.train(&start, &own, task, seed, progress)?;
-                Ok(Update {
-                    personal: personal.clone(),
-                    ..update
-                })
-            }
-        }
-    }
-
-    fn train_pulled(
-        &self,
-        start: &Params,
-        personal: &Params,
         training: &Training,
-        pull: &Pull<'_>,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         self.fits(start, personal)?;
         let job = Job {
             start,
             personal,
             training,
-            pull: Some(pull),
+            modifier: None,
             fit: None,
             seed,
         };
         self.by.train(&*self.inner, job, progress)
+    }
+
+    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
+        self.fits(start, personal)?;
+        self.by.keep(&*self.inner, start, personal)
     }
 
     fn evaluate(
@@ -324,17 +294,45 @@ impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
         self.by.evaluate(&*self.inner, model, personal, split)
     }
 
-    fn robust_loss(
-        &self,
-        model: &Params,
-        personal: &Params,
-        radius: f64,
-    ) -> Result<f64, LearnError> {
-        self.fits(model, personal)?;
-        self.by.robust_loss(&*self.inner, model, personal, radius)
+    fn samples(&self) -> u64 {
+        self.inner.samples()
     }
 
-    fn robust_loss_on(
+    fn domain(&self) -> Option<u32> {
+        self.inner.domain()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        let inner = self.inner.capabilities();
+        let passes = |capability| inner.has(capability) && !self.by.uses_up().contains(&capability);
+        Capabilities {
+            summaries: passes(Capability::Summaries).then_some(self as _),
+            robust: passes(Capability::RobustLosses).then_some(self as _),
+            robust_fits: passes(Capability::RobustFits).then_some(self as _),
+            gradients: passes(Capability::ModifiedGradients).then_some(self as _),
+            row_access: passes(Capability::RowAccess).then_some(self as _),
+            outputs: passes(Capability::Outputs).then_some(self as _),
+            classifiers: passes(Capability::Classifiers).then_some(self as _),
+            // A stochastic model takes the place of the silo's own learner, inside all wrappers.
+            stochastic: None,
+        }
+    }
+}
+
+impl<W: LearnerWrapper + 'static> Summaries for WrappedLearner<W> {
+    fn summary_layout(&self) -> Arc<Layout> {
+        let inner = self.inner.summaries();
+        let inner = inner.expect("passed on by `capabilities`");
+        inner.summary_layout()
+    }
+
+    fn summarise(&self) -> Result<Params, LearnError> {
+        self.inner.summaries()?.summarise()
+    }
+}
+
+impl<W: LearnerWrapper + 'static> RobustLosses for WrappedLearner<W> {
+    fn robust_loss(
         &self,
         model: &Params,
         personal: &Params,
@@ -343,15 +341,12 @@ impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
     ) -> Result<f64, LearnError> {
         self.fits(model, personal)?;
         let (model, own) = self.by.inside(model, personal);
-        self.inner.robust_loss_on(&model, &own, radius, split)
+        let inner = self.inner.robust()?;
+        inner.robust_loss(&model, &own, radius, split)
     }
+}
 
-    fn radius(&self, model: &Params, personal: &Params, rule: &Radius) -> Result<f64, LearnError> {
-        self.fits(model, personal)?;
-        let (model, own) = self.by.inside(model, personal);
-        self.inner.radius(&model, &own, rule)
-    }
-
+impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
     fn robust_fit(
         &self,
         start: &Params,
@@ -364,7 +359,7 @@ impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
             start,
             personal,
             training: &RobustFit::TRAINING,
-            pull: None,
+            modifier: None,
             fit: Some(RobustFit { radius, ridge }),
             seed: 0,
         };
@@ -372,26 +367,59 @@ impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
         self.by.train(&*self.inner, job, go_on)
     }
 
-    fn samples(&self) -> u64 {
-        self.inner.samples()
+    fn cross_validated_radius(
+        &self,
+        model: &Params,
+        personal: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError> {
+        self.fits(model, personal)?;
+        let (model, own) = self.by.inside(model, personal);
+        let inner = self.inner.robust_fits()?;
+        inner.cross_validated_radius(&model, &own, search)
     }
+}
 
-    fn domain(&self) -> Option<u32> {
-        self.inner.domain()
+impl<W: LearnerWrapper + 'static> ModifiedGradients for WrappedLearner<W> {
+    fn train_modified(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        modifier: &GradientModifier<'_>,
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        self.fits(start, personal)?;
+        let job = Job {
+            start,
+            personal,
+            training,
+            modifier: Some(modifier),
+            fit: None,
+            seed,
+        };
+        self.by.train(&*self.inner, job, progress)
     }
+}
 
+impl<W: LearnerWrapper + 'static> RowAccess for WrappedLearner<W> {
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
-        Some(self.around(self.inner.holding_out(fold, folds, seed)?))
+        let inner = self.inner.row_access().ok()?;
+        Some(self.around(inner.holding_out(fold, folds, seed)?))
     }
 
     fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError> {
-        self.inner.batches(training, seed)
+        self.inner.row_access()?.batches(training, seed)
     }
 
     fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
-        Some(self.around(self.inner.only(split, rows)?))
+        let inner = self.inner.row_access().ok()?;
+        Some(self.around(inner.only(split, rows)?))
     }
+}
 
+impl<W: LearnerWrapper + 'static> Outputs for WrappedLearner<W> {
     fn outputs(
         &self,
         model: &Params,
@@ -411,19 +439,18 @@ impl<D: LearnerWrapper + 'static> Learner for WrappedLearner<D> {
     ) -> Result<Metrics, LearnError> {
         self.fits(model, personal)?;
         let (model, own) = self.by.used(model, personal);
-        self.inner.measure(&model, &own, outputs, split)
+        self.inner.outputs()?.measure(&model, &own, outputs, split)
     }
 
     fn output_layer(&self) -> Option<String> {
-        self.inner.output_layer()
+        self.inner.outputs().ok()?.output_layer()
     }
+}
 
-    fn classifier(
-        &self,
-        labels: &[u32],
-        classes: usize,
-        hidden: &[usize],
-    ) -> Option<Arc<dyn Learner>> {
-        self.inner.classifier(labels, classes, hidden)
+impl<W: LearnerWrapper + 'static> Classifiers for WrappedLearner<W> {
+    fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner> {
+        let inner = self.inner.classifiers();
+        let inner = inner.expect("passed on by `capabilities`");
+        inner.classifier(labels, classes, hidden)
     }
 }

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Update};
+use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::merging::OneLayer;
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, layers};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::standardise::{DEVIATION, MEAN};
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
@@ -103,7 +103,7 @@ impl StrategyWrapper for PersonalLayers {
             own,
             personal,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 }
 
@@ -122,6 +122,14 @@ impl Parted {
 }
 
 impl LearnerWrapper for Parted {
+    fn needs(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        &[]
+    }
+
     fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
         self.shared.clone()
     }

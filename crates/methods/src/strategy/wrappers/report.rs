@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Metrics, Split, Update};
+use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
 use crate::params::{Attached, Layout, LayoutError, Params, Role, TensorSpec};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::{Entry, EquipError};
 
 /// Name of what is attached to a contribution.
@@ -29,11 +29,14 @@ impl Reported {
 
     /// A learner that reports.
     pub(crate) fn equip(self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        for &metric in self.0 {
+            must_measure(&*inner, metric)?;
+        }
         let by = Reporting {
             report: self,
             contribution: self.attached(&inner.layout())?,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 
     /// What was measured, in the order of the metrics, without a copy of the model; fewer where
@@ -60,13 +63,17 @@ impl Reported {
     }
 }
 
-/// One of the metrics.
-pub(crate) fn measured(metrics: &Metrics, name: &str) -> Result<f64, LearnError> {
-    metrics.values.get(name).copied().ok_or_else(|| {
-        LearnError::Unsupported(format!(
-            "this strategy needs the {name} of a model, which this task does not measure"
-        ))
-    })
+/// Refuses a learner that does not measure this metric, seen from its initial model.
+pub(crate) fn must_measure(learner: &dyn Learner, name: &'static str) -> Result<(), EquipError> {
+    // A learner always measures its loss.
+    if name == "loss" {
+        return Ok(());
+    }
+    let (model, personal) = (learner.initial(0), learner.initial_personal(0));
+    match learner.evaluate(&model, &personal, Split::Train) {
+        Ok(metrics) if metrics.get(name).is_err() => Err(EquipError::Metric(name)),
+        _ => Ok(()),
+    }
 }
 
 struct Reporting {
@@ -84,7 +91,7 @@ impl Reporting {
     ) -> Result<Update, LearnError> {
         let metrics = inner.evaluate(start, personal, Split::Train)?;
         let report = self.report.0.iter();
-        let report = report.map(|&name| Ok(measured(&metrics, name)? as f32));
+        let report = report.map(|&name| Ok(metrics.get(name)? as f32));
         let report = report.collect::<Result<Vec<_>, LearnError>>()?;
         let report = Params::from_values(self.contribution.part(0), &report);
         Ok(Update {
@@ -95,6 +102,14 @@ impl Reporting {
 }
 
 impl LearnerWrapper for Reporting {
+    fn needs(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        &[]
+    }
+
     fn keep(
         &self,
         inner: &dyn Learner,

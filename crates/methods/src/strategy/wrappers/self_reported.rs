@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Update};
+use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::Reported;
 
 /// Name under which a silo keeps what it remembers in its personal state.
@@ -44,7 +44,7 @@ pub(crate) fn equip(
         personal: Attached::new(&rest, &[(KEPT, &kept)])?,
         word,
     };
-    Ok(WrappedLearner::equip(inner, by))
+    Ok(WrappedLearner::equip(inner, by)?)
 }
 
 struct Saying<W> {
@@ -76,6 +76,14 @@ impl<W: Word> Saying<W> {
 }
 
 impl<W: Word> LearnerWrapper for Saying<W> {
+    fn needs(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        &[]
+    }
+
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
         let nothing = Params::zeros(self.personal.part(0));
         self.personal

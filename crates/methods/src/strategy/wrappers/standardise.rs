@@ -7,8 +7,8 @@ use crate::params::{Layout, Params, Role};
 use crate::strategy::participant::begin_and_train;
 use crate::strategy::server::means::{fits, given, must_be};
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, Place, Plan,
-    Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
+    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, OwnRadius,
+    Place, Plan, Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
 };
 
 /// Buffer of a model that standardises: mean of every column, over all members' training rows.
@@ -30,7 +30,7 @@ pub struct Standardised {
 
 impl Standardised {
     /// Puts a round of summaries before `inner`. The learner needs a
-    /// [`summary_layout`](crate::Learner::summary_layout) and a model with both buffers.
+    /// [`summary_layout`](crate::learner::Summaries::summary_layout) and a model with both buffers.
     pub fn new(inner: Box<dyn Strategy>) -> Self {
         Self { inner }
     }
@@ -168,7 +168,12 @@ impl Strategy for Standardised {
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        learner.summaries()?;
         self.inner.equip(learner)
+    }
+
+    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        self.inner.can_take_part(learner, radius)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
@@ -197,7 +202,7 @@ impl Strategy for Standardised {
         let model = state
             .models
             .first()
-            .ok_or_else(|| LearnError::Unsupported("there is no model to begin with".into()))?;
+            .ok_or_else(|| LearnError::Failed("there is no model to begin with".into()))?;
         Ok(Start {
             model: model.clone(),
             coalition: place.coalition,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, Place, Plan,
-    Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
+    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, OwnRadius,
+    Place, Plan, Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
 };
 
 /// What a method changes in another: how silos learn, what they contribute, what becomes of the
@@ -15,6 +15,12 @@ pub(crate) trait StrategyWrapper: Send + Sync {
     /// What silos learn with, see [`Strategy::equip`].
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         Ok(learner)
+    }
+
+    /// See [`Strategy::can_take_part`].
+    fn can_take_part(&self, learner: &dyn Learner) -> Result<(), EquipError> {
+        let _ = learner;
+        Ok(())
     }
 
     /// Layout of a contribution, given that of the models.
@@ -47,6 +53,11 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         self.inner.equip(self.by.equip(learner)?)
+    }
+
+    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        self.by.can_take_part(learner)?;
+        self.inner.can_take_part(learner, radius)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use methods::params::Gate;
+use methods::strategy::summary_layout;
 use methods::{Layout, Params, Plan, State};
 use protocol::Hash;
 use protocol::message::EntryFields;
@@ -29,7 +30,7 @@ impl Ground {
     pub(crate) fn new(config: &SiloConfig, settled: &Settled) -> Self {
         let round = settled.document.round;
         let learner = &config.learner;
-        let (model, summary) = (learner.layout(), learner.summary_layout());
+        let (model, summary) = (learner.layout(), summary_layout(&**learner));
         let layout = config.strategy.expects(&model, summary.as_ref(), round + 1);
         Self {
             round,

@@ -1,6 +1,7 @@
 //! What FedCG asks of a silo with rows, and FedCG with it.
 
 use methods::domains::{Activation, Projection, Propagation, residual};
+use methods::learner::{Classifiers, Outputs};
 use methods::strategy::{StrategyConfig, build};
 use methods::{Matrix, Strategy};
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ fn plain(epochs: u32, batch: u32, rate: f64) -> Task {
 fn trained(learner: &dyn Learner, start: &Params, task: &Task, seed: u64) -> Update {
     let go_on = &mut |_| ControlFlow::Continue(());
     learner
-        .train(start, &Params::empty(), task, seed, go_on)
+        .carry_out(start, &Params::empty(), task, seed, go_on)
         .unwrap()
 }
 
@@ -113,7 +114,7 @@ fn a_classifier_learns_any_labels_of_the_rows() {
         let labels: Vec<u32> = (0..learner.samples() as usize)
             .map(|row| u32::from(learner.train.features(row)[1] > 0.0) * 2)
             .collect();
-        let classifier = learner.classifier(&labels, 3, &[8]).unwrap();
+        let classifier = learner.classifier(&labels, 3, &[8]);
         // A federation's scale is in the model's buffers, those of the classifier among them.
         let start = learner.initial(0);
         let summary = trained_summary(&learner, &start);
@@ -128,6 +129,8 @@ fn a_classifier_learns_any_labels_of_the_rows() {
             "{standardise:?} {metrics:?}"
         );
         let outputs = classifier
+            .outputs()
+            .unwrap()
             .outputs(&end, &Params::empty(), Split::Test)
             .unwrap();
         assert_eq!(outputs.len(), 3 * learner.test.len());
@@ -135,7 +138,7 @@ fn a_classifier_learns_any_labels_of_the_rows() {
 }
 
 fn trained_summary(learner: &TableLearner, start: &Params) -> Option<Params> {
-    learner.summary_layout()?;
+    learner.capabilities().summaries?;
     Some(trained(learner, start, &Task::Summarise, 0).shared)
 }
 
@@ -192,15 +195,18 @@ fn outputs_are_those_of_the_layer_with_its_branches() {
     };
     let adjacency = methods::domains::adjacency::identity(3);
     let made = convolution.forward(&adjacency, &branches).unwrap();
-    let student = bare
-        .classifier(&vec![0; bare.samples() as usize], 3, &[16])
-        .unwrap();
+    let student = bare.classifier(&vec![0; bare.samples() as usize], 3, &[16]);
     let opinion = named(&model, "fedcg.student.");
     let opinion = Params::from_values(&student.layout(), opinion.values());
     let opinions = student
+        .outputs()
+        .unwrap()
         .outputs(&opinion, &Params::empty(), Split::Test)
         .unwrap();
-    let outputs = by.outputs(&model, &Params::empty(), Split::Test).unwrap();
+    let outputs = by.outputs().unwrap();
+    let outputs = outputs
+        .outputs(&model, &Params::empty(), Split::Test)
+        .unwrap();
     assert_eq!(outputs.len(), bare.test.len());
     for (row, output) in outputs.iter().enumerate() {
         let x = bare.test.features(row);
@@ -315,6 +321,7 @@ fn a_student_that_is_certain_gives_hard_domains_in_all_layers() {
     let sure = Params::from_values(student.layout(), &sure);
     let sure = Params::gather(model.layout(), &[&sure, &model]).unwrap();
     let outputs = |by: &Arc<dyn Learner>, model: &Params| {
+        let by = by.outputs().unwrap();
         by.outputs(model, &Params::empty(), Split::Test).unwrap()
     };
     let (a, b) = (outputs(&soft, &sure), outputs(&hard, &sure));
@@ -341,7 +348,9 @@ fn a_mixture_of_outputs_is_the_output_of_the_mixture() {
         .unwrap();
     let model = by.initial(6);
     let none = Params::empty();
+    let by = by.outputs().unwrap();
     let mixed = by.outputs(&model, &none, Split::Test).unwrap();
+    let one_by_one = one_by_one.outputs().unwrap();
     let exact = one_by_one.outputs(&model, &none, Split::Test).unwrap();
     assert_eq!(mixed.len(), exact.len());
     for (mixed, exact) in mixed.iter().zip(exact) {
@@ -349,7 +358,7 @@ fn a_mixture_of_outputs_is_the_output_of_the_mixture() {
     }
 }
 
-/// A learner that does not say which layer makes its outputs.
+/// A learner that does not name the layer that makes its outputs.
 struct Hidden(TableLearner);
 
 impl Learner for Hidden {
@@ -363,29 +372,38 @@ impl Learner for Hidden {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        self.0.train(start, personal, task, seed, progress)
+        self.0.train(start, personal, training, seed, progress)
     }
     fn evaluate(&self, model: &Params, own: &Params, split: Split) -> Result<Metrics, LearnError> {
         self.0.evaluate(model, own, split)
     }
-    fn robust_loss(&self, model: &Params, own: &Params, radius: f64) -> Result<f64, LearnError> {
-        self.0.robust_loss(model, own, radius)
-    }
     fn samples(&self) -> u64 {
         self.0.samples()
     }
-    fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
-        self.0.only(split, rows)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            outputs: Some(self),
+            ..self.0.capabilities()
+        }
     }
+}
+
+impl Outputs for Hidden {
     fn outputs(&self, model: &Params, own: &Params, split: Split) -> Result<Vec<f64>, LearnError> {
         self.0.outputs(model, own, split)
     }
-    fn classifier(&self, labels: &[u32], k: usize, hidden: &[usize]) -> Option<Arc<dyn Learner>> {
-        self.0.classifier(labels, k, hidden)
+    fn measure(
+        &self,
+        model: &Params,
+        own: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        self.0.measure(model, own, outputs, split)
     }
 }
 
@@ -413,8 +431,8 @@ fn momentum_and_decay_are_those_of_a_training_up_to_rounding() {
     }
 }
 
-/// Rows of these domains in turn, told apart by their first feature; what the second one says of
-/// the class is the opposite in domain 1 of what it is in domain 0.
+/// Rows of these domains in turn, told apart by their first feature; the second one
+/// has the opposite meaning for the class in domain 1.
 fn opposite(domains: &[u32], rows: usize) -> Table {
     let mut rng = stream(5, "opposite domains");
     let mut table = Table::new(vec!["a".into(), "b".into()]);
@@ -427,7 +445,7 @@ fn opposite(domains: &[u32], rows: usize) -> Table {
 }
 
 #[test]
-fn a_student_of_given_domains_sorts_the_rows_of_silos_that_say_nothing() {
+fn a_student_of_given_domains_sorts_the_rows_of_silos_without_a_domain() {
     let accuracy = |given: &[Option<u32>; 2]| {
         let by = |table: &Table, domain: Option<u32>| {
             let options = json!({

@@ -1,5 +1,6 @@
 //! FedSR on rows.
 
+use methods::strategy::summary_layout;
 use serde_json::json;
 
 use super::fedcg::strategy;
@@ -11,20 +12,23 @@ fn stochastic_representations_learn_classes_and_keep_those_of_classes_at_home() 
         let table = table(300, 1, true);
         let bare = Arc::new(learner(Kind::Mlp, &table, standardise));
         let by = strategy("fedsr", json!({})).equip(bare.clone()).unwrap();
-        assert_eq!(by.summary_layout(), bare.summary_layout());
+        let layout = |learner: &dyn Learner| summary_layout(learner);
+        assert_eq!(layout(&*by), layout(&*bare));
         let (mut start, own) = (by.initial(1), by.initial_personal(1));
-        if let Some(summary) = by.summary_layout() {
+        if let Some(summary) = layout(&*by) {
             let go_on = &mut |_| ControlFlow::Continue(());
-            let summed = by.train(&start, &own, &Task::Summarise, 0, go_on).unwrap();
+            let summed = by
+                .carry_out(&start, &own, &Task::Summarise, 0, go_on)
+                .unwrap();
             assert_eq!(summed.shared.layout(), &summary);
             start = common_scale(&start, &[summed.shared]);
         }
         let go_on = &mut |_| ControlFlow::Continue(());
         let update = by
-            .train(&start, &own, &task(40, 16, 0.02), 1, go_on)
+            .carry_out(&start, &own, &task(40, 16, 0.02), 1, go_on)
             .unwrap();
         let again = by
-            .train(&start, &own, &task(40, 16, 0.02), 1, go_on)
+            .carry_out(&start, &own, &task(40, 16, 0.02), 1, go_on)
             .unwrap();
         assert_eq!(update.shared, again.shared, "the same bits");
         assert_eq!(update.shared.layout(), &by.layout());
@@ -42,10 +46,8 @@ fn stochastic_representations_learn_classes_and_keep_those_of_classes_at_home() 
             .unwrap();
         assert!(metrics.values["accuracy"] > 0.9, "{metrics:?}");
         assert!(metrics.values["roc-auc"] > 0.95, "{metrics:?}");
-        let loss = by
-            .robust_loss(&update.shared, &update.personal, 0.0)
-            .unwrap();
-        assert!(loss < 0.5 && by.robust_loss(&update.shared, &own, 0.1).is_err());
+        let loss = |radius| by.loss(&update.shared, &update.personal, radius, Split::Train);
+        assert!(loss(0.0).unwrap() < 0.5 && loss(0.1).is_err());
     }
 }
 
@@ -60,7 +62,7 @@ fn the_length_of_representations_has_a_price() {
         let go_on = &mut |_| ControlFlow::Continue(());
         let (start, own) = (by.initial(1), by.initial_personal(1));
         let end = by
-            .train(&start, &own, &task(20, 16, 0.02), 1, go_on)
+            .carry_out(&start, &own, &task(20, 16, 0.02), 1, go_on)
             .unwrap()
             .shared;
         // Means of the representations are the first half of the first layer.

@@ -9,15 +9,16 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::running::{Rule, Running};
+use super::running::{Running, Sgd};
 use super::shape::{Parts, Shape};
 use super::{Assignment, FedCg};
 use crate::domains::PropagationError;
 use crate::learner::{
-    LearnError, Learner, Metrics, Optimiser, Progress, Split, Task, Training, Update, mixed_seed,
+    Capability, LearnError, Learner, Metrics, Optimiser, Progress, Split, Training, Update, Watch,
+    mixed_seed,
 };
 use crate::params::{Layout, Params};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, later};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, later};
 
 /// A learner of models that carry branches, graph, student and teacher.
 pub(super) struct Branched {
@@ -28,7 +29,7 @@ pub(super) struct Branched {
 }
 
 impl Branched {
-    /// `output` is the learner's [`output_layer`](Learner::output_layer).
+    /// `output` is the learner's [`output_layer`](Outputs::output_layer).
     pub(super) fn new(options: &FedCg, shape: Shape, output: Option<String>) -> Self {
         let mixes = match &shape.in_model[..] {
             [only] => output.is_some_and(|name| name == only.name),
@@ -51,8 +52,8 @@ impl Branched {
         inner: &dyn Learner,
         labels: &[u32],
     ) -> Result<Arc<dyn Learner>, LearnError> {
-        let classifier = inner.classifier(labels, self.shape.domains(), &self.options.hidden);
-        classifier.ok_or_else(cannot)
+        let classifiers = inner.classifiers()?;
+        Ok(classifiers.classifier(labels, self.shape.domains(), &self.options.hidden))
     }
 
     /// What a student or teacher says of every row of a part: rows × domains, before the softmax.
@@ -65,7 +66,7 @@ impl Branched {
     ) -> Result<Vec<f64>, LearnError> {
         let classifier = self.classifier(inner, &vec![0; inner.samples() as usize])?;
         let (model, personal) = complete(&*classifier, opinion, base);
-        classifier.outputs(&model, &personal, split)
+        classifier.outputs()?.outputs(&model, &personal, split)
     }
 
     /// The model of a row with these shares of the branches, each by layer.
@@ -116,7 +117,7 @@ impl Branched {
                 let alone: Vec<f64> = (0..self.shape.domains())
                     .map(|other| f64::from(u8::from(other == domain)))
                     .collect();
-                let outputs = inner.outputs(&model(&alone), personal, split)?;
+                let outputs = inner.outputs()?.outputs(&model(&alone), personal, split)?;
                 let width = outputs.len() / shares.len().max(1);
                 mixed.resize(outputs.len(), 0.0);
                 for (at, output) in outputs.into_iter().enumerate() {
@@ -134,8 +135,10 @@ impl Branched {
         });
         let mut outputs: Vec<Vec<f64>> = vec![Vec::new(); shares.len()];
         for rows in order.chunk_by(|&a, &b| of(a) == of(b)) {
-            let only = inner.only(split, rows).ok_or_else(cannot)?;
-            let got = only.outputs(&model(of(rows[0])), personal, split)?;
+            let only = inner.row_access()?.only(split, rows).ok_or_else(no_rows)?;
+            let got = only
+                .outputs()?
+                .outputs(&model(of(rows[0])), personal, split)?;
             let width = got.len() / rows.len();
             for (&row, output) in rows.iter().zip(got.chunks(width.max(1))) {
                 outputs[row as usize] = output.to_vec();
@@ -160,6 +163,17 @@ impl Branched {
 }
 
 impl LearnerWrapper for Branched {
+    fn needs(&self) -> &'static [Capability] {
+        use Capability::{Classifiers, Outputs, RowAccess};
+        &[Classifiers, Outputs, RowAccess]
+    }
+
+    /// It takes plain steps itself, and no robust loss is known of a model with branches.
+    fn uses_up(&self) -> &'static [Capability] {
+        use Capability::{ModifiedGradients, RobustFits, RobustLosses};
+        &[ModifiedGradients, RobustFits, RobustLosses]
+    }
+
     fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
         self.shape.whole().clone()
     }
@@ -183,7 +197,7 @@ impl LearnerWrapper for Branched {
     ) -> Result<Vec<f64>, LearnError> {
         let parts = self.shape.split(model);
         if self.is_silent() {
-            return inner.outputs(&parts.base, personal, split);
+            return inner.outputs()?.outputs(&parts.base, personal, split);
         }
         let opinions = self.opinions(inner, &parts.student, &parts.base, split)?;
         self.by_shares(inner, &parts, personal, split, &self.shares(&opinions))
@@ -198,23 +212,7 @@ impl LearnerWrapper for Branched {
     ) -> Result<Metrics, LearnError> {
         let outputs = self.outputs(inner, model, personal, split)?;
         let (base, personal) = self.inside(model, personal);
-        inner.measure(&base, &personal, &outputs, split)
-    }
-
-    fn robust_loss(
-        &self,
-        inner: &dyn Learner,
-        model: &Params,
-        personal: &Params,
-        radius: f64,
-    ) -> Result<f64, LearnError> {
-        let metrics = self.evaluate(inner, model, personal, Split::Train)?;
-        match metrics.values.get("loss") {
-            Some(&loss) if radius == 0.0 => Ok(loss),
-            _ => Err(LearnError::Unsupported(
-                "no exact robust loss is known of a model with branches: use radius 0".into(),
-            )),
-        }
+        inner.outputs()?.measure(&base, &personal, &outputs, split)
     }
 
     fn train(
@@ -223,34 +221,32 @@ impl LearnerWrapper for Branched {
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let (
-            None,
-            &Optimiser::Sgd {
-                rate,
-                momentum,
-                weight_decay,
-            },
-        ) = (job.pull, &job.training.optimiser)
+        let &Optimiser::Sgd {
+            rate,
+            momentum,
+            weight_decay,
+        } = &job.training.optimiser
         else {
-            return Err(LearnError::Unsupported(
-                "fedcg takes its steps by plain sgd: leave out what else changes the gradient"
+            return Err(LearnError::Failed(
+                "fedcg takes its steps by sgd, as its options say: expected optimiser sgd, found \
+                 another"
                     .into(),
             ));
         };
         let mut parts = self.shape.split(job.start);
         let labels = self.labels(inner, &parts)?;
-        let batches = inner.batches(job.training, job.seed)?;
+        let batches = inner.row_access()?.batches(job.training, job.seed)?;
         let steps = batches.len() as u64;
         parts.student = {
             let mut watch = later(progress, 0, 2 * steps);
             self.student(inner, &parts, &labels, job, &mut watch)?
         };
-        let rule = Rule {
+        let sgd = Sgd {
             rate,
             momentum,
             weight_decay,
         };
-        let mut running = Running::new(self, inner, &parts, job.personal, rule);
+        let mut running = Running::new(self, inner, &parts, job.personal, sgd);
         let epoch = (batches.len() / job.training.epochs.max(1) as usize).max(1);
         let (mut sum, mut seen, mut last) = (0.0, 0, f64::NAN);
         for (step, batch) in (1..).zip(&batches) {
@@ -305,17 +301,14 @@ impl Branched {
             let opinions = self.opinions(inner, teacher, &parts.base, Split::Train)?;
             return Ok(opinions.chunks(domains).map(largest).collect());
         }
-        match inner.domain() {
-            Some(domain) if (domain as usize) < domains => {
-                Ok(vec![domain; inner.samples() as usize])
-            }
-            Some(domain) => Err(LearnError::Domain { domain, domains }),
-            None => Err(LearnError::Unsupported(
-                "fedcg with `given = true` needs to know the domain of this silo's rows: write \
-                 `domains`, one for every silo, in [task.table], or leave out `given`"
-                    .into(),
-            )),
-        }
+        let domain = inner.domain().filter(|&domain| (domain as usize) < domains);
+        let domain = domain.ok_or_else(|| {
+            LearnError::Failed(format!(
+                "a silo that trains needs the domain of its rows, from 0 to {}",
+                domains - 1
+            ))
+        })?;
+        Ok(vec![domain; inner.samples() as usize])
     }
 
     /// The student, after it has heard these `labels` in as many passes as the task takes.
@@ -329,15 +322,15 @@ impl Branched {
     ) -> Result<Params, LearnError> {
         let classifier = self.classifier(inner, labels)?;
         let (start, personal) = complete(&*classifier, &parts.student, &parts.base);
-        let task = Task::Train(Training {
+        let training = Training {
             optimiser: Optimiser::Sgd {
                 rate: self.options.student_rate,
                 momentum: 0.0,
                 weight_decay: 0.0,
             },
             ..job.training.clone()
-        });
-        let update = classifier.train(&start, &personal, &task, job.seed, progress)?;
+        };
+        let update = classifier.train(&start, &personal, &training, job.seed, progress)?;
         let student = Params::gather(parts.student.layout(), &[&update.shared]);
         Ok(student.expect("tensors of this classifier"))
     }
@@ -368,14 +361,13 @@ fn softmax(values: &[f64]) -> Vec<f64> {
     each.into_iter().map(|value| value / sum).collect()
 }
 
-pub(super) fn cannot() -> LearnError {
-    LearnError::Unsupported(
-        "fedcg works on rows one by one, which this learner cannot: choose another strategy".into(),
-    )
+/// A silo that gave these rows does not give them again.
+pub(super) fn no_rows() -> LearnError {
+    LearnError::Failed("the learner does not give single rows of those that it has".into())
 }
 
 pub(super) fn unusable(error: PropagationError) -> LearnError {
-    LearnError::Unsupported(format!(
+    LearnError::Failed(format!(
         "the branches of the domains cannot be made: {error}"
     ))
 }

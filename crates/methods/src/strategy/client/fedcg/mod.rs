@@ -196,17 +196,23 @@ impl FedCg {
 impl StrategyWrapper for FedCg {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         let rows = vec![0; inner.samples() as usize];
-        let classifier = inner.classifier(&rows, self.domains, &self.hidden);
-        let classifier = classifier.ok_or_else(|| {
-            EquipError::Unsupported(
-                "fedcg sorts rows into domains, and there is no classifier of the rows of this \
-                 learner: choose another strategy"
-                    .into(),
-            )
-        })?;
+        let classifiers = inner.classifiers()?;
+        let classifier = classifiers.classifier(&rows, self.domains, &self.hidden);
+        let output = inner.outputs()?.output_layer();
         let shape = Shape::new(self, &*inner, &classifier.layout())?;
-        let by = Branched::new(self, shape, inner.output_layer());
-        Ok(WrappedLearner::equip(inner, by))
+        let by = Branched::new(self, shape, output);
+        Ok(WrappedLearner::equip(inner, by)?)
+    }
+
+    fn can_take_part(&self, learner: &dyn Learner) -> Result<(), EquipError> {
+        let domains = self.domains;
+        match learner.domain() {
+            None if self.given => Err(EquipError::NoDomain),
+            Some(domain) if self.given && domain as usize >= domains => {
+                Err(EquipError::Domain { domain, domains })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed

@@ -2,39 +2,31 @@
 
 use std::ops::ControlFlow;
 
-use super::branched::{Branched, cannot, unusable};
+use super::branched::{Branched, no_rows, unusable};
 use super::graph::Graph;
 use super::shape::Parts;
 use crate::Matrix;
-use crate::learner::{LearnError, Learner, Optimiser, Split, Task, Training, Update};
+use crate::learner::{LearnError, Learner, Optimiser, OptimiserState, Split, Training, Update};
 use crate::params::{Params, Role};
 
-/// How a step follows from the gradient, see [`Optimiser::Sgd`].
+/// The settings of [`Optimiser::Sgd`].
 #[derive(Clone, Copy)]
-pub(super) struct Rule {
+pub(super) struct Sgd {
     pub(super) rate: f64,
     pub(super) momentum: f64,
     pub(super) weight_decay: f64,
 }
 
-impl Rule {
-    /// Moves `values` against `moves`, the learning rate times the gradient. Velocities are in the
-    /// same unit.
-    fn step(
-        self,
-        values: &mut [f64],
-        moves: &[f64],
-        velocity: &mut [f64],
-        decayed: impl Fn(usize) -> bool,
-    ) {
-        for (at, value) in values.iter_mut().enumerate() {
-            let decay = match decayed(at) {
-                true => self.rate * self.weight_decay * *value,
-                false => 0.0,
-            };
-            velocity[at] = self.momentum * velocity[at] + (moves[at] + decay);
-            *value -= velocity[at];
-        }
+impl Sgd {
+    /// The optimiser of values that are moved by the learning rate times the gradient instead of
+    /// the gradient: its velocities are in the same unit, and its own rate is 1.
+    fn of_moves(self, decayed: Vec<bool>) -> OptimiserState {
+        let optimiser = Optimiser::Sgd {
+            rate: 1.0,
+            momentum: self.momentum,
+            weight_decay: self.rate * self.weight_decay,
+        };
+        OptimiserState::new(&optimiser, decayed)
     }
 }
 
@@ -42,16 +34,15 @@ impl Rule {
 pub(super) struct Running<'a> {
     by: &'a Branched,
     inner: &'a dyn Learner,
-    rule: Rule,
-    /// Values of what all domains share, what each is for, and its velocity.
+    rate: f64,
+    /// Values of what all domains share, what each is for, and their optimiser.
     base: Vec<f64>,
     roles: Vec<Role>,
-    velocity: Vec<f64>,
+    optimiser: OptimiserState,
     graph: Graph,
     /// By layer with branches, and by what is [trained](super::graph::Convolution::trained) of it.
-    velocities: Vec<Vec<Vec<f64>>>,
-    /// By layer with branches and place in it, whether it is a weight.
-    is_weight: Vec<Vec<bool>>,
+    /// Branches are decayed as the layers that they are; W and λ are not.
+    optimisers: Vec<Vec<OptimiserState>>,
     personal: Params,
 }
 
@@ -61,26 +52,33 @@ impl<'a> Running<'a> {
         inner: &'a dyn Learner,
         parts: &Parts,
         personal: &Params,
-        rule: Rule,
+        sgd: Sgd,
     ) -> Self {
         let tensors = parts.base.layout().tensors().iter();
-        let roles = tensors.flat_map(|tensor| vec![tensor.role; tensor.len()]);
+        let roles: Vec<Role> = tensors
+            .flat_map(|tensor| vec![tensor.role; tensor.len()])
+            .collect();
         let mut graph = parts.graph.clone();
-        let still = |values: &mut [f64]| vec![0.0; values.len()];
-        let layers = graph.layers.iter_mut();
-        let velocities = layers.map(|layer| layer.trained().into_iter().map(still).collect());
+        let layers = graph.layers.iter_mut().enumerate();
+        let optimisers = layers.map(|(layer, own)| {
+            let weights: Vec<bool> = by.shape.is_weight(layer);
+            let each = own.trained().into_iter().enumerate();
+            let optimisers = each.map(|(which, values)| {
+                let decayed = |at: usize| which == 0 && weights[at % weights.len()];
+                sgd.of_moves((0..values.len()).map(decayed).collect())
+            });
+            optimisers.collect()
+        });
+        let optimisers = optimisers.collect();
         let values = parts.base.values();
         Self {
             by,
             inner,
-            rule,
+            rate: sgd.rate,
             base: values.iter().map(|&value| value.into()).collect(),
-            roles: roles.collect(),
-            velocity: vec![0.0; values.len()],
-            velocities: velocities.collect(),
-            is_weight: (0..graph.layers.len())
-                .map(|layer| by.shape.is_weight(layer))
-                .collect(),
+            optimiser: sgd.of_moves(roles.iter().map(|&role| role == Role::Weight).collect()),
+            roles,
+            optimisers,
             graph,
             personal: personal.clone(),
         }
@@ -144,10 +142,7 @@ impl<'a> Running<'a> {
             }
             self.personal = update.personal;
         }
-        let roles = &self.roles;
-        let decayed = |at: usize| roles[at] == Role::Weight;
-        let (rule, velocity) = (self.rule, &mut self.velocity);
-        rule.step(&mut self.base, &moves, velocity, decayed);
+        self.optimiser.step(&mut self.base, &moves);
         self.follow(&generated, &upstream)?;
         self.finite(&self.base)?;
         Ok(loss)
@@ -161,22 +156,22 @@ impl<'a> Running<'a> {
         share: f64,
         seed: u64,
     ) -> Result<Update, LearnError> {
-        let only = self.inner.only(Split::Train, rows).ok_or_else(cannot)?;
-        let task = Task::Train(Training {
+        let only = self.inner.row_access()?.only(Split::Train, rows);
+        let only = only.ok_or_else(no_rows)?;
+        let training = Training {
             epochs: 1,
             batch: 0,
             optimiser: Optimiser::Sgd {
-                rate: self.rule.rate * share,
+                rate: self.rate * share,
                 momentum: 0.0,
                 weight_decay: 0.0,
             },
-        });
+        };
         let go_on = &mut |_| ControlFlow::Continue(());
-        only.train(start, &self.personal, &task, seed, go_on)
+        only.train(start, &self.personal, &training, seed, go_on)
     }
 
-    /// The step of branches and graph, from how far the layers went in every domain. Branches are
-    /// decayed as the layers that they are; W and λ are not.
+    /// The step of branches and graph, from how far the layers went in every domain.
     fn follow(&mut self, generated: &[Matrix], upstream: &[Matrix]) -> Result<(), LearnError> {
         for (layer, (made, upstream)) in generated.iter().zip(upstream).enumerate() {
             let moves = self.graph.gradients(layer, made, upstream);
@@ -186,12 +181,10 @@ impl<'a> Running<'a> {
                 true => trained.len(),
                 false => trained.len() - 1,
             };
-            let weights = &self.is_weight[layer];
-            let velocities = &mut self.velocities[layer];
-            let each = trained.into_iter().zip(&moves).zip(velocities);
-            for (which, ((values, moves), velocity)) in each.enumerate().take(fixed) {
-                let decayed = |at: usize| which == 0 && weights[at % weights.len()];
-                self.rule.step(values, moves, velocity, decayed);
+            let optimisers = &mut self.optimisers[layer];
+            let each = trained.into_iter().zip(&moves).zip(optimisers);
+            for ((values, moves), optimiser) in each.take(fixed) {
+                optimiser.step(values, moves);
             }
         }
         for layer in &self.graph.layers {
@@ -211,7 +204,7 @@ impl<'a> Running<'a> {
         }
         Err(LearnError::Diverged {
             step: 0,
-            rate: self.rule.rate,
+            rate: self.rate,
         })
     }
 

@@ -2,12 +2,12 @@
 
 use crate::aggregation::Aggregation;
 use crate::coalitions::Program;
-use crate::learner::{LearnError, Task, Training};
+use crate::learner::{LearnError, Learner, Task, Training};
 use crate::params::Params;
 use crate::strategy::server::means::{coalition_means, given, kept, must_be, no_candidates};
 use crate::strategy::{
-    DecideError, Decision, Newcomer, Objection, Outcome, Plan, Scores, SettleError, Sheet, State,
-    Strategy, least_loss,
+    DecideError, Decision, EquipError, Newcomer, Objection, Outcome, OwnRadius, Plan, Scores,
+    SettleError, Sheet, State, Strategy, least_loss,
 };
 
 /// Train alone, let everybody score every model (eq. (10)), form `coalitions` coalitions by the
@@ -69,6 +69,10 @@ impl Strategy for CsRcfl {
 
     fn keeps_numbers(&self, round: u64) -> bool {
         self.frozen(round)
+    }
+
+    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        Ok(radius.suits(learner)?)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {

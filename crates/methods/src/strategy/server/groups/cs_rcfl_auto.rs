@@ -16,14 +16,14 @@ use rayon::prelude::*;
 
 use crate::aggregation::Aggregation;
 use crate::coalitions::{Program, choice};
-use crate::learner::{LearnError, Metrics, Task, Training, Update};
+use crate::learner::{LearnError, Learner, Metrics, Task, Training, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::participant::{begin_and_train, robust_loss};
 use crate::strategy::server::groups::cs_rcfl::{CsRcfl, scores_of};
 use crate::strategy::server::means::{combined, fits};
 use crate::strategy::{
-    DecideError, Decision, Entry, Newcomer, Objection, Outcome, Plan, Scored, SettleError, Sheet,
-    Site, State, Strategy, Watch,
+    DecideError, Decision, Entry, EquipError, Newcomer, Objection, Outcome, OwnRadius, Plan,
+    Scored, SettleError, Sheet, Site, State, Strategy, Watch,
 };
 
 use formed::{Formed, LOSSES, report};
@@ -147,6 +147,15 @@ impl Strategy for AutoCsRcfl {
         "cs-rcfl"
     }
 
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        learner.row_access()?;
+        Ok(learner)
+    }
+
+    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        Ok(radius.suits(learner)?)
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
             participants: None,
@@ -172,9 +181,8 @@ impl Strategy for AutoCsRcfl {
         let place = site.place;
         let own = place.coalition as usize;
         let formed = Formed::read(state).filter(|formed| own < formed.models.len());
-        let formed = formed.ok_or_else(|| {
-            LearnError::Unsupported("there are no coalitions to be measured".into())
-        })?;
+        let formed = formed
+            .ok_or_else(|| LearnError::Failed("there are no coalitions to be measured".into()))?;
         let start = formed.starts[own];
         let radius = site.radius.get(place.learner, start, place.personal)?;
         let held_out = self.held_out(site, start, progress)?;
@@ -191,7 +199,7 @@ impl Strategy for AutoCsRcfl {
                         false => (&formed.models[member], 1.0),
                     };
                     combined(&self.rule, &members.iter().map(part).collect::<Vec<_>>())
-                        .map_err(|error| LearnError::Unsupported(error.to_string()))
+                        .map_err(|error| LearnError::Failed(error.to_string()))
                 })?,
             };
             *loss = value as f32;

@@ -49,7 +49,7 @@ impl Belonging for Nearest {
     fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
         let own = place.coalition;
         let centre = state.models.get(own as usize).ok_or_else(|| {
-            LearnError::Unsupported(format!("coalition {own} has no model to start from"))
+            LearnError::Failed(format!("coalition {own} has no model to start from"))
         })?;
         Ok((centre.clone(), own))
     }

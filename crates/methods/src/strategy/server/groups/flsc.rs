@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clustering::ifca::{flsc, flsc_start};
-use crate::learner::{LearnError, Learner, Update};
+use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::catalogue::require;
 use crate::strategy::server::groups::ifca::{losses, unusable};
 use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several};
 use crate::strategy::server::means::{Basis, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::{
     DecideError, Entry, EquipError, Place, Sheet, State, Strategy, StrategyError,
 };
@@ -98,7 +98,7 @@ impl Belonging for BestModels {
         let flags = TensorSpec::new("chosen", [self.models], Role::Buffer);
         let flags = Layout::new(vec![flags])?;
         let models = Attached::new(&inner.layout(), &[(CHOSEN, &flags)])?;
-        Ok(WrappedLearner::equip(inner, Naming { models }))
+        Ok(WrappedLearner::equip(inner, Naming { models })?)
     }
 
     fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
@@ -144,6 +144,14 @@ struct Naming {
 }
 
 impl LearnerWrapper for Naming {
+    fn needs(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        &[]
+    }
+
     fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
         self.models.whole().clone()
     }

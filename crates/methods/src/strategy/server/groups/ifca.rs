@@ -9,7 +9,6 @@ use crate::params::Params;
 use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several};
 use crate::strategy::server::means::{Basis, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::wrappers::report::measured;
 use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
 
 /// Options of IFCA.
@@ -53,7 +52,7 @@ pub(crate) fn losses(state: &State, place: Place<'_>) -> Result<Matrix, LearnErr
             .learner
             .evaluate(model, place.personal, Split::Train)?;
         // One model that cannot be used must not keep the others from being chosen.
-        let value = measured(&metrics, "loss")?;
+        let value = metrics.get("loss")?;
         *loss = if value.is_finite() { value } else { f64::MAX };
     }
     Ok(losses)
@@ -61,7 +60,7 @@ pub(crate) fn losses(state: &State, place: Place<'_>) -> Result<Matrix, LearnErr
 
 /// No model can be chosen by such losses.
 pub(crate) fn unusable(error: impl ToString) -> LearnError {
-    LearnError::Unsupported(format!("no model can be chosen: {}", error.to_string()))
+    LearnError::Failed(format!("no model can be chosen: {}", error.to_string()))
 }
 
 struct BestModel;

@@ -9,7 +9,7 @@ use crate::learner::{LearnError, Learner, Split, Training, Update};
 use crate::params::Params;
 use crate::strategy::catalogue::require;
 use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
-use crate::strategy::wrappers::report::{Reported, measured};
+use crate::strategy::wrappers::report::{Reported, must_measure};
 use crate::strategy::wrappers::self_reported::{Word, equip};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
@@ -62,6 +62,7 @@ impl Weighing for FedFa {
     }
 
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        must_measure(&*inner, "accuracy")?;
         equip(Account, inner)
     }
 
@@ -110,6 +111,6 @@ impl Word for Account {
     ) -> Result<Vec<f64>, LearnError> {
         let metrics = learner.evaluate(start, personal, Split::Train)?;
         kept[0] += 1.0;
-        Ok(vec![measured(&metrics, "accuracy")?, kept[0].into()])
+        Ok(vec![metrics.get("accuracy")?, kept[0].into()])
     }
 }

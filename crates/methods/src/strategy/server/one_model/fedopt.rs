@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Learner, Update};
+use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::catalogue::{fraction, positive};
 use crate::strategy::server::means::Basis;
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
 
@@ -124,7 +124,7 @@ impl StrategyWrapper for Adaptive {
             // v₋₁ ≥ τ² in the paper.
             second: (self.options.tau * self.options.tau) as f32,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 
     fn contribution(&self, model: &Arc<Layout>) -> Arc<Layout> {
@@ -171,6 +171,14 @@ struct WithMoments {
 }
 
 impl LearnerWrapper for WithMoments {
+    fn needs(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        &[]
+    }
+
     fn layout(&self, _: &dyn Learner) -> Arc<Layout> {
         self.models.whole().clone()
     }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::aggregation::weights::{WeightsError, maxfl_joins};
-use crate::learner::{LearnError, Learner, Split, Update};
+use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, squared_distance, weighted_mean};
 use crate::strategy::server::one_model::self_weighted::{Told, Weighing};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, Watch, WrappedLearner};
-use crate::strategy::wrappers::report::{Reported, measured};
+use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::report::Reported;
 use crate::strategy::{EquipError, SettleError};
 
 /// Names under which silos keep the model of their first training, their own, and whether they
@@ -37,7 +37,7 @@ impl Weighing for Joins {
             contribution: self.said().attached(&inner.layout())?,
             personal: Attached::new(&rest, &kept)?,
         };
-        Ok(WrappedLearner::equip(inner, by))
+        Ok(WrappedLearner::equip(inner, by)?)
     }
 
     fn by_rows(&self) -> bool {
@@ -121,18 +121,26 @@ impl Joining {
         kept: &Kept,
     ) -> Result<bool, LearnError> {
         let metrics = inner.evaluate(start, rest, Split::Train)?;
-        let loss = measured(&metrics, "loss")?;
+        let loss = metrics.get("loss")?;
         let distance = squared_distance(&kept.prior, &self.weights(start));
         let distance = distance.expect("tensors of this model");
         let joins = maxfl_joins(&[loss], &[distance]);
         joins.map_or_else(
-            |error| Err(LearnError::Unsupported(error.to_string())),
+            |error| Err(LearnError::Failed(error.to_string())),
             |joins| Ok(joins[0]),
         )
     }
 }
 
 impl LearnerWrapper for Joining {
+    fn needs(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn uses_up(&self) -> &'static [Capability] {
+        &[]
+    }
+
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
         let none = Params::zeros(self.personal.part(0));
         let kept = Kept {

@@ -257,7 +257,7 @@ impl Strategy for Minimax {
         round: u64,
         place: Place<'_>,
     ) -> Result<Start, LearnError> {
-        let none = || LearnError::Unsupported("there is no model to start from".into());
+        let none = || LearnError::Failed("there is no model to start from".into());
         let model = state.models.first().ok_or_else(none)?;
         let drawn = self.trains(state, round).ok_or_else(none)?;
         let trains = drawn.clients.contains(&place.member.into());

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::learner::{LearnError, Metrics, Progress, Split, Update};
+use crate::learner::{Capabilities, LearnError, Metrics, Split, Update};
 
 /// A silo that says which domain it is of.
 struct Of(Option<u32>, Quadratic);
@@ -22,32 +22,20 @@ impl Learner for Of {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        self.1.train(start, personal, task, seed, progress)
+        self.1.train(start, personal, training, seed, progress)
     }
     fn evaluate(&self, model: &Params, own: &Params, split: Split) -> Result<Metrics, LearnError> {
         self.1.evaluate(model, own, split)
     }
-    fn robust_loss(&self, model: &Params, own: &Params, radius: f64) -> Result<f64, LearnError> {
-        self.1.robust_loss(model, own, radius)
-    }
     fn samples(&self) -> u64 {
         self.1.samples()
     }
-    fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError> {
-        self.1.batches(training, seed)
-    }
-    fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
-        self.1.only(split, rows)
-    }
-    fn outputs(&self, model: &Params, own: &Params, split: Split) -> Result<Vec<f64>, LearnError> {
-        self.1.outputs(model, own, split)
-    }
-    fn classifier(&self, labels: &[u32], k: usize, hidden: &[usize]) -> Option<Arc<dyn Learner>> {
-        self.1.classifier(labels, k, hidden)
+    fn capabilities(&self) -> Capabilities<'_> {
+        self.1.capabilities()
     }
 }
 
@@ -68,7 +56,7 @@ fn saying(given: bool, domains: &[Option<u32>]) -> Federation {
 fn train(learner: &dyn Learner, start: &Params) -> Result<Update, LearnError> {
     let training = serde_json::from_value(single()).unwrap();
     let go_on = &mut |_| ControlFlow::Continue(());
-    learner.train(start, &Params::empty(), &Task::Train(training), 1, go_on)
+    learner.train(start, &Params::empty(), &training, 1, go_on)
 }
 
 fn branches(model: &Params) -> [[f32; 2]; 2] {
@@ -143,20 +131,23 @@ fn the_student_learns_the_given_domain_and_there_is_no_teacher() {
 }
 
 #[test]
-fn a_silo_of_no_domain_or_of_an_unknown_one_does_not_train() {
-    let federation = saying(true, &[None, Some(2)]);
-    let refused = [0, 1].map(|silo| {
-        let start = &federation.state.models[0];
-        train(&*federation.learners[silo], start).unwrap_err()
-    });
-    assert!(refused[0].to_string().contains("write `domains`"));
-    let unknown = LearnError::Domain {
+fn a_silo_without_a_domain_or_with_an_unknown_one_is_refused_before_the_first_round() {
+    let take_part = |given, domain| {
+        let silo = Of(domain, silos().remove(0));
+        let strategy = strategy("fedcg", options(given));
+        equip(&*strategy, Arc::new(silo), &OwnRadius::default()).map(drop)
+    };
+    let none = take_part(true, None).unwrap_err();
+    assert_eq!(none, EquipError::NoDomain);
+    assert!(none.to_string().contains("write `domains`"));
+    let unknown = EquipError::Domain {
         domain: 2,
         domains: 2,
     };
-    assert_eq!(refused[1], unknown);
+    assert_eq!(take_part(true, Some(2)), Err(unknown.clone()));
     assert!(unknown.to_string().contains("domain 2"), "{unknown}");
-    // Nobody asks where domains are found.
+    // No domain is asked for where domains are found.
+    assert_eq!(take_part(false, None), Ok(()));
     let found = saying(false, &[None, Some(2)]).rounds(1);
     assert_eq!(found.state.memory["fedcg.rounds"], [1.0]);
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Split, Task, Training, Update, mixed_seed};
+use crate::learner::{LearnError, Learner, Split, Training, Update, Watch, mixed_seed};
 use crate::params::Params;
 use crate::strategy::Site;
-use crate::strategy::wrappers::learner_wrapper::{Watch, later};
+use crate::strategy::wrappers::learner_wrapper::later;
 
 /// A silo's models of all its rows but one fold, one for every fold.
 pub(super) struct HeldOut {
@@ -33,25 +33,25 @@ impl HeldOut {
         let (learner, personal) = (site.place.learner, site.place.personal);
         let rows = learner.samples();
         let folds = usize::try_from(rows).unwrap_or(folds).min(folds);
-        let held_out = (0..folds).map(|fold| learner.holding_out(fold, folds, site.seed));
+        let access = learner.row_access()?;
+        let held_out = (0..folds).map(|fold| access.holding_out(fold, folds, site.seed));
         let learners: Option<Vec<_>> = held_out.collect();
         let learners = learners.filter(|learners| !learners.is_empty());
         let learners = learners.ok_or_else(|| {
-            LearnError::Unsupported(format!(
-                "coalitions = \"auto\" holds rows out, and of the {rows} rows of this silo none \
-                 can be: give the number of coalitions"
+            LearnError::Failed(format!(
+                "coalitions = \"auto\" holds rows out for cross-validation, and none of the {rows} \
+                 training rows of this silo can be: give the number of coalitions"
             ))
         })?;
         let steps: Vec<u64> = learners
             .iter()
             .map(|learner| training.steps(learner.samples()))
             .collect();
-        let task = Task::Train(training.clone());
         let mut done = 0;
         let folds = learners.into_iter().enumerate().map(|(fold, learner)| {
             let seed = mixed_seed(site.seed, fold as u64);
             let mut watch = later(progress, done, steps.iter().sum());
-            let update = learner.train(start, personal, &task, seed, &mut watch)?;
+            let update = learner.train(start, personal, training, seed, &mut watch)?;
             done += steps[fold];
             Ok(Fold {
                 rows: rows.saturating_sub(learner.samples()),
@@ -80,7 +80,7 @@ impl HeldOut {
         {
             let (model, own) = (model(&update.shared)?, *own as f64);
             let split = Split::Validation;
-            sum += own * learner.robust_loss_on(&model, &update.personal, radius, split)?;
+            sum += own * learner.loss(&model, &update.personal, radius, split)?;
             rows += own;
         }
         Ok(sum / rows)

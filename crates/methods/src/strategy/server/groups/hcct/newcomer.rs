@@ -59,8 +59,7 @@ impl Merging {
             // No round has formed groups yet.
             return Ok(state.models[0].clone());
         };
-        let unsupported =
-            |error: &dyn std::fmt::Display| LearnError::Unsupported(error.to_string());
+        let unsupported = |error: &dyn std::fmt::Display| LearnError::Failed(error.to_string());
         let weighted: Vec<_> = started.iter().zip(rows.iter().copied()).collect();
         let start = weighted_mean(&weighted).map_err(|error| unsupported(&error))?;
         let Update {

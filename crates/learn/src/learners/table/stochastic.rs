@@ -1,17 +1,16 @@
-//! A silo with rows of its own and a model whose representations are distributions.
+//! A silo with rows of its own, and models that represent a row by a distribution.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use methods::learner::Stochastic;
-use methods::{Layout, LearnError, Learner, Metrics, Params, Progress, Split, Task, Update};
+use methods::learner::{Capabilities, RowAccess, Stochastic, Summaries};
+use methods::{Layout, LearnError, Learner, Metrics, Params, Split, Training, Update, Watch};
 
-use super::fits;
-use super::table::TableLearner;
+use super::{TableLearner, fits};
+use crate::learners::scale::Scale;
 use crate::models::{Encoder, Named};
 
-/// The classifier of FedSR on the rows of a [`TableLearner`]. What the classes' representations
-/// are taken for is personal.
+/// The classifier of FedSR on the rows of a [`TableLearner`]. The distributions of the classes'
+/// representations are personal.
 pub(super) struct StochasticLearner {
     table: TableLearner,
     encoder: Encoder,
@@ -20,18 +19,27 @@ pub(super) struct StochasticLearner {
 }
 
 impl StochasticLearner {
-    /// In the place of the perceptron of `table`; `None` if it is none, has no hidden layer, or
-    /// predicts a number.
-    pub(super) fn new(table: &TableLearner, options: Stochastic) -> Option<Self> {
-        let encoder = Encoder::new(table.class_widths()?, options)?;
+    /// In the place of the perceptron of `table`, which has these widths.
+    pub(super) fn new(table: &TableLearner, widths: &[usize], options: Stochastic) -> Self {
+        let encoder = Encoder::new(widths, options);
         let (mut shared, own) = encoder.tensors();
-        shared.extend(table.scale_tensors());
+        shared.extend(table.scale.iter().flat_map(Scale::tensors));
         let layout = |tensors| Layout::new(tensors).expect("names of different layers");
-        Some(Self {
+        Self {
             table: table.clone(),
             encoder,
             layout: layout(shared),
             personal: layout(own),
+        }
+    }
+
+    /// The same model on other rows of the silo.
+    fn on(&self, table: TableLearner) -> Arc<dyn Learner> {
+        Arc::new(Self {
+            table,
+            encoder: self.encoder.clone(),
+            layout: self.layout.clone(),
+            personal: self.personal.clone(),
         })
     }
 
@@ -41,7 +49,7 @@ impl StochasticLearner {
     }
 }
 
-/// Values of `layout`, those by name and else as in `base`.
+/// Values of `layout`: those given by name, and the others as in `base`.
 fn params(layout: &Arc<Layout>, base: Option<&Params>, named: &Named) -> Params {
     Params::build(layout, |into| {
         if let Some(base) = base {
@@ -60,17 +68,13 @@ impl Learner for StochasticLearner {
         self.layout.clone()
     }
 
-    fn summary_layout(&self) -> Option<Arc<Layout>> {
-        self.table.summary_layout()
-    }
-
     fn seed(&self, silo_seed: u64, round: u64) -> u64 {
         self.table.seed(silo_seed, round)
     }
 
     fn initial(&self, seed: u64) -> Params {
         let mut named = self.encoder.initial(seed);
-        named.extend(self.table.scale_initial());
+        named.extend(self.table.scale.iter().flat_map(Scale::initial));
         params(&self.layout, None, &named)
     }
 
@@ -82,19 +86,11 @@ impl Learner for StochasticLearner {
         &self,
         start: &Params,
         personal: &Params,
-        task: &Task,
+        training: &Training,
         seed: u64,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         self.fits(start, personal)?;
-        let Task::Train(training) = task else {
-            // What is kept or summarised has nothing to do with the model.
-            let update = self.table.train(start, personal, task, seed, progress)?;
-            return Ok(Update {
-                personal: personal.clone(),
-                ..update
-            });
-        };
         let optimiser = &training.optimiser;
         let fit = self.encoder.fit(start, personal, optimiser, seed);
         let (named, loss) = self.table.run(fit, start, training, seed, progress)?;
@@ -123,20 +119,6 @@ impl Learner for StochasticLearner {
         Ok(self.table.measured(model, &outputs, &rows))
     }
 
-    fn robust_loss(
-        &self,
-        model: &Params,
-        personal: &Params,
-        radius: f64,
-    ) -> Result<f64, LearnError> {
-        if radius != 0.0 {
-            return Err(LearnError::Unsupported(
-                "no exact robust loss is known of a stochastic model: use radius 0".into(),
-            ));
-        }
-        Ok(self.evaluate(model, personal, Split::Train)?.values["loss"])
-    }
-
     fn samples(&self) -> u64 {
         self.table.samples()
     }
@@ -145,12 +127,41 @@ impl Learner for StochasticLearner {
         self.table.domain()
     }
 
+    /// No robust loss is known of a stochastic model, and its gradient is not modified.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            summaries: self.table.scale.is_some().then_some(self as _),
+            robust: None,
+            robust_fits: None,
+            gradients: None,
+            row_access: Some(self),
+            outputs: None,
+            classifiers: None,
+            stochastic: None,
+        }
+    }
+}
+
+impl Summaries for StochasticLearner {
+    fn summary_layout(&self) -> Arc<Layout> {
+        self.table.summary_layout()
+    }
+
+    fn summarise(&self) -> Result<Params, LearnError> {
+        self.table.summarise()
+    }
+}
+
+impl RowAccess for StochasticLearner {
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
-        Some(Arc::new(Self {
-            table: self.table.without_fold(fold, folds, seed)?,
-            encoder: self.encoder.clone(),
-            layout: self.layout.clone(),
-            personal: self.personal.clone(),
-        }))
+        Some(self.on(self.table.without_fold(fold, folds, seed)?))
+    }
+
+    fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError> {
+        self.table.batches(training, seed)
+    }
+
+    fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
+        Some(self.on(self.table.picked(split, rows)?))
     }
 }

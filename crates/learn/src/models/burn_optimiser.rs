@@ -1,15 +1,17 @@
 //! burn's optimisers on single tensors, for the families that run on burn.
+//!
+//! They keep weights and state in `f32` on the device. The optimisers over slices
+//! ([`OptimiserState`](methods::learner::OptimiserState)) keep them in `f64`, so the two differ in
+//! last bits and cannot take each other's place (`models/tests.rs` compares them).
 
 use burn::optim::{Adam, AdamConfig, Optimizer, Sgd, SgdConfig};
 use burn::optim::{decay::WeightDecayConfig, momentum::MomentumConfig};
 use burn::tensor::{Device, Tensor, TensorData};
-use methods::learner::Optimiser;
-use methods::{Params, Pull};
-
-use super::rule::ADAM;
+use methods::Params;
+use methods::learner::{ADAM, GradientModifier, Optimiser};
 
 /// How a training moves tensors: those that are decayed, and those that are not.
-pub(super) struct Descent {
+pub(super) struct BurnOptimiser {
     rate: f64,
     decayed: Kind,
     plain: Kind,
@@ -20,19 +22,19 @@ enum Kind {
     Adam(Adam),
 }
 
-/// What an optimiser remembers of one tensor.
+/// The state that an optimiser keeps of one tensor.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one for every tensor, and tensors are larger"
 )]
 pub(super) enum Memory<const D: usize> {
-    /// No step was taken yet, or there is nothing to remember.
+    /// No step was taken yet, or the optimiser keeps nothing.
     Empty,
     Sgd(<Sgd as Optimizer>::State<D>),
     Adam(<Adam as Optimizer>::State<D>),
 }
 
-impl Descent {
+impl BurnOptimiser {
     pub(super) fn new(optimiser: &Optimiser) -> Self {
         match *optimiser {
             Optimiser::Sgd {
@@ -111,31 +113,33 @@ fn penalty(decay: f64) -> Option<WeightDecayConfig> {
     (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32))
 }
 
-/// What a [`Pull`] is to one tensor.
-pub(super) struct Tug<const D: usize> {
+/// The part of a [`GradientModifier`] that concerns one tensor.
+pub(super) struct Modification<const D: usize> {
     mu: f64,
     anchor: Option<Tensor<D>>,
     shift: Option<Tensor<D>>,
-    pub(super) still: bool,
+    pub(super) frozen: bool,
 }
 
-impl<const D: usize> Tug<D> {
-    pub(super) fn new(pull: &Pull<'_>, name: &str, shape: [usize; D], device: &Device) -> Self {
+impl<const D: usize> Modification<D> {
+    pub(super) fn new(
+        modifier: &GradientModifier<'_>,
+        name: &str,
+        shape: [usize; D],
+        device: &Device,
+    ) -> Self {
+        let (shift, frozen) = (modifier.shift, modifier.frozen);
         Self {
-            mu: pull.mu,
-            anchor: tensor(pull.anchor, name, shape, device),
-            shift: pull
-                .shift
-                .and_then(|shift| tensor(shift, name, shape, device)),
-            still: pull
-                .still
-                .is_some_and(|still| still.position(name).is_some()),
+            mu: modifier.mu,
+            anchor: tensor(modifier.anchor, name, shape, device),
+            shift: shift.and_then(|shift| tensor(shift, name, shape, device)),
+            frozen: frozen.is_some_and(|frozen| frozen.position(name).is_some()),
         }
     }
 
-    /// The changed gradient at `value`; `None` where the tensor stays as it is.
+    /// The changed gradient at `value`; `None` where the tensor is frozen.
     pub(super) fn change(&self, value: &Tensor<D>, mut gradient: Tensor<D>) -> Option<Tensor<D>> {
-        if self.still {
+        if self.frozen {
             return None;
         }
         if let Some(anchor) = &self.anchor {

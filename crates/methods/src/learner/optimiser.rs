@@ -1,78 +1,88 @@
-//! The optimisers over plain slices, for models too small for a tensor framework.
+//! The optimisers over plain slices of `f64`: SGD and Adam, with or without a gradient modifier.
+//!
+//! For models too small for a tensor framework, and for strategies that take the steps themselves.
 
-use methods::Pull;
-use methods::learner::Optimiser;
+use super::{GradientModifier, Optimiser};
 
 /// β₁ and β₂ of Adam (Kingma & Ba 2015), and its ε.
-pub(crate) const ADAM: (f64, f64, f64) = (0.9, 0.999, 1e-8);
+pub const ADAM: (f64, f64, f64) = (0.9, 0.999, 1e-8);
 
-/// What a [`Pull`] is to one value.
+/// The part of a [`GradientModifier`] that concerns one value.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tug {
+struct Modification {
     mu: f64,
     anchor: f64,
     shift: f64,
-    still: bool,
+    frozen: bool,
 }
 
 /// An optimiser with its state over a fixed number of values.
-pub(crate) struct Rule {
+#[derive(Debug, Clone)]
+pub struct OptimiserState {
     optimiser: Optimiser,
-    /// Values `0..decayed` are decayed, the rest are not.
-    decayed: usize,
+    /// Whether a value is subject to weight decay.
+    decayed: Vec<bool>,
     steps: i32,
     /// Velocity, or Adam's first moment.
     first: Vec<f64>,
-    /// Adam's second moment.
+    /// Adam's second moment; empty for SGD.
     second: Vec<f64>,
     /// One for every value, or none.
-    tugs: Vec<Tug>,
+    modifications: Vec<Modification>,
 }
 
-impl Rule {
-    /// At rest, over `len` values of which the first `decayed` are subject to weight decay.
-    pub(crate) fn new(optimiser: &Optimiser, len: usize, decayed: usize) -> Self {
+impl OptimiserState {
+    /// At rest, over one value for every entry of `decayed`, which tells whether the value is
+    /// subject to weight decay.
+    pub fn new(optimiser: &Optimiser, decayed: Vec<bool>) -> Self {
+        let len = decayed.len();
         Self {
             optimiser: optimiser.clone(),
             decayed,
             steps: 0,
             first: vec![0.0; len],
-            second: vec![0.0; len],
-            tugs: Vec::new(),
+            second: match optimiser {
+                Optimiser::Sgd { .. } => Vec::new(),
+                Optimiser::Adam { .. } => vec![0.0; len],
+            },
+            modifications: Vec::new(),
         }
     }
 
-    /// With the gradient changed by `pull`, the values being those of these tensors one after the
-    /// other.
-    pub(crate) fn pulled(mut self, pull: &Pull<'_>, tensors: &[(&str, usize)]) -> Self {
+    /// With a modified gradient. `tensors` are names and numbers of values, in the order of the
+    /// values.
+    pub fn modified(mut self, modifier: &GradientModifier<'_>, tensors: &[(&str, usize)]) -> Self {
         for &(name, len) in tensors {
-            let still = pull
-                .still
-                .is_some_and(|still| still.position(name).is_some());
-            let anchor = pull.anchor.tensor(name);
-            let shift = pull.shift.and_then(|shift| shift.tensor(name));
-            self.tugs.extend((0..len).map(|at| Tug {
-                mu: anchor.map_or(0.0, |_| pull.mu),
+            let frozen = modifier.frozen;
+            let frozen = frozen.is_some_and(|frozen| frozen.position(name).is_some());
+            let anchor = modifier.anchor.tensor(name);
+            let shift = modifier.shift.and_then(|shift| shift.tensor(name));
+            self.modifications.extend((0..len).map(|at| Modification {
+                mu: anchor.map_or(0.0, |_| modifier.mu),
                 anchor: anchor.map_or(0.0, |anchor| anchor[at].into()),
                 shift: shift.map_or(0.0, |shift| shift[at].into()),
-                still,
+                frozen,
             }));
         }
         self
     }
 
-    /// Moves `values` against `gradient`.
-    pub(crate) fn step(&mut self, values: &mut [f64], gradient: &[f64]) {
+    /// Moves `values` against `gradient`, value by value.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "powi: a training is one silo's own, its bits are not compared between machines"
+    )]
+    pub fn step(&mut self, values: &mut [f64], gradient: &[f64]) {
         self.steps = self.steps.saturating_add(1);
-        let (decayed, tugs) = (self.decayed, &self.tugs);
-        // None for a value that stays as it is.
+        let (decayed, modifications) = (&self.decayed, &self.modifications);
+        // None for a frozen value.
         let slope = |index: usize, value: f64, weight_decay: f64| {
-            let decay = if index < decayed { weight_decay } else { 0.0 };
+            let decay = if decayed[index] { weight_decay } else { 0.0 };
             let slope = gradient[index] + decay * value;
-            match tugs.get(index) {
+            match modifications.get(index) {
                 None => Some(slope),
-                Some(Tug { still: true, .. }) => None,
-                Some(tug) => Some(slope + tug.mu * (value - tug.anchor) + tug.shift),
+                Some(Modification { frozen: true, .. }) => None,
+                Some(own) => Some(slope + own.mu * (value - own.anchor) + own.shift),
             }
         };
         match self.optimiser {

@@ -1,0 +1,208 @@
+//! Robust losses and fits of a silo with rows, for the families where they are known.
+
+use methods::learner::{RobustFits, RobustLosses};
+use methods::robust::network::{self, LayersError};
+use methods::robust::radius::{RadiusSearch, choose_radius};
+use methods::robust::{self, FitConfig, Norm, RadiusGrid, RobustLoss};
+use methods::{LearnError, Matrix, Params, Split, Update};
+use serde::{Deserialize, Serialize};
+
+use super::{TableLearner, fits};
+use crate::models::{Loss, RegressionLoss};
+
+/// How the distance between rows is measured in robust losses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RobustConfig {
+    /// The norm on (standardised) features, and target in a regression; `"l2"` by default.
+    pub norm: Norm,
+    /// What changing a label costs (κ in CS-RCFL, eqs. (14)–(15)), above 0; `inf` where labels are
+    /// certain; 1 by default.
+    pub label_cost: f64,
+}
+
+impl Default for RobustConfig {
+    fn default() -> Self {
+        Self {
+            norm: Norm::default(),
+            label_cost: 1.0,
+        }
+    }
+}
+
+impl TableLearner {
+    /// Whether a robust loss is known: for absolute loss of one number and for classes, of linear
+    /// models and of dense layers.
+    pub(super) fn has_robust_losses(&self) -> bool {
+        let (linear, widths) = (self.model.linear().is_some(), self.model.widths());
+        match self.loss {
+            // The bound for layers is for rows with one number to predict.
+            Loss::Regression(RegressionLoss::Absolute) => {
+                linear || widths.is_some_and(|widths| widths.last() == Some(&1))
+            }
+            Loss::Logistic => linear || widths.is_some(),
+            Loss::Softmax => widths.is_some(),
+            Loss::Regression(RegressionLoss::Squared) | Loss::Dice { .. } => false,
+        }
+    }
+
+    /// Whether a robust fit is known: for linear models with absolute loss and logistic models.
+    pub(super) fn has_robust_fits(&self) -> bool {
+        let known = matches!(
+            self.loss,
+            Loss::Regression(RegressionLoss::Absolute) | Loss::Logistic
+        );
+        known && self.model.linear().is_some()
+    }
+
+    /// The worst loss within `radius`: exact for a linear output, an upper bound for layers.
+    fn worst(
+        &self,
+        model: &Params,
+        outputs: &[f64],
+        targets: &[f32],
+        radius: f64,
+    ) -> Result<RobustLoss, LearnError> {
+        let RobustConfig { norm, label_cost } = self.robust;
+        let each = outputs.iter().zip(targets);
+        let residuals = || -> Vec<f64> { each.clone().map(|(f, &y)| f64::from(y) - f).collect() };
+        let margins = || -> Vec<f64> {
+            let margin = |(f, &y): (&f64, &f32)| if y > 0.5 { *f } else { -f };
+            each.clone().map(margin).collect()
+        };
+        let layers = || {
+            let layers = self.model.layers(model);
+            layers.expect("robust losses are a capability of dense layers and linear models only")
+        };
+        let slope = |slope: Result<f64, LayersError>| slope.map_err(|error| failed(&error));
+        let linear = self.model.linear().map(|linear| linear.slope(model));
+        let robust = match (self.loss, linear) {
+            (Loss::Regression(RegressionLoss::Absolute), Some(theta)) => {
+                robust::linear(&residuals(), &theta, radius, norm)
+            }
+            (Loss::Regression(RegressionLoss::Absolute), None) => {
+                let slope = slope(network::slope(&layers(), norm))?;
+                network::absolute(&residuals(), slope, radius, norm)
+            }
+            (Loss::Logistic, Some(theta)) => {
+                robust::logistic(&margins(), &theta, radius, label_cost, norm)
+            }
+            (Loss::Logistic, None) => {
+                let slope = slope(network::slope(&layers(), norm))?;
+                network::logistic(&margins(), slope, radius, label_cost)
+            }
+            (Loss::Softmax, _) => {
+                let slope = slope(network::slope_between(&layers(), norm))?;
+                let labels: Vec<usize> = targets.iter().map(|&class| class as usize).collect();
+                network::cross_entropy(outputs, &labels, slope, radius, label_cost)
+            }
+            (Loss::Regression(RegressionLoss::Squared) | Loss::Dice { .. }, _) => {
+                unreachable!("no robust loss is known, and `capabilities` names none")
+            }
+        };
+        robust.map_err(|error| failed(&error))
+    }
+
+    /// The training rows, as `model` scales them, and the settings of a robust fit to them.
+    pub(super) fn to_fit(
+        &self,
+        model: &Params,
+        ridge: f64,
+    ) -> Result<(robust::Samples, FitConfig), LearnError> {
+        let rows = self.scaled(model, self.part(Split::Train)?);
+        let RobustConfig { norm, label_cost } = self.robust;
+        let features = Matrix::from_fn(rows.len(), rows.width(), |row, column| {
+            f64::from(rows.features(row)[column])
+        });
+        let targets: Vec<f64> = rows.targets().iter().map(|&y| f64::from(y)).collect();
+        let (rows, loss) = match self.loss {
+            Loss::Regression(RegressionLoss::Absolute) => (
+                robust::Samples::new(features, targets),
+                robust::Loss::Absolute,
+            ),
+            Loss::Logistic => (
+                robust::Samples::labelled(features, &targets),
+                robust::Loss::Logistic { label_cost },
+            ),
+            Loss::Regression(RegressionLoss::Squared) | Loss::Softmax | Loss::Dice { .. } => {
+                unreachable!("no robust fit is known, and `capabilities` names none")
+            }
+        };
+        let rows = rows.map_err(|error| failed(&error))?;
+        let config = FitConfig {
+            loss,
+            norm,
+            ridge,
+            intercept: true,
+        };
+        Ok((rows, config))
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> LearnError {
+    LearnError::Failed(error.to_string())
+}
+
+impl RobustLosses for TableLearner {
+    fn robust_loss(
+        &self,
+        model: &Params,
+        _personal: &Params,
+        radius: f64,
+        split: Split,
+    ) -> Result<f64, LearnError> {
+        fits(&self.layout, model)?;
+        let rows = self.scaled(model, self.part(split)?);
+        let outputs = self.model.outputs(model, &rows);
+        if radius == 0.0 {
+            let mut slopes = vec![0.0; outputs.len()];
+            return Ok(self.loss.mean(&outputs, rows.targets(), &mut slopes));
+        }
+        let robust = self.worst(model, &outputs, rows.targets(), radius)?;
+        Ok(robust.loss)
+    }
+}
+
+impl RobustFits for TableLearner {
+    fn robust_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        radius: f64,
+        ridge: f64,
+    ) -> Result<Update, LearnError> {
+        fits(&self.layout, start)?;
+        let (rows, config) = self.to_fit(start, ridge)?;
+        let fit = robust::fit(&rows, radius, &config)
+            .map_err(|error| LearnError::Failed(format!("the robust fit: {error}")))?;
+        let linear = self.model.linear();
+        let linear = linear.expect("robust fits are a capability of linear models only");
+        let fitted = linear.tensors_of(&fit.model);
+        let fitted = self.params(|into| into.copy_from_slice(start.values()), fitted);
+        Ok(Update {
+            personal: personal.clone(),
+            ..self.update(fitted, [("loss".into(), fit.robust.empirical)].into())
+        })
+    }
+
+    fn cross_validated_radius(
+        &self,
+        model: &Params,
+        _personal: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError> {
+        fits(&self.layout, model)?;
+        let (rows, config) = self.to_fit(model, 0.0)?;
+        let search = RadiusSearch {
+            radii: search.grid.clone(),
+            folds: search.folds.min(rows.len()),
+            // The rows themselves are in no order that others know.
+            seed: 0,
+            one_standard_error: search.one_standard_error,
+        };
+        let chosen = choose_radius(&rows, &config, &search);
+        chosen
+            .map(|chosen| chosen.radius)
+            .map_err(|error| LearnError::Failed(format!("the radius: {error}")))
+    }
+}

@@ -1,0 +1,100 @@
+//! In which order a silo goes through its rows, and the same silo with fewer of them.
+
+use std::sync::Arc;
+
+use methods::learner::RowAccess;
+use methods::{LearnError, Learner, Split, Training};
+
+use super::TableLearner;
+use crate::data::Rows;
+use crate::learners::training::{Order, batches};
+use crate::models::Named;
+
+/// Start weights and the order of rows by round, given instead of drawn.
+pub(crate) struct Script {
+    pub(crate) start: Named,
+    /// For round 1, 2, …
+    pub(crate) orders: Vec<Vec<u32>>,
+}
+
+/// In which order a learner trains on its rows.
+#[derive(Clone)]
+pub(super) enum RowOrder {
+    /// Drawn from the seed.
+    Drawn,
+    /// By the script, which also gives the start weights.
+    Script(Arc<Script>),
+    /// By the script, for a model that has other start weights.
+    ScriptOrders(Arc<Script>),
+    /// As the rows stand.
+    Standing,
+}
+
+impl TableLearner {
+    /// The order of rows that goes with a seed.
+    pub(super) fn order_of(&self, seed: u64) -> Result<Order<'_>, LearnError> {
+        let script = match &self.order {
+            RowOrder::Drawn => return Ok(Order::Seeded(seed)),
+            RowOrder::Standing => return Ok(Order::Standing),
+            RowOrder::Script(script) | RowOrder::ScriptOrders(script) => script,
+        };
+        let given = seed
+            .checked_sub(1)
+            .and_then(|at| script.orders.get(at as usize));
+        let given = given.ok_or_else(|| {
+            let rounds = script.orders.len();
+            LearnError::Failed(format!(
+                "the order of rows is given for rounds 1 to {rounds}, not for {seed}"
+            ))
+        })?;
+        Ok(Order::Given(given))
+    }
+
+    /// The same silo with other rows in one part.
+    fn with(&self, split: Split, rows: Rows) -> Self {
+        let mut other = self.clone();
+        let part = match split {
+            Split::Train => &mut other.train,
+            Split::Validation => &mut other.validation,
+            Split::Test => &mut other.test,
+        };
+        *part = Arc::new(rows);
+        other
+    }
+
+    /// The same silo with some rows of one part alone.
+    pub(super) fn picked(&self, split: Split, rows: &[u32]) -> Option<Self> {
+        let part = self.part(split).ok()?;
+        if rows.iter().any(|&row| row as usize >= part.len()) {
+            return None;
+        }
+        let mut other = self.with(split, part.pick(rows));
+        if split == Split::Train {
+            other.order = RowOrder::Standing;
+        }
+        Some(other)
+    }
+
+    /// The same silo with a fold of its training rows in the place of those for validation.
+    pub(super) fn without_fold(&self, fold: usize, folds: usize, seed: u64) -> Option<Self> {
+        let (rest, out) = self.train.without_fold(fold, folds, seed)?;
+        let mut other = self.with(Split::Train, rest).with(Split::Validation, out);
+        // A script is for all rows.
+        other.order = RowOrder::Drawn;
+        Some(other)
+    }
+}
+
+impl RowAccess for TableLearner {
+    fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
+        Some(Arc::new(self.without_fold(fold, folds, seed)?))
+    }
+
+    fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError> {
+        batches(&self.train, training, self.order_of(seed)?)
+    }
+
+    fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
+        Some(Arc::new(self.picked(split, rows)?))
+    }
+}

@@ -1,0 +1,377 @@
+//! What a learner may be able to do beyond the core, each a small object-safe trait.
+
+use std::sync::Arc;
+
+use super::{GradientModifier, LearnError, Learner, Metrics, Split, Training, Update, Watch};
+use crate::params::{Layout, Params};
+use crate::robust::RadiusGrid;
+
+/// What a learner can do beyond the core. A learner of its own writes
+/// `Capabilities { robust: Some(self), ..Capabilities::NONE }`; one that wraps another names every
+/// field, so that the compiler notices a capability that it would drop.
+#[derive(Clone, Copy)]
+pub struct Capabilities<'a> {
+    /// Count, sum and spread of the columns.
+    pub summaries: Option<&'a dyn Summaries>,
+    /// Worst losses within a radius.
+    pub robust: Option<&'a dyn RobustLosses>,
+    /// The model of least robust loss.
+    pub robust_fits: Option<&'a dyn RobustFits>,
+    /// Training with a gradient that a strategy modifies.
+    pub gradients: Option<&'a dyn ModifiedGradients>,
+    /// Rows one by one.
+    pub row_access: Option<&'a dyn RowAccess>,
+    /// Outputs of a model, row by row.
+    pub outputs: Option<&'a dyn Outputs>,
+    /// Classifiers over the same rows.
+    pub classifiers: Option<&'a dyn Classifiers>,
+    /// Models that represent a row by a distribution.
+    pub stochastic: Option<&'a dyn StochasticModels>,
+}
+
+impl Capabilities<'_> {
+    /// Nothing beyond the core.
+    pub const NONE: Self = Self {
+        summaries: None,
+        robust: None,
+        robust_fits: None,
+        gradients: None,
+        row_access: None,
+        outputs: None,
+        classifiers: None,
+        stochastic: None,
+    };
+
+    /// Whether it is among them.
+    pub fn has(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::Summaries => self.summaries.is_some(),
+            Capability::RobustLosses => self.robust.is_some(),
+            Capability::RobustFits => self.robust_fits.is_some(),
+            Capability::ModifiedGradients => self.gradients.is_some(),
+            Capability::RowAccess => self.row_access.is_some(),
+            Capability::Outputs => self.outputs.is_some(),
+            Capability::Classifiers => self.classifiers.is_some(),
+            Capability::StochasticModels => self.stochastic.is_some(),
+        }
+    }
+
+    /// Refuses a learner that lacks one of these.
+    ///
+    /// # Errors
+    /// [`MissingCapability`]: the first one that it lacks.
+    pub fn require(&self, needed: &[Capability]) -> Result<(), MissingCapability> {
+        let missing = needed.iter().find(|&&capability| !self.has(capability));
+        missing.map_or(Ok(()), |&capability| Err(MissingCapability(capability)))
+    }
+}
+
+impl dyn Learner + '_ {
+    /// Count, sum and spread of the columns.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where there is nothing to summarise.
+    pub fn summaries(&self) -> Result<&dyn Summaries, MissingCapability> {
+        let found = self.capabilities().summaries;
+        found.ok_or(MissingCapability(Capability::Summaries))
+    }
+
+    /// Worst losses within a radius.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where none is known for the model family.
+    pub fn robust(&self) -> Result<&dyn RobustLosses, MissingCapability> {
+        let found = self.capabilities().robust;
+        found.ok_or(MissingCapability(Capability::RobustLosses))
+    }
+
+    /// The model of least robust loss.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where no such fit is known for the model family.
+    pub fn robust_fits(&self) -> Result<&dyn RobustFits, MissingCapability> {
+        let found = self.capabilities().robust_fits;
+        found.ok_or(MissingCapability(Capability::RobustFits))
+    }
+
+    /// Training with a modified gradient.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where training cannot be modified, or a wrapper does so already.
+    pub fn gradients(&self) -> Result<&dyn ModifiedGradients, MissingCapability> {
+        let found = self.capabilities().gradients;
+        found.ok_or(MissingCapability(Capability::ModifiedGradients))
+    }
+
+    /// Rows one by one.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where the rows cannot be divided.
+    pub fn row_access(&self) -> Result<&dyn RowAccess, MissingCapability> {
+        let found = self.capabilities().row_access;
+        found.ok_or(MissingCapability(Capability::RowAccess))
+    }
+
+    /// Outputs of a model, row by row.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where models have none.
+    pub fn outputs(&self) -> Result<&dyn Outputs, MissingCapability> {
+        let found = self.capabilities().outputs;
+        found.ok_or(MissingCapability(Capability::Outputs))
+    }
+
+    /// Classifiers over the same rows.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where there is none.
+    pub fn classifiers(&self) -> Result<&dyn Classifiers, MissingCapability> {
+        let found = self.capabilities().classifiers;
+        found.ok_or(MissingCapability(Capability::Classifiers))
+    }
+
+    /// Models that represent a row by a distribution.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where the model family has none.
+    pub fn stochastic(&self) -> Result<&dyn StochasticModels, MissingCapability> {
+        let found = self.capabilities().stochastic;
+        found.ok_or(MissingCapability(Capability::StochasticModels))
+    }
+}
+
+/// The name of a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// [`Summaries`].
+    Summaries,
+    /// [`RobustLosses`].
+    RobustLosses,
+    /// [`RobustFits`].
+    RobustFits,
+    /// [`ModifiedGradients`].
+    ModifiedGradients,
+    /// [`RowAccess`].
+    RowAccess,
+    /// [`Outputs`].
+    Outputs,
+    /// [`Classifiers`].
+    Classifiers,
+    /// [`StochasticModels`].
+    StochasticModels,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Summaries,
+        Self::RobustLosses,
+        Self::RobustFits,
+        Self::ModifiedGradients,
+        Self::RowAccess,
+        Self::Outputs,
+        Self::Classifiers,
+        Self::StochasticModels,
+    ];
+
+    /// What the learner lacks, and what to do.
+    fn lack(self) -> &'static str {
+        match self {
+            Self::Summaries => {
+                "has nothing to summarise: leave out `standardise`, or use \
+                 `standardise = \"federation\"` in the task too"
+            }
+            Self::RobustLosses => {
+                "has no robust losses: they are known for absolute loss of one number and for \
+                 classes, of linear models and of perceptrons; use one of these, or radius 0"
+            }
+            Self::RobustFits => {
+                "has no robust fits: they are known for linear models with absolute loss and for \
+                 logistic models; use one of these, another strategy, or a radius that is a number"
+            }
+            Self::ModifiedGradients => {
+                "cannot train with a modified gradient, or something else modifies it already: \
+                 use one strategy that does so, or one that does not, such as fedavg"
+            }
+            Self::RowAccess => {
+                "gives no access to single rows, so that none can be held out: choose a strategy \
+                 that needs none, such as fedavg"
+            }
+            Self::Outputs => {
+                "does not give the outputs of its models row by row: choose a strategy that needs \
+                 none, such as fedavg"
+            }
+            Self::Classifiers => {
+                "has no classifier of its rows, by which fedcg sorts them into domains: choose \
+                 another strategy"
+            }
+            Self::StochasticModels => {
+                "has no stochastic models, which fedsr needs: they are known for classes and \
+                 perceptrons with a hidden layer; use an mlp with at least one hidden layer"
+            }
+        }
+    }
+}
+
+/// A learner lacks a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the learner {}", .0.lack())]
+pub struct MissingCapability(pub Capability);
+
+/// Count, sum and spread of the columns, for a scale that the whole federation shares.
+pub trait Summaries {
+    /// Layout of a summary: `count` `[1]`, `sum` `[c]`, `squares` `[c]` (sums of squared deviations
+    /// from the silo's own mean), over `c` columns (features, then target where it is scaled too).
+    fn summary_layout(&self) -> Arc<Layout>;
+
+    /// The summary of the training rows.
+    ///
+    /// # Errors
+    /// [`LearnError::NoRows`].
+    fn summarise(&self) -> Result<Params, LearnError>;
+}
+
+/// Distributionally robust losses (CS-RCFL, eq. (10); see [`robust`](crate::robust)).
+pub trait RobustLosses {
+    /// The largest expected loss of `model` within a Wasserstein ball of `radius` ≥ 0 around one
+    /// part of the silo's rows, in standardised units. At radius 0 the plain loss.
+    ///
+    /// # Errors
+    /// [`LearnError::Layout`], [`LearnError::NoRows`]; [`LearnError::Failed`] for a model that is
+    /// not finite.
+    fn robust_loss(
+        &self,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+        split: Split,
+    ) -> Result<f64, LearnError>;
+}
+
+/// Models of least robust loss (see [`robust::fit`](crate::robust::fit())).
+pub trait RobustFits {
+    /// The model of least robust loss on the silo's training rows within `radius` ≥ 0, plus half
+    /// of `ridge` ≥ 0 times the squared norm of its weights. It has the buffers of `start`, which
+    /// hold the scale of the rows.
+    ///
+    /// # Errors
+    /// [`LearnError::Layout`], [`LearnError::NoRows`]; [`LearnError::Failed`] where no fit exists.
+    fn robust_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        radius: f64,
+        ridge: f64,
+    ) -> Result<Update, LearnError>;
+
+    /// The radius whose robust fits do best in cross-validation on the training rows, as `model`
+    /// scales them.
+    ///
+    /// # Errors
+    /// As [`robust_fit`](Self::robust_fit).
+    fn cross_validated_radius(
+        &self,
+        model: &Params,
+        personal: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError>;
+}
+
+/// Training with a gradient that a strategy modifies.
+pub trait ModifiedGradients {
+    /// The same as [`Learner::train`] with a modified gradient. With a modifier that
+    /// [changes nothing](GradientModifier::is_none) it gives the same bits as `train`.
+    ///
+    /// # Errors
+    /// As [`Learner::train`].
+    fn train_modified(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        modifier: &GradientModifier<'_>,
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError>;
+}
+
+/// Rows one by one: to hold some out, and to take steps on chosen ones.
+pub trait RowAccess {
+    /// The same silo with fold `fold` of `folds` of its training rows held out: it trains on the
+    /// others, and [`Split::Validation`] is that fold. The folds divide the rows by `seed`, alike
+    /// for every `fold`. `None` where there are too few rows.
+    fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>>;
+
+    /// The rows of every step that [`Learner::train`] takes with this seed, by position among the
+    /// training rows: for a strategy that takes the steps itself, with [`only`](Self::only).
+    ///
+    /// # Errors
+    /// [`LearnError::NoRows`].
+    fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError>;
+
+    /// The same silo with these rows alone in one part, by position in it; a training goes through
+    /// them in this order. `None` if it has no such rows.
+    fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>>;
+}
+
+/// Outputs of a model, row by row.
+pub trait Outputs {
+    /// The outputs for every row of a part: rows × k, row-major, before any softmax.
+    ///
+    /// # Errors
+    /// As [`Learner::evaluate`].
+    fn outputs(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Vec<f64>, LearnError>;
+
+    /// The metrics that [`Learner::evaluate`] gives of these [`outputs`](Self::outputs), wherever
+    /// they come from; `model` holds the scale that they are on.
+    ///
+    /// # Errors
+    /// As [`Learner::evaluate`].
+    fn measure(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<Metrics, LearnError>;
+
+    /// Name of the layer that makes the outputs, if these are linear in its tensors (weight and
+    /// bias) for whatever the other layers hold: then a mixture of its values gives the same
+    /// mixture of the outputs. `None` by default.
+    fn output_layer(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Classifiers over the same rows.
+pub trait Classifiers {
+    /// A classifier over the same rows that learns `labels` (one for every training row, each below
+    /// `classes`, at least 1) by cross-entropy: k of its outputs is `classes`. On tables a
+    /// perceptron with these hidden widths; a learner of other data takes a network that suits
+    /// them. Its layout depends on `classes` and `hidden` only; its buffers, if any, are among
+    /// those of this learner's own models; nothing of it is personal. It gives its [`Outputs`].
+    fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner>;
+}
+
+/// Weights and draws of a stochastic model, which represents a row by a distribution instead of a
+/// point (FedSR, Nguyen et al. 2022).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stochastic {
+    /// Weight ≥ 0 of the mean length of a representation (L2R).
+    pub length: f64,
+    /// Weight ≥ 0 of the distance between a row's distribution and that of its class (CMI).
+    pub distance: f64,
+    /// Representations drawn of a row where the model is measured, at least 1.
+    pub draws: u32,
+}
+
+/// Models that represent a row by a distribution.
+pub trait StochasticModels {
+    /// The learner of the same family, on the same rows, whose models are stochastic.
+    fn stochastic(&self, options: &Stochastic) -> Arc<dyn Learner>;
+}

@@ -1,0 +1,264 @@
+//! The contract between strategies and local training: what a silo can do with its own data.
+//!
+//! A [`Learner`] is one silo's data together with a family of models. Strategies train and measure
+//! only through this trait; they never see a row. It has two parts:
+//!
+//! - The **core**, which every learner has: the [layout](Learner::layout) of its models, the
+//!   [initial](Learner::initial) model, [training](Learner::train),
+//!   [evaluation](Learner::evaluate) and the [number of training rows](Learner::samples).
+//! - **[Capabilities]**, which it may have: [robust losses](RobustLosses) and
+//!   [fits](RobustFits), training with [modified gradients](ModifiedGradients), access to
+//!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
+//!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels), and
+//!   [summaries](Summaries) of the columns.
+//!
+//! A capability is asked for by its accessor, such as
+//! [`robust`](trait.Learner.html#method.robust); the answer is the capability, or an error that
+//! names what is missing. [`Strategy::equip`](crate::Strategy::equip) asks for everything that a
+//! strategy needs, so that a learner that lacks something is refused before the first round.
+//!
+//! A learner that wraps another one names every field of [`Capabilities`]. When a capability is
+//! added, the compiler then asks every wrapper whether to pass it on.
+//!
+//! # Writing a learner
+//!
+//! ```
+//! use std::{ops::ControlFlow, sync::Arc};
+//! use methods::learner::{Capabilities, Watch};
+//! use methods::*;
+//!
+//! /// A weather station. Its model is one number, the usual temperature.
+//! struct Station(Vec<f32>);
+//!
+//! impl Learner for Station {
+//!     fn layout(&self) -> Arc<Layout> {
+//!         Layout::new(vec![TensorSpec::new("usual", [1], Role::Weight)]).expect("one tensor")
+//!     }
+//!     fn initial(&self, _seed: u64) -> Params {
+//!         Params::zeros(&self.layout())
+//!     }
+//!     fn train(
+//!         &self, _: &Params, personal: &Params, _: &Training, _seed: u64, _: &mut Watch<'_>,
+//!     ) -> Result<Update, LearnError> {
+//!         let mean = self.0.iter().sum::<f32>() / self.0.len() as f32;
+//!         let shared = Params::from_values(&self.layout(), &[mean]);
+//!         let metrics = self.evaluate(&shared, personal, Split::Train)?;
+//!         Ok(Update { shared, personal: personal.clone(), samples: self.samples(), metrics })
+//!     }
+//!     fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+//!         let off = |day: &f32| f64::from((day - model.values()[0]).abs());
+//!         let loss = self.0.iter().map(off).sum::<f64>() / self.0.len() as f64;
+//!         Ok(Metrics { samples: self.samples(), values: [("loss".into(), loss)].into() })
+//!     }
+//!     fn samples(&self) -> u64 {
+//!         self.0.len() as u64
+//!     }
+//!     fn capabilities(&self) -> Capabilities<'_> {
+//!         Capabilities::NONE
+//!     }
+//! }
+//!
+//! let oslo: Arc<dyn Learner> = Arc::new(Station(vec![3.0, 5.0, 4.0]));
+//! let missing = oslo.robust().err().map(|missing| missing.to_string());
+//! assert!(missing.is_some_and(|text| text.starts_with("the learner has no robust losses")));
+//! ```
+
+mod capabilities;
+mod error;
+mod optimiser;
+mod training;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::params::{Layout, Params};
+use crate::robust::Radius;
+
+pub use capabilities::{
+    Capabilities, Capability, Classifiers, MissingCapability, ModifiedGradients, Outputs,
+    RobustFits, RobustLosses, RowAccess, Stochastic, StochasticModels, Summaries,
+};
+pub use error::LearnError;
+pub use optimiser::{ADAM, OptimiserState};
+pub use training::{GradientModifier, Metrics, Optimiser, Progress, Training, Update};
+
+/// A callback that gets the progress of a training and may stop it.
+pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+/// One part of a silo's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// The rows that training sees.
+    Train,
+    /// The rows kept for choosing hyper-parameters.
+    Validation,
+    /// The rows that only the final evaluation sees.
+    Test,
+}
+
+/// What a silo is asked to do in a round. Part of the plan, so the same for every participant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Train locally from the start model; the contribution has the model's layout.
+    Train(Training),
+    /// Count, sum and spread of every column over the training rows; the contribution has the
+    /// layout of [`Summaries::summary_layout`]. A federation can standardise alike without showing a row.
+    Summarise,
+    /// Change nothing: the contribution is the start model as it is (with what the strategy
+    /// reports beside it, such as the model's loss).
+    Keep,
+}
+
+/// A silo's own data and the model family, as seen by the federation. Object-safe and without
+/// hidden state: what is personal goes in and comes out, and the same arguments give the same bits
+/// on the same machine.
+pub trait Learner: Send + Sync {
+    /// Names, shapes and roles of the model's tensors. The same at every silo.
+    fn layout(&self) -> Arc<Layout>;
+
+    /// The model that every silo starts from, a function of the seed alone: the same bits at every
+    /// silo.
+    fn initial(&self, seed: u64) -> Params;
+
+    /// Personal state before the first round, of the same seed as the initial model. Empty layout
+    /// by default.
+    fn initial_personal(&self, seed: u64) -> Params {
+        let _ = seed;
+        Params::empty()
+    }
+
+    /// The seed that [`train`](Self::train) gets in `round`, from the seed of this silo:
+    /// [`mixed_seed`] of both. A learner that follows a script by round gives back the round.
+    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
+        mixed_seed(silo_seed, round)
+    }
+
+    /// Trains from `start`. `seed` decides the order of rows; `progress` is called now and then
+    /// and may stop the training.
+    ///
+    /// # Errors
+    /// [`LearnError`]: wrong layout, no rows, divergence, stopped.
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError>;
+
+    /// Contributes `start` as it is, see [`Task::Keep`].
+    ///
+    /// # Errors
+    /// [`LearnError`] of a wrapper that measures the model for its report.
+    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
+        Ok(Update::kept(start, personal, self.samples()))
+    }
+
+    /// Measures a model on one part of the silo's rows. The metrics always hold `loss`.
+    ///
+    /// # Errors
+    /// [`LearnError::Layout`], [`LearnError::NoRows`].
+    fn evaluate(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Metrics, LearnError>;
+
+    /// Training rows of this silo.
+    fn samples(&self) -> u64;
+
+    /// The domain of all rows of this silo, from 0, where it is known: a kind of scanner, a
+    /// population. `None` by default.
+    fn domain(&self) -> Option<u32> {
+        None
+    }
+
+    /// What this learner can do beyond the core; [`Capabilities::NONE`] for one that can do
+    /// nothing more. A learner that wraps another one names every field.
+    fn capabilities(&self) -> Capabilities<'_>;
+}
+
+impl dyn Learner + '_ {
+    /// Carries out a task of a plan.
+    ///
+    /// # Errors
+    /// [`LearnError`]; [`LearnError::Missing`] where a summary is asked for and there is none.
+    pub fn carry_out(
+        &self,
+        start: &Params,
+        personal: &Params,
+        task: &Task,
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        match task {
+            Task::Train(training) => self.train(start, personal, training, seed, progress),
+            Task::Keep => self.keep(start, personal),
+            Task::Summarise => {
+                let shared = self.summaries()?.summarise()?;
+                Ok(Update::kept(&shared, personal, self.samples()))
+            }
+        }
+    }
+
+    /// The loss of `model` on one part of the rows: at `radius` 0 that of
+    /// [`evaluate`](Learner::evaluate), above it the worst within that radius.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`](Learner::evaluate) and [`RobustLosses::robust_loss`];
+    /// [`LearnError::Missing`] with a radius above 0 where no robust loss is known.
+    pub fn loss(
+        &self,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+        split: Split,
+    ) -> Result<f64, LearnError> {
+        match self.robust() {
+            Ok(robust) => robust.robust_loss(model, personal, radius, split),
+            Err(_) if radius == 0.0 => self.evaluate(model, personal, split)?.get("loss"),
+            Err(missing) => Err(missing.into()),
+        }
+    }
+
+    /// The radius that `rule` gives at this silo, from its training rows as `model` scales them.
+    ///
+    /// # Errors
+    /// [`LearnError::Missing`] for cross-validation without [`RobustFits`]; the errors of
+    /// [`RobustFits::cross_validated_radius`].
+    pub fn radius(
+        &self,
+        model: &Params,
+        personal: &Params,
+        rule: &Radius,
+    ) -> Result<f64, LearnError> {
+        match rule {
+            Radius::Fixed(radius) => Ok(*radius),
+            Radius::ByRows(two) => {
+                Ok(two.radius(usize::try_from(self.samples()).unwrap_or(usize::MAX)))
+            }
+            Radius::CrossValidated(search) => {
+                let fits = self.robust_fits()?;
+                fits.cross_validated_radius(model, personal, search)
+            }
+        }
+    }
+}
+
+/// One seed from a silo's and the round: SplitMix64 of both, so that silos and rounds draw
+/// independently of each other.
+pub fn mixed_seed(silo_seed: u64, round: u64) -> u64 {
+    let mix = |value: u64| {
+        let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    };
+    mix(silo_seed ^ mix(round))
+}

@@ -1,0 +1,149 @@
+//! Local training: its settings, its progress and its result.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::LearnError;
+use crate::params::{Layout, Params};
+
+/// Local training, as every participant of a round carries it out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Training {
+    /// Passes over the silo's training rows, at least 1.
+    pub epochs: u32,
+    /// Rows per step; the last batch of an epoch may be smaller. 0 means all rows at once.
+    pub batch: u32,
+    /// How a step moves the weights.
+    pub optimiser: Optimiser,
+}
+
+impl Training {
+    /// Steps that a training over this many rows takes.
+    pub fn steps(&self, rows: u64) -> u64 {
+        let batch = match self.batch {
+            0 => rows,
+            batch => batch.into(),
+        };
+        u64::from(self.epochs) * rows.div_ceil(batch.max(1))
+    }
+}
+
+/// The rule of a local step. Learning rates are per step, in units of the standardised data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Optimiser {
+    /// Stochastic gradient descent: `v ← momentum·v + (g + decay·w)`, `w ← w − rate·v`.
+    Sgd {
+        /// Learning rate, > 0.
+        rate: f64,
+        /// Momentum in `[0, 1)`.
+        #[serde(default)]
+        momentum: f64,
+        /// Weight decay ≥ 0 (L2, added to the gradient; never on biases or buffers).
+        #[serde(default, rename = "weight-decay")]
+        weight_decay: f64,
+    },
+    /// Adam (Kingma & Ba 2015) with bias correction, β = (.9, .999), ε = 1e-8.
+    Adam {
+        /// Learning rate, > 0.
+        rate: f64,
+        /// Weight decay ≥ 0 (L2, added to the gradient; never on biases or buffers).
+        #[serde(default, rename = "weight-decay")]
+        weight_decay: f64,
+    },
+}
+
+/// What a strategy adds to the gradient of a local training: a proximal term, a shift term, and
+/// tensors that are frozen. With the loss's gradient `g` at the weights `w`, the optimiser is given
+/// `g + mu·(w − anchor) + shift`. Only trained tensors are concerned, never buffers.
+#[derive(Debug, Clone, Copy)]
+pub struct GradientModifier<'a> {
+    /// Strength of the proximal term, ≥ 0: the loss gains `mu/2·‖w − anchor‖²`.
+    pub mu: f64,
+    /// Tensors by name, in the model's shapes; those that it lacks have no proximal term.
+    pub anchor: &'a Params,
+    /// Tensors by name, in the model's shapes, added to the gradient; nothing is added for those
+    /// that it lacks.
+    pub shift: Option<&'a Params>,
+    /// Tensors, by name, that are not trained at all.
+    pub frozen: Option<&'a Layout>,
+}
+
+impl<'a> GradientModifier<'a> {
+    /// One that changes nothing, to set single fields of.
+    pub fn none(anchor: &'a Params) -> Self {
+        Self {
+            mu: 0.0,
+            anchor,
+            shift: None,
+            frozen: None,
+        }
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_none(&self) -> bool {
+        self.mu == 0.0 && self.shift.is_none() && self.frozen.is_none()
+    }
+}
+
+/// How far a training has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Steps done.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// Mean training loss of the last finished epoch, or of the steps so far in the first.
+    pub loss: f64,
+}
+
+/// The result of a training.
+#[derive(Debug, Clone)]
+pub struct Update {
+    /// What is contributed: the trained model, or the summary.
+    pub shared: Params,
+    /// What stays at the silo and comes back in as `personal` next time. Empty layout if nothing.
+    pub personal: Params,
+    /// Training rows used.
+    pub samples: u64,
+    /// Training metrics (`loss`: mean training loss of the last epoch).
+    pub metrics: Metrics,
+}
+
+impl Update {
+    /// The result where nothing was trained, at a silo of so many training rows.
+    pub fn kept(start: &Params, personal: &Params, samples: u64) -> Self {
+        Self {
+            shared: start.clone(),
+            personal: personal.clone(),
+            samples,
+            metrics: Metrics {
+                samples,
+                values: BTreeMap::new(),
+            },
+        }
+    }
+}
+
+/// Measurements by name over a number of rows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Rows measured on.
+    pub samples: u64,
+    /// Values by name: `loss` always; `mae`, `mse` for regression (in the target's own units);
+    /// `accuracy`, `log-loss`, `roc-auc` for classification.
+    pub values: BTreeMap<String, f64>,
+}
+
+impl Metrics {
+    /// One of the values.
+    ///
+    /// # Errors
+    /// [`LearnError::Metric`] where it was not measured.
+    pub fn get(&self, name: &str) -> Result<f64, LearnError> {
+        let value = self.values.get(name).copied();
+        value.ok_or_else(|| LearnError::Metric(name.into()))
+    }
+}
