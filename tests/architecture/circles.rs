@@ -22,7 +22,7 @@ const CRATES: [(&str, &str); 8] = [
 const KNOWN: &[(&str, &str)] = &[
     ("methods", "strategy::catalogue::config"),
     ("methods", "strategy::client::fedcg::branched"),
-    ("learn", "learners::table"),
+    ("methods", "learner::capabilities"),
     ("mesh", "direct"),
     ("silo", "actors::silo"),
     ("silo", "restore"),
