@@ -364,9 +364,7 @@ impl From<NormKind> for Norm {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text
-        .parse()
-        .map_err(|_| "expected a number of seconds")?;
+    let seconds = text.parse().map_err(|_| "expected a number of seconds")?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 

@@ -208,10 +208,7 @@ fn impossible_numbers_of_coalitions_are_refused() {
     }
     for asked in ["-1", "2.5", "many"] {
         let error = misused(&["coalitions", &losses, "--coalitions", asked]);
-        assert!(
-            error.contains("expected a whole number or auto"),
-            "{error}"
-        );
+        assert!(error.contains("expected a whole number or auto"), "{error}");
     }
     for limit in ["-1", "soon", "inf", "nan"] {
         let error = misused(&["coalitions", &losses, "-k", "2", "--time-limit", limit]);

@@ -228,7 +228,10 @@ fn topologies_are_drawn() {
     let drawn = solved(&[&options[..], &["--dot", &dot, "--svg", &svg]].concat());
     assert_eq!(drawn, solved(&options));
     let shown = printed(&[&options[..], &["--svg", &svg]].concat());
-    assert!(shown.ends_with(&format!("\ndrawing written to {svg}\n")), "{shown}");
+    assert!(
+        shown.ends_with(&format!("\ndrawing written to {svg}\n")),
+        "{shown}"
+    );
     let dot = fs::read_to_string(dot).unwrap();
     assert!(dot.contains("  0 -- 1\n  1 -- 2\n  2 -- 3\n}"), "{dot}");
     assert!(

@@ -234,10 +234,7 @@ impl Answer for Groups {
 
 impl Admission {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "\nNewcomers, each assigned independently:"
-        )?;
+        writeln!(out, "\nNewcomers, each assigned independently:")?;
         for Admitted {
             silo,
             group,

@@ -71,7 +71,9 @@ pub(crate) enum SolveError {
         expected: String,
     },
     /// Newcomers' updates of another length.
-    #[error("{file} has {got}, but {updates} has {expected}: all updates must be of the same model")]
+    #[error(
+        "{file} has {got}, but {updates} has {expected}: all updates must be of the same model"
+    )]
     Newcomers {
         /// The file of newcomers.
         file: String,
@@ -122,7 +124,9 @@ pub(crate) enum SolveError {
         hint: &'static str,
     },
     /// `--label-cost` without logistic loss.
-    #[error("--label-cost is only for --loss logistic: with absolute loss the target may move freely")]
+    #[error(
+        "--label-cost is only for --loss logistic: with absolute loss the target may move freely"
+    )]
     LabelCost,
     /// An invalid radius or label cost.
     #[error(transparent)]
@@ -157,7 +161,11 @@ pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> 
             let drawn = drawing::write(asked, &learned);
             print(asked.json, &learned)?;
             for path in drawn?.iter().filter(|_| !asked.json) {
-                writeln!(io::stdout().lock(), "\ndrawing written to {}", path.display())?;
+                writeln!(
+                    io::stdout().lock(),
+                    "\ndrawing written to {}",
+                    path.display()
+                )?;
             }
             Ok(())
         }

@@ -125,7 +125,9 @@ fn labels(data: &Table, target: usize) -> Result<Vec<f64>, TableError> {
         }
         let (other, line) = *lower.get_or_insert((label, data.line(row)));
         if other != label {
-            let what = format!("label {label}, but row {line} has {other}: use either -1 and 1 or 0 and 1");
+            let what = format!(
+                "label {label}, but row {line} has {other}: use either -1 and 1 or 0 and 1"
+            );
             return Err(data.wrong(row, target, what));
         }
         Ok(-1.0)

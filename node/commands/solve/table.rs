@@ -29,9 +29,7 @@ pub(crate) enum TableError {
     #[error("{0} has no rows: each row is one line of numbers separated by commas")]
     Empty(String),
     /// A row with too few or too many values.
-    #[error(
-        "{position}: {what}; every row must have {expected} columns, as row {first}"
-    )]
+    #[error("{position}: {what}; every row must have {expected} columns, as row {first}")]
     Ragged {
         /// The first missing or excess column.
         position: CsvPosition,

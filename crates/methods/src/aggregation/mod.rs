@@ -33,7 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`weights`] computes the weights that baselines give to models; [`step`] applies weights that do
+//! [`weights`] computes the weights that baselines give to models; [`step()`] applies weights that do
 //! not sum to 1.
 
 mod buffers;

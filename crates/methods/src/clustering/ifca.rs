@@ -59,7 +59,11 @@ pub fn flsc_start(chosen: &[u32], models: &[Params]) -> Result<Params, Clusterin
         .iter()
         .filter_map(|&model| Some((models.get(model as usize)?, 1.0)))
         .collect();
-    sized("the list of existing models to start from", chosen.len(), own.len())?;
+    sized(
+        "the list of existing models to start from",
+        chosen.len(),
+        own.len(),
+    )?;
     Ok(weighted_mean(&own)?)
 }
 
@@ -75,5 +79,6 @@ pub(super) fn least(matrix: &Matrix) -> Vec<u32> {
 
 /// Compares by value: zeros of either sign are equal, so that the first is chosen.
 fn ascending(a: &f64, b: &f64) -> Ordering {
-    a.partial_cmp(b).expect("callers check that all values are finite")
+    a.partial_cmp(b)
+        .expect("callers check that all values are finite")
 }

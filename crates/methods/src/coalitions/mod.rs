@@ -190,7 +190,8 @@ impl Program {
     }
 
     fn solve_exactly(&self) -> Option<Vec<u32>> {
-        (self.n <= exact::LARGEST).then(|| exact::solve(self, &never).expect("`never` does not stop it"))
+        (self.n <= exact::LARGEST)
+            .then(|| exact::solve(self, &never).expect("`never` does not stop it"))
     }
 
     /// A cheap lower bound of every cost; tight if `assignment` is close to optimal.

@@ -9,7 +9,7 @@
 //! * [`adjacency`]: `A`, the similarity of domains (eq. (6)). The server computes it from the
 //!   averaged parameters; clients treat it as a constant.
 //! * [`Propagation`]: forward and backward pass of eq. (5).
-//! * [`residual`] and [`residual_gradient`]: forward and backward pass of eq. (4), the reference for
+//! * [`residual()`] and [`residual_gradient`]: forward and backward pass of eq. (4), the reference for
 //!   learners that train the branches by automatic differentiation.
 //!
 //! Products are plain `f64` loops in a fixed order: the same bits on every machine.

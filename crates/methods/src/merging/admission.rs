@@ -24,7 +24,10 @@ impl Utility {
     /// If `assignment` names all clients or more, so that there is no newcomer.
     pub fn admit(&self, assignment: &[u32]) -> Admission {
         let newcomer = assignment.len();
-        assert!(newcomer < self.len(), "the newcomer must be a client without a group");
+        assert!(
+            newcomer < self.len(),
+            "the newcomer must be a client without a group"
+        );
         let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (client, &group) in assignment.iter().enumerate() {
             groups.entry(group).or_default().push(client);

@@ -183,7 +183,11 @@ impl Utility {
     /// # Panics
     /// If `assignment` has another length than there are clients.
     pub fn grouping(&self, assignment: &[u32]) -> Grouping {
-        assert_eq!(assignment.len(), self.len(), "the assignment has one group per client");
+        assert_eq!(
+            assignment.len(),
+            self.len(),
+            "the assignment has one group per client"
+        );
         let assignment = canonical(assignment);
         let mut utilities = vec![0.0; self.len()];
         for members in members(&assignment) {

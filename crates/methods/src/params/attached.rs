@@ -61,7 +61,8 @@ impl Attached {
                 let own = tensor.name.strip_prefix(&prefix)?;
                 Some(TensorSpec::new(own, tensor.shape.clone(), role(own)))
             });
-            Layout::new(own.collect()).expect("names that differ with their prefix differ without it")
+            Layout::new(own.collect())
+                .expect("names that differ with their prefix differ without it")
         };
         let parts: Vec<_> = names.iter().map(part).collect();
         let parts: Vec<_> = names.iter().copied().zip(&parts).collect();

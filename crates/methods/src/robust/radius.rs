@@ -49,9 +49,7 @@ pub struct ChosenRadius {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RadiusError {
     /// Radii that are empty, not ascending, not finite or negative.
-    #[error(
-        "the radii to choose from must be finite, at least 0 and ascending, at least one"
-    )]
+    #[error("the radii to choose from must be finite, at least 0 and ascending, at least one")]
     Radii,
     /// An impossible number of folds.
     #[error(transparent)]

@@ -52,7 +52,9 @@ pub enum EmbeddingError {
         expected: String,
     },
     /// Updates are compared, but the number of starts differs from that of models.
-    #[error("there are {models} models and {starts} starts: an update needs the start of its model")]
+    #[error(
+        "there are {models} models and {starts} starts: an update needs the start of its model"
+    )]
     Starts {
         /// Number of models.
         models: usize,

@@ -74,7 +74,9 @@ pub enum AscentError {
     #[error("the floor of the weights must be between 0 and 1, not {0}")]
     Floor(f64),
     /// Vectors over different numbers of clients.
-    #[error("there are {lambda} weights, {prior} priors and {losses} losses: one of each is needed per client")]
+    #[error(
+        "there are {lambda} weights, {prior} priors and {losses} losses: one of each is needed per client"
+    )]
     Lengths {
         /// Number of weights.
         lambda: usize,

@@ -17,7 +17,7 @@
 //! [`client_prior`] distributes the prior of a cluster over its clients.
 //!
 //! A graph without edges, a complete graph, or one of fewer than three clients (with betweenness)
-//! gives a uniform prior. A client without neighbours gets the smallest prior. [`isolation`] measures
+//! gives a uniform prior. A client without neighbours gets the smallest prior. [`isolation()`] measures
 //! for experiments whether these are the adversaries.
 //!
 //! All functions depend on their arguments only and give the same bits on every machine, with any

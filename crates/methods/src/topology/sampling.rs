@@ -148,7 +148,10 @@ pub enum SampledLossError {
 ///
 /// # Errors
 /// [`SampledLossError`]: no losses, a client that does not exist, or two losses of one client.
-pub fn sampled_losses(clients: usize, reported: &[(usize, f64)]) -> Result<Vec<f64>, SampledLossError> {
+pub fn sampled_losses(
+    clients: usize,
+    reported: &[(usize, f64)],
+) -> Result<Vec<f64>, SampledLossError> {
     if reported.is_empty() {
         return Err(SampledLossError::Empty);
     }

@@ -114,7 +114,7 @@ fn case() -> impl Strategy<Value = Case> {
 
 proptest! {
     #[test]
-    fn value_by_value_the_result_stays_within_the_honest_range(case in case()) {
+    fn coordinate_wise_rules_stay_within_the_honest_range(case in case()) {
         let share = case.byzantine() as f64 / case.rows.len() as f64;
         for rule in [Aggregation::CoordinateMedian, Aggregation::TrimmedMean { share }] {
             prop_assert!(case.within(&combine(&rule, &case.models())), "{}", rule.name());
@@ -203,7 +203,7 @@ proptest! {
 
 /// More liars than a rule counts on, and it gives way: what the tests above find is its doing.
 #[test]
-fn beyond_what_it_withstands_a_rule_breaks() {
+fn rules_break_beyond_their_breakdown_point() {
     let mut rows: Vec<Vec<f32>> = (0..5).map(|row| vec![row as f32 / 10.0; 4]).collect();
     rows.extend(vec![vec![1e30; 4]; 6]);
     let all = models(&rows);
@@ -215,7 +215,7 @@ fn beyond_what_it_withstands_a_rule_breaks() {
 
 /// Distances do not see buffers: there, one liar is held off by their medians.
 #[test]
-fn bad_buffers_are_held_off_by_every_rule_but_the_mean() {
+fn every_rule_but_the_mean_resists_bad_buffers() {
     let specs = [("statistics", Role::Buffer), ("weights", Role::Weight)];
     let specs = specs.map(|(name, role)| TensorSpec::new(name, [2], role));
     let layout = Layout::new(specs.to_vec()).unwrap();
@@ -244,7 +244,7 @@ fn bad_buffers_are_held_off_by_every_rule_but_the_mean() {
 
 /// A liar that may say how much it weighs: equal weights hold it off, its own word does not.
 #[test]
-fn weights_in_the_liars_hand_break_every_rule_that_weighs() {
+fn byzantine_weights_break_every_weighted_rule() {
     let mut rows: Vec<Vec<f32>> = (0..6).map(|row| vec![row as f32; 3]).collect();
     rows.push(vec![1e30; 3]);
     let all = models(&rows);

@@ -29,7 +29,7 @@ pub fn maxfl(losses: &[f64], required: &[f64]) -> Result<Vec<f64>, WeightsError>
 }
 
 /// The coefficients of the updates in MaxFL's step `w ← w − η_g Σ q_k Δ_k / (Σ q_k + ε)`,
-/// `Δ_k = w − w_k`: `η_g q_k / (Σ q_k + ε)`, for [`step`](super::super::step). They sum to less
+/// `Δ_k = w − w_k`: `η_g q_k / (Σ q_k + ε)`, for [`step`](super::super::step()). They sum to less
 /// than η_g.
 ///
 /// `rate` is η_g > 0, `epsilon` ε > 0; both are 1 in the paper's experiments.

@@ -36,7 +36,7 @@ fn maxfl_gives_the_known_weights() {
 }
 
 #[test]
-fn in_the_variant_of_hcct_clients_join_below_their_distance() {
+fn maxfl_joins_compares_losses_with_squared_distances() {
     let joins = maxfl_joins(&[0.5, 0.5, 0.5], &[0.6, 0.5, 0.4]).unwrap();
     assert_eq!(joins, [true, false, false]);
 }
@@ -123,7 +123,7 @@ fn a_superquantile_is_the_mean_of_the_tail() {
 }
 
 #[test]
-fn what_has_no_weights_is_refused() {
+fn invalid_input_is_refused() {
     let range = |result: Result<Vec<f64>, WeightsError>, name: &str| {
         let error = result.unwrap_err();
         assert!(

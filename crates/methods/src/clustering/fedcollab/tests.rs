@@ -71,7 +71,7 @@ fn the_bound_is_that_of_the_paper() {
 }
 
 #[test]
-fn alike_clients_join_and_strangers_do_not() {
+fn similar_clients_merge_and_dissimilar_ones_do_not() {
     let divergences = Matrix::from_fn(6, 6, |i, j| if i % 2 == j % 2 { 0.0 } else { 1.0 });
     let found = collab(1.0).solve(&[10; 6], &divergences, 1).unwrap();
     assert_eq!(found.assignment, [0, 1, 0, 1, 0, 1]);
@@ -100,7 +100,7 @@ fn alike_clients_join_and_strangers_do_not() {
 }
 
 #[test]
-fn what_cannot_be_solved_is_refused() {
+fn invalid_input_is_refused() {
     let good = Matrix::zeros(2, 2);
     let solve = |collab: FedCollab, samples: &[u64], divergences: &Matrix| {
         collab.solve(samples, divergences, 0).unwrap_err()
@@ -160,7 +160,7 @@ fn problem() -> impl Strategy<Value = (Vec<u64>, Matrix, f64)> {
 
 proptest! {
     #[test]
-    fn the_search_ends_where_no_move_pays_and_not_below_the_optimum(
+    fn the_search_ends_in_a_local_optimum_not_below_the_global_one(
         (samples, divergences, c) in problem(),
     ) {
         let value = |assignment: &[u32]| by_definition(c, &samples, &divergences, assignment);

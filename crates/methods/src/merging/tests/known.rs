@@ -224,7 +224,7 @@ fn greedy_merging_can_miss_the_best_grouping() {
 }
 
 #[test]
-fn of_equal_benefits_the_first_in_order_counts() {
+fn ties_between_benefits_go_to_the_first_pair() {
     // Powers of two, so that nothing is rounded.
     let same = utility(&[[2.0]; 4], &[8; 4], &Alpha::Own);
     let merges = same.merge(Until::NoGain).unwrap().merges;
@@ -246,7 +246,7 @@ fn of_equal_benefits_the_first_in_order_counts() {
 }
 
 #[test]
-fn two_share_five_classes_and_the_third_has_the_others() {
+fn clients_with_the_same_classes_are_grouped() {
     // Softmax regression at zero weights: the gradient of class c is the mean of
     // (1/10 − [y = c])·x over the samples (x, y); the features of a class are around a point of
     // its own. Two clients have a few samples of the first five classes, the third many of the
@@ -302,7 +302,7 @@ fn one_client_is_one_group() {
 }
 
 #[test]
-fn a_newcomer_joins_the_group_it_suits_or_stays_alone() {
+fn a_newcomer_joins_the_group_with_the_largest_positive_benefit_or_none() {
     let gradients = [
         [1.0, 0.0, 0.0],
         [0.0, 1.0, 0.0],

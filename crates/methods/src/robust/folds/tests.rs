@@ -53,7 +53,7 @@ proptest! {
 }
 
 #[test]
-fn another_seed_is_another_division() {
+fn another_seed_gives_other_folds() {
     let data = numbered(&[true; 20]);
     let divide = |seed| Folds::new(&data, Loss::Absolute, 4, seed).unwrap();
     assert_ne!(divide(1), divide(2));
