@@ -305,8 +305,8 @@ impl Aggregation {
     ) -> Result<Params, AggregationError> {
         match self {
             Self::Mean => {
-                let everybody: Vec<usize> = (0..models.len()).collect();
-                Ok(weighted_mean(&models.chosen(&everybody))?)
+                let all: Vec<usize> = (0..models.len()).collect();
+                Ok(weighted_mean(&models.chosen(&all))?)
             }
             Self::CoordinateMedian => Ok(median::coordinate_median(models)),
             Self::TrimmedMean { share } => Ok(trimmed::trimmed_mean(models, *share)),

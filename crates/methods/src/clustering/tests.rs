@@ -1,4 +1,4 @@
-//! FeSEM, IFCA and FLSC: who chooses which model, and the models that follow.
+//! FeSEM, IFCA and FLSC: chosen models and the resulting means.
 
 #![allow(clippy::unwrap_used)]
 

@@ -256,7 +256,7 @@ fn invalid_similarities_are_refused() {
         let error = GraphError::Asymmetric { row: 1, column: 3 };
         assert_eq!(learn(&similarity, 0.4), error);
     }
-    // The diagonal is nobody's business.
+    // The diagonal is not read.
     let mut similarity = path();
     similarity[(2, 2)] = f64::NAN;
     assert!(Topology::learn(&similarity, &Options::default()).is_ok());

@@ -1,4 +1,4 @@
-//! Known answers, and every rule against its definition.
+//! Known results, and every rule compared with its definition.
 
 use proptest::prelude::*;
 

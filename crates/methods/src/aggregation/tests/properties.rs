@@ -1,4 +1,4 @@
-//! What holds for all rules.
+//! Properties of all rules.
 
 use proptest::prelude::*;
 

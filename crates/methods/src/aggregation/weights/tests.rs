@@ -201,7 +201,7 @@ fn losses() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
 }
 
 proptest! {
-    /// The undecided count most, and far away on either side nobody counts.
+    /// Weights are largest where loss and requirement are equal, and vanish far away on either side.
     #[test]
     fn maxfl_weights_peak_where_loss_and_requirement_meet(
         required in -5.0..5.0f64,

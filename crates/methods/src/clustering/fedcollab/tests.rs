@@ -29,8 +29,8 @@ fn by_definition(c: f64, samples: &[u64], divergences: &Matrix, assignment: &[u3
     (0..clients).map(bound).sum::<f64>() / clients as f64
 }
 
-/// Every division of `n` clients, in canonical numbers.
-fn divisions(n: usize) -> Vec<Vec<u32>> {
+/// Every grouping of `n` clients, in canonical numbers.
+fn groupings(n: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         all = all
@@ -76,7 +76,7 @@ fn similar_clients_merge_and_dissimilar_ones_do_not() {
     let found = collab(1.0).solve(&[10; 6], &divergences, 1).unwrap();
     assert_eq!(found.assignment, [0, 1, 0, 1, 0, 1]);
     assert!((found.error - 1.0 / 30f64.sqrt()).abs() < 1e-12);
-    // With no need for data nobody joins; with nothing else everybody does.
+    // With C = 0 no client joins another; with a huge C all join.
     let alone = collab(0.0).solve(
         &[10; 6],
         &Matrix::from_fn(6, 6, |i, j| f64::from(u8::from(i != j))),
@@ -164,7 +164,7 @@ proptest! {
         (samples, divergences, c) in problem(),
     ) {
         let value = |assignment: &[u32]| by_definition(c, &samples, &divergences, assignment);
-        let all = divisions(samples.len());
+        let all = groupings(samples.len());
         let optimum = all.iter().map(|all| value(all)).fold(f64::INFINITY, f64::min);
         for orders in [1, 100] {
             let collab = FedCollab { c, orders };

@@ -32,7 +32,7 @@ fn inertia(points: &[Vec<f64>], labels: &[u32]) -> f64 {
         .sum()
 }
 
-/// The least inertia over all divisions into `clusters` clusters, by trying every one.
+/// The least inertia over all groupings into `clusters` clusters, by trying every one.
 fn optimum(points: &[Vec<f64>], clusters: u32) -> f64 {
     fn extend(points: &[Vec<f64>], clusters: u32, labels: &mut Vec<u32>, best: &mut f64) {
         let used = labels.iter().max().map_or(0, |&label| label + 1);

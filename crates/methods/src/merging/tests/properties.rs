@@ -1,4 +1,4 @@
-//! What holds for all clients.
+//! Properties for random clients.
 
 use proptest::prelude::*;
 

@@ -226,7 +226,7 @@ fn chi_squared_converges_to_the_linearly_tilted_prior() {
         let found = climbed(&ascent, &PRIOR, &LOSSES, 2000);
         assert!(distance(&found, &known) < 1e-12, "q {q}: {found:?}");
     }
-    // Where that would be negative somebody is left out.
+    // Where that would be negative, clients get weight 0.
     let ascent = Ascent {
         divergence: Divergence::ChiSquared,
         ..Ascent::default()
@@ -300,13 +300,13 @@ fn q_zero_is_the_step_of_drfa() {
         assert!(distance(&ascent.step(&lambda, &PRIOR, &LOSSES).unwrap(), &drfa) < 1e-12);
         assert!(distance(&literal_step(&ascent, &lambda, &PRIOR, &LOSSES), &drfa) < 1e-12);
     }
-    let told = sampled_losses(3, &[(0, 1.0), (2, 0.5)]).unwrap();
+    let losses = sampled_losses(3, &[(0, 1.0), (2, 0.5)]).unwrap();
     let ascent = Ascent {
         q: 0.0,
         rate: 0.5,
         ..Ascent::default()
     };
-    let found = ascent.step(&[0.5, 0.3, 0.2], &uniform(3), &told).unwrap();
+    let found = ascent.step(&[0.5, 0.3, 0.2], &uniform(3), &losses).unwrap();
     assert!(distance(&found, &[0.8375, 0.0, 0.1625]) < 1e-12);
     // Its counterpart on a logarithmic scale.
     let ascent = Ascent {

@@ -137,7 +137,7 @@ pub(super) struct Levels<'a> {
     neighbours: &'a Neighbours,
     /// One set per distance, one after the other.
     sets: Vec<u64>,
-    everybody: Vec<u64>,
+    all: Vec<u64>,
     unseen: Vec<u64>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Levels<'a> {
         Self {
             neighbours,
             sets: Vec::new(),
-            everybody: neighbours.all_nodes(),
+            all: neighbours.all_nodes(),
             unseen: vec![0; neighbours.words],
         }
     }
@@ -158,7 +158,7 @@ impl<'a> Levels<'a> {
         self.sets.clear();
         self.sets.resize(words, 0);
         insert(&mut self.sets, source);
-        self.unseen.copy_from_slice(&self.everybody);
+        self.unseen.copy_from_slice(&self.all);
         self.unseen[source / WORD] ^= 1 << (source % WORD);
         let mut last = 0;
         while self.unseen.iter().any(|&word| word != 0) {

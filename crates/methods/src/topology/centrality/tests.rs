@@ -264,7 +264,7 @@ fn centralities_with_edge_lengths_equal_those_of_networkx() {
 
 #[test]
 fn extreme_similarities_still_have_lengths() {
-    // Complete, so that hops would say 0 of everybody; 0 and 1 are next to each other.
+    // Complete, so that all centralities by hops are 0; 0 and 1 are next to each other.
     let graph = graph(3, [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 0.0)]);
     for lengths in [Lengths::Complement, Lengths::Reciprocal] {
         let found = Centrality::Betweenness.of(&graph, Scale::Raw, lengths);

@@ -1,4 +1,4 @@
-//! What holds of every step.
+//! Properties of every step.
 
 use proptest::prelude::*;
 

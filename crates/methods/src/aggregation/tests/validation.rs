@@ -1,4 +1,4 @@
-//! What is refused, and what a rule looks like in a file.
+//! Refused input, and rules read from files.
 
 use super::*;
 
