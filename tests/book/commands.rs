@@ -8,7 +8,7 @@ use crate::pages::{Page, root};
 
 /// The command lines of a page: lines of `sh` and `console` blocks, and what stands in backticks and
 /// begins like one.
-pub fn lines(page: &Page) -> Vec<String> {
+pub(crate) fn lines(page: &Page) -> Vec<String> {
     let command = |text: &String| {
         let beginnings = ["rota ", "just ", "cargo run ", "cargo test "];
         beginnings.iter().any(|start| text.starts_with(start))
@@ -31,7 +31,7 @@ pub fn lines(page: &Page) -> Vec<String> {
 }
 
 /// Checks one line, if it runs `rota` or `just`.
-pub fn check(line: &str) -> Result<(), String> {
+pub(crate) fn check(line: &str) -> Result<(), String> {
     let line = line.split(" #").next().unwrap_or_default();
     // Only the program's own words: not what a shell does before and after.
     for part in line.split(['|', ';', '&']) {
@@ -55,7 +55,13 @@ pub fn check(line: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Commands that pages name as not built yet.
+const PLANNED: [&str; 1] = ["recover"];
+
 fn program(words: &[&str]) -> Result<(), String> {
+    if words.first().is_some_and(|first| PLANNED.contains(first)) {
+        return Ok(());
+    }
     let commands = ["solve", "identity", "federation", "schema"];
     let subcommands = match words {
         [first, ..] if commands.contains(first) => 2,

@@ -15,20 +15,20 @@ use tempfile::TempDir;
 use crate::pages::{Page, root};
 
 /// A console block.
-pub struct Block {
+pub(crate) struct Block {
     /// Its text, without the fences.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Block {
     /// Whether parts of the output are left out.
-    pub fn elides(&self) -> bool {
+    pub(crate) fn elides(&self) -> bool {
         self.text.lines().any(|line| line == "...")
     }
 }
 
 /// The console blocks of a page.
-pub fn blocks(page: &Page) -> Vec<Block> {
+pub(crate) fn blocks(page: &Page) -> Vec<Block> {
     let fences = page.fences().into_iter();
     fences
         .filter(|(language, _)| language == "console")
@@ -37,7 +37,7 @@ pub fn blocks(page: &Page) -> Vec<Block> {
 }
 
 /// A new folder for a page's examples.
-pub fn folder(_page: &Page) -> TempDir {
+pub(crate) fn folder(_page: &Page) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     symlink(env!("CARGO_BIN_EXE_rota"), folder.path().join("rota")).unwrap();
     for name in ["examples", "simulations"] {
@@ -47,7 +47,7 @@ pub fn folder(_page: &Page) -> TempDir {
 }
 
 /// The block with what its commands print now.
-pub fn run(block: &Block, folder: &Path) -> String {
+pub(crate) fn run(block: &Block, folder: &Path) -> String {
     let mut text = String::new();
     for line in block.text.lines() {
         if let Some(command) = line.strip_prefix("$ ") {
@@ -79,7 +79,7 @@ fn output(command: &str, folder: &Path) -> String {
 }
 
 /// Compares what a block prints with what it shows.
-pub fn compare(page: &Page, block: &Block, actual: &str) {
+pub(crate) fn compare(page: &Page, block: &Block, actual: &str) {
     let name = format!(
         "{} (ROTA_GOLDEN=write cargo test --workspace --test book writes it anew)",
         page.name

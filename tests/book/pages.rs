@@ -5,21 +5,21 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// A Markdown file.
-pub struct Page {
+pub(crate) struct Page {
     /// Its path from the repository's root.
-    pub name: String,
+    pub(crate) name: String,
     /// Its text.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Page {
     /// Whether it is a page of the book.
-    pub fn in_book(&self) -> bool {
+    pub(crate) fn in_book(&self) -> bool {
         self.name.starts_with("docs/") && self.name != "docs/SUMMARY.md"
     }
 
     /// Its fenced blocks: language and text.
-    pub fn fences(&self) -> Vec<(String, String)> {
+    pub(crate) fn fences(&self) -> Vec<(String, String)> {
         let mut blocks = Vec::new();
         let mut open: Option<(String, String)> = None;
         for line in self.text.lines() {
@@ -37,7 +37,7 @@ impl Page {
     }
 
     /// What stands in backticks outside fenced blocks.
-    pub fn code(&self) -> Vec<String> {
+    pub(crate) fn code(&self) -> Vec<String> {
         let prose = prose(&self.text);
         let parts = prose.split('`').enumerate();
         let inside = parts.filter(|(at, _)| at % 2 == 1);
@@ -61,12 +61,12 @@ fn prose(text: &str) -> String {
 }
 
 /// The repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// All files of the repository but those that are built, as paths from its root.
-pub fn files() -> Vec<String> {
+pub(crate) fn files() -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![root()];
     while let Some(folder) = folders.pop() {
@@ -87,11 +87,12 @@ pub fn files() -> Vec<String> {
     files
 }
 
-/// The book's pages, and the Markdown files beside it.
-pub fn pages() -> Vec<Page> {
+/// The book's pages, and the Markdown files beside it; not the changelog, which names what is gone.
+pub(crate) fn pages() -> Vec<Page> {
     let names = files()
         .into_iter()
-        .filter(|name| name.ends_with(".md") && (!name.contains('/') || name.starts_with("docs/")));
+        .filter(|name| name.ends_with(".md") && name != "CHANGELOG.md")
+        .filter(|name| !name.contains('/') || name.starts_with("docs/"));
     names
         .map(|name| Page {
             text: fs::read_to_string(root().join(&name)).unwrap(),
@@ -101,7 +102,7 @@ pub fn pages() -> Vec<Page> {
 }
 
 /// The relative links of a text.
-pub fn links(text: &str) -> Vec<String> {
+pub(crate) fn links(text: &str) -> Vec<String> {
     let prose = prose(text);
     let targets = prose.split("](").skip(1);
     targets
@@ -111,7 +112,7 @@ pub fn links(text: &str) -> Vec<String> {
 }
 
 /// Whether a link of a page leads somewhere.
-pub fn resolve(page: &Page, link: &str) -> Result<(), String> {
+pub(crate) fn resolve(page: &Page, link: &str) -> Result<(), String> {
     let (path, heading) = link.split_once('#').unwrap_or((link, ""));
     let from = Path::new(&page.name);
     let target = match path {
@@ -165,7 +166,7 @@ fn headings(text: &str) -> BTreeSet<String> {
 }
 
 /// Files that a page names: with a folder, or with the ending of a source file.
-pub fn cited_files(page: &Page) -> Vec<String> {
+pub(crate) fn cited_files(page: &Page) -> Vec<String> {
     const SOURCES: [&str; 4] = [".rs", ".py", ".css", ".toml"];
     // Files that a reader writes, and files of other projects.
     const OTHERS: [&str; 8] = [
@@ -205,7 +206,7 @@ fn expanded(text: &str) -> Vec<String> {
 }
 
 /// Functions that a page names.
-pub fn cited_functions(page: &Page) -> Vec<String> {
+pub(crate) fn cited_functions(page: &Page) -> Vec<String> {
     let word = |text: &str| {
         !text.is_empty()
             && text
@@ -219,7 +220,7 @@ pub fn cited_functions(page: &Page) -> Vec<String> {
 }
 
 /// The names of all functions in Rust files.
-pub fn functions() -> BTreeSet<String> {
+pub(crate) fn functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files().iter().filter(|file| file.ends_with(".rs")) {
         let text = fs::read_to_string(root().join(file)).unwrap();
@@ -232,7 +233,7 @@ pub fn functions() -> BTreeSet<String> {
 }
 
 /// Files that a page shows whole: the block's first line is `# PATH` of a file in `examples`.
-pub fn shown_files(page: &Page) -> Vec<(String, String)> {
+pub(crate) fn shown_files(page: &Page) -> Vec<(String, String)> {
     let blocks = page.fences().into_iter();
     blocks
         .filter_map(|(_, text)| {
@@ -245,11 +246,13 @@ pub fn shown_files(page: &Page) -> Vec<(String, String)> {
 }
 
 /// The numbers of rules and safety properties in a text: `R` or `S` and digits, as a word.
-pub fn rules(text: &str) -> Vec<String> {
+pub(crate) fn rules(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| {
             let number = word.strip_prefix(['R', 'S']);
-            number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+            number.is_some_and(|digits| {
+                !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+            })
         })
         .map(str::to_owned)
         .collect()
