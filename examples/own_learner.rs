@@ -1,4 +1,4 @@
-//! A federation around your own model: describe what a silo can do with its data, and run it.
+//! Runs a federation around a model of your own: implement `Learner` for your silos, and run them.
 //!
 //! `cargo run --release --example own_learner`
 

@@ -1,5 +1,5 @@
-//! One round by hand: four hospitals, no actors, no async, no network. Messages are carried from
-//! member to member by a loop, and every piece of work that a member asks for is done on the spot.
+//! Runs one round of four hospitals without actors, async code or a network: a loop carries the
+//! messages between the members and does the work that they ask for.
 //!
 //! `cargo run --release --example round_by_hand`
 
@@ -33,7 +33,7 @@ const DAYS: [[f32; 5]; 4] = [
 ];
 const NAMES: [&str; 4] = ["Aachen", "Bern", "Como", "Dijon"];
 
-/// What a hospital does with models, and the models that all of them can see by hash.
+/// The work of all hospitals, with the models that they can read by hash.
 struct Work {
     layout: Arc<Layout>,
     strategy: Box<dyn Strategy>,
@@ -44,7 +44,7 @@ struct Work {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // What the members agreed on: who they are, and a charter.
+    // The agreement: the members and a charter.
     let keys: Vec<_> = (1..=4).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
     let silo = |(key, name): (&SecretKey, &&str)| Silo {
         name: (*name).into(),
@@ -96,13 +96,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         state,
     };
 
-    // Members come to life. From here on everything is inputs and effects.
+    // Start the members. From here on there are only inputs and effects.
     let mut todo: VecDeque<(MemberIndex, Effect)> = VecDeque::new();
     let mut members = Vec::new();
     for (me, key) in epoch.roster.members().zip(keys) {
         let mut effects = Vec::new();
         members.push(Member::new(
-            // The seed of its questions would be random in a real node.
+            // The seed of its nonces is random in a real node.
             Config::new(epoch.clone(), me, key, [0; 32]),
             Start::New,
             Time::ZERO,
@@ -110,8 +110,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ));
         todo.extend(effects.into_iter().map(|effect| (me, effect)));
     }
-    // Everybody can reach everybody: a member that comes as new asks others whether its key was
-    // used before.
+    // Every member can reach every other. A new member first asks others whether its key was used
+    // before.
     for me in epoch.roster.members() {
         for peer in epoch.roster.members().filter(|&peer| peer != me) {
             let mut effects = Vec::new();
@@ -146,9 +146,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 tell(&epoch, me, &report);
                 continue;
             }
-            // Nothing can crash here, so nothing has to be kept.
+            // Nothing crashes here, so nothing is written to disk.
             Effect::Persist(_) => continue,
-            other => vec![(me, work.done(me, other)?)],
+            other => vec![(me, work.run(me, other)?)],
         };
         for (to, input) in inputs {
             let mut effects = Vec::new();
@@ -160,8 +160,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 impl Work {
-    /// One piece of work for a hospital, with what comes of it.
-    fn done(&mut self, me: MemberIndex, effect: Effect) -> Result<Input, Box<dyn Error>> {
+    /// Does one piece of work for a hospital and returns the result.
+    fn run(&mut self, me: MemberIndex, effect: Effect) -> Result<Input, Box<dyn Error>> {
         Ok(match effect {
             Effect::Plan { round, state } => {
                 self.state = state;

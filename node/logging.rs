@@ -1,4 +1,4 @@
-//! The log: on standard error, so that standard output stays what was asked for.
+//! The log, on standard error, so that standard output has nothing but the result.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,8 +6,8 @@ use indicatif::ProgressBar;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Starts the log around that bar: warnings, and more with `-v` and `-vv`; `RUST_LOG` overrides that.
-/// With the time of every line if `timed`.
+/// Starts the log: warnings, more with `-v` and `-vv`; `RUST_LOG` overrides both. Lines are written
+/// around the progress `bar`, and have a time if `timed`.
 pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
     let level = match verbose {
         0 => LevelFilter::WARN,
@@ -17,7 +17,7 @@ pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
     let filter = EnvFilter::builder()
         .with_default_directive(level.into())
         .from_env_lossy();
-    // It warns of every certificate that two members publish, as they should.
+    // gossipsub warns of duplicates whenever two members publish the same certificate.
     let quiet = std::env::var_os("RUST_LOG").is_none() && verbose == 0;
     let filter = match "libp2p_gossipsub=error".parse() {
         Ok(directive) if quiet => filter.add_directive(directive),
@@ -37,7 +37,7 @@ pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
     }
 }
 
-/// Standard error, with the bar out of the way of each line.
+/// Standard error; the bar is hidden while a line is written.
 struct Around(ProgressBar);
 
 impl Write for Around {
@@ -50,7 +50,7 @@ impl Write for Around {
     }
 }
 
-/// Whether to colour what is written there: <https://no-color.org>.
+/// Whether to write colours to this stream, following <https://no-color.org>.
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|t| t != "dumb")

@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, a line per round elsewhere, or nothing.
+//! Progress on standard error: a bar on a terminal, otherwise a line per round, or nothing.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -9,16 +9,16 @@ use rota::simulations::RoundDone;
 
 /// Shows rounds as they become final.
 pub(crate) enum Progress {
-    /// On a terminal.
+    /// A bar, on a terminal.
     Bar(ProgressBar),
-    /// Elsewhere.
+    /// A line per round, elsewhere.
     Lines,
-    /// Not asked for.
+    /// Nothing, with `--quiet`.
     Quiet,
 }
 
 impl Progress {
-    /// Begins to show, with that hidden bar on a terminal.
+    /// Starts to show progress, on a terminal with the hidden bar.
     pub(crate) fn new(bar: ProgressBar, quiet: bool, rounds: u64) -> Progress {
         if quiet {
             return Progress::Quiet;
@@ -29,7 +29,7 @@ impl Progress {
         let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  {elapsed}")
             .expect("the template is a constant and well-formed");
         bar.set_style(style);
-        bar.set_message("forming the federation");
+        bar.set_message("starting the federation");
         bar.set_length(rounds);
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.reset();
@@ -45,13 +45,13 @@ impl Progress {
             Progress::Bar(bar) => {
                 bar.set_position(done.round);
                 bar.set_message(match done.round == done.rounds {
-                    true => "training what to compare with".to_owned(),
-                    false => format!("led by {lead}, {time} in the federation"),
+                    true => "training reference models".to_owned(),
+                    false => format!("led by {lead}, at {time}"),
                 });
             }
             Progress::Lines => {
                 let (round, rounds, view) = (done.round, done.rounds, done.view);
-                // Progress that nobody reads is no failure.
+                // Standard error may be closed; that is no reason to fail.
                 let _ = say(&format!(
                     "round {round}/{rounds} final in view {view}, led by {lead}, at {time}"
                 ));
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn end(&self) {
         if let Progress::Bar(bar) = self {
             bar.finish_and_clear();
@@ -68,7 +68,7 @@ impl Progress {
     }
 }
 
-/// Shows on a terminal that the program is at work, until what is given back is dropped.
+/// Shows a spinner on a terminal until the returned value is dropped.
 pub(crate) fn working(bar: &ProgressBar, what: &'static str) -> impl Drop {
     struct Shown(ProgressBar);
     impl Drop for Shown {
@@ -88,7 +88,7 @@ pub(crate) fn working(bar: &ProgressBar, what: &'static str) -> impl Drop {
     Shown(bar.clone())
 }
 
-/// A line on standard error; unlike `eprintln!`, it does not panic where that is closed.
+/// Writes a line to standard error; unlike `eprintln!`, it does not panic if that is closed.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{line}")
 }

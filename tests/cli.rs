@@ -1,4 +1,4 @@
-//! The program as people run it: what it prints, what it refuses, and how it exits.
+//! The program from outside: its output, its errors and its exit codes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What it printed, if it came to a good end.
+/// Its standard output; it has to succeed.
 fn good(arguments: &[&str]) -> String {
     let output = rota(arguments);
     let error = text(&output.stderr);
@@ -36,7 +36,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&good(&arguments)).unwrap()
 }
 
-/// Its exit code and what it said against these arguments, having printed nothing.
+/// Its exit code and its error; standard output has to be empty.
 fn refused(arguments: &[&str]) -> (i32, String) {
     let output = rota(&[&["simulate", "--quiet"], arguments].concat());
     assert_eq!(text(&output.stdout), "", "{arguments:?}");
@@ -110,7 +110,7 @@ fn json_is_one_document_with_what_scripts_read() {
 }
 
 #[test]
-fn a_seed_gives_the_same_federation_again_also_with_the_memo() {
+fn the_same_seed_gives_the_same_trace_also_with_memo() {
     let file = scenario("same", NULL);
     let run = |more: &[&str]| json(&[&[file.as_str(), "--no-references"], more].concat());
     let first = run(&[]);
@@ -122,7 +122,7 @@ fn a_seed_gives_the_same_federation_again_also_with_the_memo() {
 }
 
 #[test]
-fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
+fn reports_over_real_sockets_name_the_transport_and_no_virtual_time() {
     let file = scenario("sockets", NULL);
     let tcp = [file.as_str(), "--mesh", "loopback", "--transport", "tcp"];
     let summary = json(&tcp);
@@ -141,18 +141,18 @@ fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
 
     let out = folder("sockets-page");
     let (out, page) = (out.to_str().unwrap(), out.join("small.html"));
-    let told = good(&["simulate", "-q", &file, "--mesh", "loopback", "--out", out]);
+    let text = good(&["simulate", "-q", &file, "--mesh", "loopback", "--out", out]);
     assert!(
-        told.contains("mesh      loopback, QUIC: real sockets"),
-        "{told}"
+        text.contains("mesh      loopback, QUIC: real sockets"),
+        "{text}"
     );
     assert!(
-        !told.contains("trace ") && !told.contains("in the federation"),
-        "{told}"
+        !text.contains("trace ") && !text.contains("virtual time,"),
+        "{text}"
     );
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("loopback, QUIC") && page.contains("--mesh loopback"));
-    assert!(!page.contains("in the federation"));
+    assert!(!page.contains("of virtual time,"));
 
     let cut = "[[fault]]\npartition = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
     let file = scenario("sockets-cut", &format!("{NULL}{cut}"));
@@ -165,7 +165,7 @@ fn over_real_sockets_the_reports_say_so_and_claim_no_virtual_time() {
 }
 
 #[test]
-fn what_is_built_in_is_listed() {
+fn scenarios_lists_the_built_in_ones() {
     let list = good(&["scenarios"]);
     assert!(
         list.starts_with("diabetes ") && list.contains("\nheart "),
@@ -174,7 +174,7 @@ fn what_is_built_in_is_listed() {
 }
 
 #[test]
-fn strategies_are_listed_with_what_can_be_set() {
+fn strategies_lists_options_with_defaults() {
     let list = good(&["strategies"]);
     let proximal: Vec<_> = list.lines().skip_while(|line| *line != "fedprox").collect();
     let [_, _, paper, options, ..] = proximal[..] else {
@@ -187,7 +187,7 @@ fn strategies_are_listed_with_what_can_be_set() {
     assert_eq!(options.trim(), "mu = 0.01, weight = \"exact\"");
     let shown = list
         .lines()
-        .filter(|line| line.ends_with("; names have to be shown"));
+        .filter(|line| line.ends_with("; needs names = \"shown\""));
     assert_eq!(shown.count(), 3, "{list}");
     assert!(
         list.lines().all(|line| line.chars().count() <= 120),
@@ -207,7 +207,7 @@ fn strategies_are_listed_with_what_can_be_set() {
 }
 
 #[test]
-fn wrong_options_exit_with_2_and_say_what_is_right() {
+fn wrong_options_exit_with_2_and_name_what_is_allowed() {
     for (arguments, said) in [
         (&["nowhere"][..], "built in are diabetes, heart"),
         (
@@ -287,7 +287,7 @@ fn wrong_scenarios_exit_with_2_and_name_file_line_and_key() {
 }
 
 #[test]
-fn data_that_are_not_there_exit_with_1_and_say_where_to_get_them() {
+fn missing_data_exit_with_1_and_say_where_to_get_them() {
     let (code, error) = refused(&["heart"]);
     assert_eq!(code, 1);
     for said in ["--data", "archive.ics.uci.edu", "SHA-256"] {
@@ -341,13 +341,13 @@ fn wrong_rows_exit_with_1_and_name_file_and_place() {
 }
 
 #[test]
-fn what_went_wrong_is_in_text_page_and_json_and_the_page_loads_nothing() {
+fn refusals_and_failed_views_are_in_text_page_and_json() {
     let faults = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n\
                   [[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
     let file = scenario("faults", &format!("{NULL}{faults}"));
     let out = folder("faults-page");
     let (out, page) = (out.to_str().unwrap(), out.join("small.html"));
-    let told = good(&["simulate", "-q", &file, "--out", out]);
+    let text = good(&["simulate", "-q", &file, "--out", out]);
     let page = fs::read_to_string(page).unwrap();
     let summary = json(&[&file]);
 
@@ -364,23 +364,20 @@ fn what_went_wrong_is_in_text_page_and_json_and_the_page_loads_nothing() {
         .iter()
         .find(|refused| refused["member"] == "silo 4")
         .unwrap();
-    let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for reason in [&vote["reason"], &nan["reason"]] {
         let reason = reason.as_str().unwrap();
-        assert!(line.contains(reason), "{reason} in\n{told}");
+        assert!(line.contains(reason), "{reason} in\n{text}");
         let escaped = reason.replace('&', "&amp;").replace('"', "&quot;");
         assert!(page.contains(&escaped), "{reason} on the page");
     }
     assert!(nan["reason"].as_str().unwrap().contains("not finite"));
-    assert!(
-        line.contains("agreement S1–S9 held after each of"),
-        "{told}"
-    );
+    assert!(line.contains("safety S1–S9 held after each of"), "{text}");
     assert!(!page.contains("http://") && !page.contains("https://"));
 }
 
 #[test]
-fn a_warning_says_which_silo_and_where_it_was() {
+fn a_warning_names_silo_round_and_view() {
     let fault = "[[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
     let file = scenario("warning", &format!("{NULL}{fault}"));
     let output = rota(&["simulate", "-q", "--json", "--no-references", &file]);
@@ -393,7 +390,7 @@ fn a_warning_says_which_silo_and_where_it_was() {
 }
 
 #[test]
-fn the_digits_end_in_the_models_of_the_benchmark() {
+fn digits_end_in_the_models_of_the_benchmark() {
     let Some(data) = env::var_os("ROTA_DATA") else {
         eprintln!("skipped: ROTA_DATA is not set");
         return;

@@ -11,7 +11,9 @@ use rota::loopback::{self, Loopback};
 use rota::mesh::Transport;
 use rota::pool::Workers;
 use rota::simulations::summary::Refused;
-use rota::simulations::{Options, Overrides, RunError, Scenario, Stage, Summary, World, run};
+use rota::simulations::{
+    Environment, EnvironmentConfig, Options, Overrides, RunError, Scenario, Summary, run,
+};
 
 /// Nothing here takes longer, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -21,7 +23,7 @@ const BOTH: [Transport; 2] = [Transport::Quic, Transport::Tcp];
 /// Runs a scenario, over sockets or in virtual time.
 fn federate(scenario: &Scenario, sockets: Option<Transport>) -> Result<Summary, RunError> {
     let scenario = scenario.clone();
-    let (tell, told) = mpsc::channel();
+    let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         let mut options = Options {
             references: false,
@@ -29,14 +31,14 @@ fn federate(scenario: &Scenario, sockets: Option<Transport>) -> Result<Summary, 
             ..Options::default()
         };
         if let Some(transport) = sockets {
-            options.surroundings = Some(Box::new(move |stage: &Stage<'_>| {
-                let world = Loopback::new(stage, transport, Workers::all_cores())?;
-                Ok(Box::new(world) as Box<dyn World>)
+            options.environment = Some(Box::new(move |config: &EnvironmentConfig<'_>| {
+                let environment = Loopback::new(config, transport, Workers::all_cores())?;
+                Ok(Box::new(environment) as Box<dyn Environment>)
             }));
         }
-        let _ = tell.send(run(&scenario, options));
+        let _ = done.send(run(&scenario, options));
     });
-    told.recv_timeout(PATIENCE).expect("it ends in time")
+    finished.recv_timeout(PATIENCE).expect("it ends in time")
 }
 
 fn built_in(name: &str, overrides: &Overrides) -> Scenario {
@@ -128,7 +130,7 @@ fn small(faults: &str) -> Scenario {
 }
 
 #[test]
-fn kills_and_liars_are_carried_out() {
+fn kills_and_byzantine_members_are_carried_out() {
     let calm = federate(&small(""), None).unwrap();
     let kill = |moment| {
         format!("[[fault]]\nkill = 'lead'\nphase = '{moment}'\nround = 2\nrestart-after = '1s'\n")
@@ -185,6 +187,9 @@ fn what_sockets_cannot_be_told_to_do_is_refused() {
         );
         assert!(refused.contains("--mesh virtual"), "{refused}");
     }
-    let world = federate(&small(cut), Some(Transport::Quic));
-    assert!(matches!(world, Err(RunError::World(_))), "{world:?}");
+    let environment = federate(&small(cut), Some(Transport::Quic));
+    assert!(
+        matches!(environment, Err(RunError::Environment(_))),
+        "{environment:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The command line of the lead's mathematics on files of numbers.
+//! Command line of `rota solve`, which runs the lead's algorithms on files of numbers.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use rota::methods::robust::Norm;
 use rota::methods::similarity;
 use rota::methods::topology;
 
-/// What `rota solve` does.
+/// Subcommands of `rota solve`.
 #[derive(Debug, Subcommand)]
 #[command(after_help = FILES)]
 pub(crate) enum Solve {
-    /// Divide silos into coalitions that share a model, provenly the best (CS-RCFL)
+    /// Group silos into coalitions that share a model, with a proof of optimality (CS-RCFL)
     Coalitions(Coalitions),
-    /// Merge silos into groups while the utility rises (HCCT)
+    /// Merge silos into groups as long as the utility rises (HCCT)
     Merge(Merge),
-    /// Find who is like whom, and who stands for many others (TFL)
+    /// Compute the graph of similar silos, their centralities and a prior (TFL)
     Topology(Topology),
-    /// Compute the loss of a linear model in the worst case near the data (CS-RCFL)
+    /// Compute the worst-case loss of a linear model near the data (CS-RCFL)
     RobustLoss(RobustLoss),
 }
 
@@ -28,16 +28,16 @@ const FILES: &str = "\
 Files hold numbers separated by commas, one row a line, without a header line unless said
 otherwise; `-` is standard input. Silos are numbered from 0, in the order of the rows.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage or a file that does not hold what it should.";
+Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid file.";
 
 /// Options of `rota solve coalitions`.
 #[derive(Debug, Args)]
 #[command(after_help = COALITIONS)]
 pub(crate) struct Coalitions {
-    /// Losses: one row per silo whose data, one column per silo whose model
+    /// Loss table: row = whose data, column = whose model
     #[arg(value_name = "LOSSES.csv")]
     pub(crate) losses: PathBuf,
-    /// How many coalitions, or `auto`
+    /// Number of coalitions, or `auto`
     #[arg(
         short = 'k',
         long,
@@ -45,55 +45,56 @@ pub(crate) struct Coalitions {
         allow_negative_numbers = true
     )]
     pub(crate) coalitions: Number,
-    /// Losses of the same models on rows that formed nothing
+    /// Loss table of the same models on held-out rows
     #[arg(long, value_name = "FILE")]
     pub(crate) held_out: Option<PathBuf>,
-    /// K coalitions or fewer, whatever is best
+    /// Allow fewer than K coalitions if that is better
     #[arg(long)]
     pub(crate) at_most: bool,
-    /// Stop after so many seconds, with what is known
+    /// Time limit in seconds; the best grouping so far is returned
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time_limit: Duration,
-    /// Draw the starts of the search from this number
+    /// Seed of the random starts of the search
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Print one JSON document in place of the text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 const COALITIONS: &str = "\
-What is made least is the sum over silos of the mean loss, on their data, of the models of their
-coalition (Konti et al. 2024, eq. (11)): an upper bound of what the coalitions' mean models lose.
+The objective is the sum over silos of the mean loss, on their data, of the models of their
+coalition (Konti et al. 2024, eq. (11)). It is an upper bound of the losses of the coalitions'
+mean models.
 
-Losses measured on the very rows that trained the models say that everybody is best alone, so the
-number K has to be given; or `auto`, and --held-out or losses that are cross-fitted (on the
-diagonal the out-of-fold loss of a silo's own models). `auto` forms a good division for every
-number, compares them by --held-out (without it by LOSSES itself), takes the best number, of
-equals the smallest, and proves its division. Numbers for which the time is too short are left
-out, the larger ones first. Where the time limit was not hit, the same files and seed give the
-same division on every machine.
+With losses measured on the training rows of the models, single silos always have the least
+objective, so give the number K. `auto` chooses K; it needs --held-out, or cross-fitted losses
+(the out-of-fold losses of the silos' own models on the diagonal). `auto` searches a grouping for
+every number of coalitions, compares them by --held-out (by LOSSES without it), takes the best
+number (the smallest in a tie) and proves its grouping optimal. If the time is short, large
+numbers are skipped. If the time limit was not hit, the same files and seed give the same grouping
+on every machine.
 
 JSON:
-  objective       what was minimised
-  lower_bound     no division into so many is below it
-  gap             between the two, as a part of the larger
-  optimal         whether it is proven that none is better
-  time_limit_hit  whether more time might have found or proven more
-  number          how many coalitions
+  objective       minimised objective
+  lower_bound     proven lower bound of the objective of every grouping into that many coalitions
+  gap             difference of the two, relative to the larger
+  optimal         whether the grouping is proven optimal
+  time_limit_hit  whether the time limit ended the search or the proof
+  number          number of coalitions
   coalitions      lists of silos
-  seconds         that it took
-  held_out        with --held-out or `auto`: what the division loses there
+  seconds         computing time
+  held_out        with --held-out or `auto`: objective on the held-out losses
   candidates      with `auto`: coalitions, objective and held_out of every number compared
 
 Example: rota solve coalitions losses.csv --coalitions auto --held-out fresh.csv";
 
-/// How many coalitions.
+/// Number of coalitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
-    /// As many as lose least on held-out data.
+    /// The number with the least held-out loss.
     Auto,
-    /// So many.
+    /// A fixed number.
     Of(usize),
 }
 
@@ -106,7 +107,7 @@ impl FromStr for Number {
             _ => text
                 .parse()
                 .map(Self::Of)
-                .map_err(|_| "a whole number is expected, or auto"),
+                .map_err(|_| "expected a whole number or auto"),
         }
     }
 }
@@ -115,45 +116,46 @@ impl FromStr for Number {
 #[derive(Debug, Args)]
 #[command(after_help = MERGE)]
 pub(crate) struct Merge {
-    /// Updates (or gradients), one row per silo
+    /// Updates or gradients, one row per silo
     #[arg(value_name = "UPDATES.csv")]
     pub(crate) updates: PathBuf,
-    /// How many samples each silo trained on, one number a line
+    /// Number of training samples of each silo, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) samples: PathBuf,
-    /// How much the volume of data counts, in samples
+    /// Weight of the amount of data, in samples; `own`: the samples of the silo
     #[arg(long, value_name = "own|NUMBER", default_value = "own", value_parser = alpha, allow_negative_numbers = true)]
     pub(crate) alpha: Alpha,
-    /// Merge until so many groups are left, also at a loss
+    /// Number of groups to merge down to, even if utility falls
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub(crate) groups: Option<usize>,
-    /// Updates of newcomers: find each its group
+    /// Updates of newcomers, to assign each to a group
     #[arg(long, value_name = "FILE")]
     pub(crate) admit: Option<PathBuf>,
-    /// Print one JSON document in place of the text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 const MERGE: &str = "\
-Everybody starts alone; the two groups that gain most merge, until no merge gains (Sun et al.
-2024, Algorithm 2). The utility of a silo with update g in a group with N samples and mean update
-G is -alpha/N + cos(g, G). With an alpha that is small beside the samples everybody stays alone;
-`own` takes for every silo the number of its samples. The result need not be the best there is.
+Every silo starts alone; the two groups with the largest benefit merge until no merge has a
+positive benefit (Sun et al. 2024, Algorithm 2). The utility of a silo with update g in a group
+with N samples and mean update G is -alpha/N + cos(g, G). With an alpha that is small compared
+with the samples all silos stay alone; `own` uses the number of samples of each silo. The greedy
+result need not be optimal.
 
-Newcomers are judged one by one against the groups that were found, as if the others had not
-come. Their samples stand in the file of samples after those of the silos; where they do not,
-each newcomer counts with the silos' mean, and the answer says so.
+Each newcomer is assigned independently of the other newcomers. Their samples follow those of the
+silos in the file of samples; if they are missing, each newcomer counts with the silos' mean, and
+the output says so.
 
 JSON:
   groups            lists of silos
-  utility           of every silo
-  total_utility     their sum
-  merges            merge: two groups by their first silos; benefit: what was gained
-  admitted          with --admit, for every newcomer: silo, its number after those of the silos;
-                    group, its place in groups, null for none; benefit, that of the best group
-  newcomer_samples  with --admit: what each newcomer counts with, null where the file says it
-Groups and utilities are those before anybody is admitted.
+  utility           utility of every silo
+  total_utility     sum of the utilities
+  merges            merge: the first silos of the two groups; benefit: gain in total utility
+  admitted          with --admit, per newcomer: silo (numbered after the silos), group (index in
+                    groups, null if it stays alone), benefit of the best group
+  newcomer_samples  with --admit: assumed samples of each newcomer, null if the file has them
+Groups and utilities do not include the newcomers.
 
 Example: rota solve merge updates.csv --samples n.csv --admit new.csv";
 
@@ -168,13 +170,13 @@ pub(crate) struct Topology {
         conflicts_with = "similarity"
     )]
     pub(crate) params: Option<PathBuf>,
-    /// In place of parameters: how alike silos are, square and symmetric
+    /// Symmetric matrix of similarities, instead of parameters
     #[arg(long, value_name = "FILE")]
     pub(crate) similarity: Option<PathBuf>,
-    /// What makes two silos alike
+    /// Similarity metric of the parameters
     #[arg(long, value_enum, default_value_t, conflicts_with = "similarity")]
     pub(crate) metric: Metric,
-    /// From which similarity two silos are neighbours, from 0 to 1
+    /// Smallest similarity of neighbours, from 0 to 1
     #[arg(
         long,
         value_name = "E",
@@ -182,13 +184,13 @@ pub(crate) struct Topology {
         allow_negative_numbers = true
     )]
     pub(crate) epsilon: f64,
-    /// How central a silo is
+    /// Centrality measure
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
     pub(crate) centrality: Centrality,
-    /// Centralities as they are counted, not normalised by the size of the graph
+    /// Use raw centralities, not normalised by the size of the graph
     #[arg(long)]
     pub(crate) raw: bool,
-    /// First cluster the silos by k-means; the topology is that of the clusters' means
+    /// Number of k-means clusters, whose means replace the silos
     #[arg(
         long,
         value_name = "C",
@@ -196,38 +198,39 @@ pub(crate) struct Topology {
         allow_negative_numbers = true
     )]
     pub(crate) clusters: Option<usize>,
-    /// With --clusters: draw the starts of k-means from this number
+    /// With --clusters: seed of k-means
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Write the graph for Graphviz
+    /// Output file for the graph in Graphviz format
     #[arg(long, value_name = "FILE")]
     pub(crate) dot: Option<PathBuf>,
-    /// Draw the graph
+    /// Output file for a drawing of the graph
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Print one JSON document in place of the text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 const TOPOLOGY: &str = "\
-The similarities of all pairs are brought to [0, 1] by the least and the largest of them; those of
-a file that all lie there, off the diagonal, are taken as they are. Pairs of at least epsilon are
-neighbours. The prior of a silo is the softmax of how central it is (Ma et al. 2024). With
---clusters every silo gets an equal part of its cluster's prior.
+Similarities are normalised to [0, 1] by the smallest and the largest of all pairs; those of a
+file are used unchanged if all lie in [0, 1] already, apart from the diagonal. Pairs with a
+similarity of at least epsilon are neighbours. The prior of the silos is the softmax of their
+centralities (Ma et al. 2024). With --clusters every silo gets an equal part of its cluster's
+prior.
 
 JSON:
-  similarity  normalised, 0 on the diagonal
-  adjacency   1 for neighbours, else 0
-  centrality  of every silo
-  prior       of every silo
-  components  lists of silos that are connected
+  similarity  normalised similarities, 0 on the diagonal
+  adjacency   1 for neighbours, otherwise 0
+  centrality  centrality of every silo
+  prior       prior of every silo
+  components  lists of connected silos
   isolated    silos without a neighbour
-  clusters    with --clusters: that of every silo; all others but prior are about clusters then
+  clusters    with --clusters: cluster of every silo; all fields but prior are per cluster then
 
 Example: rota solve topology params.csv --metric cosine --svg topology.svg";
 
-/// What makes two silos alike.
+/// Similarity metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Metric {
     /// Inner product
@@ -252,21 +255,21 @@ impl From<Metric> for similarity::Metric {
     }
 }
 
-/// How central a silo is.
+/// Centrality measure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Centrality {
-    /// Share of shortest paths between others that lead through it
+    /// Share of shortest paths between other silos that lead through a silo
     #[default]
     Betweenness,
     /// Number of neighbours
     Degree,
-    /// How near others are
+    /// Reciprocal of the mean distance to other silos
     Closeness,
-    /// Its entry in the leading eigenvector of the adjacency matrix
+    /// Entry in the leading eigenvector of the adjacency matrix
     Eigenvector,
-    /// As betweenness, with paths replaced by electrical current
+    /// Betweenness of electrical currents instead of paths
     CurrentFlowBetweenness,
-    /// As closeness, with distances replaced by resistances
+    /// Closeness with electrical resistances as distances
     CurrentFlowCloseness,
 }
 
@@ -290,43 +293,43 @@ pub(crate) struct RobustLoss {
     /// Data, with a header line of column names
     #[arg(value_name = "DATA.csv")]
     pub(crate) data: PathBuf,
-    /// The column to be predicted; all others are features
+    /// Column to predict; all others are features
     #[arg(long, value_name = "COLUMN")]
     pub(crate) target: String,
-    /// The model: one row, one number per feature, in the order of the columns
+    /// Model file: one row, one weight per feature, in the order of the columns
     #[arg(long, value_name = "FILE")]
     pub(crate) model: PathBuf,
-    /// How a prediction is judged
+    /// Loss function
     #[arg(long, value_enum)]
     pub(crate) loss: Loss,
-    /// How far from the data the worst case may be (a Wasserstein distance)
+    /// Largest Wasserstein distance of the worst case from the data
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub(crate) radius: f64,
-    /// With logistic loss: the distance of a changed label, `inf` for never [default: 1]
+    /// With logistic loss: cost of changing a label, `inf` for never [default: 1]
     #[arg(long, value_name = "K|inf", allow_negative_numbers = true)]
     pub(crate) label_cost: Option<f64>,
-    /// The norm that measures how far rows move
+    /// Norm that measures how far features move
     #[arg(long, value_enum, default_value_t)]
     pub(crate) norm: NormKind,
-    /// Print one JSON document in place of the text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 const ROBUST: &str = "\
-The largest expected loss over all distributions within that distance of the data, exactly (Konti
-et al. 2024, eqs. (10) to (15)). With absolute loss features and target may move; with logistic
-loss features may move and labels may change. The model has no intercept. Standardise the
-features, or a radius has no scale. Labels are -1 and 1, or 0 and 1.
+Computes the largest expected loss over all distributions within that distance of the data, exactly
+(Konti et al. 2024, eqs. (10) to (15)). With absolute loss features and target may move; with
+logistic loss features may move and labels may change. The model has no intercept. Standardise
+the features, or the radius has no meaningful scale. Labels are -1 and 1, or 0 and 1.
 
 JSON:
-  loss            in the worst case
-  empirical_loss  on the data as they are
-  lambda          what the next bit of radius costs
+  loss            worst-case loss
+  empirical_loss  mean loss on the data as they are
+  lambda          increase of the loss per unit of radius
 
 Example: rota solve robust-loss data.csv --target y --model theta.csv --loss logistic --radius 0.1";
 
-/// How a prediction is judged.
+/// Loss function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Loss {
     /// |y − θᵀx|
@@ -335,7 +338,7 @@ pub(crate) enum Loss {
     Logistic,
 }
 
-/// A norm by its number.
+/// Norm.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NormKind {
     /// Sum of absolute values
@@ -361,9 +364,7 @@ impl From<NormKind> for Norm {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text
-        .parse()
-        .map_err(|_| "a number of seconds is expected")?;
+    let seconds = text.parse().map_err(|_| "expected a number of seconds")?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
@@ -373,6 +374,6 @@ fn alpha(text: &str) -> Result<Alpha, &'static str> {
         _ => text
             .parse()
             .map(Alpha::Common)
-            .map_err(|_| "a number is expected, or own"),
+            .map_err(|_| "expected a number or own"),
     }
 }

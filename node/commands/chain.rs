@@ -1,4 +1,4 @@
-//! `rota chain`: the agreed chain as a node's journal holds it.
+//! `rota chain`: prints the agreed chain from a node's journal.
 
 use std::io::{self, BufWriter, Write};
 use std::panic;
@@ -7,19 +7,19 @@ use rota::chain::Chain;
 use rota::report::numbers;
 
 use super::CommandError;
-use crate::cli::Chain as Asked;
+use crate::cli::Chain as Arguments;
 
-/// Prints it.
-pub(crate) fn run(asked: &Asked) -> Result<(), CommandError> {
-    // A copy that was taken while the node wrote may lead the reader of the format to a panic, which
-    // is caught; it is no news for anybody.
+/// Prints the chain.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    // A copy taken while the node writes can make redb panic. `Chain::read` catches that, so the
+    // message of the panic is not printed.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let chain = Chain::read(&asked.state, asked.federation.as_deref());
+    let chain = Chain::read(&arguments.state, arguments.federation.as_deref());
     panic::set_hook(hook);
     let chain = chain?;
     let mut out = BufWriter::new(io::stdout().lock());
-    if asked.json {
+    if arguments.json {
         let json = serde_json::to_string_pretty(&chain).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;
     } else {

@@ -1,4 +1,4 @@
-//! `rota federation demo`: a federation on this machine.
+//! `rota federation demo`: writes the files of a federation on this machine.
 
 use std::io::{self, BufWriter, Write};
 
@@ -8,7 +8,7 @@ use rota::simulations::{Scenario, scenario::BUILT_IN};
 use super::CommandError;
 use crate::cli::{Demo, data_folder};
 
-/// Writes the files, and says how to bring the silos to life.
+/// Writes the files, and prints how to start the silos.
 pub(crate) fn run(demo: &Demo) -> Result<(), CommandError> {
     let name = demo.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&demo.overrides())?;
@@ -21,7 +21,7 @@ pub(crate) fn run(demo: &Demo) -> Result<(), CommandError> {
     let (id, members) = federation::demo(&wanted, &scenario)?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "federation {id:#}")?;
-    writeln!(out, "Each silo in a terminal of its own:")?;
+    writeln!(out, "Start each silo in a terminal of its own:")?;
     for member in &members {
         writeln!(out, "  rota run --config {}", member.config.display())?;
     }

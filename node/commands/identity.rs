@@ -1,4 +1,4 @@
-//! `rota identity`: an institution's key.
+//! `rota identity`: makes or shows the key of an institution.
 
 use std::io::{self, Write};
 

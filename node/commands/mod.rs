@@ -1,4 +1,4 @@
-//! What the subcommands do, and how they fail.
+//! The subcommands, and their errors.
 
 pub(crate) mod chain;
 pub(crate) mod demo;
@@ -22,19 +22,19 @@ use rota::simulations::{RunError, ScenarioError};
 
 use solve::SolveError;
 
-/// Why a command did not do what it was asked: one sentence, with what to try.
+/// Why a command failed: one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// The scenario, or a change to it, is wrong.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// What the scenario scripts cannot be done to real sockets.
+    /// A fault of the scenario cannot be carried out on real sockets.
     #[error(transparent)]
     Loopback(#[from] loopback::Refused),
-    /// A transport without sockets.
-    #[error("--transport is for real sockets: add --mesh loopback")]
+    /// A transport was given for the simulated network.
+    #[error("--transport is for real sockets, and --mesh is virtual: add --mesh loopback")]
     Transport,
-    /// The federation did not come to a good end.
+    /// The federation failed.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The report cannot be written.
@@ -42,34 +42,34 @@ pub(crate) enum CommandError {
     Report {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// A key.
+    /// A key file cannot be read or made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// A federation cannot be written.
+    /// The files of a demo cannot be written.
     #[error(transparent)]
     Demo(#[from] DemoError),
-    /// A node's configuration.
+    /// The configuration of a node is wrong.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A node did not start, or stopped by itself.
+    /// A node did not start, or it stopped because of an error.
     #[error(transparent)]
     Node(#[from] NodeError),
     /// A chain cannot be shown.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// A file of numbers, or what is asked about it.
+    /// A file of numbers, or an option about it, is wrong.
     #[error(transparent)]
     Solve(#[from] SolveError),
-    /// Standard output does not take what is written.
+    /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
 }
 
 impl CommandError {
-    /// 2 where other words on the command line or in the scenario would help, 1 otherwise.
+    /// 2 for wrong options and wrong configuration files, 1 for any other failure.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             CommandError::Scenario(_)
@@ -96,7 +96,7 @@ impl CommandError {
         }
     }
 
-    /// Whether whoever read the output has gone.
+    /// Whether the reader of standard output has closed it.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_left_is_no_failure_of_a_report() {
+    fn a_closed_pipe_is_recognised_on_standard_output_only() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(CommandError::from(broken()).is_broken_pipe());
         let report = CommandError::Report {

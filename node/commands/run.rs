@@ -1,11 +1,11 @@
-//! `rota run`: one institution's node.
+//! `rota run`: runs the node of one institution.
 
 use rota::institution::{Institution, Options, Teller, run as live};
 
 use super::CommandError;
 use crate::cli::Run;
 
-/// Lives until a signal, or until it is done.
+/// Runs until a signal, or with `--until-done` until every member holds the last round.
 pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
     let institution = Institution::load(&run.config)?;
     let options = Options {
@@ -16,7 +16,7 @@ pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
     let (teller, writer) = Teller::start(run.json);
     let ended = live(&institution, &options, &teller);
     drop(teller);
-    // Everything that was said is out before the reason is.
+    // All lines are written before the error is.
     let _ = writer.join();
     Ok(ended?)
 }

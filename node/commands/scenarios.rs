@@ -1,4 +1,4 @@
-//! `rota scenarios`: what is built in.
+//! `rota scenarios`: lists the built-in scenarios.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use rota::simulations::scenario::BUILT_IN;
 
 use super::CommandError;
 
-/// Lists the built-in scenarios, a line each.
+/// Prints a line per scenario.
 pub(crate) fn run() -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     let width = BUILT_IN

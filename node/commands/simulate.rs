@@ -1,4 +1,4 @@
-//! `rota simulate`: a whole federation in this process, and a report on it.
+//! `rota simulate`: runs a whole federation in this process and reports on it.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,8 @@ use rota::mesh::Transport;
 use rota::pool::Workers;
 use rota::report::{self, Story};
 use rota::simulations::{
-    Options, Scenario, Stage, SurroundingsFor, World, run as federate, scenario::BUILT_IN,
+    Environment, EnvironmentConfig, MakeEnvironment, Options, Scenario, run as federate,
+    scenario::BUILT_IN,
 };
 
 use super::CommandError;
@@ -18,7 +19,7 @@ use crate::cli::Simulate;
 use crate::logging::colours;
 use crate::progress::{Progress, say};
 
-/// Runs the federation, prints what came of it and writes the report.
+/// Runs the federation, prints the result and writes the HTML report.
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
     let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
@@ -33,7 +34,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         memo: simulate.memo,
         references: !simulate.no_references,
         progress: Box::new(|round| progress.round(round)),
-        surroundings: sockets.map(over),
+        environment: sockets.map(over),
         ..Options::default()
     };
     let summary = federate(&scenario, options);
@@ -41,8 +42,8 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let summary = summary?;
     let story = Story::of(&summary, &scenario.description);
 
-    // The page first: who reads only the first lines of the text still has it. What came of the
-    // federation is printed also where the page cannot be written.
+    // The page is written first, so that it is complete even if the reader of the text closes the
+    // pipe early. If the page cannot be written, the text is printed all the same.
     let again = simulate.again(&scenario.name, scenario.seed);
     let written = report
         .as_deref()
@@ -68,15 +69,15 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     Ok(out.flush()?)
 }
 
-/// A world over real sockets.
-fn over(transport: Transport) -> Box<SurroundingsFor<'static>> {
-    Box::new(move |stage: &Stage<'_>| {
-        let world = Loopback::new(stage, transport, Workers::all_cores())?;
-        Ok(Box::new(world) as Box<dyn World>)
+/// Makes an environment over real sockets.
+fn over(transport: Transport) -> Box<MakeEnvironment<'static>> {
+    Box::new(move |config: &EnvironmentConfig<'_>| {
+        let environment = Loopback::new(config, transport, Workers::all_cores())?;
+        Ok(Box::new(environment) as Box<dyn Environment>)
     })
 }
 
-/// Where the report goes: a file named after the scenario; none with `--json` unless asked for.
+/// The file of the report, named after the scenario; none with `--json` without `--out`.
 fn report_file(simulate: &Simulate, scenario: &str) -> Option<PathBuf> {
     let folder = match &simulate.out {
         Some(folder) => folder.as_path(),
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_files_in_their_folder_whatever_the_name() {
+    fn the_report_stays_in_its_folder_for_any_scenario_name() {
         let simulate = Simulate::default();
         let file = |simulate, name| report_file(simulate, name).unwrap_or_default();
         assert_eq!(
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_named() {
+    fn the_error_names_the_folder_that_cannot_be_made() {
         let file = Path::new(env!("CARGO_MANIFEST_PATH")).join("below/x.html");
         let error = write_page(&file, "").map_err(|error| error.to_string());
         assert!(
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn with_json_a_report_is_written_only_where_asked_for() {
+    fn with_json_a_report_is_written_only_with_out() {
         let json = Simulate {
             json: true,
             ..Simulate::default()

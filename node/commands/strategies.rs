@@ -1,4 +1,4 @@
-//! `rota strategies`: the ways to learn together.
+//! `rota strategies`: lists the strategies with their options.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::CommandError;
 use crate::cli::Strategies;
 
-/// Lists the strategies with their options, or as one JSON document.
+/// Prints the strategies with their options, as text or as one JSON document.
 pub(crate) fn run(strategies: &Strategies) -> Result<(), CommandError> {
     let all = described();
     let mut out = io::stdout().lock();
@@ -19,7 +19,7 @@ pub(crate) fn run(strategies: &Strategies) -> Result<(), CommandError> {
     for one in &all {
         let names = match one.names {
             Names::Removed => "",
-            Names::Shown => "; names have to be shown",
+            Names::Shown => "; needs names = \"shown\"",
         };
         writeln!(out, "{}", one.info.name)?;
         writeln!(out, "    {}", one.info.about)?;
@@ -32,8 +32,9 @@ pub(crate) fn run(strategies: &Strategies) -> Result<(), CommandError> {
     }
     writeln!(
         out,
-        "\nWith all of them go `training`, `personal` and, where models are averaged, `aggregation`.\n\
-         What all rows in one place would give (\"centralised\") stands beside every simulation."
+        "\nAll strategies also have `training`, `personal` and, where models are averaged, \
+         `aggregation`.\n\
+         Every simulation also trains one model on all rows together (\"centralised\"), for comparison."
     )?;
     Ok(())
 }
@@ -58,7 +59,7 @@ fn lines(out: &mut impl Write, options: &[String]) -> io::Result<()> {
     }
 }
 
-/// A value as it is written in a file.
+/// A value as it is written in a TOML file.
 fn toml(value: &Value) -> String {
     match value {
         Value::Object(table) => {

@@ -9,7 +9,8 @@
 //!                   ◄──events───  tap ◄──
 //! ```
 //!
-//! A tap hears what goes through it, for the invariants and the traffic, and is where a liar sits.
+//! A tap records what passes through it, for the invariants and the traffic, and holds the tamper
+//! of a Byzantine member.
 //! Meshes and taps share one runtime of several threads, apart from the silos' own.
 
 mod tap;
@@ -23,7 +24,7 @@ use protocol::{Hash, MemberIndex, envelope};
 use silo::{Checks, Feed, Pool, Surroundings};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
-use simulations::{Cut, Disk, Ear, Mesh, Scenario, Stage, Tamper, World};
+use simulations::{Cut, Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, Tamper};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -68,7 +69,7 @@ fn cuts(fault: &Fault) -> bool {
     matches!(fault, Fault::Partition { .. })
 }
 
-/// The world of one run.
+/// The environment of one run over real sockets.
 pub struct Loopback {
     /// Taken when it ends.
     runtime: Option<Runtime>,
@@ -79,27 +80,27 @@ pub struct Loopback {
     /// Every member, with its addresses once it has been there.
     contacts: Vec<Contact>,
     places: Vec<Place>,
-    ear: Ear,
+    recorder: Recorder,
     checks: Arc<Checks>,
     pool: Arc<dyn Pool>,
 }
 
-/// A member's place in this world.
+/// What belongs to one member.
 struct Place {
     key: [u8; 32],
     disk: Disk,
-    liar: Option<Arc<Mutex<Tamper>>>,
+    tamper: Option<Arc<Mutex<Tamper>>>,
     /// Bytes of messages that others got from it.
     messages: Arc<AtomicU64>,
-    /// Bytes of blobs that others got from it, in each of its lives.
+    /// Bytes of blobs that others got from it, after each of its starts.
     blobs: Vec<Arc<AtomicU64>>,
     /// Its ends of the network, until it comes for the first time.
     ready: Option<silo::Network>,
-    life: Option<Life>,
+    running: Option<Running>,
 }
 
 /// What runs for a member while it is there.
-struct Life {
+struct Running {
     taps: [JoinHandle<()>; 2],
     /// Done when the mesh has closed its ports.
     ended: JoinHandle<()>,
@@ -111,11 +112,11 @@ impl Loopback {
     /// # Errors
     /// Why a mesh did not start, in a sentence.
     pub fn new(
-        stage: &Stage<'_>,
+        config: &EnvironmentConfig<'_>,
         transport: Transport,
         pool: Arc<dyn Pool>,
     ) -> Result<Self, String> {
-        if stage.faults.iter().any(cuts) {
+        if config.faults.iter().any(cuts) {
             return Err("real sockets cannot be cut by a script".into());
         }
         let runtime = Builder::new_multi_thread()
@@ -123,7 +124,7 @@ impl Loopback {
             .enable_all()
             .build()
             .map_err(|error| format!("the threads of the network do not start: {error}"))?;
-        let epoch = &stage.federation.epoch;
+        let epoch = &config.federation.epoch;
         let members = epoch.roster.members();
         let contacts = members
             .zip(epoch.roster.silos())
@@ -132,40 +133,40 @@ impl Loopback {
                 key: silo.key,
                 addresses: Vec::new(),
             });
-        let disks = stage.disks();
-        let mut liars = stage.liars(&disks);
-        let places = stage.federation.members.iter().zip(disks);
+        let disks = config.disks();
+        let mut tampers = config.tampers(&disks);
+        let places = config.federation.members.iter().zip(disks);
         let places = places.map(|(config, disk)| {
             let me = config.member.me;
-            let liar = liars.iter().position(|(liar, _)| *liar == me);
+            let tamper = tampers.iter().position(|(tamper, _)| *tamper == me);
             Place {
                 key: config.member.key.to_bytes(),
                 disk,
-                liar: liar.map(|at| Arc::new(Mutex::new(liars.swap_remove(at).1))),
+                tamper: tamper.map(|at| Arc::new(Mutex::new(tampers.swap_remove(at).1))),
                 messages: Arc::default(),
                 blobs: Vec::new(),
                 ready: None,
-                life: None,
+                running: None,
             }
         });
-        let mut world = Self {
+        let mut environment = Self {
             runtime: Some(runtime),
             transport,
             federation: epoch.id,
             frame: envelope::limit(epoch),
             contacts: contacts.collect(),
             places: places.collect(),
-            ear: stage.ear.clone(),
-            checks: stage.checks.clone(),
+            recorder: config.recorder.clone(),
+            checks: config.checks.clone(),
             pool,
         };
         // A mesh knows the addresses of those that are there before it, and of two members the
         // first in the roster dials at once: so the last one comes first.
         for me in epoch.roster.members().collect::<Vec<_>>().into_iter().rev() {
-            let network = world.start(me)?;
-            world.places[me.at()].ready = Some(network);
+            let network = environment.start(me)?;
+            environment.places[me.at()].ready = Some(network);
         }
-        Ok(world)
+        Ok(environment)
     }
 
     /// Starts the mesh of a member, where it was before if it was there.
@@ -185,17 +186,17 @@ impl Loopback {
             ..Config::new(self.federation, listen)
         };
         let place = &mut self.places[me.at()];
-        let before = place.life.take();
+        let before = place.running.take();
         let (key, roster) = (place.key, self.contacts.clone());
         let runtime = self
             .runtime
             .as_ref()
-            .expect("it is there until the world ends");
+            .expect("the runtime is there until the environment is dropped");
         let (tell, started) = std_mpsc::channel();
         let handle = runtime.handle().clone();
         runtime.spawn(async move {
             if let Some(before) = before {
-                // Its ports are free then. A panic of it was said where it happened.
+                // Its ports are free then. A panic was reported where it happened.
                 let _ = before.ended.await;
             }
             let _ = tell.send(mesh::spawn(&handle, config, key, roster).await);
@@ -208,27 +209,27 @@ impl Loopback {
         self.contacts[me.at()].addresses = mesh.addresses;
         place.blobs.push(mesh.served);
 
-        let (commands, said) = mpsc::channel(ROOM);
-        let (heard, events) = mpsc::channel(ROOM);
+        let (commands, outgoing) = mpsc::channel(ROOM);
+        let (incoming, events) = mpsc::channel(ROOM);
         let messages = self.places.iter().map(|place| place.messages.clone());
         let tap = Tap {
             me,
-            ear: self.ear.clone(),
-            liar: self.places[me.at()].liar.clone(),
+            recorder: self.recorder.clone(),
+            tamper: self.places[me.at()].tamper.clone(),
             messages: messages.collect(),
             mesh: mesh.commands,
         };
         let taps = [
-            runtime.spawn(tap.clone().outgoing(said)),
-            runtime.spawn(tap.incoming(mesh.events, heard)),
+            runtime.spawn(tap.clone().outgoing(outgoing)),
+            runtime.spawn(tap.incoming(mesh.events, incoming)),
         ];
         let ended = mesh.ended;
-        self.places[me.at()].life = Some(Life { taps, ended });
+        self.places[me.at()].running = Some(Running { taps, ended });
         Ok(silo::Network { commands, events })
     }
 }
 
-impl World for Loopback {
+impl Environment for Loopback {
     fn mesh(&self) -> Mesh {
         let transport = match self.transport {
             Transport::Quic => "quic",
@@ -241,7 +242,7 @@ impl World for Loopback {
         }
     }
 
-    fn enter(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
+    fn start(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
         let network = match self.places[member.at()].ready.take() {
             Some(network) => network,
             None => self.start(member)?,
@@ -254,27 +255,27 @@ impl World for Loopback {
             pool: self.pool.clone(),
             checks: self.checks.clone(),
             feed,
-            origin: self.ear.origin(),
+            origin: self.recorder.origin(),
         })
     }
 
-    fn leave(&mut self, member: MemberIndex, emptied: bool) {
+    fn stop(&mut self, member: MemberIndex, journal_lost: bool) {
         let place = &self.places[member.at()];
-        // Without its taps the mesh has nobody to work for, and ends.
-        let taps = place.life.iter().flat_map(|life| &life.taps);
+        // A mesh whose taps are gone ends.
+        let taps = place.running.iter().flat_map(|running| &running.taps);
         taps.for_each(JoinHandle::abort);
-        place.disk.close(emptied);
+        place.disk.close(journal_lost);
     }
 
     fn cut(&mut self, _: &[(usize, usize)]) {
-        unreachable!("a world is not made for a script that cuts links");
+        unreachable!("scenarios that cut links are refused before the environment is made");
     }
 
     fn mend(&mut self, _: &[(usize, usize)]) {
-        unreachable!("a world is not made for a script that cuts links");
+        unreachable!("scenarios that cut links are refused before the environment is made");
     }
 
-    fn fail(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
+    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
         self.places[member.at()].disk.fail(nth, cut);
     }
 

@@ -1,35 +1,35 @@
-//! What sits between a silo and its mesh.
+//! The tap between a silo and its mesh.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mesh::{Command, Event};
 use protocol::{Hash, MemberIndex};
-use simulations::{Ear, Tamper};
+use simulations::{Recorder, Tamper};
 use tokio::sync::mpsc;
 
-/// Hears what one silo says and hears, and lies where it is told to.
+/// Records what one silo sends and receives; for a Byzantine silo it changes what is sent.
 #[derive(Clone)]
 pub(super) struct Tap {
     pub(super) me: MemberIndex,
-    pub(super) ear: Ear,
-    pub(super) liar: Option<Arc<Mutex<Tamper>>>,
-    /// Bytes of messages by who passed them on, shared by all taps.
+    pub(super) recorder: Recorder,
+    pub(super) tamper: Option<Arc<Mutex<Tamper>>>,
+    /// Bytes of messages by the member that forwarded them, shared by all taps.
     pub(super) messages: Vec<Arc<AtomicU64>>,
     pub(super) mesh: mpsc::Sender<Command>,
 }
 
 impl Tap {
     /// From the silo to its mesh, until one of them ends.
-    pub(super) async fn outgoing(self, mut said: mpsc::Receiver<Command>) {
-        while let Some(command) = said.recv().await {
-            let instead = match &self.liar {
-                Some(liar) => lock(liar).outgoing(command),
+    pub(super) async fn outgoing(self, mut commands: mpsc::Receiver<Command>) {
+        while let Some(command) = commands.recv().await {
+            let instead = match &self.tamper {
+                Some(tamper) => lock(tamper).outgoing(command),
                 None => vec![command],
             };
             for command in instead {
                 if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
-                    self.ear.said(self.me, frame);
+                    self.recorder.sent(self.me, frame);
                 }
                 if self.mesh.send(command).await.is_err() {
                     return;
@@ -42,7 +42,7 @@ impl Tap {
     pub(super) async fn incoming(
         self,
         mut events: mpsc::Receiver<Event>,
-        heard: mpsc::Sender<Event>,
+        silo: mpsc::Sender<Event>,
     ) {
         while let Some(event) = events.recv().await {
             match &event {
@@ -50,11 +50,12 @@ impl Tap {
                     if let Some(sent) = self.messages.get(from.at()) {
                         sent.fetch_add(frame.len() as u64, Ordering::Relaxed);
                     }
-                    self.ear.heard(*from, self.me, &Hash::of(frame), frame);
+                    self.recorder
+                        .delivered(*from, self.me, &Hash::of(frame), frame);
                 }
                 Event::Wanted { blobs, ticket, .. } => {
-                    if let Some(lies) = self.lies(*ticket, blobs) {
-                        if self.mesh.send(lies).await.is_err() {
+                    if let Some(spoiled) = self.spoiled(*ticket, blobs) {
+                        if self.mesh.send(spoiled).await.is_err() {
                             return;
                         }
                         continue;
@@ -62,22 +63,22 @@ impl Tap {
                 }
                 _ => {}
             }
-            if heard.send(event).await.is_err() {
+            if silo.send(event).await.is_err() {
                 return;
             }
         }
     }
 
     /// An answer of spoiled blobs, if one of these is wanted.
-    fn lies(&self, ticket: u64, wanted: &[Hash]) -> Option<Command> {
-        let liar = lock(self.liar.as_ref()?);
-        let blobs: Vec<_> = wanted.iter().map(|hash| liar.blob(hash)).collect();
+    fn spoiled(&self, ticket: u64, wanted: &[Hash]) -> Option<Command> {
+        let tamper = lock(self.tamper.as_ref()?);
+        let blobs: Vec<_> = wanted.iter().map(|hash| tamper.blob(hash)).collect();
         let some = blobs.iter().any(Option::is_some);
         some.then_some(Command::Serve { ticket, blobs })
     }
 }
 
-fn lock(liar: &Mutex<Tamper>) -> MutexGuard<'_, Tamper> {
-    // What it holds is whole also after a panic.
-    liar.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(tamper: &Mutex<Tamper>) -> MutexGuard<'_, Tamper> {
+    // Its state is consistent even after a panic.
+    tamper.lock().unwrap_or_else(PoisonError::into_inner)
 }

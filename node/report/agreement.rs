@@ -1,13 +1,13 @@
-//! What was refused, what was proven, what was checked, and how to see it again.
+//! The sections on refused messages, evidence, checks, and how to run the same again.
 
 use super::story::Story;
 use maud::{Markup, html};
 
 use super::terminal;
 
-/// The sections.
+/// The three sections; `command` runs the same again.
 pub(crate) fn sections(story: &Story, command: &str) -> Markup {
-    let told = [
+    let lists = [
         (
             "Left out of a round",
             story
@@ -28,26 +28,26 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
     html! {
         section {
             h2 { "What went wrong" }
-            @if told.iter().all(|(_, lines)| lines.is_empty()) {
-                p.note { "Nothing: nobody was left out, and every member took every other’s word." }
+            @if lists.iter().all(|(_, lines)| lines.is_empty()) {
+                p.note { "Nothing: no member was left out, and no message was refused." }
             }
-            @for (title, lines) in told.iter().filter(|(_, lines)| !lines.is_empty()) {
+            @for (title, lines) in lists.iter().filter(|(_, lines)| !lines.is_empty()) {
                 h3 { (title) }
-                dl.scroll.tall { @for (whose, what) in lines { dt { (whose) } dd { (what) } } }
+                dl.scroll.tall { @for (subject, reason) in lines { dt { (subject) } dd { (reason) } } }
             }
         }
         section {
             h2 { "What was checked" }
             dl { @for (name, text) in &story.facts { dt { (name) } dd { (text) } } }
-            p.note { "Agreement means, after every event:" }
+            p.note { "The safety properties, checked after every event:" }
             ul { @for property in &story.invariants { li { (property) } } }
         }
         section {
-            h2 { "See it again" }
+            h2 { "Run it again" }
             p.note {
                 @match story.virtual_seconds {
-                    Some(_) => "The same seed gives the same federation, event by event, and with it the trace above. ",
-                    None => "The same seed gives the same data and the same training; what arrives first is up to the sockets. ",
+                    Some(_) => "The same seed gives the same events, and so the trace above. ",
+                    None => "The same seed gives the same data and the same training; the order of messages differs from run to run. ",
                 }
                 "From the repository:"
             }

@@ -1,4 +1,4 @@
-//! Who learns best with what: each silo's own model, one model for all, its coalition's model.
+//! The comparison of models per silo: its own, one global model, and its coalition's.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use super::story::{Silo, Story};
 
 use super::numbers;
 
-/// A way to come to a model.
+/// A model that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// Trained alone.
+    /// The silo's own model, trained alone.
     Own,
-    /// One model for everybody.
+    /// One model for all silos.
     Global,
-    /// The model that the silo adopted.
+    /// The model of its coalition, which the silo adopted.
     Coalition,
 }
 
@@ -26,8 +26,8 @@ impl Column {
     /// The head of the column.
     pub fn title(self) -> &'static str {
         match self {
-            Column::Own => "own alone",
-            Column::Global => "one global",
+            Column::Own => "own model",
+            Column::Global => "global model",
             Column::Coalition => "coalition's",
         }
     }
@@ -58,7 +58,7 @@ pub struct Cell {
     pub value: f64,
     /// As it is printed.
     pub text: String,
-    /// Whether nothing in its row is better, to the printed digits: what looks alike is alike.
+    /// Whether nothing in its row is better, compared as printed: equal texts are equally good.
     pub best: bool,
 }
 
@@ -71,33 +71,34 @@ pub struct Comparison {
     pub rows: Vec<Vec<Option<Cell>>>,
     /// Means over the silos that have a value.
     pub means: Vec<Option<Cell>>,
-    /// The same of silos that took no part.
+    /// The same for silos outside the federation.
     pub outside: Vec<Vec<Option<Cell>>>,
-    /// And their means; none where nobody is outside.
+    /// Their means; none if no silo is outside.
     pub outside_means: Option<Vec<Option<Cell>>>,
-    /// One model of all rows together, by silo, members first; and the mean over members. Empty
-    /// where it was not trained. Not compared: no federation may do that.
+    /// The metric of one model trained on the rows of all members together, by silo, members
+    /// first. Empty if it was not trained. It is shown beside the table and not compared, because
+    /// a federation may not pool rows.
     pub pooled: Vec<Option<String>>,
-    /// See [`pooled`](Self::pooled).
+    /// The mean of [`pooled`](Self::pooled) over members.
     pub pooled_mean: Option<String>,
-    /// What silos serve, members first; empty where they did not compare.
+    /// The model that each silo serves and its metric, members first; empty if none was chosen.
     pub served: Vec<Option<(Candidate, String)>>,
-    /// The mean of that over members.
+    /// The mean of [`served`](Self::served) over members.
     pub served_mean: Option<String>,
 }
 
-/// A choice, in a word or two.
+/// The name of a served model, in a word or two.
 pub fn choice(candidate: Candidate) -> &'static str {
     match candidate {
-        Candidate::Local => "its own",
-        Candidate::Coalition => "the coalition's",
-        Candidate::Global => "the mean of all",
-        Candidate::FineTuned => "tuned",
+        Candidate::Local => "own",
+        Candidate::Coalition => "coalition's",
+        Candidate::Global => "mean of all",
+        Candidate::FineTuned => "fine-tuned",
     }
 }
 
 impl Comparison {
-    /// Compares what was measured.
+    /// Compares the models that were measured.
     pub fn of(story: &Story) -> Comparison {
         let silos = &story.silos;
         let columns: Vec<Column> = Column::ALL
@@ -159,7 +160,7 @@ impl Comparison {
             .count()
     }
 
-    /// What the table says, in sentences, whoever wins.
+    /// The table in sentences, whichever model is best.
     pub fn verdict(&self) -> String {
         if self.columns.is_empty() {
             return "Nothing was measured on held-out rows.".to_owned();
@@ -171,37 +172,37 @@ impl Comparison {
         let mut sentences = vec![self.on_average(), self.for_how_many()];
         sentences.extend(self.what_is_served());
         sentences.extend(self.pooled_mean.as_ref().map(|mean| {
-            format!("One model of all members' rows together, which no federation may do: {mean}.")
+            format!("One model trained on all members' rows together, for comparison: {mean}.")
         }));
         sentences.extend(self.outsiders());
         sentences.join(" ")
     }
 
-    /// What members serve, by how many.
+    /// How many members serve which model.
     fn what_is_served(&self) -> Option<String> {
         let mean = self.served_mean.as_ref()?;
         let members = self.served.iter().take(self.rows.len()).flatten();
         let chosen: Vec<Candidate> = members.map(|(candidate, _)| *candidate).collect();
         let kinds = [
             (Candidate::Coalition, "the coalition's model"),
-            (Candidate::FineTuned, "that model tuned"),
+            (Candidate::FineTuned, "the fine-tuned coalition's model"),
             (Candidate::Global, "the mean of all coalitions' models"),
-            (Candidate::Local, "the own model"),
+            (Candidate::Local, "their own model"),
         ];
         let parts: Vec<String> = kinds
             .iter()
             .map(|(kind, name)| (chosen.iter().filter(|one| *one == kind).count(), name))
             .filter(|(count, _)| *count > 0)
-            .map(|(count, name)| format!("{name} {count}"))
+            .map(|(count, name)| format!("{count} {name}"))
             .collect();
         Some(format!(
-            "Choosing by cross-validation on their own rows, silos come to {mean} on average, and \
-             serve: {}.",
+            "If each silo serves the model that is best in cross-validation on its own rows, the \
+             mean is {mean}: {}.",
             parts.join(", ")
         ))
     }
 
-    /// How those do that took no part.
+    /// The means of silos outside the federation.
     fn outsiders(&self) -> Option<String> {
         let means = self.outside_means.as_ref()?;
         let each = self.columns.iter().zip(means);
@@ -270,7 +271,7 @@ impl Comparison {
             .enumerate()
             .map(|(place, (column, wins))| {
                 let name = match column {
-                    Column::Own => "the own model",
+                    Column::Own => "its own model",
                     Column::Global => "the global model",
                     Column::Coalition => "the coalition's model",
                 };
@@ -281,7 +282,7 @@ impl Comparison {
             })
             .collect();
         let ties = match wins.iter().sum::<usize>() > self.rows.len() {
-            true => "; where two are alike, both count",
+            true => "; ties count for each",
             false => "",
         };
         format!(
@@ -352,19 +353,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_alike_is_alike() {
+    fn equal_printed_values_are_equally_good() {
         let table = table(false, &[[Some(43.101), Some(43.104), Some(43.2)]]);
         assert_eq!(best(&table.rows[0]), [true, true, false]);
         assert_eq!(
             table.verdict(),
             "On average own models and one global model are equally good (43.10, against 43.20 for \
              the coalitions' models). Of 1 silo, the coalition's model is best for 0, the global \
-             model for 1, the own model for 1; where two are alike, both count."
+             model for 1, its own model for 1; ties count for each."
         );
     }
 
     #[test]
-    fn the_verdict_says_so_where_the_global_model_wins() {
+    fn the_verdict_names_the_global_model_where_it_is_best() {
         let rows = [
             [Some(5.0), Some(1.0), Some(3.0)],
             [Some(5.0), Some(4.0), Some(3.0)],
@@ -373,12 +374,12 @@ mod tests {
             table(false, &rows).verdict(),
             "On average one global model is best (2.500, against 5.000 for own models and 3.000 for \
              the coalitions' models). Of 2 silos, the coalition's model is best for 1, the global \
-             model for 1, the own model for 0."
+             model for 1, its own model for 0."
         );
     }
 
     #[test]
-    fn what_is_not_finite_is_never_best_and_what_is_missing_is_left_out() {
+    fn values_that_are_not_finite_are_never_best_and_missing_ones_are_skipped() {
         let table = table(
             true,
             &[[Some(f64::NAN), Some(0.5), None], [None, Some(0.5), None]],
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_pooled_and_given_to_outsiders_is_said_beside() {
+    fn the_verdict_has_served_pooled_and_outside_models() {
         let mut story = fixture::story(3, 1, 1);
         let values = [(5.0, 4.0), (6.0, 6.0), (9.0, 8.0)];
         for (silo, (own, coalition)) in story.silos.iter_mut().zip(values) {
@@ -405,16 +406,16 @@ mod tests {
         assert_eq!((table.rows.len(), table.outside.len()), (2, 1));
         assert_eq!(table.pooled.len(), 3);
         assert!(table.verdict().ends_with(
-            "Choosing by cross-validation on their own rows, silos come to 5.000 on average, and \
-             serve: the coalition's model 1, the own model 1. One model of all members' rows \
-             together, which no federation may do: 4.000. 1 silo outside the federation, on \
+            "If each silo serves the model that is best in cross-validation on its own rows, the \
+             mean is 5.000: 1 the coalition's model, 1 their own model. One model trained on all \
+             members' rows together, for comparison: 4.000. 1 silo outside the federation, on \
              average: 9.000 with their own models, 7.000 with one global model, 8.000 with the \
              model that the federation gives them."
         ), "{}", table.verdict());
     }
 
     #[test]
-    fn without_references_nothing_is_claimed() {
+    fn without_reference_models_nothing_is_compared() {
         assert!(
             table(true, &[[None, None, Some(0.5)]])
                 .verdict()

@@ -1,4 +1,4 @@
-//! Curves by round: the training loss of each silo, and the held-out measure of what it adopted.
+//! The section with curves by round: training loss, and held-out metric of the adopted model.
 
 use maud::{Markup, html};
 
@@ -10,9 +10,9 @@ const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 50.0;
 const BOTTOM: f64 = 36.0;
-/// Above so many silos, names stand only in what shows on pointing.
+/// The most silos whose names are drawn; of more, they show on pointing.
 const NAMED: usize = 16;
-/// Above so many points, none is drawn on its own.
+/// The most points that are drawn as dots.
 const POINTS: usize = 1200;
 
 /// The section.
@@ -20,10 +20,10 @@ pub(crate) fn section(story: &Story) -> Markup {
     let metric = format!("Held-out {}", terminal::metric(story));
     html! {
         section {
-            h2 { "How they learned" }
+            h2 { "Learning curves" }
             p.note { "One line per silo, in the colour of its coalition; point at a line for its name." }
             div.pair {
-                (chart(story, "Training loss of its own last epoch", |point| point.loss))
+                (chart(story, "Training loss in the last local epoch", |point| point.loss))
                 (chart(story, &metric, |point| point.metric))
             }
         }
@@ -109,7 +109,7 @@ fn line(
     }
 }
 
-/// Names at the ends of the lines, pushed apart where they would lie on each other.
+/// Names at the ends of the lines, moved apart where they would overlap.
 fn labels(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -> Markup {
     const APART: f64 = 14.0;
     let mut ends: Vec<(f64, f64, f64, &Silo)> = story
@@ -129,7 +129,7 @@ fn labels(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>)
     for index in 1..ends.len() {
         ends[index].0 = ends[index].0.max(ends[index - 1].0 + APART);
     }
-    // What was pushed below the frame comes back up, and pushes the others.
+    // Labels that were pushed below the frame move back up, and push the others.
     let mut floor = HEIGHT - BOTTOM;
     for end in ends.iter_mut().rev() {
         end.0 = end.0.min(floor);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_measured_is_said() {
+    fn a_chart_without_values_says_so() {
         let mut story = fixture::story(3, 1, 2);
         story.silos.iter_mut().for_each(|silo| silo.curve.clear());
         let page = section(&story).into_string();

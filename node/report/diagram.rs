@@ -1,4 +1,4 @@
-//! A graph as a drawing for a browser, and as text for Graphviz.
+//! A graph as an SVG drawing, and as text for Graphviz.
 
 use std::fmt::Write;
 
@@ -10,28 +10,28 @@ use super::palette::inlined;
 use super::svg::{colour, px};
 
 const WIDTH: f64 = 900.0;
-/// Radii of the heaviest node, where there are few, and of the lightest: a number has to fit.
+/// Radii of the heaviest node, if there are few, and of the lightest, which has to hold a number.
 const LARGEST: f64 = 26.0;
 const SMALLEST: f64 = 11.0;
-/// So many nodes are few; of more, each is smaller.
+/// The number of nodes above which nodes are drawn smaller.
 const FEW: f64 = 20.0;
-/// Above so many edges, lines are thin.
+/// The number of edges above which lines are thin.
 const DENSE: usize = 100;
-/// An edge's length, where there is room.
+/// The length of an edge, if there is room.
 const HOP: f64 = 120.0;
-/// Between nodes, and around a component.
+/// The gap between nodes, and around a component.
 const GAP: f64 = 10.0;
-/// Above the drawing, for two lines of text.
+/// The height of the two lines of text above the drawing.
 const HEAD: f64 = 64.0;
 
-/// What is drawn.
+/// A graph to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagram {
-    /// What it is.
+    /// The title.
     pub title: String,
-    /// What its signs mean.
+    /// The meaning of sizes and colours.
     pub note: String,
-    /// The nodes; edges know them by their place here.
+    /// The nodes; edges name them by their index here.
     pub nodes: Vec<Node>,
     /// Pairs of neighbours, each once.
     pub edges: Vec<(usize, usize)>,
@@ -40,17 +40,16 @@ pub struct Diagram {
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// A few characters.
+    /// The text in it: a few characters.
     pub label: String,
-    /// What shows on pointing.
+    /// The text that shows on pointing.
     pub about: String,
-    /// At least 0; the area grows with it.
+    /// The area, relative to the others; at least 0.
     pub weight: f64,
 }
 
 impl Diagram {
-    /// A drawing that stands alone: one file, readable on light and on dark ground. The same graph
-    /// gives the same drawing.
+    /// The drawing as one SVG file, for light and dark mode. The same graph gives the same drawing.
     pub fn svg(&self) -> String {
         let radii = self.radii();
         let (places, width, height) = self.places(&radii);
@@ -141,7 +140,7 @@ impl Diagram {
         components
     }
 
-    /// The middle of every node, and the width and height of it all.
+    /// The middle of every node, and the total width and height.
     fn places(&self, radii: &[f64]) -> (Vec<Pair>, f64, f64) {
         let neighbours = self.neighbours();
         let components = self.components();
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_node_is_drawn_inside_and_none_covers_another() {
+    fn every_node_is_inside_the_drawing_and_no_two_overlap() {
         let line: Vec<(usize, usize)> = (1..30).map(|k| (k - 1, k)).collect();
         let star: Vec<(usize, usize)> = (1..40).map(|k| (0, k)).collect();
         for (nodes, edges) in [
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn components_have_colours_and_who_is_alone_is_marked() {
+    fn components_have_colours_and_isolated_nodes_are_marked() {
         let diagram = diagram(6, &[(1, 4), (4, 5), (2, 3)]);
         assert_eq!(diagram.components(), [vec![1, 4, 5], vec![2, 3], vec![0]]);
         let svg = diagram.svg();
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_texts_in_both() {
+    fn texts_are_escaped_in_svg_and_dot() {
         let diagram = diagram(2, &[(0, 1)]);
         let svg = diagram.svg();
         assert!(svg.contains("a &quot;graph&quot; &amp; more") && svg.contains("a &lt; b"));
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_an_empty_drawing() {
+    fn a_graph_without_nodes_is_an_empty_drawing() {
         assert!(diagram(0, &[]).svg().contains("</svg>"));
     }
 }

@@ -1,11 +1,11 @@
-//! Traffic, checks, time and trace in a line each: the same in the terminal and on the page.
+//! The lines about traffic, checks, time and trace, which the terminal and the page share.
 
 use simulations::Mesh;
 use simulations::summary::Summary;
 
 use super::numbers::{bytes, count, seconds};
 
-/// `S1–S9`: the numbers of the first and the last of these properties.
+/// The numbers of the first and the last of these properties, as `S1–S9`.
 fn range(invariants: &[&str]) -> String {
     let number = |name: &&str| name.split(' ').next().unwrap_or_default().to_owned();
     let ends = [invariants.first(), invariants.last()];
@@ -13,11 +13,11 @@ fn range(invariants: &[&str]) -> String {
         .join("–")
 }
 
-/// A word and a text each.
+/// The lines: a name and a text each.
 pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     let checks = &summary.checks;
     let memo = match checks.memo {
-        true => "on: checks that are alike were done once for all silos",
+        true => "on: equal checks were done once for all silos of this process",
         false => "off: every member did every check",
     };
     let mut facts = vec![
@@ -43,7 +43,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
         ),
         ("memo", memo.to_owned()),
         (
-            "agreement",
+            "safety",
             format!(
                 "{} held after each of {} events",
                 range(&summary.invariants),
@@ -55,7 +55,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     if let Some(sum) = summary.weights_abs_sum {
         facts.push(("weights", format!("sum of |w| of the final model {sum:.6}")));
     }
-    // Nothing repeats the order in which real sockets deliver.
+    // Over real sockets the order of messages differs from run to run.
     if summary.virtual_seconds.is_some() {
         facts.push(("trace", summary.trace.clone()));
     }
@@ -64,10 +64,9 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
 
 fn carried(mesh: &Mesh) -> String {
     match mesh.transport {
-        None => format!("{}: a simulated network and a clock of its own", mesh.name),
+        None => format!("{}: simulated network, virtual time", mesh.name),
         Some(transport) => format!(
-            "{}, {}: real sockets and real time; what the scenario says of links and costs of \
-             work does not apply",
+            "{}, {}: real sockets, real time; [network] and [costs] of the scenario do not apply",
             mesh.name,
             transport.to_uppercase()
         ),
@@ -76,10 +75,10 @@ fn carried(mesh: &Mesh) -> String {
 
 fn took(summary: &Summary) -> String {
     let virtually = summary.virtual_seconds.map_or_else(String::new, |lasted| {
-        format!(" for {} in the federation", seconds(lasted))
+        format!(" for {} of virtual time", seconds(lasted))
     });
     format!(
-        "{}{virtually}, {} events; the comparison {}{}",
+        "{}{virtually}, {} events; reference models {}{}",
         seconds(summary.seconds),
         count(summary.events),
         seconds(summary.reference_seconds),

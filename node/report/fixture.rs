@@ -1,4 +1,4 @@
-//! A federation made by hand, for tests of the reports.
+//! A made-up finished federation for tests of the reports.
 
 use methods::serving::Candidate;
 use silo::Totals;
@@ -14,7 +14,7 @@ pub(crate) fn story(silos: usize, coalitions: usize, rounds: u64) -> Story {
     Story::of(&summary(silos, coalitions, rounds), about)
 }
 
-/// A federation of `silos` in `coalitions`; round 2 needs two views, where there is one.
+/// A federation of `silos` in `coalitions`. Round 2, if there is one, needs two views.
 pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
     let name = |index: usize| format!("Hospital {:02}", index + 1);
     let wave = |a: usize, b: u64| ((a * 7 + b as usize * 3) % 11) as f64 / 11.0;

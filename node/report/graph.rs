@@ -1,4 +1,4 @@
-//! Who learns with whom: the coalitions as a graph, and how they came about, round by round.
+//! The section on coalitions: a graph of the last round, and a table of all rounds.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -12,12 +12,12 @@ use super::table::chip;
 use super::{letter, numbers};
 
 const WIDTH: f64 = 1000.0;
-/// The angle that puts seeds evenly on a disc.
+/// The golden angle, which spreads points evenly on a disc.
 const GOLDEN: f64 = 2.399_963_229_728_653;
-/// Above so many silos, names stand only in what shows on pointing.
+/// The most silos whose names are drawn; of more, they show on pointing.
 const NAMED: usize = 32;
-/// Above so many members, lines go to the coalition's middle instead of to every other member;
-/// without names there are none, but a disc.
+/// The most members that are joined by lines to each other. In larger coalitions lines go to the
+/// middle; without names, a disc takes their place.
 const MESHED: usize = 16;
 
 /// The section.
@@ -31,7 +31,7 @@ pub(crate) fn section(story: &Story) -> Markup {
             } @else {
                 p.note {
                     "Silos of a coalition share a model. A dot’s area grows with the silo’s training rows. "
-                    "Only the simulator sees all of it; in a federation each silo knows its own coalition."
+                    "Only a simulation knows them all; in a federation with names removed, each silo knows its own coalition."
                 }
                 (graph(story, &coalitions))
                 ul.legend {
@@ -87,8 +87,8 @@ fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
     )
 }
 
-/// Members on a ring, wide enough for their dots; one alone stands in the middle. Many without
-/// names fill a disc, like the seeds of a sunflower.
+/// Members on a ring that is wide enough for their dots; a single one in the middle. Many members
+/// without names fill a disc, as the seeds of a sunflower do.
 fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Cluster<'a>> {
     let pairs = story
         .silos
@@ -113,7 +113,7 @@ fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Clus
                 name,
                 samples,
                 radius: (most * (samples as f64 / largest).sqrt()).max(5.0),
-                // From a little beside the top: names of two never stand above each other.
+                // Half a step off the top, so that the names of two members are not on one line.
                 angle: if disc {
                     place * GOLDEN
                 } else {
@@ -215,7 +215,7 @@ fn dot(cluster: &Cluster<'_>, node: &Node<'_>, named: bool) -> Markup {
     }
 }
 
-/// One row per silo, one column per round: only where coalitions changed.
+/// A table with a row per silo and a column per round; empty if coalitions never changed.
 fn strip(story: &Story) -> Markup {
     let rounds = &story.rounds;
     if rounds
@@ -262,7 +262,7 @@ mod tests {
     use crate::report::fixture;
 
     #[test]
-    fn every_silo_is_a_dot_whatever_the_number() {
+    fn every_silo_is_one_dot() {
         for (silos, coalitions) in [(1, 1), (2, 1), (8, 3), (17, 1), (100, 1), (100, 30)] {
             let story = fixture::story(silos, coalitions, 2);
             let page = section(&story).into_string();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn without_coalitions_it_says_so() {
+    fn without_coalitions_the_section_says_so() {
         let page = section(&fixture::story(5, 0, 3)).into_string();
         assert!(page.contains("No coalition was formed.") && !page.contains("<svg"));
     }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strip_stands_only_where_coalitions_changed() {
+    fn the_table_of_rounds_is_shown_only_if_coalitions_changed() {
         assert!(
             section(&fixture::story(4, 2, 3))
                 .into_string()

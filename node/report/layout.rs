@@ -1,4 +1,4 @@
-//! Where things of a drawing go, the same at every run.
+//! Positions in drawings; the same input gives the same positions.
 
 use std::f64::consts::TAU;
 
@@ -8,8 +8,8 @@ pub(crate) type Pair = (f64, f64);
 /// Rounds of [`spread`]; most drawings hardly move after some thirty.
 const ROUNDS: usize = 120;
 
-/// Puts boxes in rows from left to right, each row centred; gives the middle of every box and the
-/// height of it all.
+/// Puts boxes in rows from left to right, each row centred. Returns the middle of every box and the
+/// total height.
 pub(crate) fn shelves(boxes: &[Pair], width: f64) -> (Vec<Pair>, f64) {
     let mut middles = Vec::with_capacity(boxes.len());
     let mut top = 0.0;
@@ -54,7 +54,7 @@ pub(crate) fn spread(neighbours: &[Vec<usize>]) -> Vec<Pair> {
     turned(&places)
 }
 
-/// Where the others want a node to be, each at its distance, near ones above all.
+/// The mean of the positions that the other nodes ask for, weighted by 1 / distance².
 fn balanced(node: usize, places: &[Pair], hops: &[f64]) -> Pair {
     let (x, y) = places[node];
     let (mut to, mut weights) = ((0.0, 0.0), 0.0);
@@ -73,7 +73,7 @@ fn balanced(node: usize, places: &[Pair], hops: &[f64]) -> Pair {
     (to.0 / weights, to.1 / weights)
 }
 
-/// Turned about the middle so that the longest side lies flat.
+/// Rotated about the middle so that the longest axis is horizontal.
 fn turned(places: &[Pair]) -> Vec<Pair> {
     let count = places.len() as f64;
     let sum = places
@@ -123,7 +123,7 @@ pub(crate) fn separate(places: &mut [Pair], radii: &[f64], gap: f64) {
                 let apart = dx.hypot(dy);
                 let missing = radii[a] + radii[b] + gap - apart;
                 if missing > 0.1 {
-                    // Two on one spot part sideways.
+                    // Two discs on one spot move apart sideways.
                     let (ux, uy) = if apart > 1e-6 {
                         (dx / apart, dy / apart)
                     } else {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_becomes_a_line_and_lies_flat() {
+    fn a_path_becomes_a_horizontal_line() {
         let path: Vec<Vec<usize>> = (0..6usize)
             .map(|k| (0..6).filter(|l| k.abs_diff(*l) == 1).collect())
             .collect();
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn alone_and_in_pairs() {
+    fn one_node_and_two_nodes_are_placed() {
         assert_eq!(spread(&[vec![]]), [(0.0, 0.0)]);
         let pair = spread(&[vec![1], vec![0]]);
         assert!((apart(pair[0], pair[1]) - 1.0).abs() < 1e-9, "{pair:?}");
     }
 
     #[test]
-    fn discs_on_one_spot_part() {
+    fn discs_on_one_spot_are_moved_apart() {
         let mut places = vec![(0.0, 0.0); 5];
         separate(&mut places, &[10.0; 5], 4.0);
         for a in 0..5 {

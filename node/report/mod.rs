@@ -1,9 +1,9 @@
-//! Reports of a finished federation: the tables of the terminal and the page for a browser.
+//! Reports of a finished federation, as text for a terminal and as an HTML page.
 //!
-//! Both tell the same [`Story`]: [`terminal::write`] as text of at most a hundred columns, [`page`]
-//! as one HTML file that needs nothing else, no network and no script. Each drawing of the page is a
-//! file of its own here and takes nothing but the story. [`diagram`] draws a topology of silos, as
-//! a file of its own.
+//! Both are made from a [`Story`]: [`terminal::write`] writes text of at most a hundred columns,
+//! [`page`] gives one HTML file that loads nothing and runs no script. Each section of the page has
+//! a file here, which takes the story and returns HTML. [`diagram`] draws a topology of silos as an
+//! SVG file of its own.
 
 pub mod comparison;
 pub mod diagram;

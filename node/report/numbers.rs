@@ -1,4 +1,4 @@
-//! Numbers and names, for people.
+//! Numbers, durations and names as text for people.
 
 use protocol::name::printable;
 
@@ -10,7 +10,7 @@ pub fn bytes(count: u64) -> String {
     }
     let mut value = count as f64 / 1000.0;
     let mut unit = 0;
-    // What would be printed as 1000.0 is one of the next unit.
+    // A value that would be printed as 1000.0 goes to the next unit.
     while value >= 999.95 && unit + 1 < UNITS.len() {
         value /= 1000.0;
         unit += 1;
@@ -18,7 +18,7 @@ pub fn bytes(count: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// A count with its thousands apart: `12,345`.
+/// A count with separated thousands: `12,345`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -48,7 +48,7 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// How many decimals show three to four digits of values of this size.
+/// The number of decimals that shows three to four digits of a value of this size.
 pub fn decimals(largest: f64) -> usize {
     match largest.abs() {
         size if size >= 1000.0 => 0,
@@ -75,7 +75,7 @@ pub fn plural(count: usize, one: &str) -> String {
     format!("{count} {one}{s}")
 }
 
-/// A foreign text on one line: what could steer a terminal is shown as `�`.
+/// A text from elsewhere on one line: control characters are shown as `�`.
 pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -88,8 +88,8 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
-/// A message for a terminal that may hold foreign texts: bounded, nothing in it steers the terminal,
-/// and no line of it but the first begins at the margin, where lines of the program's own stand.
+/// A message for a terminal that may hold texts from elsewhere: bounded in length, without control
+/// characters, and with all lines but the first indented, so that none looks like the program's own.
 pub fn message(text: &str) -> String {
     const LONGEST: usize = 4000;
     let lines: Vec<_> = text.lines().map(plain).collect();
@@ -101,11 +101,11 @@ pub fn message(text: &str) -> String {
     format!("{kept}…")
 }
 
-/// The same JSON, in which everything that could steer a terminal is written as `\u....`.
+/// The same JSON with control characters written as `\u....`.
 pub fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        // Outside of texts JSON has no other characters.
+        // Outside of strings JSON has printable characters only.
         if c == '\n' || printable(c) {
             text.push(c);
         } else {
@@ -117,7 +117,7 @@ pub fn escaped(json: &str) -> String {
     text
 }
 
-/// A text of at most that many characters, `…` for what is left out.
+/// A text of at most that many characters; `…` marks the cut.
 pub fn short(text: &str, most: usize) -> String {
     let text = plain(text);
     if text.chars().count() <= most {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_change_units_where_the_print_does() {
+    fn bytes_change_units_where_the_printed_number_would() {
         let cases = [
             (0, "0 B"),
             (999, "999 B"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_their_thousands_apart() {
+    fn counts_have_separated_thousands() {
         assert_eq!(
             [0, 12, 999, 1000, 1234567].map(count),
             ["0", "12", "999", "1,000", "1,234,567"]
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_decimals_and_say_what_is_no_number() {
+    fn values_keep_their_decimals_and_name_what_is_not_finite() {
         assert_eq!(value(43.126, decimals(43.126)), "43.13");
         assert_eq!(value(0.8, decimals(0.8)), "0.800");
         assert_eq!(value(f64::NAN, 2), "not finite");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_cannot_steer_a_terminal_and_end_in_time() {
+    fn control_characters_are_replaced_and_long_texts_are_cut() {
         assert_eq!(plain("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
         assert_eq!(plain("a\u{202e}b\u{200b}c"), "a\u{fffd}b\u{fffd}c");
         assert_eq!(

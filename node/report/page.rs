@@ -1,4 +1,4 @@
-//! The page: one file, nothing to be fetched, nothing that runs.
+//! The HTML page: one file that loads nothing and runs no script.
 
 use super::story::Story;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -8,7 +8,7 @@ use super::{agreement, curves, graph, numbers, palette, table, timeline, traffic
 
 const STYLE: &str = include_str!("style.css");
 
-/// The report of a federation as one HTML document; `command` is how to run it again.
+/// The report of a federation as one HTML document; `command` runs the same again.
 pub fn page(story: &Story, command: &str) -> String {
     let comparison = Comparison::of(story);
     let title = format!("{} · federation report", story.scenario);
@@ -18,7 +18,7 @@ pub fn page(story: &Story, command: &str) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                // Whatever a name in the data may try: nothing is fetched, no script runs.
+                // Even if a name in the data holds HTML, the browser loads nothing and runs no script.
                 meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
                 title { (title) }
                 style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
@@ -45,7 +45,7 @@ pub fn page(story: &Story, command: &str) -> String {
 
 fn cards(story: &Story) -> Markup {
     let failed = story.hand_overs().count();
-    let lasted = |virtual_seconds| (numbers::seconds(virtual_seconds), "in the federation");
+    let lasted = |virtual_seconds| (numbers::seconds(virtual_seconds), "of virtual time");
     let cards = [
         (story.silos.len().to_string(), "silos"),
         (story.rounds.len().to_string(), "rounds"),
@@ -53,7 +53,7 @@ fn cards(story: &Story) -> Markup {
             story.last_coalitions().len().to_string(),
             "coalitions at the end",
         ),
-        (failed.to_string(), "views lost and taken over"),
+        (failed.to_string(), "views that failed"),
         (numbers::bytes(story.sent.0 + story.sent.1), "sent"),
         (numbers::seconds(story.seconds), "on this machine"),
     ];
@@ -69,7 +69,7 @@ mod tests {
     use crate::report::fixture;
 
     #[test]
-    fn nothing_is_fetched_and_nothing_runs() {
+    fn the_page_loads_nothing_and_runs_no_script() {
         for silos in [1, 8, 100] {
             let page = page(&fixture::story(silos, 2.min(silos), 5), "rota simulate");
             for outside in [
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_reasons_are_text_wherever_they_stand() {
+    fn names_and_reasons_are_escaped_everywhere() {
         let mut story = fixture::story(3, 1, 3);
         let evil = "<script>\"&'";
         story.scenario = evil.into();

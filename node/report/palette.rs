@@ -1,6 +1,6 @@
-//! The colours of pages and drawings, on light ground and on dark.
+//! The colours of pages and drawings, for light and dark mode.
 
-/// Name, on light ground, on dark.
+/// Name, colour in light mode, colour in dark mode.
 const COLOURS: [(&str, &str, &str); 22] = [
     ("ground", "#f6f7f9", "#12161b"),
     ("paper", "#ffffff", "#1a2027"),
@@ -26,7 +26,7 @@ const COLOURS: [(&str, &str, &str); 22] = [
     ("none", "#a8b0b9", "#5d6975"),
 ];
 
-/// Where dark ground is wanted: on screens, never on paper.
+/// The media query of dark mode: on screens, never on paper.
 const DARK: &str = "@media screen and (prefers-color-scheme: dark)";
 
 /// All colours as variables of a style sheet.
@@ -40,8 +40,8 @@ pub(crate) fn variables() -> String {
     format!("{light}{DARK} {{ {dark}}}\n")
 }
 
-/// The rules with every variable's colour in its place: for programs that draw a file without
-/// knowing variables. Those that know no dark ground get the light one.
+/// The rules with every variable replaced by its colour, for programs that draw an SVG file and do
+/// not know variables. Programs without dark mode use the light colours.
 pub(crate) fn inlined(rules: &str) -> String {
     let (mut light, mut dark) = (rules.to_owned(), rules.to_owned());
     for (name, on_light, on_dark) in COLOURS {
@@ -62,7 +62,7 @@ mod tests {
         for used in style.split("var(--").skip(1) {
             let name = used.split(')').next().unwrap_or_default();
             let known = COLOURS.iter().any(|(known, _, _)| *known == name);
-            // What a class sets for what is inside of it.
+            // `k` is set by a class for its children.
             assert!(known || name == "k", "{name}");
         }
         assert_eq!(variables().matches("--paper: ").count(), 2);

@@ -1,4 +1,4 @@
-//! A finished federation as the reports tell it: the summary's lists, joined by silo and by view.
+//! A finished federation as the reports show it: the lists of its summary, joined by silo and view.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use methods::serving::Candidate;
 use simulations::Mesh;
 use simulations::summary::{FaultInfo, LeftOut, MetricInfo, Refused, Summary};
 
-/// What the reports tell.
+/// A finished federation, ready for a report.
 #[derive(Debug, Clone)]
 pub struct Story {
     /// The scenario's name.
     pub scenario: String,
-    /// What it is about, in a sentence.
+    /// Its description, one sentence.
     pub description: String,
     /// The strategy's name.
     pub strategy: String,
-    /// The seed that everything was drawn from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// The held-out measure.
+    /// The metric on held-out rows.
     pub metric: MetricInfo,
     /// Every member, in roster order.
     pub silos: Vec<Silo>,
-    /// Silos that took no part, and got a model in the end.
+    /// Silos outside the federation, which get a model in the end.
     pub outside: Vec<Silo>,
     /// Every final round, in order.
     pub rounds: Vec<Round>,
@@ -29,25 +29,25 @@ pub struct Story {
     pub views: Vec<View>,
     /// Members that a lead went on without.
     pub left_out: Vec<LeftOut>,
-    /// What members said that was not accepted.
+    /// Messages that were refused.
     pub refused: Vec<Refused>,
-    /// Proven misbehaviour.
+    /// Broken rules, proven by signed evidence.
     pub faults: Vec<FaultInfo>,
     /// Bytes of signed messages, and of models with outcome documents.
     pub sent: (u64, u64),
     /// What carried the bytes.
     pub mesh: Mesh,
-    /// Seconds that passed in the federation in virtual time; none on a real clock.
+    /// Seconds of virtual time; none over real sockets.
     pub virtual_seconds: Option<f64>,
     /// Wall-clock seconds of the federation.
     pub seconds: f64,
     /// Properties that held after every event, by number and name.
     pub invariants: Vec<&'static str>,
-    /// What else is to be known: a word and a text each.
+    /// Further lines: a name and a text each.
     pub facts: Vec<(&'static str, String)>,
 }
 
-/// A silo, with all that happened to it.
+/// A silo with its results.
 #[derive(Debug, Clone)]
 pub struct Silo {
     /// Its name.
@@ -62,9 +62,9 @@ pub struct Silo {
     pub coalition: Option<f64>,
     /// Its last coalition.
     pub coalition_index: Option<usize>,
-    /// Held-out metric of one model of all members' rows together.
+    /// Held-out metric of one model trained on the rows of all members together.
     pub pooled: Option<f64>,
-    /// What it serves, and the held-out metric of that.
+    /// The model that it serves, with its held-out metric.
     pub served: Option<(Candidate, Option<f64>)>,
     /// By round.
     pub curve: Vec<Point>,
@@ -107,13 +107,13 @@ pub struct View {
     pub lead: String,
     /// The round it worked on.
     pub round: u64,
-    /// Seconds in the federation.
+    /// When it began, in seconds on the federation's clock.
     pub from: f64,
-    /// Seconds in the federation.
+    /// When it ended, in seconds on the federation's clock.
     pub to: f64,
     /// `final`, `empty`, `nullified` or `open`, as in the summary.
     pub result: &'static str,
-    /// What most of those say who voted against it.
+    /// The reason that most votes against it give.
     pub reason: Option<String>,
 }
 
@@ -144,7 +144,7 @@ impl Story {
             .silos
             .iter()
             .map(|silo| {
-                let told = Silo {
+                let joined = Silo {
                     name: silo.name.clone(),
                     samples: silo.samples as u64,
                     local: silo.local,
@@ -159,7 +159,7 @@ impl Story {
                     curve: curves.remove(silo.name.as_str()).unwrap_or_default(),
                     sent: sent.get(silo.name.as_str()).copied().unwrap_or_default(),
                 };
-                (silo.outside, told)
+                (silo.outside, joined)
             })
             .partition(|(outside, _)| *outside);
         let only = |silos: Vec<(bool, Silo)>| silos.into_iter().map(|(_, silo)| silo).collect();
@@ -223,7 +223,7 @@ impl Story {
             .collect()
     }
 
-    /// The views that came to nothing, and who led next.
+    /// The views that were voted down, each with the view after it.
     pub fn hand_overs(&self) -> impl Iterator<Item = (&View, Option<&View>)> {
         let views = self.views.iter().enumerate();
         views
@@ -232,16 +232,19 @@ impl Story {
     }
 }
 
-/// What most say who voted against a view; of equally many, the first said.
+/// The reason that most votes against a view give; of equally frequent ones the first.
 fn reason(summary: &Summary, view: u64) -> Option<String> {
-    let mut said: Vec<(&str, usize)> = Vec::new();
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
     for vote in summary.nullified.iter().filter(|vote| vote.view == view) {
-        match said.iter_mut().find(|(reason, _)| *reason == vote.reason) {
+        match reasons
+            .iter_mut()
+            .find(|(reason, _)| *reason == vote.reason)
+        {
             Some((_, times)) => *times += 1,
-            None => said.push((&vote.reason, 1)),
+            None => reasons.push((&vote.reason, 1)),
         }
     }
-    let most = said.iter().rev().max_by_key(|(_, times)| *times);
+    let most = reasons.iter().rev().max_by_key(|(_, times)| *times);
     most.map(|(reason, _)| (*reason).to_owned())
 }
 
@@ -252,21 +255,21 @@ mod tests {
     use crate::report::fixture;
 
     #[test]
-    fn the_reason_of_a_view_is_what_most_say() {
+    fn the_reason_of_a_view_is_the_most_frequent_one() {
         let mut summary = fixture::summary(4, 1, 3);
         let vote = summary.nullified[0].clone();
-        let said = |reason: &str| {
+        let because = |reason: &str| {
             let mut vote = vote.clone();
             vote.reason = reason.into();
             vote
         };
-        summary.nullified = vec![said("late"), said("silent"), said("silent")];
+        summary.nullified = vec![because("late"), because("silent"), because("silent")];
         let view = Story::of(&summary, "").views[1].clone();
         assert_eq!(
             (view.result, view.reason.as_deref()),
             ("nullified", Some("silent"))
         );
-        summary.nullified = vec![said("late"), said("silent")];
+        summary.nullified = vec![because("late"), because("silent")];
         assert_eq!(
             Story::of(&summary, "").views[1].reason.as_deref(),
             Some("late")
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_and_traffic_go_to_their_silos() {
+    fn curves_and_traffic_are_joined_to_their_silos() {
         let story = Story::of(&fixture::summary(3, 1, 4), "about");
         assert_eq!(story.description, "about");
         assert!(story.silos.iter().all(|silo| silo.curve.len() == 4));

@@ -1,4 +1,4 @@
-//! What the drawings share: coordinates, linear scales, round ticks, colours of coalitions.
+//! Parts that all drawings use: coordinates, linear scales, ticks, colours of coalitions.
 
 use maud::{Markup, html};
 
@@ -7,8 +7,8 @@ pub(crate) fn px(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The class that gives a coalition its colour; without one, grey. Eight and more repeat the
-/// colours, which is why the letter always stands beside.
+/// The CSS class of a coalition's colour; grey without a coalition. There are seven colours, which
+/// repeat, so the coalition's letter is always shown too.
 pub(crate) fn colour(coalition: Option<usize>) -> String {
     match coalition {
         Some(index) => format!("k{}", index % 7),
@@ -93,7 +93,7 @@ pub(crate) fn tick_text(ticks: &[f64], value: f64) -> String {
     super::numbers::value(value, decimals)
 }
 
-/// Smallest and largest finite value, a little apart from the frame.
+/// The smallest and the largest finite value, with a margin.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (low, high) = values
         .filter(|value| value.is_finite())
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_map_their_ends_and_never_divide_by_nothing() {
+    fn scales_map_their_ends_and_accept_an_empty_range() {
         let scale = Scale::new((10.0, 20.0), (0.0, 100.0));
         assert_eq!([10.0, 15.0, 20.0].map(|v| scale.at(v)), [0.0, 50.0, 100.0]);
         assert_eq!(Scale::new((3.0, 3.0), (0.0, 100.0)).at(3.0), 50.0);

@@ -1,4 +1,4 @@
-//! The table per silo, with a small picture of each row.
+//! The section with the comparison of models per silo, and a small drawing of each row.
 
 use super::story::{Silo, Story};
 use maud::{Markup, html};
@@ -22,7 +22,7 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
     let scale = range(values).map(|range| Scale::new(range, (8.0, DOTS - 8.0)));
     html! {
         section {
-            h2 { "Who learns best with what" }
+            h2 { "Which model is best" }
             p.lead { (comparison.verdict()) }
             @if !columns.is_empty() {
                 p.note {
@@ -37,7 +37,7 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
                             @for column in columns { th.number scope="col" { (dot_key(*column)) (column.title()) } }
                             th scope="col" { "Side by side" }
                             th scope="col" { "Coalition" }
-                            @if !comparison.pooled.is_empty() { th.number scope="col" { "all rows pooled" } }
+                            @if !comparison.pooled.is_empty() { th.number scope="col" { "All rows pooled" } }
                             @if !comparison.served.is_empty() { th scope="col" { "Serves" } }
                         } }
                         tbody {
@@ -68,7 +68,7 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
     }
 }
 
-/// Members with their coalition, then those outside.
+/// Members with their coalition, then silos outside.
 fn rows<'a>(
     story: &'a Story,
     comparison: &'a Comparison,
@@ -80,7 +80,7 @@ fn rows<'a>(
         .chain(outside.map(|(silo, cells)| (silo, cells.as_slice(), None)))
 }
 
-/// What is not compared: the pooled model, and what the silo serves.
+/// The columns that are not compared: the pooled model, and the model that the silo serves.
 fn beside(comparison: &Comparison, at: usize) -> Markup {
     html! {
         @if let Some(pooled) = comparison.pooled.get(at) {
@@ -97,7 +97,7 @@ fn beside(comparison: &Comparison, at: usize) -> Markup {
     }
 }
 
-/// A coalition's letter on its colour.
+/// A coalition's letter in its colour.
 pub(crate) fn chip(coalition: Option<usize>) -> Markup {
     html! {
         @match coalition {
@@ -119,7 +119,7 @@ fn row(cells: &[Option<Cell>]) -> Markup {
     }
 }
 
-/// The mark of a column, as in the picture of a row.
+/// The sign of a column, as in the drawing of a row.
 fn dot_key(column: Column) -> Markup {
     html! { svg.key viewBox="0 0 14 14" aria-hidden="true" { (mark(column, 7.0, 7.0)) } }
 }
@@ -141,7 +141,7 @@ fn dots(columns: &[Column], cells: &[Option<Cell>], scale: Option<Scale>) -> Mar
     }
 }
 
-/// Each column has a shape of its own, so that no colour need be seen.
+/// The sign of a column: a shape of its own, so that it can be told apart without colours.
 fn mark(column: Column, x: f64, y: f64) -> Markup {
     html! {
         @match column {

@@ -1,4 +1,4 @@
-//! The report as text: aligned, at most a hundred columns wide.
+//! The report on the terminal: aligned text, at most a hundred columns wide.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,14 @@ use super::story::{Silo, Story, View};
 use super::comparison::{Cell, Comparison};
 use super::{letter, numbers};
 
-/// So many views are listed one by one; of more, only those that failed.
+/// The most views that are listed one by one. Of more, only those that failed are listed.
 const MANY_VIEWS: usize = 32;
 
-/// Writes the report; with `colour`, best values stand out in bold green.
+/// Writes the report. With `colour`, the best values are bold and green.
 ///
 /// # Errors
 ///
-/// What the writer says, for instance a closed pipe.
+/// Returns the error of the writer, for instance a closed pipe.
 pub fn write(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
     head(out, story)?;
     table(out, story, colour)?;
@@ -42,7 +42,7 @@ fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
 fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
     let comparison = Comparison::of(story);
     if !comparison.columns.is_empty() {
-        writeln!(out, "\nOn held-out rows, {}; * best:", metric(story))?;
+        writeln!(out, "\nHeld-out rows, {}; * marks the best:", metric(story))?;
         let name = |text: &str| numbers::short(text, 32);
         let width = story
             .silos
@@ -91,7 +91,7 @@ fn cells(cells: &[Option<Cell>], colour: bool) -> String {
     cells.iter().map(text).collect()
 }
 
-/// `mae in points, less is better`.
+/// `mae in points, lower is better`.
 pub(crate) fn metric(story: &Story) -> String {
     let metric = &story.metric;
     let unit = match metric.unit.is_empty() {
@@ -99,9 +99,9 @@ pub(crate) fn metric(story: &Story) -> String {
         false => format!(" in {}", metric.unit),
     };
     let better = if metric.higher_is_better {
-        "more"
+        "higher"
     } else {
-        "less"
+        "lower"
     };
     format!("{}{unit}, {better} is better", metric.name)
 }
@@ -137,7 +137,7 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
             "  view {:<3} round {:<3} {lead:<24}  {}",
             view.view,
             view.round,
-            told(story, view)
+            ending(story, view)
         );
         wrapped(out, 6, &line)?;
     }
@@ -152,8 +152,8 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
         let rest = views.len() - listed.len();
         writeln!(
             out,
-            "  {} became final with the lead whose turn it was",
-            numbers::plural(rest, "view")
+            "  {} became final",
+            numbers::plural(rest, "other view")
         )?;
     }
     for (view, next) in story.hand_overs().take(MANY_VIEWS) {
@@ -161,10 +161,10 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
             let (round, lead) = (view.round, numbers::plain(&next.lead));
             let line = match next.round == round {
                 true => format!(
-                    "  {lead} took round {round} over from {}",
+                    "  {lead} took over round {round} from {}",
                     numbers::plain(&view.lead)
                 ),
-                false => format!("  after view {} {lead} led on", view.view),
+                false => format!("  {lead} led after view {}", view.view),
             };
             wrapped(out, 6, &line)?;
         }
@@ -172,8 +172,8 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
     Ok(())
 }
 
-/// What came of a view, in words.
-pub(crate) fn told(story: &Story, view: &View) -> String {
+/// How a view ended, in words.
+pub(crate) fn ending(story: &Story, view: &View) -> String {
     let took = numbers::seconds((view.to - view.from).max(0.0));
     let reason = view.reason.as_deref().map(numbers::plain);
     match view.result {
@@ -183,7 +183,7 @@ pub(crate) fn told(story: &Story, view: &View) -> String {
                 Some(round) => {
                     let what = if round.scale { "scales" } else { "models" };
                     format!(
-                        "{what} of {}, ",
+                        "{what} from {}, ",
                         numbers::plural(round.contributions, "silo")
                     )
                 }
@@ -194,11 +194,11 @@ pub(crate) fn told(story: &Story, view: &View) -> String {
         "nullified" => {
             format!(
                 "nullified after {took}: {}",
-                reason.as_deref().unwrap_or("no reason was given")
+                reason.as_deref().unwrap_or("no reason is known")
             )
         }
-        "empty" => format!("only made the round before final, {took}"),
-        _ => format!("{took} until the run ended"),
+        "empty" => format!("empty block, made the block before it final after {took}"),
+        _ => format!("under way for {took} when the run ended"),
     }
 }
 
@@ -219,14 +219,14 @@ fn trouble(out: &mut impl Write, story: &Story) -> io::Result<()> {
             continue;
         }
         writeln!(out, "\n{title}")?;
-        for (whose, what) in &lines {
-            wrapped(out, 6, &numbers::plain(&format!("  {whose}: {what}")))?;
+        for (subject, reason) in &lines {
+            wrapped(out, 6, &numbers::plain(&format!("  {subject}: {reason}")))?;
         }
     }
     Ok(())
 }
 
-/// Who was left out of which round, and why.
+/// The members that a round was finished without, and why.
 pub(crate) fn left_out(left: &LeftOut) -> (String, String) {
     let LeftOut {
         round,
@@ -235,11 +235,11 @@ pub(crate) fn left_out(left: &LeftOut) -> (String, String) {
         members,
         reason,
     } = left;
-    let whose = format!("{}, round {round}", numbers::names(members, 12));
-    (whose, format!("{reason}; view {view}, led by {lead}"))
+    let subject = format!("{}, round {round}", numbers::names(members, 12));
+    (subject, format!("{reason}; view {view}, led by {lead}"))
 }
 
-/// Whose word about which round was refused, and why.
+/// The member and round of a refused message, and why it was refused.
 pub(crate) fn refused(refused: &Refused) -> (String, String) {
     let round = match refused.round {
         0 => String::new(),
@@ -256,7 +256,7 @@ pub(crate) fn refused(refused: &Refused) -> (String, String) {
     )
 }
 
-/// Who broke the rules, and how.
+/// The member that broke a rule, and how.
 pub(crate) fn fault(fault: &FaultInfo) -> (String, String) {
     let seen = numbers::plural(fault.seen_by.len(), "member");
     (
@@ -273,27 +273,22 @@ fn facts(out: &mut impl Write, story: &Story) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a text in lines of at most a hundred columns; further lines hang by so many.
+/// Writes a text in lines of at most a hundred columns. All lines but the first are indented by
+/// `indent` columns.
 ///
 /// # Errors
 ///
-/// What the writer says.
-pub fn wrapped(out: &mut dyn Write, hang: usize, text: &str) -> io::Result<()> {
-    let mut line = String::new();
-    let mut empty = true;
-    for word in text.split(' ') {
-        if !empty && line.chars().count() + 1 + word.chars().count() > 100 {
-            writeln!(out, "{}", line.trim_end())?;
-            line = " ".repeat(hang);
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
+/// Returns the error of the writer.
+pub fn wrapped(out: &mut dyn Write, indent: usize, text: &str) -> io::Result<()> {
+    let indent = " ".repeat(indent);
+    let options = textwrap::Options::new(100)
+        .subsequent_indent(&indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    for line in textwrap::wrap(text, options) {
+        writeln!(out, "{line}")?;
     }
-    writeln!(out, "{}", line.trim_end())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -309,18 +304,18 @@ mod tests {
     }
 
     #[test]
-    fn says_who_led_who_failed_why_and_who_took_over() {
+    fn the_report_has_leads_failed_views_reasons_and_hand_overs() {
         let text = text(&fixture::story(8, 2, 4), false);
         for part in [
             "a federation of 8 silos, strategy cs-rcfl, 4 rounds, seed 7",
             "nullified after 2.0 s: the lead was silent",
             "left-out-reason",
-            "took round 2 over from",
+            "took over round 2 from",
             "A    4 silos",
             "refused-reason",
             "charge-text",
             "memo      off",
-            "agreement S1–S9 held after each of 54,321 events",
+            "safety    S1–S9 held after each of 54,321 events",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
@@ -341,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_only_around_the_best() {
+    fn only_the_best_values_are_coloured() {
         let story = fixture::story(4, 2, 2);
         let comparison = Comparison::of(&story);
         let rows = comparison.rows.iter().chain([&comparison.means]);
@@ -351,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_federation_is_told_without_a_table() {
+    fn an_empty_federation_has_a_report_without_a_table() {
         let mut story = fixture::story(1, 1, 1);
         story.silos.clear();
         story.rounds.clear();

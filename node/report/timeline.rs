@@ -9,7 +9,7 @@ use super::{numbers, terminal};
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 150.0;
 const TOP: f64 = 30.0;
-/// Above so many leads, they share rows.
+/// The most rows of the chart; more leads share them.
 const ROWS: usize = 40;
 
 /// The section.
@@ -19,13 +19,13 @@ pub(crate) fn section(story: &Story) -> Markup {
         section {
             h2 { "Who led when" }
             p.note {
-                "Leads take turns, view by view; time is "
-                @match story.virtual_seconds { Some(_) => "the federation’s own. ", None => "real. " }
+                "Every view has the next lead; time is "
+                @match story.virtual_seconds { Some(_) => "virtual. ", None => "real. " }
                 @match failed {
-                    0 => "Every lead brought its round to an end.",
+                    0 => "Every round became final in its first view.",
                     _ => {
                         (numbers::plural(failed, "view"))
-                        " came to nothing; the next lead took over."
+                        " failed, and the next lead took over."
                     }
                 }
             }
@@ -88,7 +88,7 @@ fn chart(story: &Story) -> Markup {
                     width=(px((to - from).max(2.5))) height=(high - 6.0) {
                     title {
                         "view " (view.view) ", round " (view.round) ", led by " (view.lead) ": "
-                        (terminal::told(story, view))
+                        (terminal::ending(story, view))
                     }
                 }
             }
@@ -116,7 +116,7 @@ fn frame(x: Scale, bottom: f64) -> Markup {
     }
 }
 
-/// Where each round became final; numbers as far as there is room.
+/// A line where each round became final, with its number if there is room.
 fn rounds(story: &Story, x: Scale, bottom: f64) -> Markup {
     let mut free = f64::NEG_INFINITY;
     let marks: Vec<(u64, f64, bool)> = story
@@ -141,7 +141,7 @@ fn rounds(story: &Story, x: Scale, bottom: f64) -> Markup {
     }
 }
 
-/// The lead's way from silo to silo; where it follows a failure, in the colour of failures.
+/// The path of the lead from silo to silo; after a failed view it has the colour of failures.
 fn path_of_lead(story: &Story, x: Scale, high: f64, row: &impl Fn(&View) -> f64) -> Markup {
     let (mut passed, mut failed) = (String::new(), String::new());
     for pair in story.views.windows(2) {
@@ -173,8 +173,8 @@ fn key() -> Markup {
         ul.legend.inline {
             li { (box_of("final")) "became final" }
             li { (box_of("nullified")) "nullified" }
-            li { (box_of("empty")) "only made the round before final" }
-            li { (box_of("open")) "open at the end" }
+            li { (box_of("empty")) "empty block" }
+            li { (box_of("open")) "under way at the end" }
         }
     }
 }
@@ -192,7 +192,7 @@ fn table(story: &Story) -> Markup {
                     td.number { (view.view) }
                     td.number { (view.round) }
                     th scope="row" { (view.lead) }
-                    td { (view.reason.as_deref().unwrap_or("no reason was given")) }
+                    td { (view.reason.as_deref().unwrap_or("no reason is known")) }
                     td.number { (numbers::seconds((view.to - view.from).max(0.0))) }
                     td { @match next { Some(next) => (next.lead), None => "nobody: the run ended" } }
                 } } }
@@ -207,7 +207,7 @@ mod tests {
     use crate::report::fixture;
 
     #[test]
-    fn every_view_is_a_bar_and_failures_tell_why() {
+    fn every_view_is_a_bar_and_failures_have_reasons() {
         for (silos, rounds) in [(1, 1), (8, 6), (100, 90)] {
             let story = fixture::story(silos, 1, rounds);
             let page = section(&story).into_string();

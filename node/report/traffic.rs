@@ -1,4 +1,4 @@
-//! What each silo sent: signed messages, and models with outcome documents.
+//! The section on traffic: bytes that each silo sent, as messages and as models.
 
 use super::story::Story;
 use maud::{Markup, html};
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_drawn() {
+    fn a_silo_that_sent_nothing_is_drawn() {
         let mut story = fixture::story(1, 1, 1);
         story.silos[0].sent = (0, 0);
         assert!(!section(&story).into_string().contains("NaN"));

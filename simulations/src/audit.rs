@@ -1,5 +1,5 @@
-//! After a run: whether the members that live have one chain, and every outcome on it follows from
-//! its sheet and its decision.
+//! The audit after a run: all members must hold the same chain, and every outcome on it must follow
+//! from its sheet and its decision.
 
 use bytes::Bytes;
 use protocol::message::Block;
@@ -8,13 +8,18 @@ use silo::{Record, Replay};
 
 use crate::disk::Disk;
 use crate::federation::Federation;
-use crate::recorder::Ear;
+use crate::recorder::Recorder;
 
-/// Compares the chains of all members, and computes the longest of them again.
+/// Compares the chains of all members and recomputes every outcome of the longest. Returns the
+/// number of rounds that it recomputed.
 ///
 /// # Errors
-/// The first thing that is wrong, in a sentence.
-pub(crate) fn audit(federation: &Federation, disks: &[Disk], ear: &Ear) -> Result<u64, String> {
+/// The first difference, as a sentence.
+pub(crate) fn audit(
+    federation: &Federation,
+    disks: &[Disk],
+    recorder: &Recorder,
+) -> Result<u64, String> {
     let chains: Vec<_> = disks.iter().map(chain).collect();
     let Some(longest) = chains.iter().max_by_key(|chain| chain.len()) else {
         return Ok(0);
@@ -22,19 +27,22 @@ pub(crate) fn audit(federation: &Federation, disks: &[Disk], ear: &Ear) -> Resul
     for (member, chain) in chains.iter().enumerate() {
         if let Some(at) = (0..chain.len()).find(|&at| chain[at] != longest[at]) {
             let name = federation.epoch.roster.name(MemberIndex(member as u16));
-            return Err(format!("{name} has another block {at} than others"));
+            return Err(format!(
+                "block {at} of {name} differs from that of the longest chain"
+            ));
         }
     }
     let honest = |member: &MemberIndex| !federation.faulty.contains(member);
     let me = federation.epoch.roster.members().find(honest);
-    let me = me.ok_or("nobody is honest")?;
+    let me = me.ok_or("no member is honest, so there is nothing to audit")?;
     let mut replay = Replay::new(&federation.members[me.at()]);
     let stores: Vec<_> = disks.iter().map(Disk::blobs).collect();
     let blob = |hash: &Hash| -> Option<Bytes> { stores.iter().find_map(|store| store.get(hash)) };
     let mut rounds = 0;
     for learning in longest.iter().filter_map(Block::learning) {
-        let sheet = ear.sheet(&learning.sheet);
-        let sheet = sheet.ok_or_else(|| format!("nobody sent the sheet of {}", learning.round))?;
+        let sheet = recorder.sheet(&learning.sheet);
+        let sheet =
+            sheet.ok_or_else(|| format!("the sheet of round {} was never sent", learning.round))?;
         replay.round(learning, &sheet, blob)?;
         rounds += 1;
     }

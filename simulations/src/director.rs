@@ -1,4 +1,5 @@
-//! Brings the silos of a federation to life, plays the script of faults, and sees it to its end.
+//! Starts the silos of a federation, plays the scripted faults, and waits until the federation is
+//! complete.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,56 +10,56 @@ use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{Notice, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
+use crate::environment::Environment;
 use crate::error::RunError;
 use crate::federation::Federation;
 use crate::options::RoundDone;
-use crate::recorder::{Ear, Signal};
+use crate::recorder::{Recorder, Signal};
 use crate::scenario::{Fault, Moment, When, Who};
-use crate::world::World;
 
-/// Something that is to be done at a time.
-enum Act {
-    Kill(MemberIndex, Return),
-    Enter(MemberIndex),
+/// An action that is scheduled for a time.
+enum Action {
+    Kill(MemberIndex, Restart),
+    Start(MemberIndex),
     Cut(Vec<(usize, usize)>),
     Mend(Vec<(usize, usize)>),
 }
 
-/// How a silo that was killed comes back.
+/// How a silo that was killed restarts.
 #[derive(Debug, Clone, Copy)]
-struct Return {
+struct Restart {
     after: Option<Duration>,
-    emptied: bool,
+    journal_lost: bool,
 }
 
-/// A silo as its director sees it.
+/// The state of a silo as the director knows it.
 #[derive(Default)]
 struct Actor {
     handle: Option<SiloHandle>,
-    /// How often it came to life.
-    lives: u64,
+    /// How often it was started.
+    starts: u64,
     complete: bool,
-    /// Away for ever.
-    gone: bool,
-    emptied: bool,
-    /// How it comes back from a failing journal.
-    back: Option<Return>,
+    /// Killed without a restart.
+    stopped_for_good: bool,
+    journal_lost: bool,
+    /// How it restarts after its journal fails as scripted.
+    back: Option<Restart>,
     view: u64,
     round: u64,
     /// The last round in which its training failed.
     failed: Option<u64>,
 }
 
-/// Directs one run.
+/// Directs one run of a federation.
 pub(crate) struct Director<'a> {
     federation: &'a Federation,
-    world: Box<dyn World + 'a>,
-    ear: Ear,
+    environment: Box<dyn Environment + 'a>,
+    recorder: Recorder,
     actors: Vec<Actor>,
-    acts: BTreeMap<(Duration, usize), Act>,
+    actions: BTreeMap<(Duration, usize), Action>,
     sequence: usize,
-    moments: Vec<(u64, Moment, Option<MemberIndex>, Return)>,
-    /// Round of every view that came to a vote.
+    kills: Vec<(u64, Moment, Option<MemberIndex>, Restart)>,
+    /// The round of every view that came to a vote.
     voted: BTreeMap<u64, u64>,
     done: u64,
 }
@@ -66,30 +67,32 @@ pub(crate) struct Director<'a> {
 impl<'a> Director<'a> {
     pub(crate) fn new(
         federation: &'a Federation,
-        world: Box<dyn World + 'a>,
-        ear: Ear,
+        environment: Box<dyn Environment + 'a>,
+        recorder: Recorder,
         faults: &[Fault],
     ) -> Result<Self, RunError> {
         let mut director = Self {
             federation,
-            world,
-            ear,
+            environment,
+            recorder,
             actors: federation
                 .members
                 .iter()
                 .map(|_| Actor::default())
                 .collect(),
-            acts: BTreeMap::new(),
+            actions: BTreeMap::new(),
             sequence: 0,
-            moments: Vec::new(),
+            kills: Vec::new(),
             voted: BTreeMap::new(),
             done: 0,
         };
-        faults.iter().try_for_each(|fault| director.script(fault))?;
+        faults
+            .iter()
+            .try_for_each(|fault| director.add_fault(fault))?;
         Ok(director)
     }
 
-    fn script(&mut self, fault: &Fault) -> Result<(), RunError> {
+    fn add_fault(&mut self, fault: &Fault) -> Result<(), RunError> {
         match fault {
             Fault::Kill {
                 who,
@@ -97,9 +100,9 @@ impl<'a> Director<'a> {
                 restart_after,
                 journal_lost,
             } => {
-                let back = Return {
+                let back = Restart {
                     after: *restart_after,
-                    emptied: *journal_lost,
+                    journal_lost: *journal_lost,
                 };
                 let who = match who {
                     Who::Lead => None,
@@ -107,15 +110,17 @@ impl<'a> Director<'a> {
                 };
                 match (*when, who) {
                     (When::Round { round, moment }, who) => {
-                        self.moments.push((round, moment, who, back));
+                        self.kills.push((round, moment, who, back));
                     }
-                    (When::At(time), Some(member)) => self.plan(time, Act::Kill(member, back)),
+                    (When::At(time), Some(member)) => {
+                        self.schedule(time, Action::Kill(member, back))
+                    }
                     (When::At(time), None) => {
-                        // Whoever leads then is known only then.
-                        self.plan(time, Act::Kill(MemberIndex(u16::MAX), back));
+                        // Who leads at that time is known only then.
+                        self.schedule(time, Action::Kill(MemberIndex(u16::MAX), back));
                     }
                     (When::Commit { nth, cut }, Some(member)) => {
-                        self.world.fail(member, nth, cut);
+                        self.environment.fail_commit(member, nth, cut);
                         self.actors[member.at()].back = Some(back);
                     }
                     (When::Commit { .. }, None) => {}
@@ -139,30 +144,30 @@ impl<'a> Director<'a> {
                     .flat_map(|&a| others.iter().map(move |&b| (a, b)));
                 let back = out.clone().map(|(a, b)| (b, a)).filter(|_| !one_way);
                 let links: Vec<_> = out.clone().chain(back).collect();
-                self.plan(*at, Act::Cut(links.clone()));
-                self.plan(*at + *lasts, Act::Mend(links));
+                self.schedule(*at, Action::Cut(links.clone()));
+                self.schedule(*at + *lasts, Action::Mend(links));
             }
             Fault::Byzantine { .. } => {}
         }
         Ok(())
     }
 
-    fn plan(&mut self, at: Duration, act: Act) {
+    fn schedule(&mut self, at: Duration, action: Action) {
         self.sequence += 1;
-        self.acts.insert((at, self.sequence), act);
+        self.actions.insert((at, self.sequence), action);
     }
 
-    /// Runs until every honest silo that is not gone for ever is complete.
+    /// Runs until every honest silo is complete, except those that were killed without a restart.
     pub(crate) async fn run(
         mut self,
         bound: Duration,
         progress: &mut dyn FnMut(&RoundDone),
-    ) -> Result<Box<dyn World + 'a>, RunError> {
+    ) -> Result<Box<dyn Environment + 'a>, RunError> {
         for member in self.federation.epoch.roster.members() {
-            self.enter(member)?;
+            self.start(member)?;
         }
         loop {
-            if let Some(violation) = self.ear.read().violation.clone() {
+            if let Some(violation) = self.recorder.read().violation.clone() {
                 return Err(RunError::Violated {
                     seed: self.federation.seed,
                     violation,
@@ -173,36 +178,40 @@ impl<'a> Director<'a> {
                     .iter()
                     .filter_map(|actor| actor.handle.as_ref())
                     .for_each(SiloHandle::kill);
-                return Ok(self.world);
+                return Ok(self.environment);
             }
             let next = self
-                .acts
+                .actions
                 .first_key_value()
                 .map_or(bound, |((at, _), _)| (*at).min(bound));
             let signals = tokio::select! {
                 biased;
-                signals = self.ear.signals() => signals,
-                () = sleep_until(self.ear.origin() + next) => Vec::new(),
+                signals = self.recorder.signals() => signals,
+                () = sleep_until(self.recorder.origin() + next) => Vec::new(),
             };
             for signal in signals {
                 if let Signal::Notice(member, notice) = signal {
                     self.notice(member, &notice, progress)?;
                 }
             }
-            let now = self.ear.now().elapsed();
+            let now = self.recorder.now().elapsed();
             if now >= bound {
                 return Err(self.stuck(now));
             }
-            while let Some(first) = self.acts.first_entry().filter(|first| first.key().0 <= now) {
-                let act = first.remove();
-                self.act(act)?;
+            while let Some(first) = self
+                .actions
+                .first_entry()
+                .filter(|first| first.key().0 <= now)
+            {
+                let action = first.remove();
+                self.perform(action)?;
             }
         }
     }
 
-    fn act(&mut self, act: Act) -> Result<(), RunError> {
-        match act {
-            Act::Kill(member, back) => {
+    fn perform(&mut self, action: Action) -> Result<(), RunError> {
+        match action {
+            Action::Kill(member, back) => {
                 let newest = self
                     .actors
                     .iter()
@@ -212,48 +221,51 @@ impl<'a> Director<'a> {
                 let lead = self.federation.epoch.lead(newest);
                 self.kill(if member.0 == u16::MAX { lead } else { member }, back);
             }
-            Act::Enter(member) => self.enter(member)?,
-            Act::Cut(links) => self.world.cut(&links),
-            Act::Mend(links) => self.world.mend(&links),
+            Action::Start(member) => self.start(member)?,
+            Action::Cut(links) => self.environment.cut(&links),
+            Action::Mend(links) => self.environment.mend(&links),
         }
         Ok(())
     }
 
-    fn enter(&mut self, member: MemberIndex) -> Result<(), RunError> {
-        let ear = self.ear.clone();
-        let feed = Box::new(move |at: Time, notice: &Notice| ear.notice(member, at, notice));
-        let surroundings = self.world.enter(member, feed).map_err(RunError::World)?;
+    fn start(&mut self, member: MemberIndex) -> Result<(), RunError> {
+        let recorder = self.recorder.clone();
+        let feed = Box::new(move |at: Time, notice: &Notice| recorder.notice(member, at, notice));
+        let surroundings = self
+            .environment
+            .start(member, feed)
+            .map_err(RunError::Environment)?;
         let mut config = self.federation.members[member.at()].clone();
         let actor = &mut self.actors[member.at()];
-        config.journal_lost = std::mem::take(&mut actor.emptied);
-        actor.lives += 1;
-        let life = [self.federation.seed, member.0.into(), actor.lives];
-        let life = life.map(u64::to_le_bytes);
-        config.member.seed = Hash::labelled("life", &[&life[0], &life[1], &life[2]]).0;
+        config.journal_lost = std::mem::take(&mut actor.journal_lost);
+        actor.starts += 1;
+        let start = [self.federation.seed, member.0.into(), actor.starts];
+        let start = start.map(u64::to_le_bytes);
+        config.member.seed = Hash::labelled("life", &[&start[0], &start[1], &start[2]]).0;
         let handle = spawn(config, surroundings);
         actor.handle = Some(handle.map_err(|error| RunError::Setup(error.to_string()))?);
         Ok(())
     }
 
-    fn kill(&mut self, member: MemberIndex, back: Return) {
+    fn kill(&mut self, member: MemberIndex, back: Restart) {
         let actor = &mut self.actors[member.at()];
         let Some(handle) = actor.handle.take() else {
             return;
         };
         handle.kill();
-        self.away(member, back);
+        self.stopped(member, back);
     }
 
-    fn away(&mut self, member: MemberIndex, back: Return) {
+    fn stopped(&mut self, member: MemberIndex, back: Restart) {
         let actor = &mut self.actors[member.at()];
         actor.handle = None;
-        actor.gone = back.after.is_none();
-        actor.emptied = back.emptied;
-        actor.complete &= !back.emptied;
-        self.world.leave(member, back.emptied);
-        self.ear.crashed(member, back.emptied);
+        actor.stopped_for_good = back.after.is_none();
+        actor.journal_lost = back.journal_lost;
+        actor.complete &= !back.journal_lost;
+        self.environment.stop(member, back.journal_lost);
+        self.recorder.crashed(member, back.journal_lost);
         if let Some(after) = back.after {
-            self.plan(self.ear.now().elapsed() + after, Act::Enter(member));
+            self.schedule(self.recorder.now().elapsed() + after, Action::Start(member));
         }
     }
 
@@ -270,14 +282,14 @@ impl<'a> Director<'a> {
             }
             Notice::Protocol(Report::TrainingFailed { round, reason }) => {
                 actor.failed = Some(*round);
-                return self.failing(*round, reason);
+                return self.check_minimum(*round, reason);
             }
             Notice::Protocol(Report::Complete) => actor.complete = actor.handle.is_some(),
             Notice::Protocol(Report::Leading { view, round, phase }) => {
                 if *phase == Phase::Voting {
                     self.voted.insert(*view, *round);
                 }
-                self.moment(member, *round, Moment::Phase(*phase));
+                self.reached(member, *round, Moment::Phase(*phase));
             }
             Notice::Protocol(Report::Certified(certificate)) => {
                 let leads = self.federation.epoch.lead(certificate.view) == member;
@@ -285,7 +297,7 @@ impl<'a> Director<'a> {
                 if let (true, Verdict::Notarised(_), Some(round)) =
                     (leads, certificate.verdict, round)
                 {
-                    self.moment(member, round, Moment::Notarised);
+                    self.reached(member, round, Moment::Notarised);
                 }
             }
             Notice::Protocol(Report::Final {
@@ -297,13 +309,13 @@ impl<'a> Director<'a> {
                     rounds: self.federation.epoch.charter.rounds,
                     view: *view,
                     lead: self.federation.epoch.roster.name(*lead).into(),
-                    at: self.ear.now().elapsed().as_secs_f64(),
+                    at: self.recorder.now().elapsed().as_secs_f64(),
                 });
             }
             Notice::Stopped(Stopped::Journal(_)) => {
                 let back = actor.back.take();
                 if let (Some(_), Some(back)) = (&actor.handle, back) {
-                    self.away(member, back);
+                    self.stopped(member, back);
                 }
             }
             Notice::Stopped(Stopped::Defect(why)) => {
@@ -318,8 +330,8 @@ impl<'a> Director<'a> {
         Ok(())
     }
 
-    /// Whether those who can still train are enough for a round to come about.
-    fn failing(&self, round: u64, reason: &str) -> Result<(), RunError> {
+    /// Fails if too few silos can still train for a round to reach its minimum of contributions.
+    fn check_minimum(&self, round: u64, reason: &str) -> Result<(), RunError> {
         let members = self.actors.len();
         let failed = |actor: &&Actor| actor.failed == Some(round);
         let silos = self.actors.iter().filter(failed).count();
@@ -329,19 +341,20 @@ impl<'a> Director<'a> {
         }
         Err(RunError::Training {
             round,
+            minimum,
             silos,
             members,
             reason: reason.into(),
         })
     }
 
-    /// A lead came to a moment of a round: kills whom the script names.
-    fn moment(&mut self, lead: MemberIndex, round: u64, moment: Moment) {
-        let due = |&(at, when, _, _): &(u64, Moment, Option<MemberIndex>, Return)| {
+    /// A lead reached a moment of a round: kills the silos that the script names for it.
+    fn reached(&mut self, lead: MemberIndex, round: u64, moment: Moment) {
+        let due = |&(at, when, _, _): &(u64, Moment, Option<MemberIndex>, Restart)| {
             at == round && when == moment
         };
-        while let Some(at) = self.moments.iter().position(due) {
-            let (_, _, who, back) = self.moments.remove(at);
+        while let Some(at) = self.kills.iter().position(due) {
+            let (_, _, who, back) = self.kills.remove(at);
             self.kill(who.unwrap_or(lead), back);
         }
     }
@@ -350,7 +363,7 @@ impl<'a> Director<'a> {
         let members = self.federation.epoch.roster.members();
         self.actors.iter().zip(members).all(|(actor, member)| {
             actor.complete && actor.handle.is_some()
-                || actor.gone
+                || actor.stopped_for_good
                 || self.federation.faulty.contains(&member)
         })
     }

@@ -1,7 +1,8 @@
-//! A silo's disk in memory: it survives crashes, and can be told when to fail.
+//! A silo's disk in memory. It survives crashes of its silo and can be made to fail at a given
+//! commit.
 //!
-//! It keeps the promises of [`silo::Journal`] and [`silo::Blobs`] that the node's own stores keep,
-//! and the tests of those promises run on both.
+//! It keeps the same promises of [`silo::Journal`] and [`silo::Blobs`] as the stores of a node, and
+//! the tests of those promises run on both.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,23 +13,23 @@ use protocol::{Hash, MemberIndex};
 use serde::Deserialize;
 use silo::{Adoptions, Blobs, Journal, Record, StoreError};
 
-use crate::recorder::Ear;
+use crate::recorder::Recorder;
 
-/// Where a crash cuts a step short.
+/// At which point of a commit a silo crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cut {
-    /// Before anything of it is durable.
+    /// Before anything of the step is durable.
     Before,
-    /// After everything of it is durable, and before anything is sent.
+    /// After all records of the step are durable, and before anything is sent.
     After,
 }
 
 /// Journal and blobs of one silo. Clones share the disk.
 #[derive(Clone)]
 pub struct Disk {
-    /// Who hears of its commits, and as whose.
-    heard: Option<(MemberIndex, Ear)>,
+    /// The owner and the recorder of its commits, in a simulation.
+    recorder: Option<(MemberIndex, Recorder)>,
     content: Arc<Mutex<Content>>,
 }
 
@@ -36,39 +37,41 @@ pub struct Disk {
 struct Content {
     records: Vec<Record>,
     adoptions: Adoptions,
-    /// Nothing depends on its order.
+    /// Its iteration order is never used.
     blobs: HashMap<Hash, Bytes, Uniform>,
-    /// Counts lives; a journal of an earlier one refuses everything.
-    life: u32,
+    /// Counts the restarts of the silo: a journal that was opened before the last one refuses
+    /// everything.
+    restarts: u32,
     commits: u64,
     fail: Option<(u64, Cut)>,
 }
 
 impl Disk {
-    /// An empty disk of `owner`, whose commits `recorder` hears of.
-    pub(crate) fn new(owner: MemberIndex, recorder: Ear) -> Self {
+    /// An empty disk of `owner`. Every commit is reported to `recorder`.
+    pub(crate) fn new(owner: MemberIndex, recorder: Recorder) -> Self {
         Self {
-            heard: Some((owner, recorder)),
+            recorder: Some((owner, recorder)),
             content: Arc::default(),
         }
     }
 
-    /// An empty disk outside any simulation.
-    pub fn unheard() -> Self {
+    /// An empty disk whose commits are not recorded, for tests of stores.
+    pub fn unrecorded() -> Self {
         Self {
-            heard: None,
+            recorder: None,
             content: Arc::default(),
         }
     }
 
-    /// Opens the journal for another life; journals opened before refuse everything from now on.
+    /// Opens the journal for a silo that starts. Journals opened before refuse everything from now
+    /// on.
     pub fn journal(&self) -> Box<dyn Journal> {
         let mut content = self.content();
-        content.life += 1;
-        let life = content.life;
+        content.restarts += 1;
+        let restarts = content.restarts;
         Box::new(Open {
             disk: self.clone(),
-            life,
+            restarts,
         })
     }
 
@@ -82,12 +85,12 @@ impl Disk {
         Arc::new(self.clone())
     }
 
-    /// Nothing is written any more until the journal is opened again; what was written is gone if
-    /// `emptied`.
-    pub fn close(&self, emptied: bool) {
+    /// Refuses all writes until the journal is opened again. Deletes what was written if
+    /// `journal_lost`.
+    pub fn close(&self, journal_lost: bool) {
         let mut content = self.content();
-        content.life += 1;
-        if emptied {
+        content.restarts += 1;
+        if journal_lost {
             content.records.clear();
             content.adoptions = Adoptions::default();
             content.blobs.clear();
@@ -106,7 +109,8 @@ impl Disk {
     }
 }
 
-/// Places hashes by their first bytes: nobody here looks for collisions.
+/// Hashes a BLAKE3 hash by its first bytes, which are uniform; nobody attacks a simulation with
+/// collisions.
 type Uniform = BuildHasherDefault<FirstBytes>;
 
 #[derive(Default)]
@@ -119,7 +123,7 @@ impl Hasher for FirstBytes {
         }
     }
 
-    // The length, which is always the same.
+    // The length is always the same.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
@@ -128,7 +132,7 @@ impl Hasher for FirstBytes {
 }
 
 impl Content {
-    /// Whether the commit under way fails.
+    /// How the commit under way fails, if it is the one that was chosen to.
     fn due(&mut self) -> Option<Cut> {
         let commits = self.commits;
         self.fail
@@ -139,7 +143,7 @@ impl Content {
 
 struct Open {
     disk: Disk,
-    life: u32,
+    restarts: u32,
 }
 
 fn refused(why: &str) -> StoreError {
@@ -156,13 +160,13 @@ impl Journal for Open {
 
     fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
-        if content.life != self.life {
-            return Err(refused("its silo has crashed"));
+        if content.restarts != self.restarts {
+            return Err(refused("the silo that opened it has crashed"));
         }
         content.commits += 1;
         let cut = content.due();
         if cut == Some(Cut::Before) {
-            return Err(refused("told to fail before writing"));
+            return Err(refused("scripted failure before writing"));
         }
         if let Some(block) = content.adoptions.again(&records) {
             return Err(refused(&format!(
@@ -170,34 +174,34 @@ impl Journal for Open {
             )));
         }
         content.adoptions.take(&records);
-        if let Some((owner, recorder)) = &self.disk.heard {
+        if let Some((owner, recorder)) = &self.disk.recorder {
             records
                 .iter()
-                .for_each(|record| recorder.kept(*owner, record));
+                .for_each(|record| recorder.persisted(*owner, record));
         }
         content.records.extend(records);
         match cut {
             None => Ok(()),
-            Some(_) => Err(refused("told to fail after writing")),
+            Some(_) => Err(refused("scripted failure after writing")),
         }
     }
 
     fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
-        if content.life != self.life {
-            return Err(refused("its silo has crashed"));
+        if content.restarts != self.restarts {
+            return Err(refused("the silo that opened it has crashed"));
         }
         let mut adoptions = Adoptions::default();
         if let Some(block) = adoptions.again(&records) {
             return Err(refused(&format!(
-                "the outcome of block {block} is in it twice"
+                "the outcome of block {block} is adopted twice in the new content"
             )));
         }
         adoptions.take(&records);
         if let ([Record::Lost | Record::Begun], Some((owner, recorder))) =
-            (&records[..], &self.disk.heard)
+            (&records[..], &self.disk.recorder)
         {
-            // It begins again with what it does not know to be safe, and is told everything anew.
+            // The silo begins again without its journal: for the properties, the journal is lost.
             recorder.crashed(*owner, true);
         }
         (content.records, content.adoptions) = (records, adoptions);

@@ -1,4 +1,4 @@
-//! Why a run fails.
+//! The error of a run.
 
 use std::time::Duration;
 
@@ -6,60 +6,63 @@ use learn::DataError;
 
 use crate::invariants::Violation;
 
-/// Why a run did not come to a good end.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The task's data.
+    /// The task's data cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The scenario does not make a federation.
+    /// The scenario does not describe a federation that can run.
     #[error("{0}")]
     Setup(String),
-    /// A world that was handed in does not give a silo its surroundings.
+    /// The environment that was handed in cannot set up a silo's surroundings.
     #[error("{0}")]
-    World(String),
-    /// A property did not hold.
-    #[error("seed {seed}: {violation}; the same seed shows it again")]
+    Environment(String),
+    /// A safety property was violated.
+    #[error("seed {seed}: {violation}; run the same seed to see it again")]
     Violated {
         /// The seed.
         seed: u64,
-        /// Which, when and how.
+        /// Which property, when and how.
         violation: Violation,
     },
-    /// So many silos cannot train that a round has too few contributions for ever.
+    /// So many silos cannot train that a round can never reach its minimum of contributions.
     #[error(
-        "round {round} cannot come about, training failed at {silos} of {members} silos: {reason}"
+        "round {round} cannot reach its minimum of {minimum} contributions: training failed at {silos} of \
+         {members} silos: {reason}"
     )]
     Training {
         /// The round.
         round: u64,
-        /// How many cannot.
+        /// Contributions that a round needs.
+        minimum: usize,
+        /// Silos whose training failed.
         silos: usize,
-        /// Of how many.
+        /// Members of the federation.
         members: usize,
-        /// What the last of them said.
+        /// The error of the last of them.
         reason: String,
     },
-    /// The federation made no progress any more.
+    /// The federation did not finish in time.
     #[error("seed {seed}: not finished after {} s on the federation's clock: {states}", after.as_secs())]
     Stuck {
         /// The seed.
         seed: u64,
-        /// When it was given up.
+        /// When the run was given up, on the federation's clock.
         after: Duration,
-        /// Where every silo is.
+        /// The state of every silo.
         states: String,
     },
     /// The members do not hold one chain, or an outcome on it does not follow from its sheet.
-    #[error("seed {seed}: {what}")]
+    #[error("seed {seed}, audit: {what}")]
     Audit {
         /// The seed.
         seed: u64,
         /// What is wrong.
         what: String,
     },
-    /// A silo stopped because of a defect of this program.
-    #[error("{silo} stopped because of a defect: {why}")]
+    /// A silo stopped because of a bug in this program.
+    #[error("{silo} stopped because of a bug in this program: {why}")]
     Defect {
         /// Its name.
         silo: String,

@@ -8,23 +8,23 @@ use silo::{Checks, Notice, Totals, block_on};
 
 use crate::audit::audit;
 use crate::director::Director;
+use crate::environment::{Environment, EnvironmentConfig, Mesh, VirtualEnvironment};
 use crate::error::RunError;
 use crate::federation::Federation;
 use crate::network::Traffic;
 use crate::options::Options;
 use crate::pool::Threads;
-use crate::recorder::Ear;
+use crate::recorder::Recorder;
 use crate::scenario::{Fault, Scenario};
-use crate::world::{Mesh, Stage, Virtual, World};
 
-/// How long a Receipt may wait, in queues and for the pool that opens envelopes, until its silo has
-/// read it.
+/// How long a Receipt may wait in queues, and for the pool that opens envelopes, before its silo
+/// has read it.
 const READ_VIRTUAL: Duration = Duration::from_secs(1);
 /// The same on a real clock, where a busy machine may stand still for a while.
 const READ_REAL: Duration = Duration::from_secs(10);
 
-/// What one federation left behind.
-pub(crate) struct Recorded {
+/// The record of one federation's run.
+pub(crate) struct RunRecord {
     pub(crate) mesh: Mesh,
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     pub(crate) traffic: Vec<Traffic>,
@@ -43,8 +43,8 @@ pub(crate) fn federate(
     faults: &[Fault],
     options: &mut Options<'_>,
     threads: &Arc<Threads>,
-) -> Result<Recorded, RunError> {
-    let real = options.surroundings.is_some();
+) -> Result<RunRecord, RunError> {
+    let real = options.environment.is_some();
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let builder = if real {
         builder.enable_all()
@@ -57,7 +57,7 @@ pub(crate) fn federate(
     let checks = Checks::new(options.memo);
     let began = Instant::now();
     let Options {
-        surroundings,
+        environment: make,
         progress,
         audit: audited,
         ..
@@ -66,39 +66,44 @@ pub(crate) fn federate(
         let origin = tokio::time::Instant::now();
         let reading = if real { READ_REAL } else { READ_VIRTUAL };
         let (epoch, faulty) = (federation.epoch.clone(), federation.faulty.clone());
-        let ear = Ear::new(epoch, faulty, origin, reading);
-        let stage = Stage {
+        let recorder = Recorder::new(epoch, faulty, origin, reading);
+        let config = EnvironmentConfig {
             federation,
-            ear: &ear,
+            recorder: &recorder,
             checks: &checks,
             faults,
         };
-        let world: Box<dyn World> = match surroundings {
-            Some(make) => make(&stage).map_err(RunError::World)?,
+        let environment: Box<dyn Environment> = match make {
+            Some(make) => make(&config).map_err(RunError::Environment)?,
             None => {
                 let (links, costs) = (scenario.network.clone(), scenario.costs);
-                Box::new(Virtual::new(&stage, links, costs, threads.clone()))
+                Box::new(VirtualEnvironment::new(
+                    &config,
+                    links,
+                    costs,
+                    threads.clone(),
+                ))
             }
         };
-        let director = Director::new(federation, world, ear.clone(), faults)?;
-        let world = director.run(bound(federation), &mut **progress).await?;
+        let director = Director::new(federation, environment, recorder.clone(), faults)?;
+        let environment = director.run(bound(federation), &mut **progress).await?;
         if *audited {
             let seed = federation.seed;
-            audit(federation, &world.disks(), &ear)
+            audit(federation, &environment.disks(), &recorder)
                 .map_err(|what| RunError::Audit { seed, what })?;
         }
-        let trace = format!("{:#}", ear.trace());
-        let ended = ear.now();
-        let traffic = world.traffic();
-        let invariants = ear.invariants();
-        let mut heard = ear.read();
-        Ok(Recorded {
-            mesh: world.mesh(),
-            notices: std::mem::take(&mut heard.notices),
+        let trace = format!("{:#}", recorder.trace());
+        let ended = recorder.now();
+        let traffic = environment.traffic();
+        let invariants = recorder.invariants();
+        let mut log = recorder.read();
+        Ok(RunRecord {
+            mesh: environment.mesh(),
+            notices: std::mem::take(&mut log.notices),
             traffic,
             totals: checks.totals(),
             trace,
-            events: heard.events,
+            events: log.events,
             invariants,
             seconds: began.elapsed().as_secs_f64(),
             ended,
@@ -106,7 +111,8 @@ pub(crate) fn federate(
     })
 }
 
-/// When a federation is given up: twice what every round could take with the faulty leading first.
+/// The time after which a federation counts as stuck: twice as long as all rounds take if every
+/// faulty member leads before an honest one.
 fn bound(federation: &Federation) -> Duration {
     let epoch = &federation.epoch;
     let views = 2 * epoch.roster.faulty() as u32 + 4;

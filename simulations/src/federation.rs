@@ -1,4 +1,5 @@
-//! A federation as its members agreed on it, made from a scenario and its seed.
+//! The federation of a scenario: roster, charter, keys and learners, made from the scenario and its
+//! seed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,25 +16,26 @@ use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
 use crate::error::RunError;
+use crate::participation::position;
 use crate::random::Random;
 use crate::scenario::{Fault, Scenario};
 
-/// Roster, charter, keys and learners of a federation that is about to run.
+/// Roster, charter, keys and learners of a federation that is ready to run.
 pub struct Federation {
     /// Roster and charter in force.
     pub epoch: Arc<Epoch>,
-    /// Every member, ready to be brought to life.
+    /// The configuration of every member's silo.
     pub members: Vec<SiloConfig>,
     pub(crate) faulty: BTreeSet<MemberIndex>,
     pub(crate) seed: u64,
 }
 
 impl Federation {
-    /// The federation of `scenario` over the silos of `study`, nobody misbehaving. Its keys follow
-    /// from the scenario's seed: good for trying out, and no secrets.
+    /// The federation of `scenario` over the silos of `study`, without Byzantine members. Its keys
+    /// follow from the scenario's seed: good for trying out, but no secrets.
     ///
     /// # Errors
-    /// [`RunError::Setup`]: what does not go together.
+    /// [`RunError::Setup`]: the strategy, the learners or the charter do not fit together.
     pub fn of(scenario: &Scenario, study: &Study) -> Result<Self, RunError> {
         Self::new(scenario, study, &scenario.strategy, &[])
     }
@@ -107,7 +109,7 @@ impl Federation {
             .zip(keys)
             .zip(epoch.roster.members())
             .map(|((learner, key), me)| SiloConfig {
-                // Drawn again for every life.
+                // Drawn anew for every start.
                 member: member::Config::new(epoch.clone(), me, key, [0; 32]),
                 learner,
                 strategy: built.clone(),
@@ -133,61 +135,12 @@ impl Federation {
         Ok(federation)
     }
 
-    /// The member of that name, or at that place from 0.
+    /// The member with that name, or at that position from 0.
     pub(crate) fn member(&self, name: &str) -> Result<MemberIndex, RunError> {
         let silos = self.epoch.roster.silos().iter();
         let names: Vec<_> = silos.map(|silo| silo.name.as_str()).collect();
-        let place = place(&names, name);
-        let member = place.map(|at| MemberIndex(at as u16));
-        member.map_err(|what| RunError::Setup(format!("a fault names {what}")))
+        let position = position(&names, name);
+        let member = position.map(|at| MemberIndex(at as u16));
+        member.map_err(|what| RunError::Setup(format!("a fault names an unknown {what}")))
     }
-}
-
-/// Where the silo of that name stands, or of that place from 0; else what is wrong.
-fn place(names: &[&str], name: &str) -> Result<usize, String> {
-    let by_name = names.iter().position(|own| *own == name);
-    let by_place = || name.parse().ok().filter(|&at: &usize| at < names.len());
-    by_name.or_else(by_place).ok_or_else(|| {
-        let names = names.join(", ");
-        format!("silo {name:?}: there are {names}, or 0, 1, ...")
-    })
-}
-
-/// Who of a study takes part.
-pub(crate) struct Division {
-    /// Those who do, as a study.
-    pub(crate) inside: Study,
-    /// Their places in the whole study.
-    pub(crate) members: Vec<usize>,
-    /// The places of those who do not.
-    pub(crate) others: Vec<usize>,
-}
-
-/// The silos that take part, and those that do not.
-pub(crate) fn divide(scenario: &Scenario, study: &Study) -> Result<Division, RunError> {
-    let names: Vec<_> = study.silos.iter().map(|silo| silo.name.as_str()).collect();
-    let outside: Result<BTreeSet<usize>, String> = scenario
-        .outside
-        .iter()
-        .map(|name| place(&names, name))
-        .collect();
-    let outside = outside
-        .map_err(|what| RunError::Setup(format!("{}: `outside` names {what}", scenario.file)))?;
-    let all = 0..study.silos.len();
-    let (others, members): (Vec<_>, Vec<_>) = all.partition(|at| outside.contains(at));
-    if members.is_empty() {
-        return Err(RunError::Setup(format!(
-            "{}: `outside` names all silos, nobody is left to take part",
-            scenario.file
-        )));
-    }
-    let silos = members.iter().map(|&at| study.silos[at].clone());
-    Ok(Division {
-        inside: Study {
-            silos: silos.collect(),
-            ..study.clone()
-        },
-        members,
-        others,
-    })
 }

@@ -1,10 +1,10 @@
-//! How to run a scenario.
+//! Options of a run.
 
 use std::path::PathBuf;
 
-use crate::world::{Stage, World};
+use crate::environment::{Environment, EnvironmentConfig};
 
-/// A round that became final, as progress to show.
+/// A round that became final, for progress displays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundDone {
     /// The round, from 1.
@@ -15,34 +15,38 @@ pub struct RoundDone {
     pub view: u64,
     /// The lead of that view, by name.
     pub lead: String,
-    /// On the federation's clock, virtual or real.
+    /// Seconds on the federation's clock, virtual or real.
     pub at: f64,
 }
 
-/// Makes a world for a federation, on a clock that is not paused.
-pub type SurroundingsFor<'a> = dyn FnMut(&Stage<'_>) -> Result<Box<dyn World>, String> + 'a;
+/// Makes the environment of a federation; the clock is not paused then.
+pub type MakeEnvironment<'a> =
+    dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn Environment>, String> + 'a;
 
-/// How to run a scenario.
+/// Options of a run.
 pub struct Options<'a> {
-    /// Where data lie that are in files.
+    /// The folder of data sets that are files.
     pub data: Option<PathBuf>,
-    /// Whether checks are remembered process-wide.
+    /// Whether all silos share one cache of checks, so that each signature and hash is verified
+    /// once per process instead of once per silo.
     pub memo: bool,
-    /// Threads for heavy work; they change how long a run takes and nothing else.
+    /// Threads for heavy work. Their number changes how long a run takes and nothing else.
     pub threads: usize,
-    /// Whether to run what the federation is compared with.
+    /// Whether to compute the references that the federation is compared with: training alone, one
+    /// global model, one model of all rows.
     pub references: bool,
-    /// Whether to compare the chains of all members after the run, and to compute every outcome on
-    /// them again. Needs a charter that keeps the models of all rounds (`keep`).
+    /// Whether to compare the chains of all members after the run and to recompute every outcome on
+    /// them. Needs a charter that keeps the models of all rounds (`keep`).
     pub audit: bool,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
-    /// What the silos live in; `None`: the simulated world in virtual time.
-    pub surroundings: Option<Box<SurroundingsFor<'a>>>,
+    /// Makes the environment of the silos; `None`: the simulated one, in virtual time.
+    pub environment: Option<Box<MakeEnvironment<'a>>>,
 }
 
 impl Default for Options<'_> {
-    /// Every check by every member, all cores, with references, in virtual time.
+    /// No shared cache, a thread for every core, with references, without an audit, in virtual
+    /// time.
     fn default() -> Self {
         Self {
             data: None,
@@ -51,7 +55,7 @@ impl Default for Options<'_> {
             references: true,
             audit: false,
             progress: Box::new(|_| ()),
-            surroundings: None,
+            environment: None,
         }
     }
 }

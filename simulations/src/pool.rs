@@ -1,4 +1,4 @@
-//! Heavy work in virtual time: really done, side by side, and modelled in how long it takes.
+//! Heavy work in virtual time: computed in parallel on real threads, with a modelled duration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use silo::threads::caught;
 pub(crate) use silo::threads::wait;
 use silo::{Done, Job, Pool, Work};
 
-/// How long work takes at a silo, in virtual time.
+/// How long heavy work takes at a silo, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Costs {
-    /// Training one row once, in microseconds.
+    /// Training on one row once, in microseconds.
     pub train_row_us: f64,
-    /// Measuring one model, in milliseconds.
+    /// Evaluating one model, in milliseconds.
     pub evaluate_model_ms: f64,
     /// Checking one signature, in microseconds.
     pub signature_us: f64,
@@ -24,7 +24,7 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Guesses for a small model on one core; a signature as measured.
+    /// Guesses for a small model on one core; the time of a signature is measured.
     fn default() -> Self {
         Self {
             train_row_us: 200.0,
@@ -48,9 +48,9 @@ impl Costs {
     }
 }
 
-/// Work on models of so many bytes is done when its time has come: handing it to another thread
-/// would cost as much.
-const AT_ONCE: u64 = 64 << 10;
+/// Work on models up to this size, in bytes, runs on the runtime's own thread: handing it to
+/// another would cost as much.
+const INLINE_BYTES: u64 = 64 << 10;
 
 /// The pool of one federation in virtual time.
 pub struct VirtualPool {
@@ -59,7 +59,7 @@ pub struct VirtualPool {
 }
 
 impl VirtualPool {
-    /// Work done on `threads`, taking as long as `costs` say.
+    /// A pool that computes on `threads` and takes as long as `costs` say.
     pub fn new(threads: Arc<Threads>, costs: Costs) -> Arc<Self> {
         Arc::new(Self { threads, costs })
     }
@@ -67,7 +67,7 @@ impl VirtualPool {
 
 impl Pool for VirtualPool {
     fn run(&self, work: Work, job: Job) -> Done {
-        if matches!(work, Work::Models { bytes } if bytes <= AT_ONCE) {
+        if matches!(work, Work::Models { bytes } if bytes <= INLINE_BYTES) {
             return self.wait(work, job);
         }
         let answer = self.threads.start(job);
@@ -78,7 +78,7 @@ impl Pool for VirtualPool {
         })
     }
 
-    /// On the runtime's own thread: it has nothing else to do until that result is there.
+    /// Runs on the runtime's own thread, which has nothing else to do until the result is there.
     fn wait(&self, work: Work, job: Job) -> Done {
         let takes = self.costs.of(work);
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! All randomness of a simulation: seeded streams, one per purpose.
+//! The randomness of a simulation: seeded streams, one per purpose.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub(crate) struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The stream of `seed` that belongs to `purpose`; other purposes draw independently of it.
+    /// The stream of `seed` for `purpose`, independent of the streams of other purposes. Renaming a
+    /// purpose changes what every seed stands for.
     pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher
@@ -36,13 +37,13 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with probability `p`. Draws even where `p` is 0 or 1, so that scripts that differ in a
-    /// probability alone stay comparable.
+    /// True with probability `p`. Draws a number even if `p` is 0 or 1, so that runs that differ
+    /// only in a probability draw the same numbers.
     pub(crate) fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
-    /// Uniform between two spans.
+    /// Uniform between two durations.
     pub(crate) fn span(&mut self, least: Duration, most: Duration) -> Duration {
         least + most.saturating_sub(least).mul_f64(self.uniform())
     }

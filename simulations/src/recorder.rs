@@ -1,4 +1,4 @@
-//! One place that hears everything of a run: for the invariants, the trace and the summary.
+//! Records every event of a run, for the invariants, the trace and the summary.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,32 +11,32 @@ use silo::{Notice, Record};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::invariants::{Violation, Watch};
+use crate::invariants::{Monitor, Violation};
 
-/// What the script of faults and the end of a run wait for.
+/// What the director of a run waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum Signal {
-    /// A silo told something.
+    /// A silo reported something.
     Notice(MemberIndex, Notice),
     /// A property was violated.
     Violated,
 }
 
-/// Hears a run; clones share what was heard.
+/// Records a run. Clones share the record.
 #[derive(Clone)]
-pub struct Ear {
-    inner: Arc<Mutex<Recorder>>,
-    /// Rung when there are signals.
+pub struct Recorder {
+    inner: Arc<Mutex<Log>>,
+    /// Notified when there are signals.
     bell: Arc<Notify>,
     origin: Instant,
 }
 
-/// What was heard.
-pub(crate) struct Recorder {
-    watch: Watch,
+/// What was recorded.
+pub(crate) struct Log {
+    monitor: Monitor,
     trace: blake3::Hasher,
     signals: Vec<Signal>,
-    /// Everything silos told, in order.
+    /// Every notice of the silos, in order.
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
     pub(crate) violation: Option<Violation>,
@@ -44,18 +44,18 @@ pub(crate) struct Recorder {
     pub(crate) events: u64,
 }
 
-impl Ear {
-    /// Hears a federation in which `faulty` may do anything and a Receipt is read within `reading`;
-    /// the clock starts at `origin`.
+impl Recorder {
+    /// Records a federation whose `faulty` members may behave arbitrarily. A silo has read a
+    /// Receipt `reading` after it arrived. The clock starts at `origin`.
     pub(crate) fn new(
         epoch: Arc<Epoch>,
         faulty: BTreeSet<MemberIndex>,
         origin: Instant,
         reading: Duration,
     ) -> Self {
-        let watch = Watch::new(epoch, faulty, reading);
-        let recorder = Recorder {
-            watch,
+        let monitor = Monitor::new(epoch, faulty, reading);
+        let log = Log {
+            monitor,
             trace: blake3::Hasher::new(),
             signals: Vec::new(),
             notices: Vec::new(),
@@ -63,7 +63,7 @@ impl Ear {
             events: 0,
         };
         Self {
-            inner: Arc::new(Mutex::new(recorder)),
+            inner: Arc::new(Mutex::new(log)),
             bell: Arc::default(),
             origin,
         }
@@ -74,25 +74,25 @@ impl Ear {
         Time::since_start(self.origin.elapsed())
     }
 
-    /// The moment that the clock started.
+    /// When the clock started.
     pub fn origin(&self) -> Instant {
         self.origin
     }
 
-    /// What was heard so far.
-    pub(crate) fn read(&self) -> MutexGuard<'_, Recorder> {
-        // A violation is kept, not thrown: nothing panics under this lock.
+    /// The record so far.
+    pub(crate) fn read(&self) -> MutexGuard<'_, Log> {
+        // A violation is recorded, not raised: nothing panics under this lock.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sheet with this root, if anybody ever sent it.
+    /// The sheet with this root, if any member ever sent it.
     pub(crate) fn sheet(&self, root: &Hash) -> Option<Sheet> {
-        self.read().watch.sheet(root)
+        self.read().monitor.sheet(root)
     }
 
     /// The properties that are checked after every event.
     pub(crate) fn invariants(&self) -> Vec<&'static str> {
-        self.read().watch.names()
+        self.read().monitor.names()
     }
 
     /// Waits for signals.
@@ -107,72 +107,74 @@ impl Ear {
     }
 
     /// `by` handed `frame` to the network.
-    pub fn said(&self, by: MemberIndex, frame: &[u8]) {
-        self.with(|watch, now| watch.said(now, by, frame));
+    pub fn sent(&self, by: MemberIndex, frame: &[u8]) {
+        self.with(|monitor, now| monitor.sent(now, by, frame));
     }
 
-    /// `frame`, whose hash is `id`, reaches `to`.
-    pub fn heard(&self, from: MemberIndex, to: MemberIndex, id: &Hash, frame: &[u8]) {
+    /// `frame`, whose hash is `id`, is delivered to `to`.
+    pub fn delivered(&self, from: MemberIndex, to: MemberIndex, id: &Hash, frame: &[u8]) {
         self.event(1, &[from, to], id);
-        self.with(|watch, now| watch.heard(now, to, frame));
+        self.with(|monitor, now| monitor.delivered(now, to, frame));
     }
 
-    /// Anything else that the network did.
+    /// Adds any other event to the trace.
     pub(crate) fn event(&self, kind: u8, members: &[MemberIndex], what: &Hash) {
         let now = self.now().elapsed().as_micros() as u64;
-        let mut recorder = self.read();
-        recorder.events += 1;
-        recorder.trace.update(&[kind]).update(&now.to_le_bytes());
+        let mut log = self.read();
+        log.events += 1;
+        log.trace.update(&[kind]).update(&now.to_le_bytes());
         for member in members {
-            recorder.trace.update(&member.0.to_le_bytes());
+            log.trace.update(&member.0.to_le_bytes());
         }
-        recorder.trace.update(&what.0);
+        log.trace.update(&what.0);
     }
 
-    /// `by` made a record durable.
-    pub fn kept(&self, by: MemberIndex, record: &Record) {
+    /// `by` committed a record to its journal.
+    pub fn persisted(&self, by: MemberIndex, record: &Record) {
         match record {
-            Record::Protocol(record) => self.with(|watch, now| watch.kept(now, by, record)),
+            Record::Protocol(record) => {
+                self.with(|monitor, now| monitor.persisted(now, by, record))
+            }
             Record::Adopted(adopted) => {
                 let outcome = Hash(adopted.outcome);
                 self.event(2, &[by], &outcome);
-                self.with(|watch, now| watch.adopted(now, by, adopted.round, outcome));
+                self.with(|monitor, now| monitor.adopted(now, by, adopted.round, outcome));
             }
             Record::Trained { .. } | Record::Lost | Record::Begun => {}
         }
     }
 
-    /// A silo stopped; its disk was emptied too if `emptied`.
-    pub(crate) fn crashed(&self, member: MemberIndex, emptied: bool) {
-        self.event(3, &[member], &Hash([emptied.into(); 32]));
-        self.with(|watch, now| watch.crashed(now, member, emptied));
+    /// A silo crashed; its journal and blobs are lost too if `journal_lost`.
+    pub(crate) fn crashed(&self, member: MemberIndex, journal_lost: bool) {
+        self.event(3, &[member], &Hash([journal_lost.into(); 32]));
+        self.with(|monitor, now| monitor.crashed(now, member, journal_lost));
     }
 
-    /// A silo tells something.
+    /// A silo reports something.
     pub(crate) fn notice(&self, by: MemberIndex, at: Time, notice: &Notice) {
         if let Notice::Protocol(Report::Fault(evidence)) = notice {
-            self.with(|watch, now| watch.accused(now, by, evidence));
+            self.with(|monitor, now| monitor.accused(now, by, evidence));
         }
-        let mut recorder = self.read();
-        recorder.notices.push((at, by, notice.clone()));
-        recorder.signals.push(Signal::Notice(by, notice.clone()));
-        drop(recorder);
+        let mut log = self.read();
+        log.notices.push((at, by, notice.clone()));
+        log.signals.push(Signal::Notice(by, notice.clone()));
+        drop(log);
         self.bell.notify_one();
     }
 
-    /// The hash over everything so far.
+    /// The hash of all events so far.
     pub(crate) fn trace(&self) -> Hash {
         Hash(*self.read().trace.finalize().as_bytes())
     }
 
-    fn with(&self, check: impl FnOnce(&mut Watch, Time) -> Result<(), Violation>) {
+    fn with(&self, check: impl FnOnce(&mut Monitor, Time) -> Result<(), Violation>) {
         let now = self.now();
-        let mut recorder = self.read();
-        if let Err(violation) = check(&mut recorder.watch, now)
-            && recorder.violation.is_none()
+        let mut log = self.read();
+        if let Err(violation) = check(&mut log.monitor, now)
+            && log.violation.is_none()
         {
-            recorder.violation = Some(violation);
-            recorder.signals.push(Signal::Violated);
+            log.violation = Some(violation);
+            log.signals.push(Signal::Violated);
             self.bell.notify_one();
         }
     }

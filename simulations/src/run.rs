@@ -1,4 +1,4 @@
-//! Runs a scenario: the federation itself, then what it is compared with.
+//! Runs a scenario: first the federation, then the references that it is compared with.
 
 use std::time::Instant;
 
@@ -7,13 +7,14 @@ use methods::strategy::{Method, StrategyConfig, WeightRule};
 
 use crate::error::RunError;
 use crate::federate::federate;
-use crate::federation::{Federation, divide};
+use crate::federation::Federation;
 use crate::options::Options;
+use crate::participation::participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 use crate::summary::{self, Reference, Summary};
 
-/// Runs a scenario on its own data.
+/// Runs a scenario on the data of its task.
 ///
 /// # Errors
 /// [`RunError`]: data, setup, a violated property, or a federation that does not finish.
@@ -27,7 +28,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunErro
     run_study(scenario, &study, options)
 }
 
-/// Runs a scenario with the silos of `study` in place of its own task's.
+/// Runs a scenario with the silos of `study` in place of those of its task.
 ///
 /// # Errors
 /// [`RunError`]: setup, a violated property, or a federation that does not finish.
@@ -38,8 +39,8 @@ pub fn run_study(
 ) -> Result<Summary, RunError> {
     let threads = Threads::new(options.threads);
     let (faults, strategy) = (&scenario.faults, &scenario.strategy);
-    let division = divide(scenario, study)?;
-    let federation = Federation::new(scenario, &division.inside, strategy, faults)?;
+    let participation = participation(scenario, study)?;
+    let federation = Federation::new(scenario, &participation.study, strategy, faults)?;
     let recorded = federate(scenario, &federation, faults, &mut options, &threads)?;
     let mut reference = Reference {
         wanted: options.references,
@@ -48,10 +49,10 @@ pub fn run_study(
     let began = Instant::now();
     if options.references {
         options.progress = Box::new(|_| ());
-        options.surroundings = None;
+        options.environment = None;
         options.memo = true;
-        // What the silos alone start from: the initial model, on the common scale if there is one,
-        // without anything that the strategy attaches to it.
+        // Silos that train alone start from the initial model, on the common scale if there is one,
+        // without what the strategy's wrappers add to it.
         reference.start = if strategy.is_plain_average() {
             summary::common_start(scenario, &recorded)
         } else {
@@ -62,7 +63,7 @@ pub fn run_study(
                 standardise: strategy.standardise,
                 ..StrategyConfig::new(method, strategy.training.clone())
             };
-            let federation = Federation::new(scenario, &division.inside, &average, &[])?;
+            let federation = Federation::new(scenario, &participation.study, &average, &[])?;
             let recorded = federate(scenario, &federation, &[], &mut options, &threads)?;
             reference.global = summary::final_model(&recorded);
             summary::common_start(scenario, &recorded)
@@ -71,7 +72,7 @@ pub fn run_study(
     let mut summary = summary::build(
         scenario,
         study,
-        &division,
+        &participation,
         &federation,
         &recorded,
         &reference,

@@ -1,4 +1,5 @@
-//! Silos that misbehave by script: an honest silo with a liar between it and the network.
+//! Scripted Byzantine silos: an honest silo, and a tamper between it and the network that changes
+//! what the silo sends.
 
 use std::sync::Arc;
 
@@ -11,27 +12,29 @@ use protocol::{Hash, MemberIndex, SecretKey};
 use serde::{Deserialize, Serialize};
 use silo::Blobs;
 
-use crate::invariants::{Spoken, read};
+use crate::invariants::{Frame, read_frame};
 
-/// How a silo misbehaves.
+/// How a Byzantine silo misbehaves. The bare simulator knows more ways, see
+/// [`Behaviour`](crate::bare::Behaviour); these are the ones that need models or that a scenario
+/// can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Misdeed {
-    /// Contributes a model with a value that is no number.
+pub enum Misbehaviour {
+    /// Contributes a model with a value that is not a number (NaN).
     Nan,
     /// Contributes a model whose tensors have other shapes.
     WrongShape,
     /// Signs its contributions with another key.
-    ForeignSignature,
-    /// Says its contributions of earlier rounds again, in place of new ones.
+    WrongKey,
+    /// Sends its first contribution again in place of every later one.
     Replay,
-    /// Makes two different contributions.
-    Twice,
+    /// Sends two different contributions in a round.
+    DoubleContribution,
 }
 
-/// The liar.
+/// Changes what one silo sends.
 pub struct Tamper {
-    misdeed: Misdeed,
+    misbehaviour: Misbehaviour,
     epoch: Arc<Epoch>,
     me: MemberIndex,
     key: SecretKey,
@@ -41,16 +44,16 @@ pub struct Tamper {
 }
 
 impl Tamper {
-    /// Between the silo `me`, whose key and blobs these are, and the network.
+    /// A tamper for the silo `me`, with the silo's key and blobs.
     pub(crate) fn new(
-        misdeed: Misdeed,
+        misbehaviour: Misbehaviour,
         epoch: Arc<Epoch>,
         me: MemberIndex,
         key: SecretKey,
         honest: Arc<dyn Blobs>,
     ) -> Self {
         Self {
-            misdeed,
+            misbehaviour,
             epoch,
             me,
             key,
@@ -60,12 +63,12 @@ impl Tamper {
         }
     }
 
-    /// What goes out in place of what the silo says.
+    /// The commands that go out in place of one command of the silo.
     pub fn outgoing(&mut self, command: Command) -> Vec<Command> {
         let Command::Send { to, frame } = &command else {
             return vec![command];
         };
-        let Spoken::Message(message) = read(frame) else {
+        let Frame::Message(message) = read_frame(frame) else {
             return vec![command];
         };
         let Message {
@@ -77,27 +80,27 @@ impl Tamper {
             return vec![command];
         };
         let to = *to;
-        let say = |frame| Command::Send { to, frame };
-        match self.misdeed {
-            Misdeed::Nan | Misdeed::WrongShape => {
+        let send = |frame| Command::Send { to, frame };
+        match self.misbehaviour {
+            Misbehaviour::Nan | Misbehaviour::WrongShape => {
                 let instead = self.spoil(&own).unwrap_or(own);
-                vec![say(self.seal(&self.key, round, instead))]
+                vec![send(self.seal(&self.key, round, instead))]
             }
-            Misdeed::ForeignSignature => {
+            Misbehaviour::WrongKey => {
                 let other = SecretKey::from_bytes(&self.key.derive("another key", &[]));
-                vec![say(self.seal(&other, round, own))]
+                vec![send(self.seal(&other, round, own))]
             }
-            Misdeed::Replay => vec![say(self.first.get_or_insert(frame.clone()).clone())],
-            Misdeed::Twice => {
+            Misbehaviour::Replay => vec![send(self.first.get_or_insert(frame.clone()).clone())],
+            Misbehaviour::DoubleContribution => {
                 let nonce = self.key.derive("second nonce", &[&round.to_le_bytes()]);
                 let second = Contribution { nonce, ..own };
                 let second = self.seal(&self.key, round, second);
-                vec![command, say(second)]
+                vec![command, send(second)]
             }
         }
     }
 
-    /// A spoiled model, if that is what is asked for.
+    /// The spoiled model of that hash, if there is one.
     pub fn blob(&self, hash: &Hash) -> Option<Bytes> {
         self.bad
             .iter()
@@ -117,11 +120,11 @@ impl Tamper {
         .1
     }
 
-    /// The contribution with a spoiled model of the same size.
+    /// The contribution with a spoiled model of the same size in place of its own.
     fn spoil(&mut self, own: &Contribution) -> Option<Contribution> {
         let mut model = self.honest.get(&own.fields.blob)?.to_vec();
-        match self.misdeed {
-            Misdeed::Nan => {
+        match self.misbehaviour {
+            Misbehaviour::Nan => {
                 let last = model.len().checked_sub(4)?;
                 model[last..].copy_from_slice(&f32::NAN.to_le_bytes());
             }
@@ -143,8 +146,8 @@ impl Tamper {
     }
 }
 
-/// Gives the first tensor of a safetensors document one dimension more, in the place of padding or,
-/// where there is none, another name.
+/// Gives the first tensor of a safetensors document one dimension more if the header has padding to
+/// spare, otherwise another name.
 fn reshape(model: &mut [u8]) -> Option<()> {
     let length = usize::try_from(u64::from_le_bytes(model.get(..8)?.try_into().ok()?)).ok()?;
     let header = model.get_mut(8..8 + length)?;

@@ -1,4 +1,4 @@
-//! A learner whose answers are known: quadratics with a known optimum, for tests and examples.
+//! A toy learner for tests and examples: a quadratic loss with a known optimum.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,10 @@ use methods::{
     Update, Watch,
 };
 
-/// One silo's data are a single point `c`; the loss of a model `w` is `‖w − c‖² / 2`, on every part
-/// of the data. An epoch is one gradient step: `w ← w − rate·(w − c)`. The mean of the silos'
-/// points minimises the sum of their losses. A model says of the point what it is itself: `w`.
+/// A silo's data are a single point `c`. The loss of a model `w` is `‖w − c‖² / 2`, on training and
+/// held-out data alike. An epoch is one gradient step: `w ← w − rate·(w − c)`. The mean of the
+/// silos' points minimises the sum of their losses. The output of a model for the point is `w`
+/// itself.
 pub struct ToyLearner {
     layout: Arc<Layout>,
     centre: Vec<f32>,
@@ -24,17 +25,18 @@ pub struct ToyLearner {
 }
 
 impl ToyLearner {
-    /// The silo whose point this is; the model is one tensor `w`.
+    /// The learner of the silo whose point is `centre`; the model is one tensor `w`.
     pub fn new(centre: &[f32]) -> Self {
         let tensor = TensorSpec::new("w", [centre.len()], Role::Weight);
         let layout = Layout::new(vec![tensor]).expect("one tensor has no equal names");
         Self::of(layout, centre)
     }
 
-    /// The same, every coordinate a tensor of that name.
+    /// The same with one tensor for every coordinate, so that strategies can treat some as
+    /// personal.
     ///
     /// # Panics
-    /// If there are not as many different names as coordinates, ascending.
+    /// Unless there are as many names as coordinates, all different and ascending.
     pub fn layered(names: &[&str], centre: &[f32]) -> Self {
         let tensor = |name: &&str| TensorSpec::new(*name, [1], Role::Weight);
         let layout = Layout::new(names.iter().map(tensor).collect());
@@ -52,12 +54,12 @@ impl ToyLearner {
         }
     }
 
-    /// How often it was trained.
+    /// The number of finished trainings.
     pub fn trainings(&self) -> u64 {
         self.trainings.load(Ordering::Relaxed)
     }
 
-    /// Value by value, what the tensors of that name have in `from`.
+    /// For every value of the model, the value that the tensor of the same name has in `from`.
     fn values(&self, from: Option<&Params>) -> Vec<Option<f32>> {
         let tensor = |tensor: &TensorSpec| {
             let values = from.and_then(|from| from.tensor(&tensor.name));
@@ -73,7 +75,7 @@ impl ToyLearner {
     }
 }
 
-/// A study of toy silos, and the learners themselves.
+/// A study of toy silos with these points, and their learners.
 pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
     let learners: Vec<_> = centres
         .iter()
@@ -82,7 +84,7 @@ pub fn toy_study(centres: &[Vec<f32>]) -> (Study, Vec<Arc<ToyLearner>>) {
     (study(&learners), learners)
 }
 
-/// A study of these silos.
+/// A study of toy silos with these learners.
 pub fn study(learners: &[Arc<ToyLearner>]) -> Study {
     let silo = |(at, learner): (usize, &Arc<ToyLearner>)| Silo {
         name: format!("toy {at}"),
@@ -209,14 +211,14 @@ impl ModifiedGradients for ToyLearner {
 }
 
 impl RobustLosses for ToyLearner {
-    /// A radius changes nothing.
+    /// The radius has no effect.
     fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
         Ok(self.loss(model))
     }
 }
 
 impl RobustFits for ToyLearner {
-    /// The least of `‖w − c‖² / 2 + ridge/2·‖w‖²`; a radius changes nothing.
+    /// Minimises `‖w − c‖² / 2 + ridge/2·‖w‖²`; the radius has no effect.
     fn robust_fit(
         &self,
         _: &Params,
@@ -274,7 +276,7 @@ impl Outputs for ToyLearner {
 }
 
 impl Classifiers for ToyLearner {
-    /// A vote for every class, drawn towards 1 for the label and 0 otherwise.
+    /// One output per class, trained towards 1 for the label and 0 otherwise.
     fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Arc<dyn Learner> {
         let vote = |class| f32::from(u8::from(labels.first() == Some(&class)));
         let votes: Vec<f32> = (0..classes as u32).map(vote).collect();
@@ -283,7 +285,7 @@ impl Classifiers for ToyLearner {
 }
 
 impl StochasticModels for ToyLearner {
-    /// Has no representation to make stochastic: the same toy.
+    /// There is no representation to make stochastic: the same learner.
     fn stochastic(&self, _: &Stochastic) -> Arc<dyn Learner> {
         Arc::new(Self::of(self.layout.clone(), &self.centre))
     }

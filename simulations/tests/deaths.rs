@@ -1,19 +1,17 @@
-//! Members that die and never come back, under every strategy: the others finish on one chain, and
-//! every outcome on it follows from its sheet.
+//! Members that die for good, under every strategy: the others finish with one chain, and every
+//! outcome on it follows from its sheet.
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
+mod common;
 
+use common::{LEAD_PHASES, outcomes, three_tensors};
 use methods::strategy::STRATEGIES;
-use simulations::toy::{ToyLearner, study};
 use simulations::{Options, Scenario, Summary, run_study};
 
-/// Tensors of which some strategies keep some at home.
-const NAMES: [&str; 3] = ["layer0.weight", "layer1.weight", "norm0.weight"];
 const ROUNDS: usize = 4;
 
-/// A federation of `n` toys, audited in the end.
+/// Runs a federation of `n` toy silos with an audit.
 fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
     let text = format!(
         "name = \"toy\"
@@ -30,44 +28,28 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
         {faults}"
     );
     let scenario = Scenario::parse("toy.toml", &text).unwrap();
-    let silo = |at: usize| {
+    let centre = |at: usize| {
         let near = at as f32 * 0.1;
-        let centre = [
-            near,
-            1.0 - near,
-            if at.is_multiple_of(2) { 4.0 } else { -2.0 },
-        ];
-        Arc::new(ToyLearner::layered(&NAMES, &centre))
+        let third = if at.is_multiple_of(2) { 4.0 } else { -2.0 };
+        [near, 1.0 - near, third]
     };
-    let silos: Vec<_> = (0..n).map(silo).collect();
+    let centres: Vec<_> = (0..n).map(centre).collect();
     let options = Options {
         threads: 2,
         references: false,
         audit: true,
         ..Options::default()
     };
-    run_study(&scenario, &study(&silos), options)
+    run_study(&scenario, &three_tensors(&centres), options)
         .unwrap_or_else(|error| panic!("{strategy}, {n} members, seed {seed}: {error}\n{faults}"))
 }
 
-fn outcomes(summary: &Summary) -> Vec<&str> {
-    let rounds = summary.rounds.iter();
-    rounds.map(|round| round.outcome.as_str()).collect()
-}
-
 #[test]
-fn a_lead_that_dies_for_good_in_any_phase_stops_no_strategy() {
+fn every_strategy_finishes_without_a_lead_that_dies_in_any_phase() {
     for info in STRATEGIES {
         let calm = play(info.name, 4, 3, "");
         let mut killed = 0;
-        for phase in [
-            "collecting",
-            "scoring",
-            "including",
-            "deciding",
-            "voting",
-            "notarised",
-        ] {
+        for phase in LEAD_PHASES {
             let kill = format!("[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2");
             let cut = play(info.name, 4, 3, &kill);
             assert_eq!(cut.rounds.len(), ROUNDS, "{}, {phase}", info.name);
@@ -85,7 +67,7 @@ fn a_lead_that_dies_for_good_in_any_phase_stops_no_strategy() {
 }
 
 #[test]
-fn f_members_that_die_for_good_at_any_moment_stop_no_strategy() {
+fn every_strategy_finishes_without_two_of_seven_members_that_die_at_any_time() {
     for (at, info) in STRATEGIES.iter().enumerate() {
         // Moments spread over the few seconds that the rounds take, others for every strategy.
         let seed = 10 + at as u64;
@@ -111,9 +93,9 @@ fn f_members_that_die_for_good_at_any_moment_stop_no_strategy() {
     }
 }
 
-/// The shortest form of the failure that this file is about, over real rules and real models.
+/// The simplest case.
 #[test]
-fn four_silos_lose_the_lead_right_after_its_proposal() {
+fn four_silos_finish_without_a_lead_that_dies_after_its_proposal() {
     let kill = "[[fault]]\nkill = \"lead\"\nphase = \"voting\"\nround = 2";
     let summary = play("fedavg", 4, 3, kill);
     assert_eq!(summary.rounds.len(), ROUNDS);

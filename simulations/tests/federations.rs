@@ -1,11 +1,13 @@
-//! Whole federations of toys: four silos, quadratics, three rounds of CS-RCFL.
+//! Whole federations of four toy silos over three rounds of CS-RCFL, with scripted faults.
 
 #![allow(clippy::unwrap_used)]
 
-use simulations::toy::{ToyLearner, toy_study};
-use simulations::{Options, Overrides, RunError, Scenario, Summary, run_study};
+mod common;
 
 use std::sync::Arc;
+
+use simulations::toy::{ToyLearner, toy_study};
+use simulations::{Options, Overrides, RunError, Scenario, Summary, run_study};
 
 const TOY: &str = r#"
 name = "toy"
@@ -57,7 +59,7 @@ fn summary(faults: &str) -> Summary {
 }
 
 #[test]
-fn silos_that_agree_share_a_model() {
+fn silos_with_close_optima_share_a_model() {
     let summary = summary("");
     assert_eq!(summary.rounds.len(), 3);
     let mut pairs = summary.rounds[2].coalitions.clone();
@@ -96,14 +98,7 @@ fn a_seed_gives_the_same_trace_however_many_threads_compute() {
 #[test]
 fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
     let calm = summary("");
-    for phase in [
-        "collecting",
-        "scoring",
-        "including",
-        "deciding",
-        "voting",
-        "notarised",
-    ] {
+    for phase in common::LEAD_PHASES {
         let fault = format!(
             "[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"60s\""
         );
@@ -111,7 +106,7 @@ fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
         let summary = toy
             .result
             .unwrap_or_else(|error| panic!("killed while {phase}: {error}"));
-        assert_ne!(summary.trace, calm.trace, "{phase}: nobody was killed");
+        assert_ne!(summary.trace, calm.trace, "{phase}: no lead was killed");
         assert_eq!(summary.rounds.len(), 3, "{phase}");
         let extra = summary.rounds[1].view - calm.rounds[1].view;
         assert!(extra <= 1, "{phase}: {extra} more views");
@@ -120,7 +115,7 @@ fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
             .iter()
             .map(|learner| learner.trainings())
             .collect();
-        // The silo that is killed may train again what it had not finished, and nobody else.
+        // Only the silo that is killed may train again, if it had not finished.
         assert!(
             trainings.iter().filter(|&&trainings| trainings > 3).count() <= 1,
             "{phase}: {trainings:?}"
@@ -133,7 +128,7 @@ fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
 }
 
 #[test]
-fn a_crash_inside_a_step_is_survived_before_and_after_writing() {
+fn a_crash_before_or_after_any_commit_costs_no_round() {
     let calm = summary("");
     for (nth, cut) in (2..14).flat_map(|nth| [(nth, "before"), (nth, "after")]) {
         let fault = format!(
@@ -151,22 +146,22 @@ fn a_crash_inside_a_step_is_survived_before_and_after_writing() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_its_reason_and_the_round_finishes() {
+fn wrong_contributions_are_refused_with_a_reason_and_rounds_finish() {
     let cases = [
         ("nan", "not finite"),
         ("wrong-shape", "header"),
-        ("foreign-signature", "the signature is not"),
+        ("wrong-key", "the signature is not"),
     ];
     for (sends, reason) in cases {
         let summary = summary(&format!(
             "[[fault]]\nmember = \"toy 2\"\nsends = \"{sends}\""
         ));
         assert_eq!(summary.rounds.len(), 3, "{sends}");
-        let said = |refused: &&simulations::summary::Refused| {
+        let matches = |refused: &&simulations::summary::Refused| {
             refused.member == "toy 2" && refused.reason.contains(reason)
         };
         assert!(
-            summary.refused.iter().any(|refused| said(&refused)),
+            summary.refused.iter().any(|refused| matches(&refused)),
             "{sends}: {:?}",
             summary.refused
         );
@@ -179,16 +174,16 @@ fn what_is_wrong_is_refused_with_its_reason_and_the_round_finishes() {
     }
 }
 
-/// Rounds to which toy 2 sends a contribution: a lead has its own already.
+/// Rounds in which toy 2 sends a contribution, which it does not while it leads.
 fn sent(summary: &Summary) -> impl Iterator<Item = &simulations::summary::RoundInfo> {
     summary.rounds.iter().filter(|round| round.lead != "toy 2")
 }
 
 #[test]
-fn two_contributions_are_evidence_once() {
-    let summary = summary("[[fault]]\nmember = \"toy 2\"\nsends = \"twice\"");
+fn two_contributions_of_a_round_are_reported_as_evidence_once() {
+    let summary = summary("[[fault]]\nmember = \"toy 2\"\nsends = \"double-contribution\"");
     assert_eq!(summary.rounds.len(), 3);
-    // It does it in every round; one proof is enough.
+    // It misbehaves in every round; one piece of evidence is enough.
     let [fault] = &summary.faults[..] else {
         panic!("{:?}", summary.faults)
     };
@@ -201,7 +196,7 @@ fn two_contributions_are_evidence_once() {
 }
 
 #[test]
-fn a_replay_does_not_count() {
+fn a_replayed_contribution_is_not_counted() {
     let summary = summary("[[fault]]\nmember = \"toy 2\"\nsends = \"replay\"");
     assert_eq!(summary.rounds.len(), 3);
     let counted: Vec<_> = sent(&summary)
@@ -212,7 +207,7 @@ fn a_replay_does_not_count() {
 }
 
 #[test]
-fn a_partition_stops_the_smaller_side_until_it_heals() {
+fn a_network_split_without_a_quorum_delays_the_federation_until_it_ends() {
     for one_way in [false, true] {
         let summary = summary(&format!(
             "[[fault]]\npartition = [\"toy 0\", \"toy 2\"]\nat = \"20ms\"\nlasts = \"40s\"\none-way = {one_way}"
@@ -228,7 +223,7 @@ fn a_partition_stops_the_smaller_side_until_it_heals() {
 }
 
 #[test]
-fn a_silo_comes_back_with_its_journal_and_without() {
+fn a_silo_catches_up_after_a_restart_with_and_without_its_journal() {
     for journal in ["kept", "lost"] {
         let summary = summary(&format!(
             "[[fault]]\nkill = \"toy 3\"\nat = \"300ms\"\nrestart-after = \"10s\"\njournal = \"{journal}\""
@@ -245,7 +240,7 @@ fn a_silo_comes_back_with_its_journal_and_without() {
 }
 
 #[test]
-fn a_federation_that_cannot_go_on_says_who_is_stuck() {
+fn a_federation_without_a_quorum_fails_with_the_state_of_every_silo() {
     let kill = |silo: u8| format!("[[fault]]\nkill = \"toy {silo}\"\nat = \"1ms\"\n");
     let error = play(&format!("{}{}", kill(0), kill(1)), 2, 3)
         .result
@@ -258,14 +253,14 @@ fn a_federation_that_cannot_go_on_says_who_is_stuck() {
 }
 
 #[test]
-fn loss_and_duplication_are_lived_with() {
+fn rounds_finish_under_loss_and_duplication() {
     let links = "[network]\nloss = 0.2\nduplication = 0.2\njitter = \"200ms\"";
     assert_eq!(summary(links).rounds.len(), 3);
 }
 
 #[test]
-fn every_silo_comes_to_life_through_spawn() {
-    // By construction: `Member` and actors can be made in one other place only, the bare worlds.
+fn silos_are_started_by_spawn_alone() {
+    // Members are made directly only by the bare simulator, in a folder of its own.
     let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap();
     let mut spawns = 0;
     for path in sources

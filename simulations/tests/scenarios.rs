@@ -1,5 +1,5 @@
-//! The scenarios that the program carries, on their real data. Those whose data lie in files need
-//! `ROTA_DATA`, and say that they skip where it is absent.
+//! The built-in scenarios on their real data. Those with data in files need the folder `ROTA_DATA`,
+//! and print that they are skipped where it is not set.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ fn play(name: &str, memo: bool, references: bool, data: Option<PathBuf>) -> Summ
 }
 
 #[test]
-fn the_default_is_eight_hospitals_whose_models_are_better_together() {
+fn the_default_scenario_improves_on_training_alone_with_two_coalitions() {
     let summary = play("diabetes", false, true, None);
     assert_eq!((summary.silos.len(), summary.rounds.len()), (8, 7));
     assert_eq!(summary.rounds[0].kind, "summarise");
@@ -56,7 +56,7 @@ fn the_default_is_eight_hospitals_whose_models_are_better_together() {
 }
 
 #[test]
-fn what_is_remembered_changes_nothing_but_the_work() {
+fn a_shared_cache_of_checks_changes_only_how_many_are_computed() {
     let (all, memo) = (
         play("diabetes", false, false, None),
         play("diabetes", true, false, None),
@@ -70,7 +70,7 @@ fn what_is_remembered_changes_nothing_but_the_work() {
 }
 
 #[test]
-fn four_real_hospitals_form_coalitions_in_three_phases() {
+fn four_real_hospitals_form_two_coalitions() {
     let Some(data) = folder() else { return };
     let summary = play("heart", false, true, Some(data));
     let samples: Vec<_> = summary.silos.iter().map(|silo| silo.samples).collect();
@@ -89,7 +89,7 @@ fn four_real_hospitals_form_coalitions_in_three_phases() {
 }
 
 #[test]
-fn the_digits_reach_the_weights_of_other_systems() {
+fn digits_reach_the_weights_and_accuracies_of_other_systems() {
     let Some(data) = folder() else { return };
     for (name, expected, accuracy) in [
         ("digits20", 610.335, 0.7827),
@@ -104,7 +104,7 @@ fn the_digits_reach_the_weights_of_other_systems() {
 }
 
 #[test]
-fn null_training_adds_its_constants() {
+fn null_training_adds_constants_to_the_model() {
     let overrides = Overrides {
         rounds: Some(2),
         silos: Some(5),

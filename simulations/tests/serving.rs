@@ -1,15 +1,16 @@
-//! What silos serve in the end, and what those get that took no part.
+//! The models that silos serve in the end, and those that silos outside the federation are given.
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
+use common::three_tensors;
 use methods::serving::Candidate;
 use methods::strategy::STRATEGIES;
 use simulations::summary::RoundInfo;
-use simulations::toy::{ToyLearner, study};
 use simulations::{Options, Scenario, Summary, run, run_study};
 
 fn heart(seed: u64, rounds: u64, strategy: &str) -> Scenario {
@@ -34,10 +35,10 @@ fn heart(seed: u64, rounds: u64, strategy: &str) -> Scenario {
     Scenario::parse("heart.toml", &text).unwrap()
 }
 
-/// Over 20 divisions of the four hospitals into training and test rows, what a hospital serves is
-/// on average not worse than its own model: by .02 of log loss at most.
+/// Over 20 splits of the four hospitals into training and held-out rows, the model that a hospital
+/// serves is on average at most 0.02 of log loss worse than the model that it trains alone.
 #[test]
-fn no_hospital_serves_worse_than_alone() {
+fn no_hospital_serves_a_worse_model_than_its_own() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
         eprintln!("skipped: needs the hospitals' rows, and ROTA_DATA is not set");
         return;
@@ -85,14 +86,12 @@ fn play(strategy: &str, centres: &[[f32; 3]], outside: &str) -> Summary {
          optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
     );
     let scenario = Scenario::parse("toy.toml", &text).unwrap();
-    let names = ["layer0.weight", "layer1.weight", "norm0.weight"];
-    let silo = |centre: &[f32; 3]| Arc::new(ToyLearner::layered(&names, centre));
-    let silos: Vec<_> = centres.iter().map(silo).collect();
     let options = Options {
         threads: 2,
         ..Options::default()
     };
-    run_study(&scenario, &study(&silos), options).unwrap_or_else(|e| panic!("{strategy}: {e}"))
+    run_study(&scenario, &three_tensors(centres), options)
+        .unwrap_or_else(|e| panic!("{strategy}: {e}"))
 }
 
 const CENTRES: [[f32; 3]; 5] = [
@@ -104,7 +103,7 @@ const CENTRES: [[f32; 3]; 5] = [
 ];
 
 #[test]
-fn a_silo_outside_gets_a_model_from_every_strategy() {
+fn every_strategy_gives_a_silo_outside_a_model() {
     for info in STRATEGIES {
         let summary = play(info.name, &CENTRES, "[\"toy 2\"]");
         assert_eq!(summary.silos.len(), 5);
@@ -118,7 +117,7 @@ fn a_silo_outside_gets_a_model_from_every_strategy() {
         assert!(silo.coalition.unwrap().is_finite(), "{}", info.name);
         let outsider = |round: &RoundInfo| round.authors.contains(&silo.name);
         assert!(!summary.rounds.iter().any(outsider));
-        // Under drfa a few are drawn for every round.
+        // DRFA draws the participants of every round.
         if info.name != "drfa" {
             assert!(
                 members.iter().all(|silo| silo.trainings == 3),
@@ -130,7 +129,7 @@ fn a_silo_outside_gets_a_model_from_every_strategy() {
 }
 
 #[test]
-fn a_silo_outside_goes_where_those_like_it_are() {
+fn a_silo_outside_is_given_the_model_of_similar_silos() {
     for strategy in ["cs-rcfl", "hcct"] {
         let summary = play(strategy, &CENTRES, "[\"2\"]");
         let silo = summary.silos.last().unwrap();
@@ -141,7 +140,7 @@ fn a_silo_outside_goes_where_those_like_it_are() {
 }
 
 #[test]
-fn silos_without_rows_to_hold_out_serve_what_they_adopted() {
+fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
     let summary = play("fedavg", &CENTRES, "[]");
     for silo in summary.silos {
         let served = silo.served.unwrap();
@@ -152,7 +151,7 @@ fn silos_without_rows_to_hold_out_serve_what_they_adopted() {
 }
 
 #[test]
-fn outside_names_silos_and_leaves_somebody() {
+fn outside_must_name_known_silos_and_leave_one_inside() {
     let error = |outside: &str| {
         let text = format!(
             "name = \"t\"
@@ -168,16 +167,17 @@ fn outside_names_silos_and_leaves_somebody() {
     };
     assert_eq!(
         error("[\"silo 9\"]"),
-        "t.toml: `outside` names silo \"silo 9\": there are silo 1, silo 2, or 0, 1, ..."
+        "t.toml: `outside` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
+         position from 0"
     );
     assert_eq!(
         error("[\"0\", \"silo 2\"]"),
-        "t.toml: `outside` names all silos, nobody is left to take part"
+        "t.toml: `outside` names all silos, but at least one must take part"
     );
 }
 
 #[test]
-fn one_model_of_all_rows_is_there_to_compare_with() {
+fn a_model_of_pooled_rows_is_better_than_training_alone() {
     let scenario = Scenario::load("diabetes").unwrap();
     let summary = run(
         &scenario,

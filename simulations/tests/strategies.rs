@@ -1,6 +1,8 @@
-//! Every strategy in whole federations of toys.
+//! Every strategy in whole federations of toy silos, and on real digits.
 
 #![allow(clippy::unwrap_used)]
+
+mod common;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,8 +11,7 @@ use methods::strategy::STRATEGIES;
 use simulations::toy::{ToyLearner, study};
 use simulations::{Options, Scenario, Summary, run_study};
 
-/// Tensors of which some strategies keep some at home.
-const NAMES: [&str; 3] = ["layer0.weight", "layer1.weight", "norm0.weight"];
+use common::{outcomes, three_tensors};
 
 fn play(strategy: &str, more: &str, threads: usize) -> Summary {
     let text = format!(
@@ -33,24 +34,17 @@ fn play(strategy: &str, more: &str, threads: usize) -> Summary {
         [5.0, 5.0, -1.0],
         [5.2, 5.0, 3.0],
     ];
-    let silo = |centre: &[f32; 3]| Arc::new(ToyLearner::layered(&NAMES, centre));
-    let silos: Vec<_> = centres.iter().map(silo).collect();
     let options = Options {
         threads,
         references: false,
         ..Options::default()
     };
-    run_study(&scenario, &study(&silos), options).unwrap_or_else(|e| panic!("{strategy}: {e}"))
-}
-
-/// What everybody agreed on, round by round.
-fn outcomes(summary: &Summary) -> Vec<&str> {
-    let rounds = summary.rounds.iter();
-    rounds.map(|round| round.outcome.as_str()).collect()
+    run_study(&scenario, &three_tensors(&centres), options)
+        .unwrap_or_else(|e| panic!("{strategy}: {e}"))
 }
 
 #[test]
-fn a_lead_killed_in_the_middle_changes_nothing_that_is_agreed() {
+fn a_lead_killed_in_the_middle_changes_no_outcome() {
     for info in STRATEGIES {
         let calm = play(info.name, "", 2);
         assert_eq!(calm.rounds.len(), 4, "{}", info.name);
@@ -59,18 +53,18 @@ fn a_lead_killed_in_the_middle_changes_nothing_that_is_agreed() {
                 "[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"8s\""
             );
             let cut = play(info.name, &kill, 2);
-            assert_ne!(cut.trace, calm.trace, "{}: nobody was killed", info.name);
+            assert_ne!(cut.trace, calm.trace, "{}: no lead was killed", info.name);
             let authors = |summary: &Summary| -> Vec<BTreeSet<String>> {
                 let rounds = summary.rounds.iter();
                 rounds
                     .map(|round| round.authors.iter().cloned().collect())
                     .collect()
             };
-            // DRFA draws who takes part.
+            // DRFA draws the participants of every round.
             let all = |authors: &BTreeSet<String>| info.name == "drfa" || authors.len() == 4;
             assert!(
                 authors(&calm).iter().all(all) && authors(&cut) == authors(&calm),
-                "{}, {phase}: somebody was left out",
+                "{}, {phase}: a member was left out",
                 info.name
             );
             assert_eq!(outcomes(&cut), outcomes(&calm), "{}, {phase}", info.name);
@@ -79,7 +73,7 @@ fn a_lead_killed_in_the_middle_changes_nothing_that_is_agreed() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_federation() {
+fn any_number_of_threads_gives_the_same_trace() {
     for info in STRATEGIES {
         let [one, three] = [1, 3].map(|threads| play(info.name, "", threads));
         assert_eq!(one.trace, three.trace, "{}", info.name);
@@ -87,7 +81,7 @@ fn any_number_of_threads_gives_the_same_federation() {
 }
 
 #[test]
-fn personal_layers_go_with_any_strategy_and_are_measured_with() {
+fn personal_layers_lower_the_loss_under_every_kind_of_strategy() {
     for name in ["fedavg", "cs-rcfl", "scaffold", "fedadam", "ditto"] {
         let shared = play(name, "", 2);
         let own = play(name, "personal = [\"layer0\", \"norm-layers\"]", 2);
@@ -108,7 +102,7 @@ fn personal_layers_go_with_any_strategy_and_are_measured_with() {
 }
 
 #[test]
-fn a_model_that_does_not_go_with_the_strategy_is_refused_with_what_it_has() {
+fn a_model_without_the_layers_that_a_strategy_needs_is_refused() {
     let text = "name = \"t\"
         rounds = 1
         task = { constant = { parameters = 3 } }
@@ -124,7 +118,7 @@ fn a_model_that_does_not_go_with_the_strategy_is_refused_with_what_it_has() {
     );
 }
 
-/// Four groups of patients. Radii are cross-validated, the number of coalitions is found.
+/// Four groups of patients. Radii are cross-validated, and the number of coalitions is found.
 fn patients(strategy: &str, more: &str, threads: usize) -> Summary {
     let text = format!(
         "name = \"patients\"
@@ -155,7 +149,7 @@ fn patients(strategy: &str, more: &str, threads: usize) -> Summary {
 }
 
 #[test]
-fn coalitions_are_found_and_robust_models_fitted_whoever_leads_and_on_any_threads() {
+fn found_coalitions_and_robust_fits_depend_neither_on_the_lead_nor_on_threads() {
     for strategy in [
         "name = \"cs-rcfl\"\ncoalitions = \"auto\"\nfolds = 3",
         "name = \"robust-local\"",
@@ -168,14 +162,14 @@ fn coalitions_are_found_and_robust_models_fitted_whoever_leads_and_on_any_thread
                 "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = {round}\nrestart-after = \"8s\""
             );
             let cut = patients(strategy, &kill, 2);
-            assert_ne!(cut.trace, calm.trace, "{strategy}: nobody was killed");
+            assert_ne!(cut.trace, calm.trace, "{strategy}: no lead was killed");
             assert_eq!(outcomes(&cut), outcomes(&calm), "{strategy}, round {round}");
         }
     }
 }
 
 #[test]
-fn finding_coalitions_takes_two_rounds() {
+fn finding_coalitions_needs_at_least_two_rounds() {
     let text = "name = \"t\"
         rounds = 1
         task = { constant = { parameters = 3 } }
@@ -190,7 +184,7 @@ fn finding_coalitions_takes_two_rounds() {
     );
 }
 
-/// Twenty silos with their rows of the optical digits, and a perceptron.
+/// Twenty silos with a partition of the optical digits, and a perceptron.
 #[test]
 fn every_strategy_learns_real_digits() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
@@ -199,7 +193,7 @@ fn every_strategy_learns_real_digits() {
     };
     for info in STRATEGIES {
         let more = match info.name {
-            // Its models are drawn by chance and need more than a few rounds to part.
+            // Its models start at random and need more than a few rounds to specialise.
             "ifca" | "flsc" => "start = \"k-means\"",
             "fedcg" => "domains = 2\nprojection = \"none\"",
             _ => "",
@@ -225,7 +219,7 @@ fn every_strategy_learns_real_digits() {
             ..Options::default()
         };
         let summary = simulations::run(&scenario, options);
-        // What cannot be had with a perceptron is refused with the reason.
+        // Strategies that cannot train a perceptron are refused with the reason.
         let cannot = match info.name {
             "fedbn" => Some("the model has no \"norm-layers\""),
             "robust-local" => {
@@ -242,8 +236,8 @@ fn every_strategy_learns_real_digits() {
         let each = summary.silos.iter().map(|silo| silo.coalition.unwrap());
         let accuracy = each.sum::<f64>() / 20.0;
         println!("{}: {accuracy:.3}", info.name);
-        // By chance it would be a tenth. Every silo has a few of the ten digits, and all are asked
-        // for: who learns alone, or with few, cannot know the others.
+        // Chance gives a tenth. Every silo has a few of the ten digits and is tested on all: models
+        // of one silo, or of few, cannot know the others.
         let own = ["fedper", "fedrep", "ditto"].contains(&info.name);
         let together = summary
             .rounds

@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::modules::{self, Graph, Module};
 
 /// Every crate and the folder of its root.
-const CRATES: [(&str, &str); 7] = [
+const CRATES: [(&str, &str); 8] = [
+    ("agreement", "crates/agreement/src"),
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),
     ("learn", "crates/learn/src"),
@@ -21,7 +22,7 @@ const CRATES: [(&str, &str); 7] = [
 const KNOWN: &[(&str, &str)] = &[
     ("methods", "strategy::catalogue::config"),
     ("methods", "strategy::client::fedcg::branched"),
-    ("learn", "learners::table"),
+    ("methods", "learner::capabilities"),
 ];
 
 fn related(a: &Module, b: &Module) -> bool {

@@ -5,7 +5,7 @@
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod refusals;
-mod state;
+mod storage;
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -221,105 +221,5 @@ fn a_member_that_comes_late_catches_up_from_those_that_are_done() {
     nodes.until(3, "finished", 30);
     for node in 0..4 {
         assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
-    }
-}
-
-#[test]
-fn a_name_without_an_address_is_spoken_of_and_the_node_goes_on() {
-    let demo = quick("run-resolve", 2);
-    let peer = fs::read_to_string(&demo.configs[0]).unwrap();
-    let (_, rest) = peer.split_once("[[peer]]").unwrap();
-    let host = "addresses = [\"/ip4/127.0.0.1";
-    assert!(rest.contains(host));
-    edit(
-        &demo.configs[0],
-        host,
-        "addresses = [\"/dns/nowhere.invalid",
-    );
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
-    (0..2).for_each(|node| nodes.start(node));
-    // The other one finds this node.
-    nodes.until(0, "finished", 30);
-    assert_eq!((nodes.code(0), nodes.code(1)), (0, 0), "{}", nodes.tails());
-    let said = fs::read_to_string(log(&demo.configs[0])).unwrap();
-    assert!(said.contains("nowhere.invalid does not resolve"), "{said}");
-}
-
-/// Four silos with null training for that many short rounds.
-fn long(name: &str, rounds: u64) -> Demo {
-    let text = QUICK.replace("rounds = 3", &format!("rounds = {rounds}"));
-    let file = scenario(name, &text);
-    Demo::new(name, &["--scenario", file.to_str().unwrap()])
-}
-
-/// Kills a node, and lets what it said before go by.
-fn kill(nodes: &mut Nodes, node: usize) {
-    nodes.kill(node);
-    let end = Instant::now() + Duration::from_secs(10);
-    while nodes
-        .next(end)
-        .is_some_and(|said| said.node != node || !said.line.is_null())
-    {}
-}
-
-/// Waits for a node to adopt that many more rounds.
-fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
-    (0..rounds).for_each(|_| drop(nodes.until(node, "adopted", 30)));
-}
-
-/// Waits for the end of all nodes; the chain that each has then.
-fn ended(nodes: &mut Nodes) -> Vec<Value> {
-    let chain = |config: &PathBuf| {
-        let state = config.with_file_name("state");
-        let said = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
-        serde_json::from_str(&said).unwrap()
-    };
-    let end = Instant::now() + Duration::from_secs(120);
-    let mut alive = nodes.configs.len();
-    while alive > 0 {
-        let Some(said) = nodes.next(end) else {
-            panic!("not done after 120 s\n{}", nodes.tails());
-        };
-        let ended = said.line.is_null() && said.start == nodes.starts[said.node];
-        alive -= usize::from(ended);
-    }
-    for node in 0..nodes.configs.len() {
-        assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
-    }
-    nodes.configs.iter().map(chain).collect()
-}
-
-#[test]
-fn two_processes_with_one_key_are_named() {
-    let demo = quick("run-key", 2);
-    let mut nodes = Nodes::new(&demo.configs[..1], &[]);
-    nodes.start(0);
-    let weakness = nodes.until(0, "weakness", 20);
-    let why = weakness["why"].as_str().unwrap();
-    assert!(
-        why.contains("does not protect against a lying member") && why.contains("stands still"),
-        "{why}"
-    );
-    nodes.until(0, "view", 20);
-    let second = demo.configs[0].with_file_name("second.toml");
-    fs::copy(&demo.configs[0], &second).unwrap();
-    edit(&second, "state = \"state\"", "state = \"another\"");
-    let (code, said) = run(&second);
-    assert_eq!(code, 1, "{said}");
-    assert!(
-        said.contains("another process uses this institution's key"),
-        "{said}"
-    );
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let state = demo.configs[0].with_file_name("state");
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&state), 0o700);
-        for file in ["journal.redb", "lock", "federation.toml"] {
-            assert_eq!(mode(&state.join(file)), 0o600, "{file}");
-        }
-        assert_eq!(mode(&demo.configs[0].with_file_name("identity.key")), 0o600);
-        assert_eq!(mode(demo.configs[0].parent().unwrap()), 0o700);
     }
 }

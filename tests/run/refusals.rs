@@ -1,4 +1,4 @@
-//! Configurations, data and files that a node refuses at its start.
+//! What a node refuses or names before it starts: configurations, data, ports, keys, input files.
 
 use super::*;
 
@@ -105,6 +105,62 @@ fn a_port_in_use_is_named() {
     assert_eq!(code, 1);
     assert!(said.contains(&format!("/udp/{port}/")), "{said}");
     assert!(said.contains("another program uses this port"), "{said}");
+}
+
+#[test]
+fn a_name_without_an_address_is_spoken_of_and_the_node_goes_on() {
+    let demo = quick("run-resolve", 2);
+    let peer = fs::read_to_string(&demo.configs[0]).unwrap();
+    let (_, rest) = peer.split_once("[[peer]]").unwrap();
+    let host = "addresses = [\"/ip4/127.0.0.1";
+    assert!(rest.contains(host));
+    edit(
+        &demo.configs[0],
+        host,
+        "addresses = [\"/dns/nowhere.invalid",
+    );
+    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    (0..2).for_each(|node| nodes.start(node));
+    // The other one finds this node.
+    nodes.until(0, "finished", 30);
+    assert_eq!((nodes.code(0), nodes.code(1)), (0, 0), "{}", nodes.tails());
+    let said = fs::read_to_string(log(&demo.configs[0])).unwrap();
+    assert!(said.contains("nowhere.invalid does not resolve"), "{said}");
+}
+
+#[test]
+fn two_processes_with_one_key_are_named() {
+    let demo = quick("run-key", 2);
+    let mut nodes = Nodes::new(&demo.configs[..1], &[]);
+    nodes.start(0);
+    let weakness = nodes.until(0, "weakness", 20);
+    let why = weakness["why"].as_str().unwrap();
+    assert!(
+        why.contains("does not protect against a lying member") && why.contains("stands still"),
+        "{why}"
+    );
+    nodes.until(0, "view", 20);
+    let second = demo.configs[0].with_file_name("second.toml");
+    fs::copy(&demo.configs[0], &second).unwrap();
+    edit(&second, "state = \"state\"", "state = \"another\"");
+    let (code, said) = run(&second);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("another process uses this institution's key"),
+        "{said}"
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let state = demo.configs[0].with_file_name("state");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&state), 0o700);
+        for file in ["journal.redb", "lock", "federation.toml"] {
+            assert_eq!(mode(&state.join(file)), 0o600, "{file}");
+        }
+        assert_eq!(mode(&demo.configs[0].with_file_name("identity.key")), 0o600);
+        assert_eq!(mode(demo.configs[0].parent().unwrap()), 0o700);
+    }
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! Who learns with whom.
+//! `rota solve coalitions`.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{Files, LOSSES, close, keys, misused, refused, solved, told};
+use crate::{Files, LOSSES, close, keys, misused, printed, refused, solved};
 
-/// As [`LOSSES`], on data where own models are worse than those of alike silos.
+/// As [`LOSSES`], on data where models of similar silos are better than own models.
 const FRESH: &str = include_str!("../../examples/solve/fresh.csv");
 
-/// A loss that nothing is to be found in.
+/// A table of random losses.
 fn noise(silos: usize) -> String {
     let mut state = 1u64;
     let mut next = || {
@@ -24,7 +24,7 @@ fn noise(silos: usize) -> String {
 }
 
 #[test]
-fn coalitions_are_those_known() {
+fn every_number_of_coalitions_gives_the_known_grouping() {
     let files = Files::new();
     let losses = files.put("losses.csv", LOSSES);
     for (number, objective, coalitions) in [
@@ -37,7 +37,7 @@ fn coalitions_are_those_known() {
     ] {
         let answer = solved(&["coalitions", &losses, "--coalitions", number]);
         close(&answer["objective"], objective);
-        // Of 5 there are two equally good.
+        // For 5 there are two optimal groupings.
         assert!(
             answer["coalitions"] == coalitions || number == "5",
             "{answer}"
@@ -59,7 +59,7 @@ fn coalitions_are_those_known() {
         ];
         assert_eq!(keys(&answer), BTreeSet::from(expected));
     }
-    let told = told(&["coalitions", &losses, "-k", "3"]);
+    let text = printed(&["coalitions", &losses, "-k", "3"]);
     for said in [
         "3 coalitions of 6 silos, proven optimal in ",
         "numbered from 0",
@@ -67,12 +67,12 @@ fn coalitions_are_those_known() {
         "C    2 silos  4, 5\n",
         "objective      1.7\n",
     ] {
-        assert!(told.contains(said), "{said} is missing in\n{told}");
+        assert!(text.contains(said), "{said} is missing in\n{text}");
     }
 }
 
 #[test]
-fn auto_takes_the_number_that_held_out_losses_want() {
+fn auto_chooses_the_number_with_the_least_held_out_loss() {
     let files = Files::new();
     let losses = files.put("losses.csv", LOSSES);
     let fresh = files.put("fresh.csv", FRESH);
@@ -93,32 +93,32 @@ fn auto_takes_the_number_that_held_out_losses_want() {
     close(&candidates[5]["held_out"], 3.15);
     assert_eq!(keys(&answer).len(), 10);
 
-    // In-sample losses want everybody alone, and the text says why.
+    // With in-sample losses single silos win, and the text explains that.
     let alone = solved(&auto);
     assert_eq!(alone["number"], 6);
     assert_eq!(alone["held_out"], alone["objective"]);
-    let warned = told(&auto);
+    let warned = printed(&auto);
     assert!(warned.contains("cross-fitted"), "{warned}");
-    let informed = told(&[&auto[..], &["--held-out", &fresh]].concat());
+    let informed = printed(&[&auto[..], &["--held-out", &fresh]].concat());
     assert!(!informed.contains("cross-fitted"), "{informed}");
     assert!(
         informed.contains("           3             1.7             2.6  chosen\n"),
         "{informed}"
     );
 
-    // Cross-fitted losses say it by themselves.
+    // Cross-fitted losses need no held-out losses.
     let fitted = solved(&["coalitions", &fresh, "--coalitions", "auto"]);
     assert_eq!(fitted["number"], 3);
     close(&fitted["held_out"], 2.6);
 
-    // Held-out losses are told also of a number that was given.
+    // Held-out losses are also reported for a given number.
     let given = solved(&["coalitions", &losses, "-k", "6", "--held-out", &fresh]);
     close(&given["held_out"], 3.15);
     assert_eq!(given.get("candidates"), None);
 }
 
 #[test]
-fn at_most_may_be_fewer() {
+fn at_most_allows_fewer_coalitions() {
     let files = Files::new();
     let fresh = files.put("fresh.csv", FRESH);
     let exactly = solved(&["coalitions", &fresh, "-k", "6"]);
@@ -134,7 +134,7 @@ fn at_most_may_be_fewer() {
 }
 
 #[test]
-fn the_time_limit_is_kept_and_told() {
+fn the_time_limit_is_kept_and_reported() {
     let files = Files::new();
     let losses = files.put("noise.csv", &noise(100));
     let start = Instant::now();
@@ -162,21 +162,21 @@ fn the_time_limit_is_kept_and_told() {
         start.elapsed()
     );
     assert_eq!(hasty["time_limit_hit"], true);
-    // Numbers may have been left out, but never everybody together or alone.
+    // Numbers may be skipped, but never 1 and the number of silos.
     let candidates = hasty["candidates"].as_array().unwrap();
     assert_eq!(candidates[0]["coalitions"], 1);
     assert_eq!(candidates.last().unwrap()["coalitions"], 100);
 
-    let told = told(&["coalitions", &losses, "-k", "10", "--time-limit", "0"]);
+    let text = printed(&["coalitions", &losses, "-k", "10", "--time-limit", "0"]);
     assert!(
-        told.contains("not proven optimal") && told.contains("lower bound"),
-        "{told}"
+        text.contains("not proven optimal") && text.contains("lower bound"),
+        "{text}"
     );
-    assert!(told.contains("The time limit of 0 s was hit"), "{told}");
+    assert!(text.contains("The time limit of 0 s was hit"), "{text}");
 }
 
 #[test]
-fn a_seed_gives_the_same_answer_again() {
+fn the_same_seed_gives_the_same_result() {
     let files = Files::new();
     let losses = files.put("noise.csv", &noise(24));
     let answer = |seed| {
@@ -192,7 +192,7 @@ fn a_seed_gives_the_same_answer_again() {
 }
 
 #[test]
-fn numbers_of_coalitions_that_cannot_be_are_refused() {
+fn impossible_numbers_of_coalitions_are_refused() {
     let files = Files::new();
     let losses = files.put("losses.csv", LOSSES);
     for asked in ["0", "7"] {
@@ -208,10 +208,7 @@ fn numbers_of_coalitions_that_cannot_be_are_refused() {
     }
     for asked in ["-1", "2.5", "many"] {
         let error = misused(&["coalitions", &losses, "--coalitions", asked]);
-        assert!(
-            error.contains("a whole number is expected, or auto"),
-            "{error}"
-        );
+        assert!(error.contains("expected a whole number or auto"), "{error}");
     }
     for limit in ["-1", "soon", "inf", "nan"] {
         let error = misused(&["coalitions", &losses, "-k", "2", "--time-limit", limit]);

@@ -1,4 +1,4 @@
-//! Files that are wrong, and those that only look so.
+//! Invalid and unusual input files.
 
 use std::fs;
 use std::io::Write;
@@ -9,22 +9,22 @@ use serde_json::Value;
 use crate::nodes::{rota, text};
 use crate::{Files, LOSSES, close, refused, solved};
 
-/// Name, text, and what is said of it.
+/// Name and text of a file, and a part of the error.
 const WRONG: [(&str, &str, &str); 18] = [
     (
         "short.csv",
         "1,2,3\n4,5\n7,8,9\n",
-        "short.csv, row 2, column 3: there is nothing here",
+        "short.csv, row 2, column 3: a value is missing",
     ),
     (
         "long.csv",
         "1,2\n4,5,6\n",
-        "long.csv, row 2, column 3: this is one too many",
+        "long.csv, row 2, column 3: this value is one too many",
     ),
     (
         "far.csv",
         "1,2\n\n\n4,5,6\n",
-        "far.csv, row 4, column 3: this is one too many",
+        "far.csv, row 4, column 3: this value is one too many",
     ),
     (
         "dos.csv",
@@ -66,7 +66,7 @@ const WRONG: [(&str, &str, &str); 18] = [
     (
         "head.csv",
         "a,b\n1,2\n3,4\n",
-        "row 1, column 1: \"a\" is not a number; there must be no header",
+        "row 1, column 1: \"a\" is not a number; a header line is not allowed",
     ),
     (
         "semi.csv",
@@ -96,7 +96,7 @@ const WRONG: [(&str, &str, &str); 18] = [
 ];
 
 #[test]
-fn wrong_files_are_refused_with_their_place() {
+fn invalid_files_are_refused_with_file_row_and_column() {
     let files = Files::new();
     for (name, text, said) in WRONG {
         let file = files.put(name, text);
@@ -122,7 +122,7 @@ fn wrong_files_are_refused_with_their_place() {
 }
 
 #[test]
-fn spaces_quotes_marks_and_windows_lines_do_not_matter() {
+fn spaces_quotes_byte_order_marks_and_windows_lines_are_accepted() {
     let files = Files::new();
     let losses = files.put(
         "losses.csv",
@@ -133,7 +133,7 @@ fn spaces_quotes_marks_and_windows_lines_do_not_matter() {
 }
 
 #[test]
-fn standard_input_is_a_file_too() {
+fn a_dash_reads_standard_input() {
     let mut child = rota(&["solve", "coalitions", "-", "-k", "3", "--json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -148,7 +148,7 @@ fn standard_input_is_a_file_too() {
     let output = child.wait_with_output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     close(&answer["objective"], 1.7);
-    // The tests' own is empty.
+    // Empty standard input.
     let mut child = rota(&["solve", "coalitions", "-", "-k", "3"]);
     let output = child.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

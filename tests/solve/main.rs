@@ -1,4 +1,4 @@
-//! `rota solve` as people and scripts run it: known answers, and every kind of file that is wrong.
+//! `rota solve` as a program: known results, and errors for invalid files and options.
 
 #![allow(clippy::unwrap_used)]
 
@@ -37,17 +37,17 @@ impl Files {
     }
 }
 
-/// The answer in JSON.
+/// The output of a solve command as JSON.
 fn solved(arguments: &[&str]) -> Value {
     serde_json::from_str(&good(&[&["solve"], arguments, &["--json"]].concat())).unwrap()
 }
 
-/// The answer in words.
-fn told(arguments: &[&str]) -> String {
+/// The output of a solve command as text.
+fn printed(arguments: &[&str]) -> String {
     good(&[&["solve"], arguments].concat())
 }
 
-/// The one sentence against these arguments, after which it exits with 2 and has printed nothing.
+/// The error, one line, of a run that must exit with 2 and print nothing else.
 fn refused(arguments: &[&str]) -> String {
     let output = output(&[&["solve"], arguments].concat());
     let error = text(&output.stderr);
@@ -57,7 +57,7 @@ fn refused(arguments: &[&str]) -> String {
     error
 }
 
-/// What it says of an option that does not parse, or is missing; exit code 2.
+/// The usage error of a run with a wrong or missing option; exit code 2.
 fn misused(arguments: &[&str]) -> String {
     let output = output(&[&["solve"], arguments].concat());
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -99,5 +99,5 @@ fn all_close(value: &Value, expected: &[f64]) {
     }
 }
 
-/// Three kinds of two silos.
+/// Losses of six silos in three pairs.
 const LOSSES: &str = include_str!("../../examples/solve/losses.csv");

@@ -1,16 +1,16 @@
-//! Groups by merging.
+//! `rota solve merge`.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::{Files, all_close, close, keys, misused, refused, solved, told};
+use crate::{Files, all_close, close, keys, misused, printed, refused, solved};
 
 const UPDATES: &str = "1,0,0\n0.9,0.2,0\n0,1,0.1\n-0.1,0.8,0.3\n";
 const SAMPLES: &str = "100\n50\n80\n40\n";
 
 #[test]
-fn merges_are_those_known() {
+fn every_alpha_gives_the_known_merges() {
     let files = Files::new();
     let updates = files.put("updates.csv", UPDATES);
     let samples = files.put("n.csv", SAMPLES);
@@ -92,8 +92,8 @@ fn merges_are_those_known() {
         let expected = ["groups", "utility", "total_utility", "merges"];
         assert_eq!(keys(&answer), BTreeSet::from(expected));
     }
-    // Own samples are the default; so many groups as asked for, also at a loss.
-    let told = told(&["merge", &updates, "--samples", &samples]);
+    // `own` is the default; --groups merges even with negative benefits.
+    let text = printed(&["merge", &updates, "--samples", &samples]);
     for said in [
         "2 groups of 4 silos after 2 merges, total utility 1.963134",
         "numbered from 0",
@@ -101,7 +101,7 @@ fn merges_are_those_known() {
         "     0 + 1     benefit     0.986429\n",
         "     3  B              40      0.646953\n",
     ] {
-        assert!(told.contains(said), "{said} is missing in\n{told}");
+        assert!(text.contains(said), "{said} is missing in\n{text}");
     }
     let one = solved(&[
         "merge",
@@ -118,11 +118,11 @@ fn merges_are_those_known() {
 }
 
 #[test]
-fn newcomers_find_their_groups_one_by_one() {
+fn newcomers_are_assigned_independently() {
     let files = Files::new();
     let updates = files.put("updates.csv", UPDATES);
     let samples = files.put("n.csv", SAMPLES);
-    // Alike to the first group, to the second, against everybody.
+    // Similar to the first group, to the second, and to none.
     let new = files.put("new.csv", "1,0.1,0\n0,0.9,0.2\n-1,-1,0\n");
     let merge = ["merge", &updates, "--samples", &samples, "--admit", &new];
     let answer = solved(&merge);
@@ -146,17 +146,17 @@ fn newcomers_find_their_groups_one_by_one() {
     // 270 samples of four silos.
     assert_eq!(answer["newcomer_samples"], 68);
     assert_eq!(keys(&answer).len(), 6);
-    let told = told(&merge);
+    let text = printed(&merge);
     for said in [
         "4  joins A, benefit ",
         "5  joins B",
         "6  stays alone",
-        "each counts with 68",
+        "silos' mean, 68",
     ] {
-        assert!(told.contains(said), "{said} is missing in\n{told}");
+        assert!(text.contains(said), "{said} is missing in\n{text}");
     }
 
-    // What the file says counts, and one does not change what another is told.
+    // Samples in the file count, and one newcomer does not affect another.
     let all = files.put("all.csv", &format!("{SAMPLES}68\n68\n68\n"));
     let same = solved(&["merge", &updates, "--samples", &all, "--admit", &new]);
     assert_eq!(
@@ -173,7 +173,7 @@ fn newcomers_find_their_groups_one_by_one() {
 }
 
 #[test]
-fn what_merging_does_not_take_is_refused() {
+fn invalid_samples_newcomers_and_options_are_refused() {
     let files = Files::new();
     let updates = files.put("updates.csv", UPDATES);
     let samples = files.put("n.csv", SAMPLES);
@@ -186,22 +186,22 @@ fn what_merging_does_not_take_is_refused() {
         (
             "many.csv",
             "1\n2\n3\n4\n5\n",
-            "updates.csv has 4 silos: 4 are needed, one a line",
+            "updates.csv has 4 silos: 4 are needed, one per line",
         ),
         (
             "zero.csv",
             "1\n0\n3\n4\n",
-            "zero.csv, row 2, column 1: 0 is no number of samples",
+            "zero.csv, row 2, column 1: 0 is not a number of samples",
         ),
         (
             "half.csv",
             "1\n2\n3.5\n4\n",
-            "half.csv, row 3, column 1: 3.5 is no number of samples",
+            "half.csv, row 3, column 1: 3.5 is not a number of samples",
         ),
         (
             "row.csv",
             "1,2,3,4\n",
-            "row.csv, row 1, column 2: one number a line is expected",
+            "row.csv, row 1, column 2: expected one number per line",
         ),
         (
             "word.csv",
@@ -237,5 +237,5 @@ fn what_merging_does_not_take_is_refused() {
         );
     }
     let error = misused(&["merge", &updates, "--samples", &samples, "--alpha", "much"]);
-    assert!(error.contains("a number is expected, or own"), "{error}");
+    assert!(error.contains("expected a number or own"), "{error}");
 }

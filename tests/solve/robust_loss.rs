@@ -1,14 +1,14 @@
-//! The worst case near the data.
+//! `rota solve robust-loss`.
 
 use std::collections::BTreeSet;
 
-use crate::{Files, close, keys, refused, solved, told};
+use crate::{Files, close, keys, printed, refused, solved};
 
 const LOGISTIC: &str = "x1,y,x2\n1,1,2\n2,-1,-1\n3,1,1\n";
 const LINEAR: &str = "a,b,y\n1,0,1\n0,2,1\n1,1,0\n2,-1,4\n";
 
 #[test]
-fn robust_losses_are_those_known() {
+fn every_radius_and_norm_gives_the_known_loss() {
     let files = Files::new();
     let data = files.put("data.csv", LOGISTIC);
     let zeros = files.put("zeros.csv", &LOGISTIC.replace("-1,-1", "0,-1"));
@@ -58,14 +58,14 @@ fn robust_losses_are_those_known() {
         &solved(&[&["robust-loss", &data], &plain[..]].concat())["loss"],
         0.9693639024327818,
     );
-    let told = told(&[&["robust-loss", &data], &plain[..]].concat());
+    let text = printed(&[&["robust-loss", &data], &plain[..]].concat());
     assert!(
-        told.contains("logistic loss") && told.contains("0.969364"),
-        "{told}"
+        text.contains("logistic loss") && text.contains("0.969364"),
+        "{text}"
     );
     assert!(
-        told.contains("0.619364") && told.contains("3.500000"),
-        "{told}"
+        text.contains("0.619364") && text.contains("3.500000"),
+        "{text}"
     );
 
     let data = files.put("linear.csv", LINEAR);
@@ -111,12 +111,12 @@ fn data_and_models_that_do_not_fit_are_refused() {
         (
             "two.csv",
             LOGISTIC.replace("2,-1,-1", "2,2,-1"),
-            "two.csv, row 3, column 2: a label of 2; labels are -1 and 1",
+            "two.csv, row 3, column 2: label 2: expected -1 and 1",
         ),
         (
             "mixed.csv",
             LOGISTIC.to_owned() + "1,0,1\n",
-            "mixed.csv, row 5, column 2: a label of 0, and row 3 has -1",
+            "mixed.csv, row 5, column 2: label 0, but row 3 has -1",
         ),
         (
             "none.csv",
@@ -132,7 +132,7 @@ fn data_and_models_that_do_not_fit_are_refused() {
         (
             "twice.csv",
             LOGISTIC.replace("x2", "x1"),
-            "twice.csv, row 1, column 3: another column is called \"x1\"",
+            "twice.csv, row 1, column 3: another column is also named \"x1\"",
         ),
         (
             "name.csv",
@@ -142,7 +142,7 @@ fn data_and_models_that_do_not_fit_are_refused() {
         (
             "short.csv",
             LOGISTIC.to_owned() + "1,1\n",
-            "short.csv, row 5, column 3: there is nothing here; every row must have as many columns as row 1, which has 3",
+            "short.csv, row 5, column 3: a value is missing; every row must have 3 columns, as row 1",
         ),
         (
             "word.csv",
@@ -165,7 +165,7 @@ fn data_and_models_that_do_not_fit_are_refused() {
         (
             "rows.csv",
             "1\n0.5\n",
-            "rows.csv has 2 rows: a model is one row",
+            "rows.csv has 2 rows: a model must be one row",
         ),
         (
             "word.csv",
@@ -190,7 +190,7 @@ fn data_and_models_that_do_not_fit_are_refused() {
         "--label-cost",
         "1",
     ];
-    assert!(refused(&absolute).contains("--label-cost is for --loss logistic"));
+    assert!(refused(&absolute).contains("--label-cost is only for --loss logistic"));
     for cost in ["0", "-1", "nan"] {
         let error = run(&data, &model, &["--label-cost", cost]);
         assert!(

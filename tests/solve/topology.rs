@@ -1,4 +1,4 @@
-//! Who is like whom.
+//! `rota solve topology`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::nodes::{output, text};
-use crate::{Files, all_close, keys, misused, numbers, refused, solved, told};
+use crate::{Files, all_close, keys, misused, numbers, printed, refused, solved};
 
 const PATH: &str = "\
 0,0.9,0.3,0.1,0.05
@@ -92,22 +92,22 @@ fn the_topology_of_a_path_is_known() {
     let strict = with(&["--epsilon", "0.85"]);
     assert_eq!(strict["components"], json!([[0, 1], [2], [3], [4]]));
     assert_eq!(strict["isolated"], json!([2, 3, 4]));
-    let told = told(&[&topology[..], &["--epsilon", "0.85"]].concat());
+    let shown = printed(&[&topology[..], &["--epsilon", "0.85"]].concat());
     for said in [
         "Topology of 5 silos: 1 edge, 4 components.",
         "numbered from 0",
         "of at least 0.85",
-        "Like nobody else: 2, 3, 4\n",
+        "Without neighbours: 2, 3, 4\n",
         "        0           1      0.000000  0.200000\n",
     ] {
-        assert!(told.contains(said), "{said} is missing in\n{told}");
+        assert!(shown.contains(said), "{said} is missing in\n{shown}");
     }
 }
 
 const PARAMS: &str = "1,0,2\n1,1,2\n0,1,1\n-1,2,0\n";
 
 #[test]
-fn every_metric_gives_the_similarities_known() {
+fn every_metric_gives_the_known_similarities() {
     let files = Files::new();
     let params = files.put("params.csv", PARAMS);
     for (metric, similarity) in [
@@ -171,7 +171,7 @@ fn similarities_of_another_range_are_normalised() {
 }
 
 #[test]
-fn clusters_share_their_prior() {
+fn silos_share_the_prior_of_their_cluster() {
     let files = Files::new();
     // Five places on a line, one to three silos each; neighbours are alike by distance.
     let points = [0.0, 10.0, 0.1, 20.0, 30.0, 20.1, 0.2, 40.0];
@@ -202,12 +202,12 @@ fn clusters_share_their_prior() {
         &[third, second, third, middle, second, middle, third, ends],
     );
     assert_eq!(answer, solved(&[&options[..], &["--seed", "9"]].concat()));
-    let told = told(&options);
+    let shown = printed(&options);
     assert!(
-        told.contains("Topology of 5 clusters of 8 silos: 4 edges, 1 component."),
-        "{told}"
+        shown.contains("Topology of 5 clusters of 8 silos: 4 edges, 1 component."),
+        "{shown}"
     );
-    assert!(told.contains("0.138023  0, 2, 6\n"), "{told}");
+    assert!(shown.contains("0.138023  0, 2, 6\n"), "{shown}");
 
     for clusters in ["0", "9"] {
         let error = refused(&["topology", &params, "--clusters", clusters]);
@@ -227,8 +227,11 @@ fn topologies_are_drawn() {
     let options = ["topology", "--similarity", &similarity, "--epsilon", "0.65"];
     let drawn = solved(&[&options[..], &["--dot", &dot, "--svg", &svg]].concat());
     assert_eq!(drawn, solved(&options));
-    let told = told(&[&options[..], &["--svg", &svg]].concat());
-    assert!(told.ends_with(&format!("\ndrawn in {svg}\n")), "{told}");
+    let shown = printed(&[&options[..], &["--svg", &svg]].concat());
+    assert!(
+        shown.ends_with(&format!("\ndrawing written to {svg}\n")),
+        "{shown}"
+    );
     let dot = fs::read_to_string(dot).unwrap();
     assert!(dot.contains("  0 -- 1\n  1 -- 2\n  2 -- 3\n}"), "{dot}");
     assert!(
@@ -244,7 +247,7 @@ fn topologies_are_drawn() {
     assert_eq!(svg.matches("<g class=\"alone\">").count(), 1);
     assert!(svg.contains("silo 1: prior ") && svg.contains("prefers-color-scheme: dark"));
 
-    // The answer is told all the same.
+    // The result is printed even if the drawing cannot be written.
     let nowhere = files.path("no/such/folder.svg");
     let output = output(&[&["solve"], &options[..], &["--svg", &nowhere]].concat());
     assert_eq!(output.status.code(), Some(1));
@@ -257,7 +260,7 @@ fn topologies_are_drawn() {
 }
 
 #[test]
-fn what_makes_no_topology_is_refused() {
+fn invalid_similarities_and_options_are_refused() {
     let files = Files::new();
     let params = files.put("params.csv", PARAMS);
     let similarity = files.put("path.csv", PATH);

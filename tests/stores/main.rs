@@ -39,7 +39,7 @@ trait Place {
 
 impl Place for Disk {
     fn new() -> Self {
-        Disk::unheard()
+        Disk::unrecorded()
     }
 
     fn journal(&self) -> Box<dyn Journal> {

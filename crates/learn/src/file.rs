@@ -1,6 +1,6 @@
-//! Reads the files that people name: configurations, keys, data. A name may lead to anything, to a
-//! pipe that nobody writes to, to a device without an end, to a folder: only regular files up to a
-//! size are read, and everything else is refused at once.
+//! Reads files given by the user: configurations, keys, data. Only regular files up to a size are
+//! read. Everything else, such as a pipe, a device or a folder, is refused at once, because reading
+//! it could wait or go on forever.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Error, ErrorKind, Read};
@@ -14,9 +14,9 @@ pub const DATA: u64 = 1 << 30;
 /// All bytes of a regular file, `limit` at most.
 ///
 /// # Errors
-/// What the system says; or that it is no regular file, and what else; or that it is larger.
+/// The error of the system; that it is not a regular file; that it is larger than the limit.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // Before it is opened: opening a pipe waits until somebody writes to it.
+    // Before it is opened: opening a pipe waits for a writer.
     regular(&fs::metadata(path)?)?;
     let file = File::open(path)?;
     let found = file.metadata()?;
@@ -38,12 +38,12 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 /// The text that comes from anywhere, such as standard input, `limit` bytes at most.
 ///
 /// # Errors
-/// What the system says, that there is more, or that it is not UTF-8.
+/// The error of the system; that there is more than the limit; that it is not UTF-8.
 pub fn read_text_from(source: impl Read, limit: u64) -> io::Result<String> {
     io::read_to_string(bounded(source, limit)?.as_slice())
 }
 
-/// Whatever a source says of its size.
+/// Reads at most the limit, whatever size the source claims.
 fn bounded(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;

@@ -1,12 +1,36 @@
-//! What is learned: models, data sets, local training and evaluation.
+//! Local learning: data sets, model families, training and evaluation at one silo.
 //!
-//! [`TaskConfig`] is what a scenario or a charter writes down; [`TaskConfig::study`] reads the data
-//! and gives every silo its [`methods::Learner`]. Data come from CSV files or are built in; models
-//! are linear, logistic, multi-layer perceptrons, or networks of layers ([`NetworkConfig`]): those
-//! of papers by name, and any other as a list. Everything random follows from seeds, and the
-//! same arguments give the same bits, whatever else runs in the process.
+//! A [`TaskConfig`], as a scenario or a charter holds it, names the data and the model.
+//! [`TaskConfig::study`] reads the data, partitions them into silos and gives every silo a
+//! [`methods::Learner`]: the contract through which strategies train and measure.
 //!
-//! burn is named in this crate only.
+//! - [`data`]: rows from CSV files ([`data::CsvConfig`]) or built in ([`data::diabetes_silos`],
+//!   [`data::heart`]), split into training, validation and test rows, completed and standardised.
+//! - Models: linear and logistic regression, multi-layer perceptrons, and networks of layers
+//!   ([`NetworkConfig`]), those of papers by name ([`Architecture`]) and any other as a list.
+//! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`]
+//!   trains nothing, to measure everything around it.
+//! - [`Metric`]: what reports compare.
+//! - [`file`](mod@file): reads configurations and data with a bound on their size.
+//!
+//! Everything random follows from seeds, and the same arguments give the same bits, whatever else
+//! runs in the process. No other crate names burn, the tensor framework.
+//!
+//! ```
+//! use learn::TaskConfig;
+//! use methods::{Params, Split};
+//!
+//! let task: TaskConfig = toml::from_str(
+//!     "[table]\ndata = 'diabetes'\nmodel = { linear = { loss = 'absolute' } }",
+//! )?;
+//! let study = task.study(Some(4), None, 7)?;
+//! let silo = &study.silos[0];
+//! let model = silo.learner.initial(7);
+//! let metrics = silo.learner.evaluate(&model, &Params::empty(), Split::Test)?;
+//! assert_eq!(metrics.samples as usize, silo.rows.test);
+//! assert!(metrics.values[study.metric.name.key()] > 0.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod data;
 pub mod file;

@@ -1,4 +1,4 @@
-//! Measuring a model's outputs against the truth.
+//! Metrics of a model's outputs, compared with the targets.
 
 use methods::Metrics;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl MetricName {
     }
 }
 
-/// What reports compare, and in which unit.
+/// The metric that reports compare, and its unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     /// Which.

@@ -1,4 +1,4 @@
-//! All randomness of this crate: seeded streams, one per purpose, the same on every platform.
+//! Seeded random streams, one per purpose, the same on every platform: all randomness of this crate.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

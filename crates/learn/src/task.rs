@@ -1,4 +1,4 @@
-//! What a federation learns, as configuration, and the silos that come of it.
+//! The learning task as configuration, and the silos with their learners that it gives.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::learners::{ConstantLearner, RobustConfig, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
 
-/// Silos of a source that can be divided at will, unless a number is given.
+/// Silos of a source that can be partitioned into any number, unless a number is given.
 const SILOS: usize = 8;
 
 /// What is learned. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
@@ -51,7 +51,7 @@ pub struct TableTask {
     /// How distances are measured in robust losses.
     #[serde(default)]
     pub robust: RobustConfig,
-    /// What reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
+    /// The metric that reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
     #[serde(default)]
     pub metric: Option<MetricName>,
     /// Which domain the rows of every silo are of, in the source's order, from 0; among
@@ -64,7 +64,7 @@ pub struct TableTask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The diabetes study (442 patients, built in), divided by age and sex; see
+    /// The diabetes study (442 patients, built in), partitioned by age and sex; see
     /// [`diabetes_silos`].
     Diabetes,
     /// The four hospitals of UCI Heart Disease; see [`heart`].
@@ -99,7 +99,7 @@ pub enum ModelConfig {
     Network(Box<NetworkConfig>),
 }
 
-/// A silo and what it can do.
+/// A silo and its learner.
 #[derive(Clone)]
 pub struct Silo {
     /// Its name.
@@ -139,8 +139,8 @@ pub struct Study {
     pub silos: Vec<Silo>,
     /// The primary metric.
     pub metric: Metric,
-    /// A learner with the training rows of several silos, by their places: what an institution
-    /// could learn to which all others gave their data. `None` where rows cannot be put together.
+    /// A learner with the training rows of several silos, by their positions: a reference, the
+    /// model of an institution that had the data of all the others. `None` where rows cannot be put together.
     pub pooled: Option<Pool>,
 }
 
@@ -161,12 +161,12 @@ impl TaskConfig {
         matches!(self, Self::Table(task) if task.standardise == Standardise::Federation)
     }
 
-    /// Reads the data, under `folder` where they lie in files, and divides them by `seed` into
-    /// `silos` silos: 8 by default where the source can be divided at will, all that it has
-    /// otherwise (fewer are the first ones).
+    /// Reads the data, from `folder` where they are files, partitions them into `silos` silos and
+    /// splits the rows of each by `seed`. By default 8 silos where the source can be partitioned
+    /// into any number, and otherwise all that it has (of a smaller number the first ones).
     ///
     /// # Errors
-    /// [`DataError`]: data that cannot be read or divided, a model that does not fit the target.
+    /// [`DataError`]: data that cannot be read or partitioned, a model that does not fit the target.
     pub fn study(
         &self,
         silos: Option<usize>,
@@ -209,10 +209,10 @@ impl TaskConfig {
 }
 
 impl TableTask {
-    /// The rows of all silos as they were read, before they are divided and scaled.
+    /// The rows of all silos as they were read, before they are split and standardised.
     ///
     /// # Errors
-    /// [`DataError`]: data that cannot be read, or not be divided into that many silos.
+    /// [`DataError`]: data that cannot be read, or not be partitioned into that many silos.
     pub fn tables(
         &self,
         silos: Option<usize>,
@@ -221,7 +221,7 @@ impl TableTask {
         self.data.read(silos, folder)
     }
 
-    /// The domain that the rows of the silo at `place` of so many silos are said to be of, if any.
+    /// The domain of the rows of the silo at position `place` of so many silos, if one is given.
     ///
     /// # Errors
     /// [`DataError::Config`]: another number of domains than of silos.
@@ -253,7 +253,7 @@ impl TableTask {
         } = self.tables(silos, folder)?;
         if matches!(target, Target::Numbers { .. }) && self.standardise == Standardise::Federation {
             return Err(DataError::Config(
-                "`standardise = \"federation\"` knows one number to predict: use \"silo\", or \"none\" for numbers that have one scale everywhere already".into(),
+                "`standardise = \"federation\"` needs a target of one number, but the target has several: use \"silo\", or \"none\" for numbers that have one scale everywhere already".into(),
             ));
         }
         let metric = self.metric(&target)?;
@@ -378,7 +378,7 @@ impl ModelConfig {
                 Ok((Box::new(Mlp::new(features, hidden, *count)), loss))
             }
             (Self::Mlp { .. }, Target::Mask { .. }) => {
-                fail("an mlp has no image as its output: use a network, such as the unet")
+                fail("an mlp cannot predict a mask: use a network, such as the unet")
             }
             (Self::Network(config), target) => {
                 let (head, loss) = match target {
@@ -412,7 +412,7 @@ fn counts(data: &Prepared) -> RowCounts {
     }
 }
 
-/// The digits benchmark: nothing is drawn, nothing is scaled.
+/// The digits benchmark: nothing is random, nothing is standardised.
 fn digits_study(files: Digits) -> Study {
     use crate::data::DIGITS_WIDTHS as WIDTHS;
     let mut rest = files.start.as_slice();

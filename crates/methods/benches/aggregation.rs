@@ -1,4 +1,4 @@
-//! What combining models costs: `cargo bench -p methods --bench aggregation`.
+//! Cost of combining models: `cargo bench -p methods --bench aggregation`.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How long the coalition program takes: `cargo bench -p methods --bench coalitions`.
+//! Time of solving the coalition program: `cargo bench -p methods --bench coalitions`.
 
 #![allow(clippy::disallowed_types, reason = "a benchmark has a clock")]
 

@@ -44,7 +44,7 @@ fn merge(c: &mut Criterion) {
         ("into ten groups of 100", 10, 1.0, &own),
         ("into one, one direction", 1, 0.5, &own),
         ("as far as it gains, random directions", 0, 0.0, &own),
-        // The slowest: whoever just grew is nobody's best partner any more.
+        // The slowest: after a merge every group has to search a new best partner.
         ("into one, volume alone counts", 0, 0.0, &volume),
     ];
     for (name, groups, noise, alpha) in cases {

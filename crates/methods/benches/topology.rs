@@ -1,5 +1,5 @@
-//! The topology of many clients: betweenness beside rustworkx's, the other centralities, a step of
-//! the weights.
+//! Topologies of many clients: betweenness compared with rustworkx, the other centralities, a step
+//! of the weights.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use methods::Matrix;

@@ -3,7 +3,7 @@
 //!
 //! Twenty synthetic hospitals fit their own logistic model; some send something else in its place.
 //! Printed for every kind of attack, metric, threshold and centrality, over seeds: in how many
-//! federations the smallest prior is that of all adversaries and of nobody else; how many of the
+//! federations all adversaries and no honest silo have the smallest prior; how many of the
 //! adversaries have it, and how many of the honest; what part the prior leaves to adversaries.
 
 use methods::learner::mixed_seed;
@@ -83,28 +83,28 @@ fn honest(truths: usize, seed: u64) -> Result<Vec<Vec<f64>>, Box<dyn std::error:
 fn main() -> Report {
     println!("{SILOS} silos, {SEEDS} seeds; logistic models of 10 features, 100 to 200 rows");
     println!(
-        "truths attack    liars metric  centrality   eps singled out  liars min  honest min  share"
+        "truths attack   byzant. metric  centrality   eps singled out byzant. min  honest min  share"
     );
     for truths in [1, 4] {
         let federations: Vec<_> = (0..SEEDS)
             .map(|seed| honest(truths, seed))
             .collect::<Result<_, _>>()?;
         for attack in [Attack::SignFlip, Attack::Shuffle, Attack::Noise] {
-            for liars in [1, 4] {
-                table(truths, &federations, attack, liars)?;
+            for count in [1, 4] {
+                table(truths, &federations, attack, count)?;
             }
         }
     }
     Ok(())
 }
 
-/// All metrics, centralities and thresholds under one attack; the first `liars` silos lie.
-fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, liars: usize) -> Report {
-    let adversaries: Vec<usize> = (0..liars).collect();
+/// All metrics, centralities and thresholds under one attack; the first `count` silos are Byzantine.
+fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, count: usize) -> Report {
+    let adversaries: Vec<usize> = (0..count).collect();
     let sent = |(seed, models): (usize, &Vec<Vec<f64>>)| -> Vec<Vec<f64>> {
         let mut random = ChaCha8Rng::seed_from_u64(mixed_seed(seed as u64, 1));
         let mut sent = models.clone();
-        for model in &mut sent[..liars] {
+        for model in &mut sent[..count] {
             *model = attack.on(model, &mut random);
         }
         sent
@@ -131,7 +131,7 @@ fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, liars: us
                 let runs = found.len() as f64;
                 let mean = |of: fn(&Isolation) -> f64| found.iter().map(of).sum::<f64>() / runs;
                 println!(
-                    "{truths:<6} {:<9} {liars:>5} {:<7} {:<12} {epsilon:.1} {:>10.0}% {:>9.1}/{liars} \
+                    "{truths:<6} {:<9} {count:>5} {:<7} {:<12} {epsilon:.1} {:>10.0}% {:>9.1}/{count} \
                      {:>8.1}/{} {:>6.3}",
                     format!("{attack:?}"),
                     format!("{metric:?}"),
@@ -139,7 +139,7 @@ fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, liars: us
                     100.0 * mean(|one| f64::from(u8::from(one.singled_out()))),
                     mean(|one| one.adversaries_minimal as f64),
                     mean(|one| one.honest_minimal as f64),
-                    SILOS - liars,
+                    SILOS - count,
                     mean(|one| one.share),
                 );
             }

@@ -1,12 +1,44 @@
-//! What is computed: parameters, similarity, coalitions, robust losses and the strategies.
+//! The mathematics of a federation: model parameters, strategies, and the algorithms they use.
 //!
-//! Pure: no clock, no runtime, no network, no global randomness, no order that depends on a hash
-//! map or on the number of threads. Transcendental functions come from [`libm`], because the
-//! standard library's differ between platforms and members compare results by hash.
+//! A federation of silos trains models in rounds. In each round every silo trains on its own data;
+//! the lead of the round decides who learns with whom and combines the models, and all members check
+//! and repeat that computation. This crate computes: it knows models, losses and decisions, but no
+//! messages, files or clocks.
 //!
-//! # One round, by hand
+//! # Overview
 //!
-//! Four silos have trained; two of them learn the same thing, and so do the other two.
+//! * [`params`]: a model's values ([`Params`]), their names, shapes and roles ([`Layout`]), and the
+//!   check of models from other members ([`params::Gate`]).
+//! * [`learner`]: the [`Learner`] trait, the contract with the code that trains and evaluates.
+//! * [`strategy`]: the [`Strategy`] trait (plan a round, decide, check, settle), all strategies and
+//!   their configuration.
+//! * [`serving`]: which model a silo should use in the end.
+//!
+//! The algorithms of the strategies, usable on their own (and by `rota solve` on files):
+//!
+//! | module | computes | for |
+//! |---|---|---|
+//! | [`similarity`] | Gram matrices, distances and similarities of models | TFL, HCCT, CFL |
+//! | [`topology`] | ε-graph, centralities, client prior and weights, client sampling | TFL, DRFA |
+//! | [`merging`] | groups of clients whose utility rises by merging | HCCT |
+//! | [`coalitions`] | the best grouping into coalitions, with a proof of optimality | CS-RCFL |
+//! | [`robust`] | worst-case losses near a silo's rows, and models fitted to them | CS-RCFL |
+//! | [`domains`] | graph convolution over the parameters of domains | FedCG |
+//! | [`clustering`] | k-means, CFL, FeSEM, IFCA, FLSC, FedCollab | baselines |
+//! | [`aggregation`] | means, robust means, model weights | all |
+//!
+//! # Determinism
+//!
+//! Members compare results by hash, so everything that enters the state of a federation has the same
+//! bits on every machine. The crate has no clock, no runtime, no network and no global randomness;
+//! no result depends on the order of a hash map or on the number of threads. Transcendental
+//! functions come from [`libm`], because those of the standard library differ between platforms.
+//! Decisions of a lead may use faster arithmetic whose last bits depend on the processor; members
+//! check such decisions with a tolerance.
+//!
+//! # Example: one round
+//!
+//! Four silos have trained; two of them learn the same, and so do the other two.
 //!
 //! ```
 //! use methods::learner::{Optimiser, Training};
@@ -16,7 +48,7 @@
 //! let layout = Layout::new(vec![TensorSpec::new("weight", [1], Role::Weight)])?;
 //! let model = |weight: f32| Params::from_values(&layout, &[weight]);
 //!
-//! // The charter names a strategy.
+//! // The agreement names a strategy.
 //! let training = Training {
 //!     epochs: 1,
 //!     batch: 32,
@@ -25,26 +57,26 @@
 //! let method = Method::CsRcfl { coalitions: 2.into(), freeze: 1, folds: 5 };
 //! let strategy = build(&StrategyConfig::new(method, training), 4)?;
 //!
-//! // Everybody knows what to do from the last state.
+//! // Every member derives the plan of the round from the last state.
 //! let state = State::genesis(model(0.0));
 //! let plan = strategy.plan(&state, 1);
 //! assert!(plan.cross_evaluate && plan.starts == [state.models[0].hash()]);
 //!
-//! // The contributions, names off; and everybody's losses on its own data, here the distance
-//! // from the weight that would suit it.
+//! // The contributions, without names, and every member's losses on its own data: here the
+//! // distance from its optimal weight.
 //! let trained = [1.0, -1.0, 3.0, -3.0];
 //! let entries = trained.map(|weight| Entry { model: model(weight), coalition: Some(0), weight: None, member: None });
 //! let losses = trained.map(|own| trained.map(|other| f64::abs((own - other).into())).to_vec());
 //! let sheet = Sheet { entries: entries.to_vec(), scores: Some(Scores::from_rows(&losses)?) };
 //!
-//! // The lead decides, every member checks that and computes the outcome from it.
+//! // The lead decides; every member checks the decision and computes the outcome from it.
 //! let decision = strategy.decide(&state, &sheet, 1)?;
 //! strategy.check(&state, &sheet, &decision, 1)?;
 //! let outcome = strategy.settle(&state, &sheet, &decision, 1)?;
 //! assert_eq!(outcome.assignment, [0, 1, 0, 1]);
 //! assert_eq!(outcome.state.models, [model(2.0), model(-2.0)]);
 //!
-//! // From here on the coalitions stay.
+//! // From here on the coalitions are fixed, so there is no cross-evaluation.
 //! assert!(!strategy.plan(&outcome.state, 2).cross_evaluate);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,4 +1,4 @@
-//! Small dense matrices: losses, similarities, graphs. Models themselves stay in [`Params`](crate::Params).
+//! Small dense matrices of losses, similarities or graphs. Models are [`Params`](crate::Params).
 
 use std::ops::{Index, IndexMut};
 
@@ -23,7 +23,7 @@ pub struct RaggedError {
 }
 
 impl Matrix {
-    /// The value of `entry(row, column)` everywhere.
+    /// A matrix with the entries `entry(row, column)`.
     pub fn from_fn(
         rows: usize,
         columns: usize,
@@ -40,7 +40,7 @@ impl Matrix {
         }
     }
 
-    /// Zero everywhere.
+    /// A matrix of zeros.
     pub fn zeros(rows: usize, columns: usize) -> Self {
         Self {
             rows,
@@ -49,10 +49,10 @@ impl Matrix {
         }
     }
 
-    /// From its rows.
+    /// A matrix from its rows.
     ///
     /// # Errors
-    /// [`RaggedError`] unless all rows are of one length.
+    /// [`RaggedError`] unless all rows have the same length.
     pub fn from_rows<R: AsRef<[f64]>>(rows: &[R]) -> Result<Self, RaggedError> {
         let expected = rows.first().map_or(0, |row| row.as_ref().len());
         let mut values = Vec::with_capacity(rows.len() * expected);
@@ -85,7 +85,7 @@ impl Matrix {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// One row, to be changed.
+    /// One row, mutable.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.values[row * self.columns..(row + 1) * self.columns]
     }
@@ -95,7 +95,7 @@ impl Matrix {
         &self.values
     }
 
-    /// All values, row by row, to be changed.
+    /// All values, row by row, mutable.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_and_entries_are_where_they_belong() {
+    fn rows_and_entries_have_their_positions() {
         let matrix = Matrix::from_fn(2, 3, |row, column| (10 * row + column) as f64);
         assert_eq!(matrix.row(1), [10.0, 11.0, 12.0]);
         assert_eq!(matrix[(0, 2)], 2.0);

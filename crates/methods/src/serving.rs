@@ -1,18 +1,17 @@
-//! Which model a silo serves: never worse than alone.
+//! Chooses the model that a silo serves, by cross-validation on its own training rows.
 //!
-//! None of the papers says what a silo should do with the model that a federation hands it. A silo
-//! that is unlike the others may do better with its own. Here it compares, on its own training
-//! rows by k-fold cross-validation, the model of its coalition, that model tuned on its own rows,
-//! and the mean of all coalitions' models, with a model that it trains alone, and serves another
-//! than its own only where the advantage is larger than its own standard error over the folds.
-//! Nothing leaves the silo but, if it likes, the choice.
+//! A silo that is unlike the others may do better with a model of its own than with the model of
+//! the federation. So it compares four candidates by k-fold cross-validation: a model that it
+//! trains alone, the model of its coalition, that model tuned on its own rows, and the mean of all
+//! coalitions' models. It serves another model than its own only where the advantage is larger than
+//! its standard error over the folds. No data leave the silo.
 //!
-//! What the silo trains for this never sees the fold that it is measured on: models trained alone,
-//! tuned models, and what is personal beside a coalition's model (personal layers, a model of one's
-//! own), which is trained anew around that model without the fold. The coalition's model itself has
-//! seen the silo's rows, with those of all others, so that its losses are too good, the more so the
-//! fewer silos share it. The rule of one standard error stands against that, and a model that
-//! nobody shares is not compared at all: it is the silo's own, measured on rows that it was trained
+//! Whatever the silo trains for this never sees the fold that it is measured on: models trained
+//! alone, tuned models, and the personal state beside a coalition's model (personal layers, a model
+//! of its own), which is trained anew around that model without the fold. The coalition's model
+//! itself was trained on the silo's rows, among others, so its losses are too low, and the more so
+//! the fewer silos share it. The rule of one standard error corrects for that. A model that no
+//! other silo shares is not compared at all: it would be measured on the rows that it was trained
 //! on. The tests on real hospitals show that this suffices there.
 
 use std::ops::ControlFlow;
@@ -23,7 +22,7 @@ use serde::Serialize;
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
 
-/// Where a silo's model may come from.
+/// The origin of a model that a silo may serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
@@ -40,7 +39,7 @@ pub enum Candidate {
 /// The loss of one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// Which.
+    /// The candidate.
     pub candidate: Candidate,
     /// Mean loss over all rows, each in the fold that holds it.
     pub loss: f64,
@@ -50,20 +49,20 @@ pub struct Measured {
     pub error: f64,
 }
 
-/// What a silo serves.
+/// The model that a silo serves, and the comparison behind the choice.
 #[derive(Debug, Clone)]
 pub struct Served {
     /// The choice.
     pub candidate: Candidate,
-    /// What it rests on, the local model first; empty where the silo has too few rows to compare,
-    /// and serves its coalition's model.
+    /// The comparison, the local model first; empty where the silo has too few rows to compare, and
+    /// serves its coalition's model.
     pub measured: Vec<Measured>,
-    /// The model and what is personal: as the strategy equips the silo, unless the choice is
+    /// The model and the personal state: as the strategy equips the silo, unless the choice is
     /// [`Candidate::Local`].
     pub model: (Params, Params),
 }
 
-/// What a silo compares.
+/// The candidates of a silo, and the settings of the comparison.
 #[derive(Clone, Copy)]
 pub struct Comparison<'a> {
     /// The silo without a strategy.
@@ -72,12 +71,12 @@ pub struct Comparison<'a> {
     pub equipped: &'a dyn Learner,
     /// How it trains alone.
     pub alone: &'a Alone,
-    /// The model that it trained alone, and what is personal.
+    /// The model that it trained alone, and the personal state.
     pub local: &'a (Params, Params),
-    /// The model of its coalition, and what is personal.
+    /// The model of its coalition, and the personal state.
     pub coalition: &'a (Params, Params),
-    /// Whether that model is of several silos. One that is not can only be served where there is
-    /// nothing to compare.
+    /// Whether several silos share that model. One that is not shared is served only where there
+    /// is nothing to compare.
     pub shared: bool,
     /// The mean of all coalitions' models, where that is another.
     pub global: Option<&'a Params>,
@@ -85,14 +84,14 @@ pub struct Comparison<'a> {
     pub folds: usize,
 }
 
-/// A training alone, as long as a federation trains.
+/// Training without a federation, for as many rounds as one.
 #[derive(Debug, Clone)]
 pub struct Alone {
     /// The model to start from.
     pub start: Params,
     /// Seed of the initial personal state.
     pub initial: u64,
-    /// What is done in a round.
+    /// The task of every round.
     pub task: Task,
     /// The silo's seed.
     pub seed: u64,
@@ -114,9 +113,9 @@ impl Alone {
         Ok((model, personal))
     }
 
-    /// A model that others made, with what is personal trained around it: from the initial state,
-    /// for as many rounds, the model itself being the same in each. Where nothing is personal, the
-    /// model as it is.
+    /// A given model, with the personal state trained around it: from the initial state, for as
+    /// many rounds, the model itself being the same in each. Without personal state, the model as it
+    /// is.
     ///
     /// # Errors
     /// [`LearnError`] of the learner.
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_model_stays_unless_another_is_surely_better() {
+    fn the_local_model_is_served_unless_another_is_better_by_more_than_its_standard_error() {
         let none: [(Candidate, [f64; 4]); 0] = [];
         assert_eq!(chosen(&none), Candidate::Local);
         // Better on average by 0.1, but by luck: better in one fold only.
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn advantages_weigh_by_rows_and_have_the_error_of_their_mean() {
+    fn advantages_are_weighted_by_rows_with_the_standard_error_of_their_mean() {
         let losses = [
             (Candidate::Local, vec![(1.0, 1.0), (1.0, 3.0)]),
             (Candidate::Coalition, vec![(0.6, 1.0), (0.8, 3.0)]),

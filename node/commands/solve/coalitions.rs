@@ -1,4 +1,4 @@
-//! `rota solve coalitions`: who learns with whom.
+//! `rota solve coalitions`: the best grouping of silos into coalitions.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,19 +15,19 @@ use rota::report::{numbers, terminal::wrapped};
 use serde::Serialize;
 
 use super::table::Table;
-use super::{Answer, NUMBERED, SolveError, divisible, members, rounded, write_parts};
+use super::{Answer, NUMBERED, SolveError, check_parts, members, rounded, write_parts};
 use crate::cli::{Coalitions, Number};
 use crate::progress::working;
 
-/// So many numbers of coalitions are compared line by line.
+/// Largest number of candidates in the text output.
 const COMPARED: usize = 12;
 
-/// Why there is a program to solve.
+/// Why the program is valid.
 const POSSIBLE: &str = "between 1 coalition and as many as there are silos, of which there is one";
 
-/// A division and what is known about it.
+/// The result: a grouping into coalitions and what is proven about it.
 #[derive(Debug, Serialize)]
-pub(super) struct Division {
+pub(super) struct CoalitionsResult {
     objective: f64,
     lower_bound: f64,
     gap: f64,
@@ -44,7 +44,7 @@ pub(super) struct Division {
     notes: Notes,
 }
 
-/// The best division into one number of coalitions, as found quickly.
+/// The best grouping found for one number of coalitions.
 #[derive(Debug, Serialize)]
 struct Compared {
     coalitions: usize,
@@ -52,7 +52,7 @@ struct Compared {
     held_out: f64,
 }
 
-/// What only the text says.
+/// Details of the text output only.
 #[derive(Debug)]
 struct Notes {
     silos: usize,
@@ -64,22 +64,22 @@ struct Notes {
     judged: bool,
 }
 
-/// Reads the losses, chooses the number where asked to, and divides.
-pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<Division, SolveError> {
+/// Reads the losses, chooses the number of coalitions if requested, and solves the program.
+pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<CoalitionsResult, SolveError> {
     let auto = asked.coalitions == Number::Auto;
     if asked.at_most && auto {
         return Err(SolveError::AtMostAuto);
     }
     let table = Table::read(&asked.losses)?.square()?;
     if let Number::Of(number) = asked.coalitions {
-        divisible("--coalitions", number, &table)?;
+        check_parts("--coalitions", number, &table)?;
     }
     let held_out = asked.held_out.as_deref();
     let held_out = held_out.map(|path| held_out_of(path, &table)).transpose()?;
     let losses = scores(&table);
     let judge = held_out.as_ref().unwrap_or(&losses);
 
-    let _shown = working(bar, "dividing the silos");
+    let _shown = working(bar, "grouping the silos");
     let start = Instant::now();
     let late = AtomicBool::new(false);
     let stop = || {
@@ -98,11 +98,11 @@ pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<Division, S
         }
     };
     let coalitions = members(&found.assignment);
-    Ok(Division {
+    Ok(CoalitionsResult {
         gap: gap(&found),
         number: coalitions.len(),
         coalitions,
-        // A number may have been chosen in haste, however good its division is.
+        // The limit may have cut the choice of the number short, even if the grouping is optimal.
         time_limit_hit: late.into_inner() && (auto || !found.optimal),
         seconds: start.elapsed().as_secs_f64(),
         held_out: (auto || held_out.is_some()).then(|| transfer(judge, &found.assignment)),
@@ -120,20 +120,20 @@ pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<Division, S
     })
 }
 
-/// The number of coalitions that loses least by `judge`, and its division.
+/// The number of coalitions with the least loss by `judge`, and its grouping.
 fn choose(
     losses: &Scores,
     judge: &Scores,
     seed: u64,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> (Solution, Vec<Candidate>) {
-    let held_out = |division: &[u32]| transfer(judge, division);
+    let held_out = |grouping: &[u32]| transfer(judge, grouping);
     let candidates = candidates(losses, seed, held_out, stop).expect(POSSIBLE);
     let chosen = best(&candidates).expect(POSSIBLE);
     let program = Program::new(losses, chosen.coalitions).expect(POSSIBLE);
     let mut found = program.prove(seed, stop);
     let known = &chosen.solution;
-    // Where the time was over before the proof began.
+    // The time may have ended before the proof began.
     if !found.optimal && known.objective < found.objective {
         let lower_bound = known.lower_bound.max(found.lower_bound);
         found = Solution {
@@ -159,10 +159,10 @@ fn held_out_of(path: &Path, losses: &Table) -> Result<Scores, SolveError> {
 }
 
 fn scores(table: &Table) -> Scores {
-    Scores::from_rows(table.rows()).expect("a square table of numbers that are not absurdly large")
+    Scores::from_rows(table.rows()).expect("a square table of numbers below the limit of a table")
 }
 
-/// How far the objective may be above the optimum, as a part of the larger of the two numbers.
+/// Gap between objective and lower bound, relative to the larger of the two.
 fn gap(found: &Solution) -> f64 {
     let above = found.objective - found.lower_bound;
     let size = found.objective.abs().max(found.lower_bound.abs());
@@ -179,7 +179,7 @@ impl From<&Candidate> for Compared {
     }
 }
 
-impl Answer for Division {
+impl Answer for CoalitionsResult {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let Notes {
             silos,
@@ -195,20 +195,20 @@ impl Answer for Division {
         } else {
             ""
         };
-        let told = match self.optimal {
+        let summary = match self.optimal {
             true => format!("{coalitions} of {silos}{chosen}, proven optimal in {seconds}."),
             false => format!(
-                "{coalitions} of {silos}{chosen}, not proven optimal in {seconds}: another \
-                 division may be better by {:.2} % at most.",
+                "{coalitions} of {silos}{chosen}, not proven optimal in {seconds}: the \
+                 optimum is at most {:.2} % better.",
                 100.0 * self.gap
             ),
         };
-        wrapped(out, 0, &told)?;
+        wrapped(out, 0, &summary)?;
         if self.time_limit_hit {
             let limit = limit.as_secs_f64();
             writeln!(
                 out,
-                "The time limit of {limit} s was hit: --time-limit gives it longer."
+                "The time limit of {limit} s was hit; --time-limit sets a longer one."
             )?;
         }
         writeln!(out, "{NUMBERED}\n")?;
@@ -224,8 +224,8 @@ impl Answer for Division {
     }
 }
 
-impl Division {
-    /// How the numbers of coalitions compare; of many, the best.
+impl CoalitionsResult {
+    /// Writes the best candidates for the number of coalitions.
     fn compared(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.candidates.is_empty() {
             return Ok(());
@@ -267,12 +267,12 @@ impl Division {
             Notes {
                 in_sample: true, ..
             } => {
-                "Every silo's own model is the best on its own data, as it is where losses were \
-                 measured on the rows that trained it; then everybody is best alone. Give \
-                 --held-out, or losses that are cross-fitted."
+                "Every silo's own model is the best on its own data, as with losses measured on the \
+                 training rows; then single silos always win. Give --held-out, or cross-fitted \
+                 losses."
             }
             _ => {
-                "The numbers were compared by the losses that formed the divisions, which flatters \
+                "The candidates were compared by the same losses that formed them, which favours \
                  many small coalitions: --held-out is fairer."
             }
         };

@@ -1,4 +1,4 @@
-//! Topologies as files that show them.
+//! Writes drawings of a topology.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::topology::Learned;
 use super::{SolveError, listed};
 use crate::cli::Topology;
 
-/// Writes the drawings that were asked for, and says where.
+/// Writes the requested drawings and returns their paths.
 pub(super) fn write<'a>(
     asked: &'a Topology,
     learned: &Learned,
@@ -57,7 +57,7 @@ fn diagram(learned: &Learned) -> Diagram {
     Diagram {
         title: learned.title(),
         note: format!(
-            "An edge: similarity of at least {}. A {kind}'s area grows with its prior. Dashed: like nobody else.",
+            "An edge: similarity of at least {}. A {kind}'s area grows with its prior. Dashed: without neighbours.",
             learned.epsilon
         ),
         nodes: learned.weights.iter().enumerate().map(node).collect(),

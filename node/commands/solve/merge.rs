@@ -1,4 +1,4 @@
-//! `rota solve merge`: groups by merging.
+//! `rota solve merge`: groups of silos by greedy merging.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,13 +10,13 @@ use rota::report::{letter, numbers};
 use serde::Serialize;
 
 use super::table::{Table, TableError};
-use super::{Answer, NUMBERED, SolveError, divisible, members, write_parts};
+use super::{Answer, NUMBERED, SolveError, check_parts, members, write_parts};
 use crate::cli::Merge;
 
-/// Largest number of samples that a number of a file can be without rounding.
+/// Largest number of samples that a `f64` represents exactly.
 const MOST_SAMPLES: f64 = 9_007_199_254_740_992.0;
 
-/// Groups, what they are worth, and how they came about.
+/// The result: groups, utilities and merges.
 #[derive(Debug, Serialize)]
 pub(super) struct Groups {
     groups: Vec<Vec<usize>>,
@@ -29,21 +29,21 @@ pub(super) struct Groups {
     samples: Vec<u64>,
 }
 
-/// One merge: two groups by their first silos.
+/// One merge of two groups, named by their first silos.
 #[derive(Debug, Serialize)]
 struct Step {
     merge: [usize; 2],
     benefit: f64,
 }
 
-/// Where newcomers belong.
+/// Groups of the newcomers.
 #[derive(Debug, Serialize)]
 struct Admission {
     admitted: Vec<Admitted>,
     newcomer_samples: Option<u64>,
 }
 
-/// Where one newcomer belongs, and what the best group would gain with it.
+/// The group of one newcomer, and the benefit of its best group.
 #[derive(Debug, Serialize)]
 struct Admitted {
     silo: usize,
@@ -53,12 +53,12 @@ struct Admitted {
     best: u32,
 }
 
-/// Reads the updates, merges, and places newcomers if there are any.
+/// Reads the updates, merges, and assigns newcomers if there are any.
 pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
     let updates = Table::read(&asked.updates)?;
     let silos = updates.rows().len();
     if let Some(groups) = asked.groups {
-        divisible("--groups", groups, &updates)?;
+        check_parts("--groups", groups, &updates)?;
     }
     let newcomers = asked.admit.as_deref();
     let newcomers = newcomers
@@ -76,7 +76,7 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
     let gram = Vectors::new(&all).map(|rows| gram_f64(&rows));
     let gram = gram
         .expect("rows of one length")
-        .expect("no number is absurdly large");
+        .expect("numbers are below the limit of a table");
     let utility = |clients: &[usize]| {
         let n = clients.len();
         let gram = Matrix::from_fn(n, n, |i, j| gram[(clients[i], clients[j])]);
@@ -126,7 +126,7 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
     })
 }
 
-/// The newcomers' updates, as long as the silos'.
+/// The newcomers' updates, of the same length as the silos'.
 fn newcomers_of(path: &Path, updates: &Table) -> Result<Table, SolveError> {
     let newcomers = Table::read(path)?;
     match newcomers.columns() == updates.columns() {
@@ -140,7 +140,7 @@ fn newcomers_of(path: &Path, updates: &Table) -> Result<Table, SolveError> {
     }
 }
 
-/// The samples of silos and newcomers; and the mean, if the newcomers' had to be assumed.
+/// The samples of silos and newcomers; and the mean, if it is assumed for the newcomers.
 fn samples(
     path: &Path,
     updates: &Table,
@@ -156,13 +156,13 @@ fn samples(
                 row,
                 0,
                 format!(
-                    "{count} is no number of samples: a whole number of at least 1 is expected"
+                    "{count} is not a number of samples: expected a whole number of at least 1"
                 ),
             )),
             _ => Err(table.wrong(
                 row,
                 1,
-                "one number a line is expected, the samples of a silo",
+                "expected one number per line, the samples of a silo",
             )),
         })
         .collect();
@@ -216,7 +216,7 @@ impl Answer for Groups {
             )?;
         }
         if !self.merges.is_empty() {
-            writeln!(out, "\nMerges in order, a group goes by its first silo:")?;
+            writeln!(out, "\nMerges in order (groups named by their first silo):")?;
         }
         for Step {
             merge: [into, from],
@@ -234,10 +234,7 @@ impl Answer for Groups {
 
 impl Admission {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "\nNewcomers, each judged alone against the groups above:"
-        )?;
+        writeln!(out, "\nNewcomers, each assigned independently:")?;
         for Admitted {
             silo,
             group,
@@ -250,14 +247,14 @@ impl Admission {
                 Some(_) => writeln!(out, "  {silo:>4}  joins {best}, benefit {benefit:.6}")?,
                 None => writeln!(
                     out,
-                    "  {silo:>4}  stays alone: with {best}, its best, the benefit is {benefit:.6}"
+                    "  {silo:>4}  stays alone: the best group is {best}, with benefit {benefit:.6}"
                 )?,
             }
         }
         if let Some(samples) = self.newcomer_samples {
             writeln!(
                 out,
-                "Their samples are not in the file: each counts with {samples}, the silos' mean."
+                "Their samples are not in the file: each counts with the silos' mean, {samples}."
             )?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `rota solve`: the lead's mathematics on files of numbers, for people and scripts.
+//! `rota solve`: runs the lead's algorithms on files of numbers.
 
 mod coalitions;
 mod drawing;
@@ -21,18 +21,18 @@ use super::CommandError;
 use crate::cli::Solve;
 use table::{Table, TableError};
 
-/// Why there is no answer: one sentence, with what to try.
+/// Errors of `rota solve`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SolveError {
-    /// A file.
+    /// An invalid file.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// No parts of a division, or more than there are silos.
+    /// A number of parts that is 0 or above the number of silos.
     #[error("{option} is {asked}, but {file} has {rows}: ask for 1 to {most}")]
     Parts {
-        /// The option that says how many.
+        /// The option.
         option: &'static str,
-        /// Parts asked for.
+        /// Its value.
         asked: usize,
         /// The file of silos.
         file: String,
@@ -41,11 +41,11 @@ pub(crate) enum SolveError {
         /// Their number.
         most: usize,
     },
-    /// Two wishes that exclude each other.
-    #[error("--at-most needs a number of coalitions: auto chooses one by itself")]
+    /// `--at-most` with `--coalitions auto`.
+    #[error("--at-most needs a number of coalitions: auto chooses the number itself")]
     AtMostAuto,
-    /// Two files that should be of one size.
-    #[error("{file} has {got}, {other} has {expected}: both are about the same silos")]
+    /// A held-out table of another size than the losses.
+    #[error("{file} has {got}, but {other} has {expected}: both must be about the same silos")]
     HeldOut {
         /// The file of held-out losses.
         file: String,
@@ -56,8 +56,8 @@ pub(crate) enum SolveError {
         /// Its rows.
         expected: String,
     },
-    /// Samples of other silos than there are.
-    #[error("{file} has {got}, {updates} has {silos}: {expected} are needed, one a line")]
+    /// A wrong number of sample counts.
+    #[error("{file} has {got}, but {updates} has {silos}: {expected} are needed, one per line")]
     Samples {
         /// The file of samples.
         file: String,
@@ -70,8 +70,10 @@ pub(crate) enum SolveError {
         /// How many numbers there may be.
         expected: String,
     },
-    /// Newcomers with another model.
-    #[error("{file} has {got}, {updates} has {expected}: updates are of one model")]
+    /// Newcomers' updates of another length.
+    #[error(
+        "{file} has {got}, but {updates} has {expected}: all updates must be of the same model"
+    )]
     Newcomers {
         /// The file of newcomers.
         file: String,
@@ -82,22 +84,22 @@ pub(crate) enum SolveError {
         /// Its columns.
         expected: String,
     },
-    /// What merging does not take: α.
+    /// An invalid α.
     #[error("--alpha: {0}")]
     Alpha(#[from] UtilityError),
-    /// What a topology does not take: the threshold.
+    /// An invalid similarity threshold.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// A drawing cannot be written.
+    /// A drawing that cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         reason: io::Error,
     },
-    /// Several models, or one written as a column.
-    #[error("{file} has {rows}: a model is one row")]
+    /// A model that is not exactly one row.
+    #[error("{file} has {rows}: a model must be one row")]
     ModelRows {
         /// The file of the model.
         file: String,
@@ -106,8 +108,8 @@ pub(crate) enum SolveError {
     },
     /// A model that does not fit the data.
     #[error(
-        "{file} has {got}, but {data} has {features}: a model is one number for each, in \
-         their order{hint}"
+        "{file} has {got}, but {data} has {features}: a model needs one number per feature, \
+         in their order{hint}"
     )]
     ModelSize {
         /// The file of the model.
@@ -118,19 +120,21 @@ pub(crate) enum SolveError {
         data: String,
         /// How many features they have, and which.
         features: String,
-        /// What may be the reason.
+        /// A possible reason.
         hint: &'static str,
     },
-    /// An option that the loss has no use for.
-    #[error("--label-cost is for --loss logistic: with absolute loss the target may move freely")]
+    /// `--label-cost` without logistic loss.
+    #[error(
+        "--label-cost is only for --loss logistic: with absolute loss the target may move freely"
+    )]
     LabelCost,
-    /// The radius, or the cost of a label.
+    /// An invalid radius or label cost.
     #[error(transparent)]
     Robust(#[from] RobustError),
 }
 
 impl SolveError {
-    /// 2 where another file or other words on the command line would help, 1 otherwise.
+    /// 2 for invalid files or arguments, 1 otherwise.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Unwritable { .. } => 1,
@@ -139,25 +143,29 @@ impl SolveError {
     }
 }
 
-/// What was found: JSON by its fields, text by hand.
+/// A result that prints as JSON (by its fields) or as text.
 trait Answer: Serialize {
-    /// Writes it for people.
+    /// Writes the result as text.
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// Computes and prints; `bar` shows that the program is at work.
+/// Computes and prints the result; `bar` shows progress.
 pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> {
     match solve {
         Solve::Coalitions(asked) => print(asked.json, &coalitions::solve(asked, bar)?),
         Solve::Merge(asked) => print(asked.json, &merge::solve(asked)?),
         Solve::Topology(asked) => {
             let learned = topology::solve(asked)?;
-            // The drawings first: who reads only the first lines of the text still has them. And
-            // what was learned is printed also where they cannot be written.
+            // Write drawings first, so that they exist even if the reader closes the pipe early; print
+            // the result even if they cannot be written.
             let drawn = drawing::write(asked, &learned);
             print(asked.json, &learned)?;
             for path in drawn?.iter().filter(|_| !asked.json) {
-                writeln!(io::stdout().lock(), "\ndrawn in {}", path.display())?;
+                writeln!(
+                    io::stdout().lock(),
+                    "\ndrawing written to {}",
+                    path.display()
+                )?;
             }
             Ok(())
         }
@@ -176,8 +184,8 @@ fn print(json: bool, answer: &impl Answer) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-/// Refuses a division of the silos of a file, one a row, into no parts or more than silos.
-fn divisible(option: &'static str, asked: usize, silos: &Table) -> Result<(), SolveError> {
+/// Refuses to group the silos of a file into 0 parts or more parts than silos.
+fn check_parts(option: &'static str, asked: usize, silos: &Table) -> Result<(), SolveError> {
     let most = silos.rows().len();
     match (1..=most).contains(&asked) {
         true => Ok(()),
@@ -191,7 +199,7 @@ fn divisible(option: &'static str, asked: usize, silos: &Table) -> Result<(), So
     }
 }
 
-/// The members of every part of a division, whose parts are numbered from 0 without gaps.
+/// The members of every part of an assignment whose parts are numbered from 0 without gaps.
 fn members(assignment: &[u32]) -> Vec<Vec<usize>> {
     let parts = assignment.iter().max().map_or(0, |last| *last as usize + 1);
     let mut members = vec![Vec::new(); parts];
@@ -201,7 +209,7 @@ fn members(assignment: &[u32]) -> Vec<Vec<usize>> {
     members
 }
 
-/// One line per part of a division: its letter, its size, its members.
+/// Writes one line per part: its letter, size and members.
 fn write_parts(out: &mut dyn Write, parts: &[Vec<usize>]) -> io::Result<()> {
     for (index, members) in parts.iter().enumerate() {
         let size = numbers::plural(members.len(), "silo");
@@ -217,10 +225,10 @@ fn listed(silos: &[usize]) -> String {
     all.join(", ")
 }
 
-/// Nine digits of a number, for people.
+/// A number rounded to nine digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.8e}").parse().unwrap_or(value)
 }
 
-/// What every text about silos says once.
+/// Explanation of silo numbers in every text.
 const NUMBERED: &str = "Silos are numbered from 0, in the order of the rows.";

@@ -1,4 +1,4 @@
-//! `rota solve robust-loss`: the worst case near the data.
+//! `rota solve robust-loss`: the worst-case loss of a linear model near the data.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::table::{Table, TableError};
 use super::{Answer, SolveError};
 use crate::cli::{Loss, RobustLoss};
 
-/// So many columns are named in an error.
+/// Largest number of columns named in an error.
 const COLUMNS: usize = 30;
 
-/// A robust loss, and the plain one beside it.
+/// The result: the robust loss and the mean loss.
 #[derive(Debug, Serialize)]
 pub(super) struct Worst {
     loss: f64,
@@ -28,7 +28,7 @@ pub(super) struct Worst {
     radius: f64,
 }
 
-/// Reads data and model, and judges the one by the other.
+/// Reads data and model, and computes the robust loss.
 pub(super) fn solve(asked: &RobustLoss) -> Result<Worst, SolveError> {
     if asked.loss == Loss::Absolute && asked.label_cost.is_some() {
         return Err(SolveError::LabelCost);
@@ -72,7 +72,7 @@ pub(super) fn solve(asked: &RobustLoss) -> Result<Worst, SolveError> {
     })
 }
 
-/// The place of the column to be predicted.
+/// The position of the column to predict.
 fn target(data: &Table, names: &[String], column: &str) -> Result<usize, TableError> {
     let found = names.iter().position(|name| name == column);
     found.ok_or_else(|| TableError::NoColumn {
@@ -95,7 +95,7 @@ fn theta(model: &Path, data: &Table, features: &[String]) -> Result<Vec<f64>, So
         return Ok(theta.clone());
     }
     let hint = match theta.len() == features.len() + 1 {
-        true => "; there is no intercept, fit the model without one",
+        true => "; models have no intercept here: fit one without",
         false => "",
     };
     Err(SolveError::ModelSize {
@@ -120,12 +120,14 @@ fn labels(data: &Table, target: usize) -> Result<Vec<f64>, TableError> {
             return Ok(label);
         }
         if label != 0.0 && label != -1.0 {
-            let what = format!("a label of {label}; labels are -1 and 1, or 0 and 1");
+            let what = format!("label {label}: expected -1 and 1, or 0 and 1");
             return Err(data.wrong(row, target, what));
         }
         let (other, line) = *lower.get_or_insert((label, data.line(row)));
         if other != label {
-            let what = format!("a label of {label}, and row {line} has {other}: do not mix them");
+            let what = format!(
+                "label {label}, but row {line} has {other}: use either -1 and 1 or 0 and 1"
+            );
             return Err(data.wrong(row, target, what));
         }
         Ok(-1.0)
@@ -147,14 +149,14 @@ impl Answer for Worst {
             out,
             0,
             &format!(
-                "The {kind} loss of the model is {loss:.6} at worst within distance {radius} of \
-                 the {rows}; on the rows themselves it is {empirical_loss:.6}."
+                "The worst-case {kind} loss of the model within distance {radius} of the {rows} is \
+                 {loss:.6}; on the rows themselves it is {empirical_loss:.6}."
             ),
         )?;
         wrapped(
             out,
             0,
-            &format!("A little more radius costs {lambda:.6} per unit (lambda)."),
+            &format!("It increases by {lambda:.6} per unit of radius (lambda)."),
         )
     }
 }

@@ -1,4 +1,4 @@
-//! Files of numbers: comma-separated, one row a line. What is not is refused with its place.
+//! Reads tables of numbers from CSV files; errors name file, row and column.
 
 use std::fmt;
 use std::io;
@@ -8,102 +8,99 @@ use rota::learn::file;
 use rota::methods::Matrix;
 use rota::report::numbers;
 
-/// Largest absolute number that is taken: products of two, added up over a row of any length, stay
-/// below what the library takes (1e100).
+/// Largest absolute number allowed: sums of products stay below the limit of the library, 1e100.
 const LARGEST: f64 = 1e45;
 
-/// Most bytes of a file. Its numbers take several times as much memory.
+/// Largest file in bytes. The numbers take several times as much memory.
 const LARGEST_FILE: u64 = 256 << 20;
 
-/// Why a file is not the table of numbers it should be.
+/// Errors of reading a table.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TableError {
-    /// It cannot be read.
+    /// A file that cannot be read.
     #[error("cannot read {file}: {reason}")]
     Unreadable {
-        /// Its name.
+        /// The file.
         file: String,
-        /// What the system says.
+        /// The error of the operating system.
         reason: io::Error,
     },
-    /// There is nothing in it.
-    #[error("{0} has no rows: one line of numbers, separated by commas, is a row")]
+    /// A file without rows.
+    #[error("{0} has no rows: each row is one line of numbers separated by commas")]
     Empty(String),
-    /// A value is missing, or there is one too many.
-    #[error(
-        "{place}: {what}; every row must have as many columns as row {first}, which has {expected}"
-    )]
+    /// A row with too few or too many values.
+    #[error("{position}: {what}; every row must have {expected} columns, as row {first}")]
     Ragged {
-        /// The first column that is missing, or too many.
-        place: Place,
-        /// Which of the two.
+        /// The first missing or excess column.
+        position: CsvPosition,
+        /// Whether it is missing or excess.
         what: &'static str,
-        /// The line of the first row.
+        /// Line of the first row.
         first: u64,
-        /// Its columns.
+        /// Its number of columns.
         expected: usize,
     },
-    /// A value is no number, or not one that can be here.
-    #[error("{place}: {what}")]
+    /// A value that is not a number, or not allowed here.
+    #[error("{position}: {what}")]
     Value {
-        /// Where.
-        place: Place,
-        /// What is there and what should be.
+        /// Its position.
+        position: CsvPosition,
+        /// What was found and expected.
         what: String,
     },
-    /// As many rows as columns are needed.
+    /// A table that is not square.
     #[error("{file} has {rows} and {columns}: one row and one column per silo are needed")]
     NotSquare {
-        /// Its name.
+        /// The file.
         file: String,
         /// `3 rows`.
         rows: String,
         /// `4 columns`.
         columns: String,
     },
-    /// A column is asked for that is not there.
+    /// A column that does not exist.
     #[error("{file} has no column \"{column}\"; its columns are {columns}")]
     NoColumn {
-        /// Its name.
+        /// The file.
         file: String,
-        /// What was asked for.
+        /// The requested column.
         column: String,
-        /// What is there.
+        /// The columns of the file.
         columns: String,
     },
 }
 
-/// A place in a file: `losses.csv, row 3, column 5`, counted from 1; a row is a line of the file.
+/// A position in a file: `losses.csv, row 3, column 5`, counted from 1; a row is a line of the file.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct CsvPosition {
     file: String,
     row: u64,
     column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CsvPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, row {}, column {}", self.file, self.row, self.column)
     }
 }
 
-/// At least one row, at least one column, finite numbers.
+/// A table of finite numbers with at least one row and one column.
 #[derive(Debug)]
 pub(crate) struct Table {
     file: String,
-    /// The line of every row in the file.
+    /// The line in the file of every row.
     lines: Vec<u64>,
     rows: Vec<Vec<f64>>,
 }
 
 impl Table {
-    /// Numbers alone.
+    /// Reads a table without a header line.
     pub(crate) fn read(path: &Path) -> Result<Self, TableError> {
         let (file, text) = text(path)?;
         Self::numbers(file, None, records(&text))
     }
 
-    /// Column names, then numbers.
+    /// Reads a table with a header line of column names.
     pub(crate) fn read_named(path: &Path) -> Result<(Vec<String>, Self), TableError> {
         let (file, text) = text(path)?;
         let mut records = records(&text);
@@ -113,12 +110,12 @@ impl Table {
         let names: Vec<String> = names.iter().map(numbers::plain).collect();
         let wrong = |column: usize, what: String| {
             let file = file.clone();
-            let place = Place {
+            let position = CsvPosition {
                 file,
                 row: line,
                 column: column + 1,
             };
-            Err(TableError::Value { place, what })
+            Err(TableError::Value { position, what })
         };
         if let Some(column) = names.iter().position(String::is_empty) {
             return wrong(column, "this column has no name".into());
@@ -129,14 +126,14 @@ impl Table {
         if let Some(column) = (0..names.len()).find(|&c| names[..c].contains(&names[c])) {
             return wrong(
                 column,
-                format!("another column is called \"{}\" as well", names[column]),
+                format!("another column is also named \"{}\"", names[column]),
             );
         }
         let head = Some((line, names.len()));
         Ok((names, Self::numbers(file, head, records)?))
     }
 
-    /// `first`: the line and the columns of the header, if there is one.
+    /// `first`: line and number of columns of the header, if there is one.
     fn numbers(
         file: String,
         mut first: Option<(u64, usize)>,
@@ -144,7 +141,7 @@ impl Table {
     ) -> Result<Self, TableError> {
         let (mut lines, mut rows) = (Vec::new(), Vec::new());
         for (line, record) in records {
-            let place = |column: usize| Place {
+            let position = |column: usize| CsvPosition {
                 file: file.clone(),
                 row: line,
                 column: column + 1,
@@ -153,10 +150,10 @@ impl Table {
             for (column, text) in record.iter().enumerate() {
                 let value = number(text).map_err(|mut what| {
                     if first.is_none() && text.parse::<f64>().is_err() {
-                        what += "; there must be no header line";
+                        what += "; a header line is not allowed";
                     }
-                    let place = place(column);
-                    TableError::Value { place, what }
+                    let position = position(column);
+                    TableError::Value { position, what }
                 })?;
                 row.push(value);
             }
@@ -164,11 +161,11 @@ impl Table {
             if row.len() != expected {
                 let short = row.len() < expected;
                 return Err(TableError::Ragged {
-                    place: place(row.len().min(expected)),
+                    position: position(row.len().min(expected)),
                     what: if short {
-                        "there is nothing here"
+                        "a value is missing"
                     } else {
-                        "this is one too many"
+                        "this value is one too many"
                     },
                     first,
                     expected,
@@ -183,7 +180,7 @@ impl Table {
         Ok(Self { file, lines, rows })
     }
 
-    /// The name of the file, for people.
+    /// The name of the file for messages.
     pub(crate) fn file(&self) -> &str {
         &self.file
     }
@@ -208,7 +205,7 @@ impl Table {
         numbers::plural(self.columns(), "column")
     }
 
-    /// Refuses anything but as many rows as columns.
+    /// Refuses a table that is not square.
     pub(crate) fn square(self) -> Result<Self, TableError> {
         match self.rows.len() == self.columns() {
             true => Ok(self),
@@ -225,24 +222,24 @@ impl Table {
         Matrix::from_rows(&self.rows).expect("all rows are of one length")
     }
 
-    /// What is wrong with the value in that row and column, counted from 0.
+    /// An error about the value in that row and column, counted from 0.
     pub(crate) fn wrong(&self, row: usize, column: usize, what: impl Into<String>) -> TableError {
-        let place = Place {
+        let position = CsvPosition {
             file: self.file.clone(),
             row: self.lines[row],
             column: column + 1,
         };
         let what = what.into();
-        TableError::Value { place, what }
+        TableError::Value { position, what }
     }
 
-    /// The line of a row, counted from 0, in the file.
+    /// The line in the file of a row, counted from 0.
     pub(crate) fn line(&self, row: usize) -> u64 {
         self.lines[row]
     }
 }
 
-/// The file's name for people, and what is in it; `-` is standard input.
+/// The name of a file for messages, and its text; `-` is standard input.
 fn text(path: &Path) -> Result<(String, String), TableError> {
     let standard = path == Path::new("-");
     let file = match standard {
@@ -259,7 +256,7 @@ fn text(path: &Path) -> Result<(String, String), TableError> {
     }
 }
 
-/// The records of a text with the lines they stand on; empty lines are none.
+/// The records of a text with their line numbers; empty lines are skipped.
 fn records(text: &str) -> impl Iterator<Item = (u64, csv::StringRecord)> {
     let reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -278,7 +275,7 @@ fn records(text: &str) -> impl Iterator<Item = (u64, csv::StringRecord)> {
     })
 }
 
-/// A finite number, or what is there instead.
+/// Parses a finite number, or describes what was found instead.
 fn number(text: &str) -> Result<f64, String> {
     if text.is_empty() {
         return Err("a number is missing".to_owned());

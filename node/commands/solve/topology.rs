@@ -1,4 +1,4 @@
-//! `rota solve topology`: who is like whom, and who stands for many.
+//! `rota solve topology`: the graph of similar silos, their centralities and prior.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,19 +12,19 @@ use rota::report::{numbers, terminal::wrapped};
 use serde::Serialize;
 
 use super::table::Table;
-use super::{Answer, NUMBERED, SolveError, divisible, listed, members};
+use super::{Answer, NUMBERED, SolveError, check_parts, listed, members};
 use crate::cli::Topology;
 
-/// Two entries across the diagonal may differ by this part of them: they were written by programs.
+/// Allowed relative asymmetry of similarities from a file.
 const SYMMETRY: f64 = 1e-9;
 
-/// A topology, of silos or of clusters.
+/// The result: a topology of silos or of clusters.
 #[derive(Debug, Serialize)]
 pub(super) struct Learned {
     similarity: Vec<Vec<f64>>,
     pub(super) adjacency: Vec<Vec<u8>>,
     pub(super) centrality: Vec<f64>,
-    /// Per silo, always.
+    /// Per silo, also with clusters.
     prior: Vec<f64>,
     pub(super) components: Vec<Vec<usize>>,
     pub(super) isolated: Vec<usize>,
@@ -87,7 +87,7 @@ fn rows(matrix: &Matrix) -> impl Iterator<Item = &[f64]> {
     (0..matrix.rows()).map(|row| matrix.row(row))
 }
 
-/// Similarities of a file, normalised unless they are.
+/// Similarities from a file, normalised unless all are in [0, 1].
 fn given(path: &Path) -> Result<Matrix, SolveError> {
     let table = Table::read(path)?.square()?;
     let similarity = table.matrix();
@@ -97,14 +97,14 @@ fn given(path: &Path) -> Result<Matrix, SolveError> {
             let (lower, upper) = (similarity[(row, column)], similarity[(column, row)]);
             if (lower - upper).abs() > SYMMETRY * lower.abs().max(upper.abs()) {
                 let what = format!(
-                    "{lower}, but the entry across the diagonal is {upper}: how alike two silos are has to be symmetric"
+                    "{lower}, but the entry across the diagonal is {upper}: similarities must be symmetric"
                 );
                 return Err(table.wrong(row, column, what).into());
             }
             within &= (0.0..=1.0).contains(&lower);
         }
     }
-    // What stands below the diagonal counts.
+    // Use the entries below the diagonal.
     let n = similarity.rows();
     let even = Matrix::from_fn(n, n, |row, column| match row == column {
         true => 0.0,
@@ -138,17 +138,17 @@ fn measured(asked: &Topology, params: &Table) -> Result<(Matrix, Option<Vec<u32>
     let rows = Vectors::new(points).expect("rows of one length");
     let raw = metric
         .similarity_f64(&rows)
-        .expect("no number is absurdly large");
+        .expect("numbers are below the limit of a table");
     let similarity = min_max(&raw).expect("a square matrix of finite numbers");
     Ok((similarity, clusters))
 }
 
 /// The cluster of every silo.
 fn cluster(params: &Table, clusters: usize, seed: u64) -> Result<Vec<u32>, SolveError> {
-    divisible("--clusters", clusters, params)?;
+    check_parts("--clusters", clusters, params)?;
     let silos = params.rows().len();
     let rows = Vectors::new(params.rows()).expect("rows of one length");
-    let squares = squared_distances_f64(&rows).expect("no number is absurdly large");
+    let squares = squared_distances_f64(&rows).expect("numbers are below the limit of a table");
     // Inner products with the first silo as the origin.
     let gram = Matrix::from_fn(silos, silos, |i, j| {
         (squares[(i, 0)] + squares[(j, 0)] - squares[(i, j)]) / 2.0
@@ -168,7 +168,7 @@ fn mean(params: &Table, members: &[usize]) -> Vec<f64> {
 }
 
 impl Learned {
-    /// What the nodes of the graph are.
+    /// The kind of the nodes of the graph.
     pub(super) fn kind(&self) -> &'static str {
         if self.clusters.is_some() {
             "cluster"
@@ -233,12 +233,12 @@ impl Answer for Learned {
             wrapped(out, 35 + wide, &line)?;
         }
         if !self.isolated.is_empty() {
-            writeln!(out, "\nLike nobody else: {}", listed(&self.isolated))?;
+            writeln!(out, "\nWithout neighbours: {}", listed(&self.isolated))?;
         }
         if silos.is_some() {
             writeln!(
                 out,
-                "\nEvery silo has an equal part of its cluster's prior."
+                "\nEvery silo gets an equal part of its cluster's prior."
             )?;
         }
         Ok(())

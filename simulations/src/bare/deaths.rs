@@ -1,4 +1,4 @@
-//! Members that die for good: when, and how far into the step that they were in.
+//! Deaths for good: at which moment of a round, and after which part of a step.
 
 use protocol::certificate::Verdict;
 use protocol::effects::{Effect, Report};
@@ -9,11 +9,11 @@ use crate::random::Random;
 
 /// A moment of a round at which a member may die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// It says something of this kind. A contribution: its training is done; a Bundle, a Sheet or a
-    /// Proposal: it leads.
-    Says(Kind),
-    /// It leads, and has decided.
+pub enum DeathMoment {
+    /// It sends a message of this kind. With a Contribution its training is done; with a Bundle, a
+    /// Sheet or a Proposal it leads.
+    Sends(Kind),
+    /// It leads and has decided.
     Decides,
     /// It learns that a block is notarised.
     Notarised,
@@ -21,31 +21,31 @@ pub enum Moment {
     Final,
 }
 
-impl Moment {
-    /// All of them, in the order of a round.
+impl DeathMoment {
+    /// All moments, in the order of a round.
     pub const ALL: [Self; 15] = [
-        Self::Says(Kind::Progress),
-        Self::Says(Kind::Contribution),
-        Self::Says(Kind::Receipt),
-        Self::Says(Kind::Bundle),
-        Self::Says(Kind::Scores),
-        Self::Says(Kind::Sheet),
-        Self::Says(Kind::Inclusion),
+        Self::Sends(Kind::Progress),
+        Self::Sends(Kind::Contribution),
+        Self::Sends(Kind::Receipt),
+        Self::Sends(Kind::Bundle),
+        Self::Sends(Kind::Scores),
+        Self::Sends(Kind::Sheet),
+        Self::Sends(Kind::Inclusion),
         Self::Decides,
-        Self::Says(Kind::Proposal),
-        Self::Says(Kind::Notarize),
+        Self::Sends(Kind::Proposal),
+        Self::Sends(Kind::Notarize),
         Self::Notarised,
-        Self::Says(Kind::Finalize),
-        Self::Says(Kind::Nullify),
-        Self::Says(Kind::Certificate),
+        Self::Sends(Kind::Finalize),
+        Self::Sends(Kind::Nullify),
+        Self::Sends(Kind::Certificate),
         Self::Final,
     ];
 
-    /// Whether an effect shows that a member has come to this moment.
-    pub(super) fn shown(self, effect: &Effect, leads: bool) -> bool {
+    /// Whether an effect shows that its member has reached this moment.
+    pub(super) fn reached_by(self, effect: &Effect, leads: bool) -> bool {
         match (self, effect) {
-            (Self::Says(said), Effect::Send { frame, .. } | Effect::Publish { frame }) => {
-                kind(frame) == Some(said)
+            (Self::Sends(sent), Effect::Send { frame, .. } | Effect::Publish { frame }) => {
+                kind(frame) == Some(sent)
             }
             (Self::Decides, Effect::Settle { .. }) => leads,
             (Self::Notarised, Effect::Report(Report::Certified(certificate))) => {
@@ -57,38 +57,43 @@ impl Moment {
     }
 }
 
-/// How much of a step is done before its member dies.
+/// How much of a step is carried out before its member dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum StepCut {
     /// Nothing.
     Before,
-    /// What the journal keeps.
-    Kept,
-    /// Everything up to what showed the moment.
-    Said,
+    /// Its records are durable.
+    Persisted,
+    /// Its records are durable, and everything up to the effect that showed the moment is done.
+    UpToMoment,
     /// Everything.
     After,
 }
 
-/// A death at a moment of a round, of whoever gets there first.
+/// A death at a moment of a round, of the member that reaches it first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Death {
-    pub(super) moment: Moment,
+    pub(super) moment: DeathMoment,
     pub(super) round: u64,
-    pub(super) cut: Cut,
-    /// How many that came there are let go.
-    pub(super) spared: usize,
+    pub(super) cut: StepCut,
+    /// How many members that reach it are spared before.
+    pub(super) skip: usize,
 }
 
 impl Death {
-    /// Draws the rest.
-    pub(super) fn at(random: &mut Random, moment: Moment, n: usize) -> Self {
-        let cuts = [Cut::Before, Cut::Kept, Cut::Said, Cut::After];
+    /// A death at this moment; round, cut and skip are drawn.
+    pub(super) fn at(random: &mut Random, moment: DeathMoment, n: usize) -> Self {
+        let cuts = [
+            StepCut::Before,
+            StepCut::Persisted,
+            StepCut::UpToMoment,
+            StepCut::After,
+        ];
         Self {
             moment,
             round: 1 + random.below(3) as u64,
             cut: cuts[random.below(cuts.len())],
-            spared: if random.chance(0.6) {
+            skip: if random.chance(0.6) {
                 0
             } else {
                 random.below(n)
@@ -97,13 +102,13 @@ impl Death {
     }
 }
 
-/// Which deaths a run may have.
+/// Which deaths may happen in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deaths {
     /// None.
     None,
     /// At any moment.
     Any,
-    /// At this moment, of whoever comes there first.
-    At(Moment),
+    /// At this moment, of the member that reaches it first.
+    At(DeathMoment),
 }

@@ -1,4 +1,4 @@
-//! What must be true of a run that is over, and where its members stand if it is not.
+//! The checks after a run, and the diagnosis of a run that failed or stalled.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use protocol::{Hash, Record};
 
 use super::work;
 
-/// Where everybody stands.
+/// The state of all members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     /// All members, in the order of the roster.
     pub members: Vec<Standing>,
 }
 
-/// Where a member stands.
+/// The state of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// Its name.
     pub name: String,
-    /// What is wrong with it: what it does as a liar, how it died. Empty if nothing.
-    pub flaw: String,
-    /// View and round it is in; none while it is down.
+    /// Its faults: Byzantine behaviours, death, loss of its journal; empty if there are none.
+    pub fault: String,
+    /// The view and round that it is in; `None` while it is down.
     pub at: Option<(u64, u64)>,
     /// Whether it has all rounds.
     pub complete: bool,
-    /// Why it last refused something or voted against a view.
+    /// The last reason why it refused something or voted against a view.
     pub last: String,
 }
 
@@ -42,8 +42,8 @@ impl fmt::Display for Diagnosis {
                 Some((view, round)) => write!(f, "in view {view}, round {round}")?,
                 None => write!(f, "down")?,
             }
-            if !member.flaw.is_empty() {
-                write!(f, "; {}", member.flaw)?;
+            if !member.fault.is_empty() {
+                write!(f, "; {}", member.fault)?;
             }
             if !member.last.is_empty() && !member.complete {
                 write!(f, "; last: {}", member.last)?;
@@ -65,19 +65,19 @@ pub(super) fn chain(journal: &[Record]) -> Vec<(Hash, &Block)> {
         .collect()
 }
 
-/// What an honest member ended with.
-pub(super) struct Held<'a> {
+/// The chain of an honest member at the end.
+pub(super) struct MemberChain<'a> {
     /// Its name.
     pub(super) name: &'a str,
-    /// Whether it says that it has all rounds.
+    /// Whether it reports that it has all rounds.
     pub(super) complete: bool,
     /// Its final blocks, with the hash of each.
     pub(super) chain: Vec<(Hash, &'a Block)>,
 }
 
-/// Whether the chains of honest members are one, each round follows on the one before, and every
-/// outcome is what the sheet gives. Who says that it is complete must hold all rounds.
-pub(super) fn check(epoch: &Epoch, all: &[Held<'_>]) -> Result<(), String> {
+/// Checks that honest members have the same chain, that rounds follow one another, and that every
+/// outcome follows from its sheet. A member that reports to be complete must have all rounds.
+pub(super) fn check(epoch: &Epoch, all: &[MemberChain<'_>]) -> Result<(), String> {
     let Some(longest) = all.iter().max_by_key(|held| held.chain.len()) else {
         return Ok(());
     };
@@ -86,7 +86,7 @@ pub(super) fn check(epoch: &Epoch, all: &[Held<'_>]) -> Result<(), String> {
         let parts = pairs.find(|((one, _), (other, _))| one != other);
         if let Some(((one, block), (other, _))) = parts {
             return Err(format!(
-                "{} has block {one} of view {}, {} has {other} in its place",
+                "{} has block {one} of view {} where {} has {other}",
                 held.name, block.view, longest.name
             ));
         }
@@ -94,7 +94,7 @@ pub(super) fn check(epoch: &Epoch, all: &[Held<'_>]) -> Result<(), String> {
         let rounds = rounds.count() as u64;
         if held.complete && rounds != epoch.charter.rounds {
             return Err(format!(
-                "{} says that it has all {} rounds, its chain has {rounds}",
+                "{} reports to be complete with {} rounds, but its chain has {rounds}",
                 held.name, epoch.charter.rounds
             ));
         }
@@ -102,20 +102,20 @@ pub(super) fn check(epoch: &Epoch, all: &[Held<'_>]) -> Result<(), String> {
     let (mut parent, mut state, mut last) = (epoch.id, epoch.charter.start, 0);
     for (hash, block) in &longest.chain {
         if block.parent != parent {
-            return Err(format!("block {hash} does not follow on {parent}"));
+            return Err(format!("the parent of block {hash} is not {parent}"));
         }
         parent = *hash;
         let Content::Learning(learning) = &block.content else {
             continue;
         };
         if learning.round != last + 1 {
-            return Err(format!("round {} follows on round {last}", learning.round));
+            return Err(format!("round {} follows round {last}", learning.round));
         }
         last = learning.round;
         let right = work::outcome(&state, last, &learning.sheet);
         if learning.outcome != right {
             return Err(format!(
-                "the outcome of round {last} is {}, its sheet gives {right}",
+                "the outcome of round {last} is {}, but {right} follows from its sheet",
                 learning.outcome
             ));
         }

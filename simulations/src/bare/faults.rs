@@ -1,4 +1,4 @@
-//! What goes wrong in a bare run, drawn from the seed.
+//! The faults of a bare run, drawn from its seed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,136 +7,135 @@ use protocol::MemberIndex;
 
 use crate::random::Random;
 
-use super::byzantine::{Behaviour, Lies};
-use super::deaths::{Death, Deaths, Moment};
+use super::byzantine::{Behaviour, Byzantine};
+use super::deaths::{Death, DeathMoment, Deaths};
 
-/// How much goes wrong until the world heals.
+/// Which faults may happen, and how many.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
-    /// Longest span from the start after which nothing more goes wrong; a run draws all of it, a
-    /// third or a tenth.
+    /// Longest time from the start until faults end; a run draws all of it, a third or a tenth.
     pub until: Duration,
     /// Probability that a message is lost.
     pub loss: f64,
     /// Probability that a message arrives twice.
     pub repeat: f64,
-    /// Most that a message is late beyond the usual.
+    /// Largest additional delay of a message.
     pub late: Duration,
-    /// Divisions of the network, one-way ones among them.
-    pub partitions: u32,
-    /// Crashes at any time, with a restart after a while.
+    /// Number of network splits, one-way ones among them.
+    pub splits: u32,
+    /// Number of crashes with a restart after a while.
     pub crashes: u32,
     /// Probability that a member crashes inside a step that makes something durable.
     pub inside: f64,
-    /// Whether one restart may find the journal gone.
-    pub amnesia: Amnesia,
+    /// Whether one restart may find the journal lost.
+    pub journal_loss: JournalLoss,
     /// Members that die for good, at a drawn time or at a moment of a round.
     pub deaths: Deaths,
-    /// What members may do that keep no rules.
-    pub lies: Lies,
-    /// How many members are dead or without their journals beside the f that a federation can
-    /// bear. Then only safety is promised.
+    /// Behaviours of Byzantine members.
+    pub byzantine: Byzantine,
+    /// Number of members that die or lose their journals in addition to the f faulty ones that are
+    /// tolerated. Then only safety is promised.
     pub beyond: usize,
 }
 
-/// A journal that is lost.
+/// How a journal may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Amnesia {
+pub enum JournalLoss {
     /// No journal is lost.
     Never,
-    /// The member comes back knowing that its journal is lost.
+    /// The member restarts and knows that its journal is lost.
     Declared,
-    /// The member comes back as if it were new.
+    /// The member restarts as if it were new.
     Hidden,
 }
 
 impl Faults {
-    /// Nothing goes wrong.
+    /// No faults.
     pub fn none() -> Self {
         Self {
             until: Duration::ZERO,
             loss: 0.0,
             repeat: 0.0,
             late: Duration::ZERO,
-            partitions: 0,
+            splits: 0,
             crashes: 0,
             inside: 0.0,
-            amnesia: Amnesia::Never,
+            journal_loss: JournalLoss::Never,
             deaths: Deaths::None,
-            lies: Lies::None,
+            byzantine: Byzantine::None,
             beyond: 0,
         }
     }
 
-    /// Everything goes wrong for up to a hundred beats of a second. Members that lie, die for good
-    /// or lose their journals are f at most.
+    /// All kinds of faults for up to a hundred beats of a second. At most f members are Byzantine,
+    /// die for good or lose their journals.
     pub fn all() -> Self {
         Self {
             until: Duration::from_secs(100),
             loss: 0.1,
             repeat: 0.05,
             late: Duration::from_millis(700),
-            partitions: 3,
+            splits: 3,
             crashes: 3,
             inside: 0.01,
-            amnesia: Amnesia::Declared,
+            journal_loss: JournalLoss::Declared,
             deaths: Deaths::Any,
-            lies: Lies::Any,
+            byzantine: Byzantine::Any,
             beyond: 0,
         }
     }
 }
 
-/// A scripted fault.
+/// A fault at a given time.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(super) enum ScriptedFault {
     /// Cuts links, by (from, to).
     Cut(Vec<(usize, usize)>),
-    /// Mends them.
+    /// Restores links.
     Mend(Vec<(usize, usize)>),
-    /// A member stops, for a while.
+    /// A member crashes, and restarts after a while.
     Crash(usize),
-    /// A member stops for good.
+    /// A member dies for good.
     Die(usize),
-    /// Everything that still goes wrong stops. Faulty members stay faulty, the dead stay dead.
+    /// All other faults end. Byzantine members stay Byzantine, dead ones stay dead.
     Heal,
 }
 
-/// The script of one run.
+/// The faults of one run.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// What happens when, in order.
-    pub(super) acts: Vec<(Duration, Act)>,
-    /// Members that misbehave, and how.
+    /// Faults with their times, ascending.
+    pub(super) timed: Vec<(Duration, ScriptedFault)>,
+    /// Byzantine members with their behaviours.
     pub(super) byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
-    /// Members whose first restart finds no journal.
-    pub(super) amnesiac: Vec<MemberIndex>,
-    /// Deaths of members that are not known yet.
+    /// Members whose first restart finds their journal lost.
+    pub(super) losing_journals: Vec<MemberIndex>,
+    /// Deaths at moments of a round; which member dies depends on the run.
     pub(super) deaths: Vec<Death>,
 }
 
-/// What is wrong with one member.
+/// The fault of one member.
 enum Flaw {
-    Liar,
-    Amnesiac,
+    Byzantine,
+    LosesJournal,
     Dies,
-    DiesAt(Moment),
+    DiesAt(DeathMoment),
 }
 
-/// Draws a script.
+/// Draws the faults of a run.
 pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faults) -> Script {
     let until = faults.until / [1, 3, 10][random.below(3)];
-    let mut acts = Vec::new();
+    let mut timed = Vec::new();
     let when = |random: &mut Random| until.mul_f64(random.uniform());
-    for _ in 0..faults.partitions {
-        let links = division(random, n);
+    for _ in 0..faults.splits {
+        let links = split(random, n);
         let from = when(random);
         let to = from + random.span(Duration::from_secs(1), Duration::from_secs(20));
-        acts.push((from, Act::Cut(links.clone())));
-        acts.push((to.min(until), Act::Mend(links)));
+        timed.push((from, ScriptedFault::Cut(links.clone())));
+        timed.push((to.min(until), ScriptedFault::Mend(links)));
     }
     for _ in 0..faults.crashes {
-        acts.push((when(random), Act::Crash(random.below(n))));
+        timed.push((when(random), ScriptedFault::Crash(random.below(n))));
     }
     let mut members: Vec<_> = (0..n as u16).map(MemberIndex).collect();
     for last in (1..n).rev() {
@@ -144,69 +143,79 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
     }
     let mut members = members.into_iter();
     let mut script = Script {
-        acts: Vec::new(),
+        timed: Vec::new(),
         byzantine: BTreeMap::new(),
-        amnesiac: Vec::new(),
+        losing_journals: Vec::new(),
         deaths: Vec::new(),
     };
-    // Too few for liars: members may still die as long as a quorum is left.
+    // Fewer than four members tolerate no Byzantine one, but some may die as long as a quorum is
+    // left.
     let bearable = if n < 4 { (n - 1) / 2 } else { faulty };
     for slot in 0..bearable + faults.beyond {
         let Some(flaw) = flaw(random, faults, slot < faulty, slot >= bearable) else {
             continue;
         };
         match flaw {
-            Flaw::Liar => {
+            Flaw::Byzantine => {
                 let member = members.next();
-                let lies = faults.lies.some(random);
-                script.byzantine.extend(member.map(|member| (member, lies)));
-                // Liars die too.
+                let behaviours = faults.byzantine.some(random);
+                script
+                    .byzantine
+                    .extend(member.map(|member| (member, behaviours)));
+                // Byzantine members may die too.
                 if let Some(member) = member.filter(|_| random.chance(0.1)) {
-                    acts.push((when(random), Act::Die(member.at())));
+                    timed.push((when(random), ScriptedFault::Die(member.at())));
                 }
             }
-            Flaw::Amnesiac => {
+            Flaw::LosesJournal => {
                 let member = members.next();
-                script.amnesiac.extend(member);
-                // Its journal is only missed if it stops.
-                acts.extend(member.map(|member| (when(random), Act::Crash(member.at()))));
+                script.losing_journals.extend(member);
+                // The loss has an effect only if the member restarts.
+                timed
+                    .extend(member.map(|member| (when(random), ScriptedFault::Crash(member.at()))));
             }
             Flaw::Dies => {
                 let member = members.next();
-                acts.extend(member.map(|member| (when(random), Act::Die(member.at()))));
+                timed.extend(member.map(|member| (when(random), ScriptedFault::Die(member.at()))));
             }
             Flaw::DiesAt(moment) => script.deaths.push(Death::at(random, moment, n)),
         }
     }
-    acts.sort_by_key(|&(time, _)| time);
-    acts.push((until, Act::Heal));
-    script.acts = acts;
+    timed.sort_by_key(|&(time, _)| time);
+    timed.push((until, ScriptedFault::Heal));
+    script.timed = timed;
     script
 }
 
-/// What is wrong with one more member, if anything is.
-fn flaw(random: &mut Random, faults: &Faults, may_lie: bool, beyond: bool) -> Option<Flaw> {
+/// Draws the fault of one more member, if it has one.
+fn flaw(
+    random: &mut Random,
+    faults: &Faults,
+    may_be_byzantine: bool,
+    beyond: bool,
+) -> Option<Flaw> {
     let mut flaws = Vec::new();
-    if faults.amnesia != Amnesia::Never && (may_lie || beyond) {
-        flaws.push(Flaw::Amnesiac);
+    if faults.journal_loss != JournalLoss::Never && (may_be_byzantine || beyond) {
+        flaws.push(Flaw::LosesJournal);
     }
-    let moment = Moment::ALL[random.below(Moment::ALL.len())];
+    let moment = DeathMoment::ALL[random.below(DeathMoment::ALL.len())];
     match faults.deaths {
         Deaths::None => {}
         Deaths::Any if random.chance(0.3) => flaws.push(Flaw::Dies),
         Deaths::Any => flaws.push(Flaw::DiesAt(moment)),
         Deaths::At(moment) => flaws.push(Flaw::DiesAt(moment)),
     }
-    if faults.lies != Lies::None && may_lie {
-        // As often as all others together.
+    if faults.byzantine != Byzantine::None && may_be_byzantine {
+        // As likely as all other faults together.
         let others = flaws.len().max(1);
-        flaws.extend((0..others).map(|_| Flaw::Liar));
+        flaws.extend((0..others).map(|_| Flaw::Byzantine));
     }
     (!flaws.is_empty()).then(|| flaws.swap_remove(random.below(flaws.len())))
 }
 
-/// Some links to cut: one member off, two members off together, two halves, or anything one way.
-fn division(random: &mut Random, n: usize) -> Vec<(usize, usize)> {
+/// Draws the links of a network split: one member cut off, two members together, two halves, or
+/// single directions at random.
+fn split(random: &mut Random, n: usize) -> Vec<(usize, usize)> {
     let pairs = (0..n)
         .flat_map(|a| (0..n).map(move |b| (a, b)))
         .filter(|(a, b)| a != b);

@@ -1,59 +1,39 @@
-//! Which links are open, and how a message fares on them.
+//! The links of a bare run: which are cut, and how long messages take.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::cuts::Cuts;
 use crate::random::Random;
 
 use super::faults::Faults;
 
-/// The network of a bare run.
+/// The links between all members.
 pub(super) struct Links {
-    cut: BTreeMap<(usize, usize), u32>,
+    /// Links that are cut.
+    pub(super) cuts: Cuts,
     faults: Faults,
     random: Random,
-    /// Losses and repetitions so far.
+    /// Messages lost and duplicated so far.
     pub(super) played: u64,
 }
 
-/// The usual time on a link.
+/// Shortest and longest usual latency.
 const USUAL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(40));
 
 impl Links {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
         Self {
-            cut: BTreeMap::new(),
+            cuts: Cuts::default(),
             faults,
             random: Random::new(seed, "links"),
             played: 0,
         }
     }
 
-    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        links
-            .iter()
-            .for_each(|&link| *self.cut.entry(link).or_default() += 1);
-    }
-
-    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
-        for link in links {
-            if let Some(cuts) = self.cut.get_mut(link) {
-                *cuts -= 1;
-                if *cuts == 0 {
-                    self.cut.remove(link);
-                }
-            }
-        }
-    }
-
-    /// Nothing goes wrong any more.
+    /// Ends all cuts, losses, duplicates and delays.
     pub(super) fn heal(&mut self) {
-        self.cut.clear();
+        self.cuts.clear();
         self.faults = Faults::none();
-    }
-
-    pub(super) fn open(&self, from: usize, to: usize) -> bool {
-        !self.cut.contains_key(&(from, to))
     }
 
     /// A round trip as it would be measured.
@@ -61,10 +41,10 @@ impl Links {
         2 * USUAL.1
     }
 
-    /// When copies of a message arrive, as spans from now.
+    /// The delays after which copies of a message arrive.
     pub(super) fn arrivals(&mut self, from: usize, to: usize) -> Vec<Duration> {
         let lost = self.random.chance(self.faults.loss);
-        if lost || !self.open(from, to) {
+        if lost || !self.cuts.open(from, to) {
             self.played += 1;
             return Vec::new();
         }

@@ -1,19 +1,21 @@
-//! Members without actors and models: thousands of federations a minute, to break the rules with.
+//! The bare simulator: the protocol's state machines without actors and models, thousands of
+//! federations a minute.
 //!
-//! A world runs [`protocol::Member`]s directly. Training, scoring and deciding are toys that take
-//! time and give hashes; the network loses, delays, repeats and divides; members crash, also in the
-//! middle of a step, with and without their journals; up to f of them do what they like. The
-//! invariants are checked after every event. At the end all faults but the faulty members go away,
-//! and every honest member must finish: uniform faults hide a federation that cannot heal.
+//! [`run`] drives [`protocol::Member`]s directly. Training, scoring and deciding take time and give
+//! hashes. The network loses, delays, duplicates and blocks messages; members crash, also in the
+//! middle of a step, with and without their journals; up to f of them are Byzantine. The
+//! [invariants](crate::invariants) are checked after every event. Towards the end all faults stop
+//! except faulty members, and every honest member must finish: under constant faults a federation
+//! that cannot recover would go unnoticed.
 
 mod byzantine;
 mod deaths;
 mod ending;
 mod faults;
 mod links;
-mod oracle;
+mod signatures;
+mod simulator;
 mod work;
-mod world;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,34 +24,35 @@ use std::time::Duration;
 use protocol::Time;
 use protocol::member;
 
-pub use byzantine::{Behaviour, Lies};
-pub use deaths::{Deaths, Moment};
+pub use byzantine::{Behaviour, Byzantine};
+pub use deaths::{DeathMoment, Deaths};
 pub use ending::{Diagnosis, Standing};
-pub use faults::{Amnesia, Faults};
+pub use faults::{Faults, JournalLoss};
 pub use work::Plans;
 
 use crate::invariants::Violation;
 
-/// What to run.
+/// The options of a run.
 #[derive(Clone)]
 pub struct Options {
-    /// Members, at least 1.
+    /// Number of members, at least 1.
     pub members: usize,
-    /// Learning rounds.
+    /// Number of learning rounds.
     pub rounds: u64,
-    /// Whether members score each other's entries; `None`: in some rounds, drawn from the state.
+    /// Whether rounds have cross-evaluation; `None`: some have, drawn from the state.
     pub cross_evaluate: Option<bool>,
-    /// Whom the plans name.
+    /// Which members the plans name.
     pub plans: Plans,
     /// What goes wrong.
     pub faults: Faults,
-    /// Changes how members come to life: the place to break a rule on purpose.
-    pub alter: Option<Arc<dyn Fn(member::Config) -> member::Config + Send + Sync>>,
-    /// Whether the records of a step become durable only after the rest of it was done: a broken
-    /// rule of the surroundings, to see that it is noticed.
+    /// Changes the configuration of every member that starts, to break a rule on purpose.
+    pub configure: Option<Arc<dyn Fn(member::Config) -> member::Config + Send + Sync>>,
+    /// Whether the records of a step become durable only after everything else of it was done,
+    /// which breaks R5 on purpose.
     pub persist_last: bool,
-    /// Whether members come back with an empty journal as if they were new: another broken rule.
-    pub forget: bool,
+    /// Whether members restart with an empty journal as if they were new, which breaks R5 on
+    /// purpose.
+    pub journals_vanish: bool,
 }
 
 impl fmt::Debug for Options {
@@ -65,89 +68,89 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// `members` members, three rounds of everybody, some of them with cross-evaluation, these
-    /// faults.
+    /// Three rounds of all members, some rounds with cross-evaluation, with these faults.
     pub fn new(members: usize, faults: Faults) -> Self {
         Self {
             members,
             rounds: 3,
             cross_evaluate: None,
-            plans: Plans::Everybody,
+            plans: Plans::All,
             faults,
-            alter: None,
+            configure: None,
             persist_last: false,
-            forget: false,
+            journals_vanish: false,
         }
     }
 }
 
-/// How a run ended, if nothing was wrong.
+/// The result of a run without a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// When the last honest member had finished, or the run was given up.
     pub time: Time,
-    /// Highest view anybody entered.
+    /// The highest view that any member entered.
     pub views: u64,
-    /// Simulated events.
+    /// Number of simulated events.
     pub events: u64,
-    /// Faults that were played: losses, repetitions, partitions, crashes, acts of faulty members.
+    /// Number of faults: losses, duplicates, network splits, crashes, deviations of Byzantine
+    /// members.
     pub faults: u64,
     /// Hash over all events in order.
     pub trace: protocol::Hash,
-    /// How often an honest member finished a training, by round.
+    /// Number of finished trainings of honest members, by round.
     pub trainings: Vec<u64>,
-    /// Members that died for good.
+    /// Number of members that died for good.
     pub dead: u64,
-    /// Who is stuck where, if more members were missing than a federation can bear and it did not
-    /// finish.
+    /// The state of all members, if the federation did not finish because more of them were faulty
+    /// than it tolerates.
     pub stalled: Option<Diagnosis>,
 }
 
-/// How a run ended badly.
+/// A run that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("seed {seed}: {wrong}\n{diagnosis}")]
+#[error("seed {seed}: {kind}\n{diagnosis}")]
 pub struct Failure {
     /// The seed that shows it.
     pub seed: u64,
-    /// What was wrong.
-    pub wrong: Wrong,
-    /// Where everybody stood.
+    /// What went wrong.
+    pub kind: FailureKind,
+    /// The state of all members.
     pub diagnosis: Diagnosis,
 }
 
-/// What was wrong with a run.
+/// What went wrong in a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// A property did not hold.
+pub enum FailureKind {
+    /// A safety property was violated.
     #[error(transparent)]
     Violated(Violation),
-    /// An honest member said something that another could not read.
-    #[error("{from} said something that {to} could not read: {why}")]
+    /// An honest member sent a frame that another could not open.
+    #[error("{to} could not open a frame of {from}: {why}")]
     Unreadable {
-        /// Who said it.
+        /// The sender.
         from: String,
-        /// Who could not read it.
+        /// The receiver.
         to: String,
         /// Why.
         why: String,
     },
-    /// The chains that honest members ended with are not what they must be.
-    #[error("the chains in the end: {0}")]
+    /// The final chains of honest members are wrong.
+    #[error("final chains: {0}")]
     Chains(String),
-    /// The federation did not heal.
-    #[error("healed after {healed:?}, still not complete after {ended:?}")]
+    /// The federation did not finish in time after the faults ended.
+    #[error("faults ended after {healed:?}, and honest members were not complete after {ended:?}")]
     NotLive {
         /// When the faults ended.
         healed: Duration,
         /// When the run was given up.
         ended: Duration,
     },
-    /// Members keep each other busy without getting anywhere.
-    #[error("{events} events {span}: members keep each other busy and get nowhere")]
+    /// Members exchange messages without making progress.
+    #[error("{events} events {span} without progress")]
     Busy {
-        /// How many.
+        /// Number of events.
         events: u64,
-        /// Within what.
+        /// The span in which they happened, as part of a sentence.
         span: &'static str,
     },
 }
@@ -155,10 +158,10 @@ pub enum Wrong {
 /// Runs one federation to its end.
 ///
 /// # Errors
-/// [`Failure`]: a property was violated, the chains in the end are not one, or the federation did
-/// not heal although no more members were missing than it can bear.
+/// [`Failure`]: a property was violated, the final chains differ, or the federation did not finish
+/// although at most as many members were faulty as it tolerates.
 pub fn run(seed: u64, options: &Options) -> Result<Ended, Box<Failure>> {
-    world::World::new(seed, options).run()
+    simulator::Simulator::new(seed, options).run()
 }
 
 #[cfg(test)]

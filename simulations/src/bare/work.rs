@@ -1,4 +1,4 @@
-//! Toy work: hashes in place of models, so that agreement can be tried alone.
+//! Toy work of bare members: hashes instead of models, so that agreement can be tested alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,17 +14,17 @@ use super::Options;
 /// Size of a toy model, in bytes.
 pub(super) const SIZE: u64 = 8;
 
-/// Whom the plan of a round names.
+/// Which members the plan of a round names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plans {
     /// Every member.
-    Everybody,
+    All,
     /// One member, two, or any number of them, drawn from the state that the round starts from.
-    Some,
+    Subset,
 }
 
 impl Plans {
-    /// Who takes part in a round that starts from this state, ascending; `None`: everybody.
+    /// The participants of a round that starts from this state, ascending; `None`: all members.
     pub(super) fn participants(
         self,
         n: usize,
@@ -34,8 +34,8 @@ impl Plans {
         let drawn = Hash::labelled("participants", &[&round.to_le_bytes(), &state.0]);
         let mut random = Random::new(0, &drawn.to_string());
         let count = match self {
-            Self::Everybody => return None,
-            Self::Some => match random.below(4) {
+            Self::All => return None,
+            Self::Subset => match random.below(4) {
                 0 => 1,
                 1 => 2.min(n),
                 2 => 1 + random.below(n),
@@ -52,34 +52,34 @@ impl Plans {
     }
 }
 
-/// The outcome of any good decision on a sheet, in a round that starts from this state.
+/// The outcome of any acceptable decision on a sheet, in a round that starts from this state.
 pub(super) fn outcome(state: &Hash, round: u64, sheet: &Hash) -> Hash {
     Hash::labelled("outcome", &[&state.0, &round.to_le_bytes(), &sheet.0])
 }
 
-/// The decision that a sheet asks for.
+/// The decision of an honest lead on a sheet.
 pub(super) fn decision(sheet: &Hash) -> Vec<u8> {
     sheet.0.to_vec()
 }
 
-/// Whether a decision is good for a sheet: it may say something more, so that a lead can decide in
-/// several ways that are all good.
-fn good(decision: &[u8], sheet: &Hash) -> bool {
+/// Whether a decision is acceptable for a sheet. It may have additional bytes, so that there are
+/// several acceptable decisions.
+fn acceptable(decision: &[u8], sheet: &Hash) -> bool {
     decision.starts_with(&sheet.0)
 }
 
-/// What a member has on its disk besides its journal.
+/// What a member stores besides its journal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shelf {
+pub(super) struct Store {
     /// Models.
     pub(super) blobs: BTreeSet<Hash>,
     /// Outcomes computed or adopted.
     pub(super) outcomes: BTreeSet<Hash>,
-    /// State that every round started from.
+    /// The state that every round started from.
     pub(super) states: BTreeMap<u64, Hash>,
 }
 
-/// How long a piece of work takes.
+/// Draws how long a piece of work takes.
 pub(super) fn duration(random: &mut Random, effect: &Effect) -> Duration {
     let (least, most) = match effect {
         Effect::Train { .. } if random.chance(0.05) => (3_000, 12_000),
@@ -91,18 +91,18 @@ pub(super) fn duration(random: &mut Random, effect: &Effect) -> Duration {
     random.span(Duration::from_millis(least), Duration::from_millis(most))
 }
 
-/// Does a piece of work. `fetch` says whether one of the holders gives a blob (an outcome: has it).
-pub(super) fn answer(
+/// Performs a piece of work. `fetch` says whether one of the holders serves a blob.
+pub(super) fn perform(
     me: MemberIndex,
-    shelf: &mut Shelf,
+    store: &mut Store,
     options: &Options,
     effect: &Effect,
     fetch: &dyn Fn(&Hash, &[MemberIndex]) -> bool,
 ) -> Option<Input> {
-    let get = |shelf: &mut Shelf, blob: &Hash, holders: &[MemberIndex]| {
-        let here = shelf.blobs.contains(blob) || fetch(blob, holders);
+    let get = |store: &mut Store, blob: &Hash, holders: &[MemberIndex]| {
+        let here = store.blobs.contains(blob) || fetch(blob, holders);
         if here {
-            shelf.blobs.insert(*blob);
+            store.blobs.insert(*blob);
             Ok(())
         } else {
             Err(WorkError::Unavailable)
@@ -110,13 +110,13 @@ pub(super) fn answer(
     };
     Some(match effect {
         &Effect::Plan { round, state } => {
-            shelf.states.insert(round, state);
+            store.states.insert(round, state);
             let plan = Hash::labelled("plan", &[&round.to_le_bytes(), &state.0]);
             Input::Planned(Planned {
                 round,
                 plan,
                 participants: options.plans.participants(options.members, round, &state),
-                // By the hash, which is as good as drawn.
+                // The hash is as good as a random number.
                 cross_evaluate: options
                     .cross_evaluate
                     .unwrap_or(plan.0[0].is_multiple_of(2)),
@@ -127,7 +127,7 @@ pub(super) fn answer(
         &Effect::Train { round } => {
             let at = me.0.to_le_bytes();
             let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
-            shelf.blobs.insert(blob);
+            store.blobs.insert(blob);
             let fields = EntryFields {
                 blob,
                 size: SIZE,
@@ -148,7 +148,7 @@ pub(super) fn answer(
             fields,
             from,
         } => {
-            let result = get(shelf, &fields.blob, &[*from]);
+            let result = get(store, &fields.blob, &[*from]);
             Input::Admitted {
                 round: *round,
                 from: *from,
@@ -165,7 +165,7 @@ pub(super) fn answer(
                 .iter()
                 .map(|entry| {
                     let blob = entry.fields.blob;
-                    get(shelf, &blob, holders)?;
+                    get(store, &blob, holders)?;
                     let hash = Hash::labelled("loss", &[&me.0.to_le_bytes(), &blob.0]);
                     Ok((blob, f64::from(u16::from_le_bytes([hash.0[0], hash.0[1]]))))
                 })
@@ -184,7 +184,7 @@ pub(super) fn answer(
             holders,
         } => {
             let mut blobs = entries.iter().map(|entry| entry.fields.blob);
-            let result = blobs.try_for_each(|blob| get(shelf, &blob, holders));
+            let result = blobs.try_for_each(|blob| get(store, &blob, holders));
             Input::Held {
                 round: *round,
                 blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
@@ -194,14 +194,14 @@ pub(super) fn answer(
         Effect::Decide { sheet, holders, .. } => {
             let root = sheet.root();
             let mut all = sheet.entries.iter();
-            let result = all.try_for_each(|entry| get(shelf, &entry.fields.blob, holders));
+            let result = all.try_for_each(|entry| get(store, &entry.fields.blob, holders));
             Input::Decided {
                 sheet: root,
                 result: result.map(|()| decision(&root)),
             }
         }
         Effect::Check { case, .. } => {
-            let right = good(&case.decision, &case.sheet.root());
+            let right = acceptable(&case.decision, &case.sheet.root());
             let no = || WorkError::Refused("not the decision that this sheet asks for".into());
             Input::Checked {
                 case: case.id(),
@@ -211,8 +211,8 @@ pub(super) fn answer(
         Effect::Settle { case, holders } => {
             let mut all = case.sheet.entries.iter();
             let result = all
-                .try_for_each(|entry| get(shelf, &entry.fields.blob, holders))
-                .and_then(|()| settle(shelf, case));
+                .try_for_each(|entry| get(store, &entry.fields.blob, holders))
+                .and_then(|()| settle(store, case));
             Input::Settled {
                 case: case.id(),
                 result,
@@ -220,9 +220,9 @@ pub(super) fn answer(
         }
         Effect::Apply { rounds, holders } => {
             let last = rounds.last()?;
-            let here = shelf.outcomes.contains(&last.outcome) || fetch(&last.outcome, holders);
+            let here = store.outcomes.contains(&last.outcome) || fetch(&last.outcome, holders);
             if here {
-                shelf.outcomes.insert(last.outcome);
+                store.outcomes.insert(last.outcome);
             }
             let result = if here {
                 Ok(())
@@ -240,12 +240,12 @@ pub(super) fn answer(
     })
 }
 
-fn settle(shelf: &mut Shelf, case: &Case) -> Result<Hash, WorkError> {
-    let state = shelf
+fn settle(store: &mut Store, case: &Case) -> Result<Hash, WorkError> {
+    let state = store
         .states
         .get(&case.round)
         .ok_or(WorkError::Unavailable)?;
     let outcome = outcome(state, case.round, &case.sheet.root());
-    shelf.outcomes.insert(outcome);
+    store.outcomes.insert(outcome);
     Ok(outcome)
 }

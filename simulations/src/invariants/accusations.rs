@@ -1,15 +1,15 @@
 //! S7: evidence never names an honest member.
 //!
-//! Evidence is what people act on. It is two signed messages that the rules never let stand beside
-//! each other, so an honest member cannot have signed both (S4).
+//! People act on evidence. It consists of two signed messages of which the rules allow only one, so
+//! an honest member cannot have signed both (S4).
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// Looks at every accusation of an honest member.
-pub(super) struct OnlyTheGuilty;
+/// Checks every piece of evidence that an honest member reports.
+pub(super) struct TrueEvidence;
 
-impl Property for OnlyTheGuilty {
+impl Property for TrueEvidence {
     fn name(&self) -> &'static str {
         "S7 (evidence never names an honest member)"
     }
@@ -17,7 +17,7 @@ impl Property for OnlyTheGuilty {
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
         match fact {
             Fact::Accused(evidence) if ledger.honest(evidence.member) => Err(format!(
-                "{}, honest, is accused of {}",
+                "the honest member {} is accused of {}",
                 ledger.name(evidence.member),
                 evidence.charge()
             )),

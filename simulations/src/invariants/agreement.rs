@@ -1,9 +1,9 @@
 //! S4: no honest key signs two things that conflict, restarts included.
 //!
-//! Everything that keeps quorums apart rests on it. It holds because a vote, a proposal and a
-//! contribution are durable before they are sent, and because a member without its journal neither
-//! votes, nor proposes, nor contributes. Such a member cannot know what it signed, so it must not
-//! even say again what it said before: it signs nothing in a view up to the last it signed in.
+//! Quorum intersection depends on it. It holds because votes, proposals and contributions are
+//! durable before they are sent (R5), and because a member without its journal neither votes, nor
+//! proposes, nor contributes. Such a member cannot know what it signed, so it must not even send
+//! the same again: it signs nothing in any view up to the last one in which it had signed.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use protocol::message::{Kind, Message};
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// Everything honest members signed that something else could conflict with.
+/// Everything that honest members signed and that another message could conflict with.
 #[derive(Default)]
 pub(super) struct NoConflict {
     signed: BTreeMap<(MemberIndex, u64, u64), Vec<Message>>,
     /// The last view that each member signed in.
     last: BTreeMap<MemberIndex, u64>,
-    /// The same of those that lost their journals, when they did.
-    forgotten: BTreeMap<MemberIndex, u64>,
+    /// For members that lost their journals: the last view in which they had signed before.
+    signed_before: BTreeMap<MemberIndex, u64>,
 }
 
 impl Property for NoConflict {
@@ -32,9 +32,9 @@ impl Property for NoConflict {
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
         let message = match *fact {
             Fact::Signed(message) => message,
-            Fact::Emptied { member } => {
+            Fact::JournalLost { member } => {
                 let last = self.last.get(&member).copied().unwrap_or(0);
-                self.forgotten.insert(member, last);
+                self.signed_before.insert(member, last);
                 return Ok(());
             }
             _ => return Ok(()),
@@ -48,10 +48,10 @@ impl Property for NoConflict {
         }
         let sender = message.sender;
         if message.view > 0 {
-            let forgotten = self.forgotten.get(&sender).copied().unwrap_or(0);
-            if message.view <= forgotten {
+            let signed_before = self.signed_before.get(&sender).copied().unwrap_or(0);
+            if message.view <= signed_before {
                 return Err(format!(
-                    "{} lost its journal after it had signed in view {forgotten}, and signed {:?} \
+                    "{} lost its journal after it had signed in view {signed_before}, and signed {:?} \
                      in view {}",
                     ledger.name(sender),
                     message.body.kind(),
@@ -75,7 +75,7 @@ impl Property for NoConflict {
         match fault {
             None => Ok(()),
             Some(evidence) => Err(format!(
-                "{}, honest, signed {}",
+                "the honest member {} signed {}",
                 ledger.name(sender),
                 evidence.charge()
             )),

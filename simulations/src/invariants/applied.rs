@@ -1,9 +1,9 @@
 //! S5: every round is applied exactly once per member, in order, with the same outcome everywhere.
 //!
-//! Applying twice would, for instance, spend privacy twice; skipping would leave a silo with
-//! another model than its coalition. It holds because outcome and round number are adopted in one
-//! transaction, and only on finality. A member that lost its journal lost its model with it, and
-//! begins again.
+//! Applying a round twice would, for instance, spend a privacy budget twice; skipping one would
+//! leave a silo with another model than its coalition. It holds because outcome and round number
+//! are adopted in one transaction, and only on finality (R4). A member that lost its journal lost
+//! its model too and begins again.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl Property for AppliedOnce {
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
         match *fact {
-            Fact::Emptied { member } => {
+            Fact::JournalLost { member } => {
                 self.last.remove(&member);
             }
             Fact::Applied { member, rounds } if ledger.honest(member) => {

@@ -1,7 +1,8 @@
 //! S3: the final blocks form one chain.
 //!
-//! This is what agreement means: a proposal has to show that every view between its parent's and
-//! its own is nullified, so it cannot go around a block that is or may become final (S2).
+//! This is the agreement property. It holds because a proposal must prove that every view between
+//! its parent's and its own is nullified (R1), so it cannot skip a block that is or may become
+//! final (S2).
 
 use protocol::Hash;
 

@@ -1,4 +1,4 @@
-//! Reads what members say without checking who signed it: the watch sees every sender itself.
+//! Decodes frames without verifying signatures: the monitor is told the true sender of each.
 
 use protocol::MemberIndex;
 use protocol::codec;
@@ -7,38 +7,34 @@ use protocol::evidence::Evidence;
 use protocol::identity::Signature;
 use protocol::message::{Body, Kind, Message};
 
-/// Length of what stands before the signature; the layout is `protocol::envelope`'s.
+/// Length of a frame before its signature, as `protocol::envelope` lays it out.
 const HEADER: usize = OVERHEAD - 64;
 
-/// What a frame says, as far as properties depend on it.
+/// A decoded frame, as far as the properties need it.
 #[derive(Debug)]
-pub(crate) enum Spoken {
+pub(crate) enum Frame {
     /// A member's own message.
     Message(Box<Message>),
-    /// An accusation.
+    /// Evidence against a member.
     Evidence(Box<Evidence>),
-    /// Anything else: certificates (their votes were seen when they were signed), garbage.
+    /// Anything else: certificates, whose votes were recorded when they were signed, and garbage.
     Other,
 }
 
-/// The kind of a frame, if it is one.
+/// The kind in a frame's header, if there is one.
 pub(crate) fn kind(frame: &[u8]) -> Option<Kind> {
     Kind::from_number(*frame.get(HEADER - 1)?)
 }
 
-/// Reads a frame.
-pub(crate) fn read(frame: &[u8]) -> Spoken {
+/// Decodes a frame.
+pub(crate) fn read_frame(frame: &[u8]) -> Frame {
     match kind(frame) {
-        None | Some(Kind::Certificate) => Spoken::Other,
+        None | Some(Kind::Certificate) => Frame::Other,
         Some(Kind::Evidence) => frame
             .get(OVERHEAD..)
             .and_then(|body| codec::decode(body, frame.len()).ok())
-            .map_or(Spoken::Other, |evidence| {
-                Spoken::Evidence(Box::new(evidence))
-            }),
-        Some(_) => {
-            message(frame).map_or(Spoken::Other, |message| Spoken::Message(Box::new(message)))
-        }
+            .map_or(Frame::Other, |evidence| Frame::Evidence(Box::new(evidence))),
+        Some(_) => message(frame).map_or(Frame::Other, |message| Frame::Message(Box::new(message))),
     }
 }
 

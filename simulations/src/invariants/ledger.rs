@@ -1,4 +1,4 @@
-//! What was ever said, by whom: the ground that the properties are checked on.
+//! Everything that members ever signed or sent, indexed for the properties.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use protocol::evidence::Evidence;
 use protocol::message::{Block, Body, Message, Scores, Sheet};
 use protocol::{Hash, MemberIndex, Time};
 
-/// Something that a property may depend on.
+/// An event that a property may depend on.
 #[derive(Debug)]
 pub(crate) enum Fact<'a> {
-    /// A member signed this; seen when it was made durable or sent, so possibly again.
+    /// A member signed this message. Reported when it is made durable and when it is sent, so
+    /// possibly several times.
     Signed(&'a Message),
     /// q Notarize votes for a block exist.
     Notarised { view: u64, block: Hash },
@@ -32,44 +33,44 @@ pub(crate) enum Fact<'a> {
         member: MemberIndex,
         rounds: &'a [FinalRound],
     },
-    /// A member adopts an outcome, maybe passing over earlier ones.
+    /// A member adopts an outcome and may skip earlier ones.
     Adopted {
         member: MemberIndex,
         round: u64,
         outcome: Hash,
     },
-    /// An honest member accuses.
+    /// An honest member reports evidence.
     Accused(&'a Evidence),
-    /// A member crashed, and forgot everything that its journal does not hold.
+    /// A member crashed, and lost everything that is not in its journal.
     Crashed { member: MemberIndex },
     /// A member lost its journal.
-    Emptied { member: MemberIndex },
+    JournalLost { member: MemberIndex },
 }
 
-/// Everything said, indexed for the properties.
+/// Everything that was signed or sent.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// Roster and charter.
     pub(crate) epoch: Arc<Epoch>,
-    /// Members that may do anything.
+    /// Members that may behave arbitrarily.
     pub(crate) faulty: BTreeSet<MemberIndex>,
     /// The time of the event under way.
     pub(crate) now: Time,
-    /// Blocks ever proposed or passed on.
+    /// All blocks ever proposed or forwarded.
     pub(crate) blocks: BTreeMap<Hash, Block>,
     newest: Option<Block>,
-    /// Sheets ever sent by root, and by whom.
+    /// All sheets ever sent, by root, with their senders.
     pub(crate) sheets: BTreeMap<Hash, (Sheet, BTreeSet<MemberIndex>)>,
-    /// Whose contribution an entry is, and to which round.
+    /// The author and the round of every entry, by its id.
     pub(crate) authors: BTreeMap<Hash, (MemberIndex, u64)>,
-    /// Score messages ever sent.
+    /// All scores ever sent, by author and round.
     pub(crate) scores: BTreeMap<(MemberIndex, u64), Vec<Scores>>,
     notarize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
     finalize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
     nullify: BTreeMap<u64, BTreeSet<MemberIndex>>,
     /// Final blocks and their ancestors.
     settled: BTreeSet<Hash>,
-    /// Rounds of these, with their outcomes.
+    /// The rounds of these blocks, with their outcomes.
     outcomes: BTreeSet<(u64, Hash)>,
 }
 
@@ -92,7 +93,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a member keeps the rules.
+    /// Whether a member follows the protocol.
     pub(crate) fn honest(&self, member: MemberIndex) -> bool {
         !self.faulty.contains(&member)
     }
@@ -124,7 +125,7 @@ impl Ledger {
         self.epoch.roster.name(member)
     }
 
-    /// Remembers a message; a verdict that its vote completes comes back.
+    /// Records a message. Returns the quorum that its vote completes, if it does.
     pub(crate) fn signed(&mut self, message: &Message) -> Option<Fact<'static>> {
         let (view, by) = (message.view, message.sender);
         let quorum = self.epoch.roster.quorum();
@@ -136,9 +137,9 @@ impl Ledger {
                 self.authors.entry(entry.id).or_insert((by, message.round));
             }
             Body::Scores(scores) => {
-                let said = self.scores.entry((by, message.round)).or_default();
-                if said.last() != Some(scores) {
-                    said.push(scores.clone());
+                let sent = self.scores.entry((by, message.round)).or_default();
+                if sent.last() != Some(scores) {
+                    sent.push(scores.clone());
                 }
             }
             Body::Bundle(bundle) => {
@@ -178,9 +179,9 @@ impl Ledger {
         None
     }
 
-    /// Remembers a block.
+    /// Records a block.
     pub(crate) fn block(&mut self, block: &Block) {
-        // Everybody keeps the same block; hashing it costs more than looking.
+        // All members persist the same block; comparing it is cheaper than hashing it again.
         if self.newest.as_ref() != Some(block) {
             self.newest = Some(block.clone());
             self.blocks.insert(block.hash(), block.clone());

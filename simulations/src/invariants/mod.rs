@@ -1,9 +1,11 @@
-//! What must hold at every moment of every run, whatever is broken.
+//! The safety properties S1 to S9, which must hold after every event of every run, whatever goes
+//! wrong.
 //!
-//! A [`Watch`] hears everything that members sign, keep and adopt, and checks every property after
-//! every event. It counts signatures that exist anywhere, not certificates that somebody put
-//! together: a quorum that nobody noticed is a fault all the same. Signatures themselves are not
-//! checked here; a message counts as its sender's when it is the sender that sends or keeps it.
+//! A [`Monitor`] is told everything that members sign, persist and adopt, and checks every property
+//! after every event. It counts signatures wherever they exist, not only certificates that a member
+//! assembled: a quorum that no member noticed violates a property just the same. It does not verify
+//! signatures: a message counts as its sender's when that member sends or persists it. The
+//! properties are defined in `docs/protocol.md`; there is one file for each.
 
 mod accusations;
 mod agreement;
@@ -27,10 +29,10 @@ use protocol::evidence::Evidence;
 use protocol::message::{Body, Kind, Message, Sheet};
 use protocol::{Hash, MemberIndex, Record, Time};
 
-pub(crate) use frame::{Spoken, kind, read};
+pub(crate) use frame::{Frame, kind, read_frame};
 use ledger::{Fact, Ledger};
 
-/// A property that did not hold.
+/// The violation of a property.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{property} was violated {:.3} s into the run: {what}", time.elapsed().as_secs_f64())]
 pub struct Violation {
@@ -47,37 +49,38 @@ trait Property: Send {
     /// Its number and name.
     fn name(&self) -> &'static str;
 
-    /// Takes note of a fact that the ledger already holds; says what is wrong, if it is.
+    /// Takes note of a fact that the ledger already holds. The error says how the property is
+    /// violated.
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String>;
 }
 
-/// Hears everything and checks every property.
-pub struct Watch {
+/// Checks every property after every event that it is told.
+pub struct Monitor {
     ledger: Ledger,
     properties: Vec<Box<dyn Property>>,
 }
 
-impl Watch {
-    /// Watches a federation in which `faulty` may do anything. A member has read a Receipt once
-    /// `reading` has passed since it arrived.
+impl Monitor {
+    /// Monitors a federation whose `faulty` members may behave arbitrarily. A member counts as
+    /// having read a Receipt once `reading` has passed since it arrived.
     pub fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>, reading: Duration) -> Self {
         Self {
             ledger: Ledger::new(epoch, faulty),
             properties: vec![
                 Box::<notarised::OneNotarised>::default(),
-                Box::<nullified::NotBoth>::default(),
+                Box::<nullified::NullifiedOrFinal>::default(),
                 Box::<chain::OneChain>::default(),
                 Box::<agreement::NoConflict>::default(),
                 Box::<applied::AppliedOnce>::default(),
-                Box::new(sheets::TrueSheets),
-                Box::new(accusations::OnlyTheGuilty),
+                Box::new(sheets::FaithfulSheets),
+                Box::new(accusations::TrueEvidence),
                 Box::new(receipts::ReceiptsKept::new(reading)),
                 Box::new(parents::FinalParents),
             ],
         }
     }
 
-    /// The sheet with this root, if anybody ever sent it.
+    /// The sheet with this root, if any member ever sent it.
     pub(crate) fn sheet(&self, root: &Hash) -> Option<Sheet> {
         self.ledger.sheets.get(root).map(|(sheet, _)| sheet.clone())
     }
@@ -88,11 +91,11 @@ impl Watch {
         properties.map(|property| property.name()).collect()
     }
 
-    /// `by` sends `frame` to one or all.
+    /// `by` sends `frame` to one member or to all.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
-    pub fn said(&mut self, now: Time, by: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
+    /// [`Violation`]: this event violates a property.
+    pub fn sent(&mut self, now: Time, by: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
         self.ledger.now = now;
         if matches!(
             kind(frame),
@@ -100,20 +103,25 @@ impl Watch {
         ) {
             return Ok(());
         }
-        match read(frame) {
-            Spoken::Message(message) if message.sender == by => self.signed(&message),
-            Spoken::Evidence(evidence) if self.ledger.honest(by) => {
+        match read_frame(frame) {
+            Frame::Message(message) if message.sender == by => self.signed(&message),
+            Frame::Evidence(evidence) if self.ledger.honest(by) => {
                 self.check(&Fact::Accused(&evidence))
             }
-            Spoken::Message(_) | Spoken::Evidence(_) | Spoken::Other => Ok(()),
+            Frame::Message(_) | Frame::Evidence(_) | Frame::Other => Ok(()),
         }
     }
 
     /// `by` made a record durable.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
-    pub fn kept(&mut self, now: Time, by: MemberIndex, record: &Record) -> Result<(), Violation> {
+    /// [`Violation`]: this event violates a property.
+    pub fn persisted(
+        &mut self,
+        now: Time,
+        by: MemberIndex,
+        record: &Record,
+    ) -> Result<(), Violation> {
         self.ledger.now = now;
         match record {
             Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message)
@@ -129,16 +137,16 @@ impl Watch {
         }
     }
 
-    /// `frame` reached `to`.
+    /// `frame` is delivered to `to`.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
-    pub fn heard(&mut self, now: Time, to: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
+    /// [`Violation`]: this event violates a property.
+    pub fn delivered(&mut self, now: Time, to: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
         self.ledger.now = now;
         if kind(frame) != Some(Kind::Receipt) {
             return Ok(());
         }
-        let Spoken::Message(message) = read(frame) else {
+        let Frame::Message(message) = read_frame(frame) else {
             return Ok(());
         };
         let Message {
@@ -161,7 +169,7 @@ impl Watch {
     /// `by` adopts the outcomes of these rounds, durably.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
+    /// [`Violation`]: this event violates a property.
     pub fn applied(
         &mut self,
         now: Time,
@@ -172,10 +180,10 @@ impl Watch {
         self.check(&Fact::Applied { member: by, rounds })
     }
 
-    /// `by` adopts this outcome and, if it was away, passes over those before it.
+    /// `by` adopts this outcome and, if it was away, skips those before it.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
+    /// [`Violation`]: this event violates a property.
     pub fn adopted(
         &mut self,
         now: Time,
@@ -191,10 +199,10 @@ impl Watch {
         })
     }
 
-    /// `by` reports a fault of another member.
+    /// `by` reports evidence against another member.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
+    /// [`Violation`]: this event violates a property.
     pub fn accused(
         &mut self,
         now: Time,
@@ -209,27 +217,28 @@ impl Watch {
         }
     }
 
-    /// `member` crashed; its journal is gone too if `emptied`.
+    /// `member` crashed; its journal is lost too if `journal_lost`.
     ///
     /// # Errors
-    /// [`Violation`]: a property does not hold any more.
+    /// [`Violation`]: this event violates a property.
     pub fn crashed(
         &mut self,
         now: Time,
         member: MemberIndex,
-        emptied: bool,
+        journal_lost: bool,
     ) -> Result<(), Violation> {
         self.ledger.now = now;
         self.check(&Fact::Crashed { member })?;
-        if emptied {
-            self.check(&Fact::Emptied { member })
+        if journal_lost {
+            self.check(&Fact::JournalLost { member })
         } else {
             Ok(())
         }
     }
 
-    /// `member` keeps no rules from here on, for a reason that is not its own: it counts as faulty.
-    pub(crate) fn excuse(&mut self, member: MemberIndex) {
+    /// Counts `member` as faulty from here on, for example because it cannot know that it lost its
+    /// journal.
+    pub(crate) fn count_as_faulty(&mut self, member: MemberIndex) {
         self.ledger.faulty.insert(member);
     }
 

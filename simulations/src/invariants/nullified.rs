@@ -1,8 +1,8 @@
 //! S2: no view is both nullified and finalised.
 //!
-//! A nullification is the licence to build without the view's block. If the block could be final
-//! all the same, a later lead would fork the chain with every signature in order. It holds because
-//! no honest member signs Finalize after Nullify, or Nullify after Finalize, of one view.
+//! A nullification permits later leads to build without the view's block. If that block could be
+//! final too, a later lead would fork the chain with valid signatures only. It holds because no
+//! honest member signs Finalize after Nullify, or Nullify after Finalize, of one view.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::ledger::{Fact, Ledger};
 
 /// The final block of every view that has one.
 #[derive(Default)]
-pub(super) struct NotBoth(BTreeMap<u64, Hash>);
+pub(super) struct NullifiedOrFinal(BTreeMap<u64, Hash>);
 
-impl Property for NotBoth {
+impl Property for NullifiedOrFinal {
     fn name(&self) -> &'static str {
         "S2 (no view both nullified and finalised)"
     }

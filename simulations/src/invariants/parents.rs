@@ -1,12 +1,12 @@
 //! S9: the parent of a notarised learning block has q Finalize votes.
 //!
 //! A round trains from the state of its parent. If that could still be replaced, a whole round of
-//! training at every silo would have been for nothing, and two rounds could claim one number.
+//! training at every silo would be wasted, and two rounds could have the same number.
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// Looks at every notarised learning block.
+/// Checks the parent of every notarised learning block.
 pub(super) struct FinalParents;
 
 impl Property for FinalParents {
@@ -20,7 +20,7 @@ impl Property for FinalParents {
         };
         let Some(known) = ledger.blocks.get(block) else {
             return Err(format!(
-                "a block of view {view} is notarised that nobody proposed"
+                "the notarised block of view {view} was never proposed"
             ));
         };
         let Some(learning) = known.learning() else {

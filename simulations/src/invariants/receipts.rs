@@ -1,9 +1,9 @@
 //! S8: no honest member votes Notarize for a block that lacks its own entry although it holds the
 //! lead's Receipt of that view for it.
 //!
-//! A Receipt is the lead's word that nobody's contribution is dropped quietly. It binds the view,
-//! so that a lead cannot be held to what another lead promised. Receipts are kept in memory alone:
-//! a crash forgets them.
+//! With a Receipt the lead promises not to drop a contribution silently. It names the view, so that
+//! a lead is not held to the promise of another. Receipts are kept in memory only, so a crash loses
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use protocol::{Hash, MemberIndex, Time};
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// The round of an entry, its id, and since when its Receipt is held.
+/// The round of an entry, its id, and when its Receipt arrived.
 type Held = (u64, Hash, Time);
 
 /// Receipts that members hold.
 pub(super) struct ReceiptsKept {
     reading: Duration,
     held: BTreeMap<(MemberIndex, u64), Vec<Held>>,
-    /// Votes are sent again and again; what counts is what was held at first.
+    /// Votes are sent repeatedly; the Receipts held at the first vote count.
     voted: BTreeSet<(MemberIndex, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl ReceiptsKept {
 
 impl Property for ReceiptsKept {
     fn name(&self) -> &'static str {
-        "S8 (receipted entries are in the block that their author votes for)"
+        "S8 (no vote for a block without one's receipted entry)"
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {

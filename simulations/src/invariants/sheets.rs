@@ -2,9 +2,9 @@
 //! at most f, and at most as many as take part), none twice, and no row that its author did not
 //! send.
 //!
-//! The lead sees all contributions and could invent some, leave some in twice, or write scores of
-//! its own. It cannot, because every entry needs the signature of a distinct member over the whole
-//! sheet, and an honest member signs only where its own entry and row stand unchanged.
+//! The lead sees all contributions and could invent some, include some twice, or make up scores. It
+//! cannot, because every entry needs the signature of a distinct member over the whole sheet, and
+//! an honest member signs only where its own entry and row stand unchanged.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use protocol::message::{Learning, Sheet};
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// Looks at the sheet of every final learning block.
-pub(super) struct TrueSheets;
+/// Checks the sheet of every final learning block.
+pub(super) struct FaithfulSheets;
 
-impl Property for TrueSheets {
+impl Property for FaithfulSheets {
     fn name(&self) -> &'static str {
-        "S6 (final sheets hold what their authors said)"
+        "S6 (final sheets hold what their authors sent)"
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
@@ -32,7 +32,7 @@ impl Property for TrueSheets {
         let round = learning.round;
         let Some((sheet, senders)) = ledger.sheets.get(&learning.sheet) else {
             return Err(format!(
-                "round {round} is final on a sheet that nobody ever sent"
+                "the sheet of the final round {round} was never sent"
             ));
         };
         entries(sheet, learning, ledger)?;
@@ -78,12 +78,12 @@ fn rows(
         let Some(&(author, _)) = ledger.authors.get(&entry.id) else {
             continue;
         };
-        // A lead says its own row by sending the sheet.
+        // A lead publishes its own row by sending the sheet.
         if !ledger.honest(author) || senders.contains(&author) {
             continue;
         }
-        let said = ledger.scores.get(&(author, round)).into_iter().flatten();
-        if !said
+        let published = ledger.scores.get(&(author, round)).into_iter().flatten();
+        if !published
             .filter_map(|scores| scores.row(&sheet.entries))
             .any(|sent| sent == *row)
         {

@@ -1,4 +1,4 @@
-//! Each property is shown to fail on the least that violates it.
+//! Every property fails on a minimal violation of it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ use crate::genesis::epoch;
 struct Four {
     epoch: Arc<Epoch>,
     keys: Vec<SecretKey>,
-    watch: Watch,
+    monitor: Monitor,
 }
 
 const NOW: Time = Time::ZERO;
@@ -28,20 +28,24 @@ impl Four {
         let keys: Vec<_> = (1..5u8).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
         let epoch = Arc::new(epoch(&keys, 9));
         let faulty = faulty.iter().copied().map(MemberIndex).collect();
-        let watch = Watch::new(epoch.clone(), faulty, Duration::ZERO);
-        Self { epoch, keys, watch }
+        let monitor = Monitor::new(epoch.clone(), faulty, Duration::ZERO);
+        Self {
+            epoch,
+            keys,
+            monitor,
+        }
     }
 
-    fn says(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
+    fn sends(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
         let me = MemberIndex(who);
         let (_, frame) = seal(&self.epoch, &self.keys[me.at()], round, view, me, body);
-        self.watch.said(NOW, me, &frame)
+        self.monitor.sent(NOW, me, &frame)
     }
 
     fn all(&mut self, voters: &[u16], view: u64, body: &Body) -> Result<(), Violation> {
         voters
             .iter()
-            .try_for_each(|&who| self.says(who, 0, view, body.clone()))
+            .try_for_each(|&who| self.sends(who, 0, view, body.clone()))
     }
 
     fn proposes(&mut self, who: u16, view: u64, parent: Hash, content: Content) -> Hash {
@@ -57,7 +61,7 @@ impl Four {
             parent: None,
             skipped: Vec::new(),
         };
-        self.says(who, 0, view, Body::Proposal(Box::new(proposal)))
+        self.sends(who, 0, view, Body::Proposal(Box::new(proposal)))
             .unwrap();
         hash
     }
@@ -78,7 +82,7 @@ impl Four {
             nonce,
             metrics: Vec::new(),
         };
-        self.says(who, round, 0, Body::Contribution(contribution.clone()))
+        self.sends(who, round, 0, Body::Contribution(contribution.clone()))
             .unwrap();
         contribution
     }
@@ -107,8 +111,8 @@ fn notarize(block: Hash) -> Body {
 }
 
 #[test]
-fn s1_two_notarised_blocks_of_a_view() {
-    // Two of four are faulty here: more than any rule can hold against.
+fn s1_fails_on_two_notarised_blocks_of_a_view() {
+    // Two of four members are faulty, more than the protocol tolerates.
     let mut four = Four::new(&[2, 3]);
     let epoch = four.epoch.id;
     let first = four.proposes(2, 1, epoch, Content::Empty);
@@ -118,7 +122,7 @@ fn s1_two_notarised_blocks_of_a_view() {
 }
 
 #[test]
-fn s2_a_view_both_nullified_and_final() {
+fn s2_fails_on_a_view_both_nullified_and_final() {
     let mut four = Four::new(&[2, 3]);
     let epoch = four.epoch.id;
     let block = four.proposes(2, 1, epoch, Content::Empty);
@@ -127,7 +131,7 @@ fn s2_a_view_both_nullified_and_final() {
 }
 
 #[test]
-fn s3_final_blocks_that_part() {
+fn s3_fails_on_final_blocks_that_fork() {
     let mut four = Four::new(&[]);
     let epoch = four.epoch.id;
     let first = four.proposes(0, 1, epoch, Content::Empty);
@@ -141,21 +145,21 @@ fn s3_final_blocks_that_part() {
 }
 
 #[test]
-fn s4_an_honest_member_that_votes_twice() {
+fn s4_fails_on_an_honest_member_that_votes_twice() {
     let mut four = Four::new(&[3]);
     let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
-    four.says(3, 0, 1, notarize(one)).unwrap();
-    four.says(3, 0, 1, notarize(other)).unwrap();
-    four.says(0, 0, 1, notarize(one)).unwrap();
-    four.says(0, 0, 1, Body::Nullify).unwrap();
+    four.sends(3, 0, 1, notarize(one)).unwrap();
+    four.sends(3, 0, 1, notarize(other)).unwrap();
+    four.sends(0, 0, 1, notarize(one)).unwrap();
+    four.sends(0, 0, 1, Body::Nullify).unwrap();
     assert_eq!(
-        property(four.says(0, 0, 1, Body::Finalize { block: one })),
+        property(four.sends(0, 0, 1, Body::Finalize { block: one })),
         "S4"
     );
 }
 
 #[test]
-fn s5_a_round_applied_twice() {
+fn s5_fails_on_a_round_applied_twice_or_before_it_is_final() {
     let mut four = Four::new(&[]);
     let sheet = Sheet {
         entries: Vec::new(),
@@ -163,7 +167,7 @@ fn s5_a_round_applied_twice() {
     };
     let content = four.learning(&sheet);
     let epoch = four.epoch.id;
-    four.says(0, 1, 1, Body::Sheet(sheet)).unwrap();
+    four.sends(0, 1, 1, Body::Sheet(sheet)).unwrap();
     let block = four.proposes(0, 1, epoch, content);
     let round = [FinalRound {
         round: 1,
@@ -172,31 +176,31 @@ fn s5_a_round_applied_twice() {
         position: None,
     }];
     assert_eq!(
-        property(four.watch.applied(NOW, MemberIndex(1), &round)),
+        property(four.monitor.applied(NOW, MemberIndex(1), &round)),
         "S5",
         "not final yet"
     );
     let mut four = {
-        four.watch = Watch::new(four.epoch.clone(), BTreeSet::new(), Duration::ZERO);
+        four.monitor = Monitor::new(four.epoch.clone(), BTreeSet::new(), Duration::ZERO);
         four
     };
     let sheet = Sheet {
         entries: Vec::new(),
         scores: None,
     };
-    four.says(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
+    four.sends(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
     let content = four.learning(&sheet);
     assert_eq!(four.proposes(0, 1, epoch, content), block);
     four.all(&[0, 1, 2], 1, &Body::Finalize { block }).unwrap();
-    four.watch.applied(NOW, MemberIndex(1), &round).unwrap();
+    four.monitor.applied(NOW, MemberIndex(1), &round).unwrap();
     assert_eq!(
-        property(four.watch.applied(NOW, MemberIndex(1), &round)),
+        property(four.monitor.applied(NOW, MemberIndex(1), &round)),
         "S5"
     );
 }
 
 #[test]
-fn s6_entries_and_rows_that_their_authors_did_not_make() {
+fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
     for forged_row in [false, true] {
         let mut four = Four::new(&[3]);
         let federation = four.epoch.federation;
@@ -211,7 +215,7 @@ fn s6_entries_and_rows_that_their_authors_did_not_make() {
         losses.sort_by_key(|&(blob, _)| blob);
         for who in 0..3 {
             let entry = entries[0].id;
-            four.says(
+            four.sends(
                 who,
                 1,
                 0,
@@ -235,7 +239,7 @@ fn s6_entries_and_rows_that_their_authors_did_not_make() {
             scores: Some(scores),
         };
         let content = four.learning(&sheet);
-        four.says(3, 1, 1, Body::Sheet(sheet)).unwrap();
+        four.sends(3, 1, 1, Body::Sheet(sheet)).unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(3, 1, epoch, content);
         assert_eq!(
@@ -246,7 +250,7 @@ fn s6_entries_and_rows_that_their_authors_did_not_make() {
 }
 
 #[test]
-fn s7_evidence_against_an_honest_member() {
+fn s7_fails_on_evidence_against_an_honest_member() {
     let mut four = Four::new(&[3]);
     let sign = |four: &Four, who: u16, body: Body| {
         seal(
@@ -264,15 +268,15 @@ fn s7_evidence_against_an_honest_member() {
         Evidence::of(&sign(four, who, one), &sign(four, who, other)).unwrap()
     };
     let (guilty, innocent) = (evidence(&four, 3), evidence(&four, 1));
-    four.watch.accused(NOW, MemberIndex(0), &guilty).unwrap();
+    four.monitor.accused(NOW, MemberIndex(0), &guilty).unwrap();
     assert_eq!(
-        property(four.watch.accused(NOW, MemberIndex(0), &innocent)),
+        property(four.monitor.accused(NOW, MemberIndex(0), &innocent)),
         "S7"
     );
 }
 
 #[test]
-fn s8_a_vote_for_a_block_without_ones_receipted_entry() {
+fn s8_fails_on_a_vote_for_a_block_without_ones_receipted_entry() {
     for crash in [false, true] {
         let mut four = Four::new(&[]);
         let lead = four.epoch.lead(1);
@@ -289,16 +293,16 @@ fn s8_a_vote_for_a_block_without_ones_receipted_entry() {
             lead,
             Body::Receipt { entry: entry.id },
         );
-        four.watch.heard(NOW, me, &receipt).unwrap();
+        four.monitor.delivered(NOW, me, &receipt).unwrap();
         if crash {
-            four.watch.crashed(NOW, me, false).unwrap();
+            four.monitor.crashed(NOW, me, false).unwrap();
         }
         let sheet = Sheet {
             entries: Vec::new(),
             scores: None,
         };
         let content = four.learning(&sheet);
-        four.says(
+        four.sends(
             lead.0,
             1,
             1,
@@ -309,7 +313,7 @@ fn s8_a_vote_for_a_block_without_ones_receipted_entry() {
         .unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(lead.0, 1, epoch, content);
-        let vote = four.says(me.0, 0, 1, notarize(block));
+        let vote = four.sends(me.0, 0, 1, notarize(block));
         if crash {
             vote.unwrap()
         } else {
@@ -319,7 +323,7 @@ fn s8_a_vote_for_a_block_without_ones_receipted_entry() {
 }
 
 #[test]
-fn s9_a_round_on_a_block_that_is_not_final() {
+fn s9_fails_on_a_round_on_a_block_that_is_not_final() {
     let mut four = Four::new(&[]);
     let epoch = four.epoch.id;
     let parent = four.proposes(0, 1, epoch, Content::Empty);

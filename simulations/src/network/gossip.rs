@@ -1,5 +1,5 @@
-//! Which bytes have been published, when they come to whom first, and which of them a silo has yet
-//! to judge before it passes them on.
+//! The state of gossip: what was published, when it first reaches each silo, and which publications
+//! a silo has not judged yet. A silo forwards only what it accepted.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,17 +8,17 @@ use protocol::Hash;
 use protocol::net::JUDGED;
 use tokio::time::Instant;
 
-/// Published bytes that are remembered.
+/// Publications that are remembered.
 const SEEN: usize = 4096;
 
-/// Everything that was published lately.
+/// The latest publications.
 pub(super) struct Gossip {
     silos: usize,
     seen: BTreeMap<Hash, Seen>,
     order: VecDeque<Hash>,
 }
 
-/// When one publication comes to each silo first; its author has it from the beginning.
+/// When one publication first reaches each silo; its author has it from the beginning.
 pub(super) struct Seen {
     at: Vec<Option<Instant>>,
     /// Who published it last.
@@ -26,7 +26,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// When it comes to a silo, if it does.
+    /// When it reaches a silo, if it does.
     pub(super) fn at(&self, silo: usize) -> Option<Instant> {
         self.at[silo]
     }
@@ -42,7 +42,7 @@ impl Seen {
         self.first(by, at);
     }
 
-    /// Whether a silo will not have had it before `at`; then it will from now on.
+    /// Records that a copy reaches a silo at `at`. True if that is its first.
     pub(super) fn first(&mut self, silo: usize, at: Instant) -> bool {
         let is = self.at[silo].is_none_or(|known| known > at);
         if is {
@@ -52,7 +52,7 @@ impl Seen {
     }
 }
 
-/// Publications that silos have not judged yet.
+/// Publications that were delivered and not judged yet.
 #[derive(Default)]
 pub(super) struct Judging {
     last: u64,
@@ -60,7 +60,7 @@ pub(super) struct Judging {
 }
 
 impl Judging {
-    /// The ticket of a publication that comes to a silo.
+    /// Issues the ticket under which a silo judges a publication that is delivered to it.
     pub(super) fn ask(&mut self, silo: usize, id: Hash, frame: &Bytes) -> u64 {
         let now = Instant::now();
         while let Some(oldest) = self.waiting.first_entry()
@@ -77,7 +77,7 @@ impl Judging {
         self.last
     }
 
-    /// What a ticket of that silo was for, unless the answer comes too late.
+    /// The publication that a ticket of that silo stands for, unless the answer comes too late.
     pub(super) fn answer(&mut self, ticket: u64, by: usize) -> Option<(Hash, Bytes)> {
         let asked = self
             .waiting
@@ -89,7 +89,7 @@ impl Judging {
 }
 
 impl Gossip {
-    /// Among so many silos.
+    /// An empty state for so many silos.
     pub(super) fn new(silos: usize) -> Self {
         Self {
             silos,
@@ -98,7 +98,7 @@ impl Gossip {
         }
     }
 
-    /// What is known of a publication, to be [put](Self::put) back.
+    /// Takes out what is known of a publication, to be [put](Self::put) back.
     pub(super) fn take(&mut self, id: &Hash) -> Seen {
         let known = self.seen.get_mut(id).map(|seen| Seen {
             at: std::mem::take(&mut seen.at),
@@ -122,17 +122,17 @@ impl Gossip {
         }
     }
 
-    /// When a publication comes to a silo, if that is still known.
+    /// When a publication reaches a silo, if that is still known.
     pub(super) fn at(&self, id: &Hash, silo: usize) -> Option<Instant> {
         self.seen.get(id)?.at(silo)
     }
 
-    /// A silo begins anew: it has had nothing.
+    /// A silo restarted: it has received nothing yet.
     pub(super) fn forget(&mut self, silo: usize) {
         self.seen.values_mut().for_each(|seen| seen.at[silo] = None);
     }
 
-    /// A publication did not come to a silo after all.
+    /// A publication did not reach a silo after all.
     pub(super) fn lost(&mut self, id: &Hash, silo: usize) {
         if let Some(seen) = self.seen.get_mut(id) {
             seen.at[silo] = None;

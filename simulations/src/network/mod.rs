@@ -1,10 +1,11 @@
-//! The simulated network: the other implementation of what a mesh does.
+//! The simulated network, which keeps the same promises as the libp2p mesh.
 //!
-//! One task owns everything that is under way, in a queue ordered by time and sequence, on the
-//! paused clock of the runtime. Messages are lost, doubled, late and kept apart as the scenario
-//! says. Gossip brings the same bytes to a member at most once, around cut links where a third
-//! member can pass them on and accepted them. Blobs are asked for one holder after another, and hashed for real by
-//! the receiving side: started in the pool when a transfer begins, and waited for when it ends.
+//! One task owns all messages in flight, in a queue ordered by time and sequence number, on the
+//! paused clock of the runtime. Messages are lost, duplicated, delayed and blocked as the scenario
+//! says. Gossip delivers the same bytes to a member at most once, also around a cut link if a third
+//! member accepted and forwards them. Blobs are requested from one holder after another. The
+//! receiver really hashes them: hashing starts on the pool when a transfer begins, and its result
+//! is awaited when the transfer ends.
 
 mod core;
 mod gossip;
@@ -25,18 +26,19 @@ use tokio::time::{Instant, sleep_until};
 use crate::genesis::epoch;
 use crate::pool::Threads;
 use crate::random::Random;
-use crate::recorder::Ear;
+use crate::recorder::Recorder;
 use crate::tamper::Tamper;
 
 use self::core::Core;
 pub use model::LinkConfig;
 
-/// Events that usually wait for a silo; the network holds back what does not fit.
+/// Room for events that wait for a silo; the network holds back what does not fit.
 pub(crate) const EVENTS: usize = 1024;
-/// Commands that wait for the network; what does not fit is lost.
+/// Room for commands that wait for the network.
 const COMMANDS: usize = 4096;
 
-/// What a silo sent, in bytes. Gossip counts once for every member that it reached first.
+/// Bytes that a silo sent. A gossiped message counts once for every member that got it from this
+/// silo first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Messages.
@@ -53,12 +55,12 @@ pub struct SimulatedNetwork {
 }
 
 impl SimulatedNetwork {
-    /// Links between `n` silos, drawn from `seed`; starts the task that delivers.
+    /// Starts a network of `n` silos whose link latencies are drawn from `seed`.
     pub(crate) fn start(
         config: LinkConfig,
         n: usize,
         seed: u64,
-        recorder: Ear,
+        recorder: Recorder,
         checks: Arc<Checks>,
         threads: Arc<Threads>,
     ) -> Self {
@@ -82,8 +84,8 @@ impl SimulatedNetwork {
         network
     }
 
-    /// A network of `n` silos that nobody watches, for tests of what every network promises. To be
-    /// called inside a local task set.
+    /// A network of `n` silos without a federation, for tests of what every network promises. Must
+    /// be called inside a local task set.
     ///
     /// # Panics
     /// Where `n` is 0 or more than a roster holds.
@@ -93,21 +95,28 @@ impl SimulatedNetwork {
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
         let (epoch, now) = (Arc::new(epoch(&keys, 1)), Instant::now());
-        let ear = Ear::new(epoch, BTreeSet::new(), now, Duration::ZERO);
-        Self::start(config, n, seed, ear, Checks::new(false), Threads::new(1))
+        let recorder = Recorder::new(epoch, BTreeSet::new(), now, Duration::ZERO);
+        Self::start(
+            config,
+            n,
+            seed,
+            recorder,
+            Checks::new(false),
+            Threads::new(1),
+        )
     }
 
-    /// Connects a silo that comes to life, with room for so many events.
+    /// Connects a silo that starts, with room for so many waiting events.
     pub fn connect(&self, silo: MemberIndex, room: usize) -> silo::Network {
-        let (commands, mut said) = mpsc::channel(COMMANDS);
+        let (commands, mut sent) = mpsc::channel(COMMANDS);
         let (inbox, events) = mpsc::channel(room);
-        let life = self.core.borrow_mut().connect(silo.at(), inbox);
+        let restarts = self.core.borrow_mut().connect(silo.at(), inbox);
         self.bell.notify_one();
         let (core, bell) = (Rc::downgrade(&self.core), self.bell.clone());
         tokio::task::spawn_local(async move {
-            while let Some(command) = said.recv().await {
+            while let Some(command) = sent.recv().await {
                 let Some(core) = core.upgrade() else { return };
-                if !core.borrow_mut().command(silo.at(), life, command) {
+                if !core.borrow_mut().command(silo.at(), restarts, command) {
                     return;
                 }
                 bell.notify_one();
@@ -116,25 +125,25 @@ impl SimulatedNetwork {
         silo::Network { commands, events }
     }
 
-    /// A silo is gone: nothing reaches it, and the others notice.
+    /// Disconnects a silo that stopped: nothing reaches it any more, and the others notice.
     pub fn disconnect(&self, silo: MemberIndex) {
         self.core.borrow_mut().disconnect(silo.at());
         self.bell.notify_one();
     }
 
-    /// Cuts links, each from one to another.
+    /// Cuts links, each given as sender and receiver.
     pub fn cut(&self, links: &[(usize, usize)]) {
         self.core.borrow_mut().cut(links);
         self.bell.notify_one();
     }
 
-    /// Mends links that were cut.
+    /// Restores links that were cut.
     pub fn mend(&self, links: &[(usize, usize)]) {
         self.core.borrow_mut().mend(links);
         self.bell.notify_one();
     }
 
-    /// Puts a liar between a silo and the network.
+    /// Puts a tamper between a silo and the network.
     pub(crate) fn tamper(&self, silo: MemberIndex, tamper: Tamper) {
         self.core.borrow_mut().tamper(silo.at(), tamper);
     }
@@ -145,7 +154,7 @@ impl SimulatedNetwork {
     }
 }
 
-/// Until the bell rings or the time has come.
+/// Waits for a notification, or until the given time.
 async fn wait(bell: &Notify, until: Instant) {
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! What links are like.
+//! The model of links: latency, bandwidth, loss and cuts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,18 +6,19 @@ use std::time::Duration;
 use agreement::Span;
 use serde::{Deserialize, Serialize};
 
+use crate::cuts::Cuts;
 use crate::random::Random;
 
-/// What the links of a federation are like.
+/// Latency, bandwidth and faults of a federation's links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LinkConfig {
-    /// Shortest and longest time on a link; every pair of silos draws its own.
+    /// Shortest and longest latency; every pair of silos draws its own.
     pub latency: [Span; 2],
-    /// Most that a message is late beyond that.
+    /// Largest additional delay of a message.
     pub jitter: Span,
-    /// What a silo can send, in megabits per second. Models share it one after another; messages
-    /// are small and go in between.
+    /// Upload bandwidth of a silo, in megabits per second. Models use it one after another;
+    /// messages are small and do not wait for them.
     pub bandwidth_mbit: f64,
     /// Probability that a message is lost.
     pub loss: f64,
@@ -26,7 +27,7 @@ pub struct LinkConfig {
 }
 
 impl Default for LinkConfig {
-    /// Institutions of one continent on ordinary lines (a guess): 5–40 ms, 100 Mbit/s, no loss.
+    /// A guess for institutions of one continent on ordinary lines: 5–40 ms, 100 Mbit/s, no loss.
     fn default() -> Self {
         Self {
             latency: [Span::millis(5), Span::millis(40)],
@@ -39,7 +40,7 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// The first thing that is wrong with it: key, and what is allowed.
+    /// The first key that is out of range, with the allowed range.
     pub(crate) fn fault(&self) -> Option<(&'static str, &'static str)> {
         let wrong = [
             (
@@ -73,7 +74,8 @@ impl LinkConfig {
 pub(super) struct Links {
     config: LinkConfig,
     latency: BTreeMap<(usize, usize), Duration>,
-    cut: BTreeMap<(usize, usize), u32>,
+    /// Links that are cut.
+    pub(super) cuts: Cuts,
     random: Random,
 }
 
@@ -90,41 +92,23 @@ impl Links {
         Self {
             config,
             latency,
-            cut: BTreeMap::new(),
+            cuts: Cuts::default(),
             random,
         }
     }
 
-    pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        links
-            .iter()
-            .for_each(|&link| *self.cut.entry(link).or_default() += 1);
-    }
-
-    pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
-        for link in links {
-            if let Some(cuts) = self.cut.get_mut(link) {
-                *cuts -= 1;
-            }
-        }
-        self.cut.retain(|_, cuts| *cuts > 0);
-    }
-
-    pub(super) fn open(&self, from: usize, to: usize) -> bool {
-        !self.cut.contains_key(&(from, to))
-    }
-
-    /// The undisturbed time on a link.
+    /// The latency of a link without jitter.
     pub(super) fn latency(&self, from: usize, to: usize) -> Duration {
         self.latency.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// How long a sender's line is busy with so many bytes.
+    /// How long so many bytes occupy a sender's line.
     pub(super) fn transfer(&self, bytes: usize) -> Duration {
         Duration::from_secs_f64(bytes as f64 * 8.0 / (self.config.bandwidth_mbit * 1e6))
     }
 
-    /// When copies of a message arrive, as spans from now: none if it is lost.
+    /// The delays after which copies of a message arrive: none if it is lost, two if it is
+    /// duplicated.
     pub(super) fn copies(&mut self, from: usize, to: usize, bytes: usize) -> Vec<Duration> {
         let lost = self.random.chance(self.config.loss);
         let twice = self.random.chance(self.config.duplication);

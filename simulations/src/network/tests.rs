@@ -44,7 +44,7 @@ fn with<F: Future<Output = ()>>(
     });
 }
 
-async fn say(silo: &silo::Network, command: Command) {
+async fn issue(silo: &silo::Network, command: Command) {
     silo.commands.send(command).await.unwrap();
 }
 
@@ -67,7 +67,7 @@ fn a_message_takes_the_latency_and_the_bandwidth() {
     with(config(), |network, mut silos| async move {
         let began = Instant::now();
         let frame = Bytes::from(vec![0; 100_000]);
-        say(
+        issue(
             &silos[0],
             Command::Send {
                 to: MemberIndex(1),
@@ -95,45 +95,54 @@ fn a_message_takes_the_latency_and_the_bandwidth() {
 }
 
 #[test]
-fn gossip_comes_once_and_around_a_cut_link() {
+fn gossip_is_delivered_once_and_around_a_cut_link() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
         let frame = Bytes::from_static(b"news");
         for _ in 0..2 {
             let frame = frame.clone();
-            say(&silos[0], Command::Publish { frame }).await;
+            issue(&silos[0], Command::Publish { frame }).await;
         }
         let ticket = gossiped(&mut silos[1], &frame).await;
-        // Not before the silo in between has accepted it.
-        assert!(next(&mut silos[2]).await.is_none(), "passed on unjudged");
+        // It is not forwarded before the silo in between has accepted it.
+        assert!(
+            next(&mut silos[2]).await.is_none(),
+            "forwarded before it was judged"
+        );
         sleep(JUDGED).await;
-        say(&silos[1], judge(ticket, Acceptance::Accept)).await;
-        assert!(next(&mut silos[2]).await.is_none(), "judged too late");
+        issue(&silos[1], judge(ticket, Acceptance::Accept)).await;
+        assert!(
+            next(&mut silos[2]).await.is_none(),
+            "forwarded after a late verdict"
+        );
 
         let frame = Bytes::from_static(b"more news");
         let publish = Command::Publish {
             frame: frame.clone(),
         };
-        say(&silos[0], publish).await;
+        issue(&silos[0], publish).await;
         let ticket = gossiped(&mut silos[1], &frame).await;
-        say(&silos[1], judge(ticket, Acceptance::Accept)).await;
-        let heard = next(&mut silos[2]).await;
+        issue(&silos[1], judge(ticket, Acceptance::Accept)).await;
+        let received = next(&mut silos[2]).await;
         assert!(
             matches!(
-                heard,
+                received,
                 Some(Event::Received {
                     from: MemberIndex(1),
                     ..
                 })
             ),
-            "{heard:?}"
+            "{received:?}"
         );
-        assert!(next(&mut silos[2]).await.is_none(), "heard twice");
-        assert!(next(&mut silos[0]).await.is_none(), "published itself");
+        assert!(next(&mut silos[2]).await.is_none(), "delivered twice");
+        assert!(
+            next(&mut silos[0]).await.is_none(),
+            "delivered to its author"
+        );
     });
 }
 
-/// The next frame of a silo, which gossip brought; its ticket.
+/// Expects that gossip delivers a frame to a silo next; returns its ticket.
 async fn gossiped(silo: &mut silo::Network, expected: &Bytes) -> u64 {
     match next(silo).await {
         Some(Event::Received {
@@ -150,7 +159,7 @@ fn judge(ticket: u64, verdict: Acceptance) -> Command {
 }
 
 #[test]
-fn what_a_silo_does_not_accept_or_a_muted_one_says_goes_no_further() {
+fn rejected_gossip_and_messages_of_muted_peers_are_not_forwarded() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
         for verdict in [Acceptance::Ignore, Acceptance::Reject] {
@@ -158,39 +167,39 @@ fn what_a_silo_does_not_accept_or_a_muted_one_says_goes_no_further() {
             let publish = Command::Publish {
                 frame: frame.clone(),
             };
-            say(&silos[0], publish).await;
+            issue(&silos[0], publish).await;
             let ticket = gossiped(&mut silos[1], &frame).await;
-            say(&silos[1], judge(ticket, verdict)).await;
+            issue(&silos[1], judge(ticket, verdict)).await;
             assert!(next(&mut silos[2]).await.is_none(), "{verdict:?}");
         }
         let span = Duration::from_secs(100);
         let peer = MemberIndex(0);
-        say(&silos[1], Command::Mute { peer, span }).await;
+        issue(&silos[1], Command::Mute { peer, span }).await;
         let send = |word: &'static str| Command::Send {
             to: MemberIndex(1),
             frame: Bytes::from_static(word.as_bytes()),
         };
-        say(&silos[0], send("muted")).await;
+        issue(&silos[0], send("muted")).await;
         assert!(next(&mut silos[1]).await.is_none());
         sleep(span).await;
-        say(&silos[0], send("heard")).await;
-        let heard = next(&mut silos[1]).await;
+        issue(&silos[0], send("heard")).await;
+        let received = next(&mut silos[1]).await;
         assert!(
-            matches!(&heard, Some(Event::Received { frame, .. }) if frame == "heard"),
-            "{heard:?}"
+            matches!(&received, Some(Event::Received { frame, .. }) if frame == "heard"),
+            "{received:?}"
         );
     });
 }
 
 #[test]
-fn a_cut_link_loses_messages_and_a_partition_is_noticed() {
+fn a_cut_link_loses_messages_and_a_cut_in_both_directions_is_noticed() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 1)]);
         let send = || Command::Send {
             to: MemberIndex(1),
             frame: Bytes::from_static(b"x"),
         };
-        say(&silos[0], send()).await;
+        issue(&silos[0], send()).await;
         assert!(next(&mut silos[1]).await.is_none());
         network.cut(&[(1, 0)]);
         assert!(matches!(
@@ -204,7 +213,7 @@ fn a_cut_link_loses_messages_and_a_partition_is_noticed() {
             panic!()
         };
         assert_eq!(round_trip, 2 * LATENCY);
-        say(&silos[0], send()).await;
+        issue(&silos[0], send()).await;
         assert!(matches!(
             next(&mut silos[1]).await,
             Some(Event::Received { .. })
@@ -212,35 +221,25 @@ fn a_cut_link_loses_messages_and_a_partition_is_noticed() {
     });
 }
 
+/// Expects a request for one blob next and serves this one; returns who requested it.
+async fn answer(silo: &mut silo::Network, blob: Option<Bytes>) -> MemberIndex {
+    let Some(Event::Wanted { by, ticket, .. }) = next(silo).await else {
+        panic!("no request")
+    };
+    let blobs = vec![blob];
+    issue(silo, Command::Serve { ticket, blobs }).await;
+    by
+}
+
 #[test]
-fn blobs_are_asked_for_in_order_and_verified() {
+fn blobs_are_requested_in_order_of_holders_and_verified() {
     with(config(), |network, mut silos| async move {
         let (blob, wrong) = (Bytes::from(vec![7; 100_000]), Bytes::from(vec![8; 100_000]));
         let hash = Hash::of(&blob);
-        say(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
-        let Some(Event::Wanted { by, ticket, .. }) = next(&mut silos[1]).await else {
-            panic!()
-        };
+        issue(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
+        let by = answer(&mut silos[1], Some(wrong)).await;
         assert_eq!(by, MemberIndex(0));
-        say(
-            &silos[1],
-            Command::Serve {
-                ticket,
-                blobs: vec![Some(wrong)],
-            },
-        )
-        .await;
-        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[2]).await else {
-            panic!()
-        };
-        say(
-            &silos[2],
-            Command::Serve {
-                ticket,
-                blobs: vec![Some(blob.clone())],
-            },
-        )
-        .await;
+        answer(&mut silos[2], Some(blob.clone())).await;
         let Some(Event::Fetched { blobs: got }) = next(&mut silos[0]).await else {
             panic!()
         };
@@ -250,51 +249,21 @@ fn blobs_are_asked_for_in_order_and_verified() {
 }
 
 #[test]
-fn what_nobody_gives_is_missing() {
+fn blobs_that_no_holder_serves_are_reported_missing() {
     with(config(), |network, mut silos| async move {
         let blob = Bytes::from(vec![7; 100_000]);
         let hash = Hash::of(&blob);
-        // Refused, then too large, then nobody is left.
-        say(&silos[0], fetch(hash, 99_999, &[1, 2, 0])).await;
-        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[1]).await else {
-            panic!()
-        };
-        say(
-            &silos[1],
-            Command::Serve {
-                ticket,
-                blobs: vec![None],
-            },
-        )
-        .await;
-        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[2]).await else {
-            panic!()
-        };
-        say(
-            &silos[2],
-            Command::Serve {
-                ticket,
-                blobs: vec![Some(blob.clone())],
-            },
-        )
-        .await;
+        // The first holder refuses, the second serves too much, and no other is left.
+        issue(&silos[0], fetch(hash, 99_999, &[1, 2, 0])).await;
+        answer(&mut silos[1], None).await;
+        answer(&mut silos[2], Some(blob.clone())).await;
         assert!(matches!(
             next(&mut silos[0]).await,
             Some(Event::Missing { .. })
         ));
-        // A holder that crashes while it sends, and one that never answers.
-        say(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
-        let Some(Event::Wanted { ticket, .. }) = next(&mut silos[1]).await else {
-            panic!()
-        };
-        say(
-            &silos[1],
-            Command::Serve {
-                ticket,
-                blobs: vec![Some(blob)],
-            },
-        )
-        .await;
+        // The first holder crashes while it sends, the second never answers.
+        issue(&silos[0], fetch(hash, 1 << 20, &[1, 2])).await;
+        answer(&mut silos[1], Some(blob)).await;
         sleep(Duration::from_millis(50)).await;
         network.disconnect(MemberIndex(1));
         assert!(matches!(
@@ -309,12 +278,12 @@ fn what_nobody_gives_is_missing() {
 }
 
 #[test]
-fn a_silo_that_is_behind_loses_nothing_that_reached_it() {
+fn a_slow_silo_loses_no_message_that_reached_it() {
     with(config(), |network, mut silos| async move {
         let _alive = network;
         for number in 0..3 * EVENTS {
             let frame = Bytes::from(number.to_le_bytes().to_vec());
-            say(
+            issue(
                 &silos[0],
                 Command::Send {
                     to: MemberIndex(1),
@@ -343,7 +312,7 @@ fn loss_and_duplication_follow_their_probabilities() {
         let _alive = network;
         for number in 0u32..400 {
             let frame = Bytes::from(number.to_le_bytes().to_vec());
-            say(
+            issue(
                 &silos[0],
                 Command::Send {
                     to: MemberIndex(1),

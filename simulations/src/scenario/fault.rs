@@ -7,7 +7,7 @@ use protocol::message::Phase;
 use serde::Deserialize;
 
 use crate::disk::Cut;
-use crate::tamper::Misdeed;
+use crate::tamper::Misbehaviour;
 
 /// Whom a fault hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub enum Fault {
         /// Which, by name or by its place from 0.
         member: String,
         /// How.
-        sends: Misdeed,
+        sends: Misbehaviour,
     },
 }
 
@@ -98,7 +98,7 @@ pub(super) struct RawFault {
     partition: Option<Vec<String>>,
     lasts: Option<Span>,
     member: Option<String>,
-    sends: Option<Misdeed>,
+    sends: Option<Misbehaviour>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -1,4 +1,4 @@
-//! Puts the summary together from what the silos told.
+//! Builds the summary of a run from what its silos reported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,47 +12,54 @@ use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
 use silo::Notice;
 
+use crate::environment::Mesh;
 use crate::error::RunError;
-use crate::federate::Recorded;
-use crate::federation::{Division, Federation};
+use crate::federate::RunRecord;
+use crate::federation::Federation;
+use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
-use crate::world::Mesh;
 
-use super::ends::{End, Reference, ends};
-use super::metrics::{AdoptedModel, adopted, last, measure};
+use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
+use super::silos::{Reference, SiloResult, silo_results};
 use super::{
     Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloInfo,
     SiloTraffic, Summary,
 };
 
-/// Points of curves that are measured at most; larger federations show the last round only.
+/// Most points of curves that are measured; larger federations are measured in the last round only.
 const POINTS: usize = 2_000;
 
 pub(crate) fn build(
     scenario: &Scenario,
     study: &Study,
-    division: &Division,
+    participation: &Participation,
     federation: &Federation,
-    recorded: &Recorded,
+    recorded: &RunRecord,
     reference: &Reference,
     threads: &Arc<Threads>,
 ) -> Result<Summary, RunError> {
-    let ends = ends(
-        scenario, study, division, federation, recorded, reference, threads,
+    let results = silo_results(
+        scenario,
+        study,
+        participation,
+        federation,
+        recorded,
+        reference,
+        threads,
     )?;
-    let study = &division.inside;
-    let told = Told {
+    let study = &participation.study;
+    let reports = Reports {
         federation,
         recorded,
     };
-    let all = adopted(&recorded.notices);
+    let all = adopted_models(&recorded.notices);
     let n = study.silos.len();
-    let finals = last(&all, n);
+    let finals = last_adopted(&all, n);
     let messages = recorded.traffic.iter().map(|sent| sent.messages).sum();
     let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
-    let rounds = told.rounds(&all);
-    let timeline = told.timeline(&rounds);
+    let rounds = reports.rounds(&all);
+    let timeline = reports.timeline(&rounds);
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
@@ -74,14 +81,14 @@ pub(crate) fn build(
             higher_is_better: study.metric.name.higher_is_better(),
         },
         rounds,
-        silos: silos(scenario, &told, ends),
+        silos: silos(scenario, &reports, results),
         weights_abs_sum: weights(&finals),
         checks: recorded.totals,
-        refused: told.refused(),
-        faults: told.faults(),
-        left_out: told.left_out(),
-        nullified: told.nullified(),
-        curves: curves(study, &told, &all, &finals, threads)?,
+        refused: reports.refused(),
+        faults: reports.faults(),
+        left_out: reports.left_out(),
+        nullified: reports.nullified(),
+        curves: curves(study, &reports, &all, &finals, threads)?,
         timeline,
         traffic: federation
             .epoch
@@ -97,28 +104,33 @@ pub(crate) fn build(
     })
 }
 
-fn silos(scenario: &Scenario, told: &Told<'_>, ends: Vec<End>) -> Vec<SiloInfo> {
+fn silos(scenario: &Scenario, reports: &Reports<'_>, results: Vec<SiloResult>) -> Vec<SiloInfo> {
     let plain = scenario.strategy.is_plain_average();
     let rounds = scenario.strategy.standardise.into();
-    ends.into_iter()
-        .map(|end| SiloInfo {
-            name: end.name,
-            outside: end.member.is_none(),
-            samples: end.rows.train,
-            test_samples: end.rows.test,
-            trainings: end.member.map_or(0, |at| told.trainings(at, rounds)),
-            local: end.local,
-            global: if plain { end.coalition } else { end.global },
-            coalition: end.coalition,
-            coalition_index: end.coalition_index,
-            model: end.model.map(|hash| format!("{hash:#}")),
-            pooled: end.pooled,
-            served: end.served,
+    results
+        .into_iter()
+        .map(|result| SiloInfo {
+            name: result.name,
+            outside: result.member.is_none(),
+            samples: result.rows.train,
+            test_samples: result.rows.test,
+            trainings: result.member.map_or(0, |at| reports.trainings(at, rounds)),
+            local: result.local,
+            global: if plain {
+                result.coalition
+            } else {
+                result.global
+            },
+            coalition: result.coalition,
+            coalition_index: result.coalition_index,
+            model: result.model.map(|hash| format!("{hash:#}")),
+            pooled: result.pooled,
+            served: result.served,
         })
         .collect()
 }
 
-/// The sum over the one final model, if all silos of the last round have the same.
+/// The sum over the final model, if all silos of the last round have the same one.
 fn weights(finals: &[Option<AdoptedModel>]) -> Option<f64> {
     let newest = finals.iter().flatten().map(|adopted| adopted.round).max()?;
     let mut models = finals
@@ -141,13 +153,13 @@ fn abs_sum(model: &Params) -> f64 {
 
 fn curves(
     study: &Study,
-    told: &Told<'_>,
+    reports: &Reports<'_>,
     all: &[AdoptedModel],
     finals: &[Option<AdoptedModel>],
     threads: &Arc<Threads>,
 ) -> Result<Vec<Curve>, RunError> {
     let mut points = BTreeMap::<(usize, u64), (Option<f64>, Option<f64>)>::new();
-    for (_, silo, notice) in &told.recorded.notices {
+    for (_, silo, notice) in &reports.recorded.notices {
         if let Notice::Trained { round, loss, .. } = notice {
             points.entry((silo.at(), *round)).or_default().0 = Some(*loss);
         }
@@ -161,14 +173,15 @@ fn curves(
         .iter()
         .map(|adopted| (adopted.silo, adopted.model.clone()))
         .collect();
-    for (adopted, value) in measured
-        .iter()
-        .zip(measure(study, &told.learners(), models, threads)?)
+    for (adopted, value) in
+        measured
+            .iter()
+            .zip(measure(study, &reports.learners(), models, threads)?)
     {
         points.entry((adopted.silo, adopted.round)).or_default().1 = value;
     }
     let point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
-        silo: told.name(MemberIndex(silo as u16)),
+        silo: reports.name(MemberIndex(silo as u16)),
         round,
         loss: loss.filter(|loss| loss.is_finite()),
         metric,
@@ -179,18 +192,18 @@ fn curves(
         .collect())
 }
 
-/// What the silos told.
-struct Told<'a> {
+/// What the silos of a federation reported, in the order of time.
+struct Reports<'a> {
     federation: &'a Federation,
-    recorded: &'a Recorded,
+    recorded: &'a RunRecord,
 }
 
-impl Told<'_> {
+impl Reports<'_> {
     fn name(&self, member: MemberIndex) -> String {
         self.federation.epoch.roster.name(member).into()
     }
 
-    /// What the silos learn with.
+    /// The learners of the silos, wrapped by the strategy.
     fn learners(&self) -> Vec<Arc<dyn Learner>> {
         let members = self.federation.members.iter();
         members.map(|member| member.learner.clone()).collect()
@@ -408,8 +421,8 @@ impl Told<'_> {
                 _ => {}
             }
         }
-        // The round that a view worked on is the first that became final from it or a later one:
-        // what its first member knew on entering may be a round behind.
+        // The round that a view worked on is the first that became final in it or in a later view:
+        // the first member that entered it may have been a round behind.
         for lead in views.values_mut() {
             let next = rounds.iter().find(|round| round.view >= lead.view);
             lead.round = next.map_or(lead.round, |round| round.round);

@@ -1,4 +1,4 @@
-//! What models are worth on data that training never saw.
+//! Metrics of adopted models on held-out data.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use protocol::{MemberIndex, Time};
 use silo::Notice;
 
 use crate::error::RunError;
-use crate::federate::Recorded;
+use crate::federate::RunRecord;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
-/// A model with what is personal to its silo.
-pub(crate) type Owned = (Params, Params);
+/// A model and the personal parameters of its silo.
+pub(crate) type OwnModel = (Params, Params);
 
 /// A model that a silo adopted.
 #[derive(Clone)]
@@ -22,13 +22,13 @@ pub(super) struct AdoptedModel {
     pub(super) silo: usize,
     pub(super) round: u64,
     pub(super) coalition: u32,
-    pub(super) model: Owned,
+    pub(super) model: OwnModel,
     pub(super) state: Arc<State>,
     pub(super) assignment: Arc<[u32]>,
 }
 
 /// Every adoption, in the order of the notices.
-pub(super) fn adopted(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedModel> {
+pub(super) fn adopted_models(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedModel> {
     notices
         .iter()
         .filter_map(|(_, silo, notice)| match notice {
@@ -54,7 +54,7 @@ pub(super) fn adopted(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedMod
 }
 
 /// The last model of every silo.
-pub(super) fn last(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<AdoptedModel>> {
+pub(super) fn last_adopted(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<AdoptedModel>> {
     (0..silos)
         .map(|silo| {
             adopted
@@ -66,24 +66,24 @@ pub(super) fn last(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<Adopted
         .collect()
 }
 
-/// The model from which a silo trains alone: the initial one, on the common scale if there is one.
-pub(crate) fn common_start(scenario: &Scenario, recorded: &Recorded) -> Option<Params> {
+/// The model from which silos train alone: the one of round 1 if that round agrees on a common
+/// scale, otherwise none.
+pub(crate) fn common_start(scenario: &Scenario, recorded: &RunRecord) -> Option<Params> {
     let scaled = scenario.strategy.standardise;
-    let first = adopted(&recorded.notices)
+    let first = adopted_models(&recorded.notices)
         .into_iter()
         .find(|adopted| adopted.round == 1)?;
     scaled.then_some(first.model.0)
 }
 
-/// What silos learn with, as a strategy equips them or not.
+/// The learners of silos, with or without the strategy's wrappers.
 pub(super) type Learners = [Arc<dyn Learner>];
 
-/// The study's metric of each of these models, which are of these learners, on its silo's held-out
-/// rows.
+/// The study's metric of each of these models, by silo, on the held-out rows of that silo.
 pub(super) fn measure(
     study: &Study,
     learners: &Learners,
-    models: Vec<(usize, Owned)>,
+    models: Vec<(usize, OwnModel)>,
     threads: &Arc<Threads>,
 ) -> Result<Vec<Option<f64>>, RunError> {
     let key = study.metric.name.key();
@@ -97,8 +97,8 @@ pub(super) fn measure(
     threads.all(jobs).map_err(RunError::Setup)
 }
 
-/// The last model of a federation with one for all.
-pub(crate) fn final_model(recorded: &Recorded) -> Option<Params> {
-    let adopted = adopted(&recorded.notices).into_iter();
+/// The last model of a federation that has one model for all silos.
+pub(crate) fn final_model(recorded: &RunRecord) -> Option<Params> {
+    let adopted = adopted_models(&recorded.notices).into_iter();
     Some(adopted.max_by_key(|adopted| adopted.round)?.model.0)
 }

@@ -1,12 +1,12 @@
-//! What a run came to, as one document.
+//! The summary of a run, as one document that reports and JSON are made from.
 //!
-//! Nobody in the federation knows who is in which coalition by name: every silo knows its own
-//! coalition, and the entries of a round are nameless. The simulator knows because it hears every
-//! silo's own report; an institution's node cannot print these tables.
+//! No member of a federation knows by name who is in which coalition: every silo knows its own
+//! coalition, and the entries of a round have no names. The simulator knows because it gets the
+//! reports of all silos. A node of one institution cannot print these tables.
 
 mod build;
-mod ends;
 mod metrics;
+mod silos;
 
 use std::collections::BTreeMap;
 
@@ -14,67 +14,67 @@ use methods::serving::{Candidate, Measured};
 use serde::Serialize;
 use silo::Totals;
 
+use crate::environment::Mesh;
 use crate::network::Traffic;
-use crate::world::Mesh;
 
 pub(crate) use build::build;
-pub(crate) use ends::Reference;
 pub(crate) use metrics::{common_start, final_model};
+pub(crate) use silos::Reference;
 
-/// What a run came to.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// The scenario's name.
     pub scenario: String,
-    /// Everything random followed from it.
+    /// The seed of everything random.
     pub seed: u64,
-    /// What carried the bytes.
+    /// The kind of network that carried the messages.
     #[serde(flatten)]
     pub mesh: Mesh,
-    /// Hash over every event in order, in hexadecimal. In virtual time the same seed gives it
-    /// again. Not a number to compare between versions or processors: training may differ in the
-    /// last bits.
+    /// Hash over all events in order, in hexadecimal. In virtual time the same seed gives the same
+    /// hash. It cannot be compared between versions or processors, because training may differ in
+    /// the last bits.
     pub trace: String,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Properties that held after each of them, by number and name.
+    /// The safety properties that held after each event, by number and name.
     pub invariants: Vec<&'static str>,
-    /// Wall-clock seconds of the federation.
+    /// Wall-clock seconds that the federation took.
     pub seconds: f64,
     /// Seconds that passed for the federation in virtual time; none on a real clock.
     pub virtual_seconds: Option<f64>,
-    /// Wall-clock seconds of everything that it is compared with, evaluation included.
+    /// Wall-clock seconds that the references took, evaluation included.
     pub reference_seconds: f64,
     /// Bytes sent.
     pub bytes: u64,
-    /// Of these, messages.
+    /// Bytes of messages.
     pub bytes_messages: u64,
-    /// Of these, models.
+    /// Bytes of models and outcomes.
     pub bytes_blobs: u64,
     /// The strategy's name.
     pub strategy: String,
-    /// What the silos are compared by.
+    /// The metric by which silos are compared.
     pub metric: MetricInfo,
-    /// Every final round.
+    /// All final rounds, in order.
     pub rounds: Vec<RoundInfo>,
-    /// Every silo.
+    /// All silos: members, then silos outside.
     pub silos: Vec<SiloInfo>,
-    /// Sum of the absolute values of all trained numbers of the final model, if there is one model
-    /// for everybody.
+    /// Sum of the absolute values of all trained parameters of the final model, if all silos share
+    /// one model.
     pub weights_abs_sum: Option<f64>,
-    /// What was really computed.
+    /// How many checks were computed, and how many came from the cache.
     pub checks: Totals,
-    /// What members said that was not accepted.
+    /// Messages that members refused.
     pub refused: Vec<Refused>,
     /// Proven misbehaviour.
     pub faults: Vec<FaultInfo>,
-    /// Who was left out of a round, by whom.
+    /// Members that a lead left out of a round.
     pub left_out: Vec<LeftOut>,
     /// Votes against views.
     pub nullified: Vec<Nullified>,
-    /// Losses by silo and round.
+    /// Training loss and held-out metric by silo and round.
     pub curves: Vec<Curve>,
-    /// Who led when.
+    /// All views with their leads.
     pub timeline: Vec<Lead>,
     /// Bytes sent by every silo.
     pub traffic: Vec<SiloTraffic>,
@@ -102,91 +102,90 @@ pub struct RoundInfo {
     pub lead: String,
     /// `"summarise"` or `"train"`.
     pub kind: &'static str,
-    /// Seconds on the federation's clock, virtual or real, at which the first silo knew that it is
-    /// final.
+    /// When the first silo knew that it is final, in seconds on the federation's clock, virtual or
+    /// real.
     pub at: f64,
-    /// Whether every silo's model was tried on the data of all.
+    /// Whether every silo evaluated the models of all (cross-evaluation).
     pub cross_evaluated: bool,
-    /// Silos by coalition, as each of them reports its own.
+    /// The silos of every coalition, by their own reports.
     pub coalitions: Vec<Vec<String>>,
-    /// Whose contributions are in it.
+    /// The authors of its contributions.
     pub authors: Vec<String>,
-    /// Hash of its outcome, in hexadecimal. Independent of when and over which network it came
-    /// about, as long as the same silos took part.
+    /// Hash of its outcome, in hexadecimal. It depends on who took part, not on time or network.
     pub outcome: String,
-    /// What the strategy remembers after it, by name: λ, a prior, a graph, row by row. The pages of
-    /// the methods say what the names are.
+    /// The strategy's state after it, by name: λ, a prior, a graph, row by row. The pages of the
+    /// methods explain the names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<String, Vec<f64>>,
 }
 
-/// A silo at the end.
+/// The result of a silo.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SiloInfo {
     /// Its name.
     pub name: String,
-    /// Whether it took no part, and got a model in the end.
+    /// Whether it took no part and was given a model at the end.
     pub outside: bool,
-    /// Its training rows.
+    /// Number of its training rows.
     pub samples: usize,
-    /// Held-out rows that the metric was measured on.
+    /// Number of held-out rows that the metric was measured on.
     pub test_samples: usize,
     /// How often it trained for the federation.
     pub trainings: usize,
-    /// Held-out metric of a model that it trained alone.
+    /// Held-out metric of the model that it trained alone.
     pub local: Option<f64>,
-    /// Held-out metric of one model for everybody.
+    /// Held-out metric of the global model.
     pub global: Option<f64>,
     /// Held-out metric of the model that it adopted, or was given.
     pub coalition: Option<f64>,
-    /// Its coalition.
+    /// The number of its coalition.
     pub coalition_index: Option<u32>,
     /// Hash of the parameters of the model that it adopted, or was given: equal exactly if names,
-    /// shapes and every bit of the values are, so that two runs can be compared.
+    /// shapes and every bit of the values are equal, so that two runs can be compared.
     pub model: Option<String>,
-    /// Held-out metric of one model trained on all members' rows together: what no federation may
-    /// do, for comparison.
+    /// Held-out metric of one model trained on the pooled rows of all members, which no federation
+    /// may do, for comparison.
     pub pooled: Option<f64>,
-    /// What it serves, where it compared.
+    /// The model that it serves, if it compared several.
     pub served: Option<ServedInfo>,
 }
 
 /// The model that a silo serves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServedInfo {
-    /// Its choice, made on its training rows alone.
+    /// The chosen candidate; the choice uses training rows only.
     pub candidate: Candidate,
-    /// Held-out metric of it.
+    /// Held-out metric of the chosen model.
     pub metric: Option<f64>,
-    /// What the choice rests on.
+    /// The cross-validated metrics that the choice is based on.
     pub measured: Vec<Measured>,
 }
 
-/// Something that was not accepted.
+/// Messages of a member that were refused for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// Who said it.
+    /// The member that sent them.
     pub member: String,
-    /// The round it was about; 0 if about none.
+    /// The round that they belong to; 0 if they belong to none.
     pub round: u64,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
-    /// How often it was refused, by all members.
+    /// How often they were refused, summed over all members.
     pub times: u64,
 }
 
-/// A member that was shown to break the rules.
+/// A member that is proven to have broken the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FaultInfo {
     /// Who.
     pub member: String,
     /// What it did.
     pub charge: String,
-    /// Who saw the evidence.
+    /// The members that have the evidence.
     pub seen_by: Vec<String>,
 }
 
-/// Members that a lead went on without.
+/// Members that a lead left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The round.
@@ -197,7 +196,7 @@ pub struct LeftOut {
     pub lead: String,
     /// Whom.
     pub members: Vec<String>,
-    /// What they failed to do.
+    /// What they did not do in time.
     pub reason: String,
 }
 
@@ -208,9 +207,9 @@ pub struct Nullified {
     pub view: u64,
     /// Its lead.
     pub lead: String,
-    /// Who voted.
+    /// The silo that voted.
     pub silo: String,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 
@@ -227,16 +226,16 @@ pub struct Curve {
     pub metric: Option<f64>,
 }
 
-/// One view.
+/// One view and its lead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lead {
     /// The view.
     pub view: u64,
     /// Its lead.
     pub lead: String,
-    /// Seconds on the federation's clock, virtual or real, at which the first silo entered it.
+    /// When the first silo entered it, in seconds on the federation's clock, virtual or real.
     pub from: f64,
-    /// Seconds on that clock at which the first silo entered the next, or the run ended.
+    /// When the first silo entered the next view, or when the run ended, in seconds on that clock.
     pub to: f64,
     /// The round that it worked on.
     pub round: u64,

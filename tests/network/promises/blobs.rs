@@ -1,9 +1,9 @@
-//! Guarantees about blobs.
+//! What a network promises of blobs.
 
 use super::*;
 
-/// A blob arrives whole, from any member that has it.
-pub(crate) async fn a_blob_arrives_from_any_holder<L: Lab>() {
+/// A blob comes whole, from whoever has it.
+pub(crate) async fn a_blob_comes_from_whoever_has_it<L: Lab>() {
     let (_lab, mut all) = whole::<L>(4, ROOM).await;
     for (seed, size) in (0..).zip([0, 1, 1000, 262_144, 262_145, 5_000_000]) {
         let blob = bytes(size, seed);
@@ -23,7 +23,8 @@ pub(crate) async fn a_blob_arrives_from_any_holder<L: Lab>() {
     }
 }
 
-/// Each blob of a batch is answered once, from any holder; blobs that no member has are missing.
+/// Many blobs that are asked for together are answered one by one, some from one holder and some
+/// from another, and those that nobody has are missing.
 pub(crate) async fn each_blob_of_a_batch_is_answered_once<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let sizes = (0..60).map(|number| {
@@ -46,7 +47,7 @@ pub(crate) async fn each_blob_of_a_batch_is_answered_once<L: Lab>() {
     };
     let from = vec![MemberIndex(1), MemberIndex(2)];
     asker
-        .send(Command::Fetch {
+        .say(Command::Fetch {
             blobs: blobs.iter().map(wish).collect(),
             from,
         })
@@ -76,7 +77,7 @@ pub(crate) async fn each_blob_of_a_batch_is_answered_once<L: Lab>() {
     );
 }
 
-/// A blob that no member has is missing.
+/// What nobody has is missing.
 pub(crate) async fn an_unknown_hash_is_missing<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let hash = Hash::of(b"nobody has this");
@@ -92,7 +93,7 @@ pub(crate) async fn an_unknown_hash_is_missing<L: Lab>() {
     assert_eq!(asker.fetched_one().await, None);
 }
 
-/// A blob of one byte more than the limit is missing; one at the limit arrives.
+/// A blob of one byte more than the limit is missing; at the limit it comes.
 pub(crate) async fn a_blob_over_its_limit_is_refused<L: Lab>() {
     let (_lab, mut all) = whole::<L>(2, ROOM).await;
     let blob = bytes(600_000, 1);
@@ -132,8 +133,8 @@ pub(crate) async fn wrong_bytes_never_arrive<L: Lab>() {
     }
 }
 
-/// A fetch whose holder stops in the middle of a blob continues from another holder, or from the same
-/// after its restart.
+/// A fetch goes on where its holder ends in the middle of a blob: from another holder, or from the
+/// same when it returns.
 pub(crate) async fn a_blob_survives_the_end_of_its_holder<L: Lab>() {
     let (mut lab, mut all) = whole::<L>(3, ROOM).await;
     let blob = bytes(20_000_000, 1);
@@ -164,7 +165,8 @@ pub(crate) async fn a_blob_survives_the_end_of_its_holder<L: Lab>() {
     assert_eq!(came, Some(blob.clone()));
 }
 
-/// The author of a blob decides on every request who may have it.
+/// An author decides for every question who may have its blob: the lead alone, until it may be
+/// known.
 pub(crate) async fn the_author_decides_who_may_have_its_blob<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let blob = bytes(300_000, 1);

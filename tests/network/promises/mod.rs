@@ -1,8 +1,8 @@
-//! The guarantees of every network between silos. Each is a function over a [`Lab`], which makes
-//! small networks of one kind; `main.rs` runs all of them on every kind.
+//! What every network between silos promises. Each promise is a function over a [`Lab`], which
+//! makes small networks of one kind; `main.rs` runs all of them on every kind.
 
 mod blobs;
-mod frames;
+mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -15,9 +15,9 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 pub(crate) use blobs::*;
-pub(crate) use frames::*;
+pub(crate) use messages::*;
 
-/// No guarantee takes longer to show.
+/// Nothing that is promised takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A member's ends of the network.
@@ -69,7 +69,7 @@ impl Ends {
             .expect("what was promised comes in time")
     }
 
-    pub(crate) async fn send(&self, command: Command) {
+    pub(crate) async fn say(&self, command: Command) {
         self.commands.send(command).await.unwrap();
     }
 
@@ -127,7 +127,7 @@ impl Ends {
     async fn fetch(&self, hash: Hash, limit: u64, from: &[u16]) {
         let from = from.iter().map(|&member| MemberIndex(member)).collect();
         let blobs = vec![BlobRequest { hash, limit }];
-        self.send(Command::Fetch { blobs, from }).await;
+        self.say(Command::Fetch { blobs, from }).await;
     }
 
     /// Answers the next question for blobs, and says whose it was.
@@ -139,7 +139,7 @@ impl Ends {
             })
             .await;
         let blobs = blobs.into_iter().map(|hash| give(by.0, hash)).collect();
-        self.send(Command::Serve { ticket, blobs }).await;
+        self.say(Command::Serve { ticket, blobs }).await;
         by.0
     }
 

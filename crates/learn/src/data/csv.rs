@@ -1,4 +1,4 @@
-//! Silos from CSV files: one file per silo, or a column that names the silo.
+//! Reads silos from CSV files: one file per silo, or a column that names the silo.
 
 mod encode;
 
@@ -57,7 +57,7 @@ pub struct CsvConfig {
     /// Texts that mean a missing value; `["?", "", "NA"]` by default.
     #[serde(default = "markers")]
     pub missing: Vec<String>,
-    /// What becomes of rows with a missing feature. Rows without a target are always dropped.
+    /// How rows with a missing feature are treated. Rows without a target are always dropped.
     #[serde(default)]
     pub incomplete: Incomplete,
 }
@@ -119,7 +119,7 @@ pub struct CsvFile {
     pub silo: Option<String>,
 }
 
-/// What becomes of rows with a missing feature.
+/// How rows with a missing feature are treated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Incomplete {

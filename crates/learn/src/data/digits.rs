@@ -1,5 +1,5 @@
-//! A benchmark on the optical digits of UCI, prepared so that every system does the same work: the
-//! silos, the start weights and the order of every silo's rows in every round are given by files.
+//! A benchmark on the optical digits of UCI. Files give the partition into silos, the start weights
+//! and the order of every silo's rows in every round, so that every system does the same work.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::file;
 /// Widths of the perceptron the start weights are for.
 pub(crate) const WIDTHS: [usize; 3] = [64, 128, 10];
 
-/// The files of one division.
+/// The files of one partition.
 pub(crate) struct Digits {
     /// Rows of every silo.
     pub(crate) silos: Vec<Arc<Rows>>,
@@ -32,7 +32,7 @@ struct Sizes {
     dim: usize,
 }
 
-/// Reads the division into `silos`, from `digits8_bench/` under `folder`.
+/// Reads the partition into `silos`, from `digits8_bench/` under `folder`.
 ///
 /// # Errors
 /// [`DataError`]: no folder, a file that is absent or of the wrong size.
@@ -63,19 +63,19 @@ pub(crate) fn digits(folder: Option<&Path>, silos: usize) -> Result<Digits, Data
     if sizes.sizes.len() != silos || sizes.dim != WIDTHS[0] {
         return Err(damaged(
             &path,
-            "it is not about this number of silos and 64 pixels",
+            "expected this number of silos and 64 pixels, found another",
         ));
     }
 
     let (path, pixels) = read(&format!("digits_{silos}_X.f32"))?;
     if pixels.len() != 4 * sizes.dim * (rows + sizes.test_n) {
-        return Err(damaged(&path, "it has another size than its json says"));
+        return Err(damaged(&path, "its size is not the one in the json file"));
     }
     let (path, labels) = read(&format!("digits_{silos}_y.u8"))?;
     if labels.len() != rows + sizes.test_n || labels.iter().any(|&label| label > 9) {
         return Err(damaged(
             &path,
-            "it has another size than its json says, or labels above 9",
+            "its size is not the one in the json file, or a label is above 9",
         ));
     }
     let mut part = {
@@ -95,21 +95,17 @@ pub(crate) fn digits(folder: Option<&Path>, silos: usize) -> Result<Digits, Data
     if start.len() != expected {
         return Err(damaged(
             &path,
-            "it does not hold the weights of a 64-128-10 perceptron",
+            "expected the weights of a 64-128-10 perceptron, found another number of values",
         ));
     }
-    let path = order_file(&folder, silos).ok_or_else(|| {
-        damaged(
-            &folder.join(format!("order_{silos}xR.u16")),
-            "it is not there",
-        )
-    })?;
+    let path = order_file(&folder, silos)
+        .ok_or_else(|| damaged(&folder.join(format!("order_{silos}xR.u16")), "no such file"))?;
     let orders =
         file::read(&path, file::DATA).map_err(|error| damaged(&path, &error.to_string()))?;
     let orders = split_orders(&orders, &sizes.sizes).ok_or_else(|| {
         damaged(
             &path,
-            "it is not a whole number of rounds, or not permutations",
+            "expected a whole number of rounds, each a permutation of every silo's rows",
         )
     })?;
     Ok(Digits {

@@ -1,12 +1,14 @@
-//! Why data could not be used.
+//! Errors of reading and preparing data.
 
 use std::path::PathBuf;
 
-/// Why data could not be read or divided.
+/// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// A source that lies in files was asked for without saying where.
-    #[error("the {source_name} data lie in files: say where with --data DIR or ROTA_DATA. {hint}")]
+    /// The source is read from files, and no data folder is given.
+    #[error(
+        "the {source_name} data are read from files: give their folder with --data DIR or ROTA_DATA. {hint}"
+    )]
     NoFolder {
         /// The source.
         source_name: &'static str,
@@ -18,7 +20,7 @@ pub enum DataError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The reason that the system gives.
         reason: String,
         /// Where the file can be had, if known; starts with a space.
         hint: String,
@@ -34,7 +36,7 @@ pub enum DataError {
         columns: Vec<String>,
     },
     /// A row has more or fewer cells than there are columns.
-    #[error("{}, line {line}: {got} cells where there are {expected} columns", path.display())]
+    #[error("{}, line {line}: expected {expected} cells, one per column, found {got}", path.display())]
     Ragged {
         /// The file.
         path: PathBuf,
@@ -45,7 +47,7 @@ pub enum DataError {
         /// Columns.
         expected: usize,
     },
-    /// A cell holds something else than it should.
+    /// A cell holds something other than expected.
     #[error("{}, line {line}: column {column:?} holds {text:?}, but {expected}", path.display())]
     Cell {
         /// The file.
@@ -56,10 +58,10 @@ pub enum DataError {
         column: String,
         /// What the cell holds.
         text: String,
-        /// What it should hold.
+        /// What is expected of it.
         expected: String,
     },
-    /// Nothing is left of a file.
+    /// A file has no usable row.
     #[error(
         "{}: no usable row ({read} read, all with missing values): check `missing`, or drop the columns that are mostly empty", path.display()
     )]

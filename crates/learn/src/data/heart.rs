@@ -90,13 +90,11 @@ mod tests {
     use crate::data::Target;
 
     #[test]
-    fn a_missing_folder_says_where_the_files_are_to_be_had() {
+    fn without_a_folder_the_error_names_the_source_of_the_files() {
         let error = heart(None).unwrap_err().to_string();
-        assert!(
-            error.starts_with(
-                "the heart data lie in files: say where with --data DIR or ROTA_DATA."
-            )
-        );
+        assert!(error.starts_with(
+            "the heart data are read from files: give their folder with --data DIR or ROTA_DATA."
+        ));
         let error = heart(Some(Path::new("/nowhere"))).unwrap_err().to_string();
         assert!(error.starts_with("cannot read /nowhere/heart_disease/processed.cleveland.data: "));
         assert!(error.contains("archive.ics.uci.edu/dataset/45") && error.contains("a74b7efa"));

@@ -1,4 +1,4 @@
-//! From what a target column holds to what is predicted.
+//! Rules that turn the cells of a target column into classes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! Data: tables from files or built in, divided into silos, split, completed and scaled.
+//! Data: tables from files or built in, partitioned into silos, split, completed and standardised.
 //!
-//! A source gives one [`Table`] per silo; [`SplitConfig`] divides its rows by seed; what is missing
-//! is filled with means of the training rows; [`Standardise`] says who scales. The rest of the
-//! crate sees complete rows of `f32` only.
+//! A source gives one [`Table`] per silo. [`SplitConfig`] splits its rows by seed into training,
+//! validation and test rows; missing values are filled with the means of the training rows; and
+//! [`Standardise`] chooses the scale. The rest of the crate sees complete rows of `f32` only.
 
 mod csv;
 mod diabetes;

@@ -1,4 +1,4 @@
-//! From a silo's table to rows that a model takes: split, completed, scaled.
+//! Turns a silo's table into rows that a model takes: split, completed, standardised.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::split::Parts;
 use super::{DataError, Rows, SplitConfig, Table, Target};
 
-/// Who brings features, and the target where it is a number, to mean 0 and deviation 1.
+/// How features, and the target where it is a number, are brought to mean 0 and deviation 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standardise {
-    /// Nobody.
+    /// Not at all.
     None,
-    /// Every silo by itself, from its own training rows.
+    /// By every silo, from its own training rows.
     #[default]
     Silo,
-    /// The federation, alike everywhere: silos contribute counts, sums and squares, and the model
+    /// By the federation, alike everywhere: silos contribute counts, sums and squares, and the model
     /// carries the resulting scale in buffers.
     Federation,
 }

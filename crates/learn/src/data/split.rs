@@ -1,4 +1,4 @@
-//! Dividing a silo's rows into those to train on, to choose by, and to test with.
+//! Splits a silo's rows into those to train on, to choose hyper-parameters with, and to test on.
 
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rows_say_how_many() {
+    fn too_few_rows_are_refused_with_their_numbers() {
         let split = SplitConfig {
             validation: 0.2,
             test: 0.3,
@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_a_partition_by_seed_and_name(
+        fn every_row_is_in_exactly_one_part_and_a_seed_gives_the_same_parts(
             classes in proptest::collection::vec(0usize..3, 4..60),
             seed in any::<u64>(),
         ) {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_or_name_divides_otherwise() {
+    fn another_seed_or_silo_name_gives_another_split() {
         let split = SplitConfig::default();
         let base = split.divide(&[0; 100], 1, "a").unwrap();
         assert_ne!(base, split.divide(&[0; 100], 2, "a").unwrap());

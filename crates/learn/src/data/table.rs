@@ -1,4 +1,4 @@
-//! Rows as they come from a file, and rows as models take them.
+//! Tables as they are read from a file, and rows as models take them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A scale that the whole federation shares: contributed to by summaries, carried by the model.
+//! The common scale of a federation: made from summaries of all silos, kept in buffers of the model.
 
 use std::borrow::Cow;
 use std::sync::Arc;

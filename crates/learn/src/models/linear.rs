@@ -1,4 +1,4 @@
-//! One output, linear in the features: for linear and for logistic regression.
+//! The linear family, for linear and logistic regression: one output, linear in the features.
 
 use methods::learner::{GradientModifier, Optimiser, OptimiserState};
 use methods::robust::LinearModel;

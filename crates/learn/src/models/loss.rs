@@ -1,4 +1,4 @@
-//! What a model is punished for: losses on its outputs, and their slopes.
+//! Losses of a model's outputs, and their slopes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The multi-layer perceptron, on burn.
+//! The multi-layer perceptron, on burn, with gradients written out.
 
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};

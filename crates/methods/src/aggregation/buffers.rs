@@ -1,15 +1,15 @@
-//! What counts in distances, and what is only carried along.
+//! Which values of a model are weights and biases, and which are buffers.
 
 use std::ops::Range;
 
 use crate::params::{Layout, Params, Role};
 
-/// Where weights and biases stand among the values.
+/// Positions of weights and biases among the values.
 pub(super) fn counted(layout: &Layout) -> impl Iterator<Item = Range<usize>> {
     ranges(layout, false)
 }
 
-/// `model` with other buffers: `fill` gets the place of each and writes its values.
+/// `model` with other buffers: `fill` gets the range of each buffer and writes its values.
 pub(super) fn with_buffers(model: Params, fill: impl Fn(Range<usize>, &mut [f32])) -> Params {
     let layout = model.layout();
     if ranges(layout, true).next().is_none() {

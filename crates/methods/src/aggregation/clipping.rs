@@ -1,4 +1,4 @@
-//! Centred clipping.
+//! Centred clipping (Karimireddy, He & Jaggi 2021).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,22 +9,23 @@ use super::median::with_median_buffers;
 use super::models::Models;
 use crate::params::{Params, weighted_mean};
 
-/// Where centred clipping starts from.
+/// Initial centre of centred clipping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClippingStart {
-    /// The coordinate median: already among the honest models if most are honest.
+    /// The coordinate median: within the range of the honest models if most are honest.
     #[default]
     CoordinateMedian,
-    /// The model that all were trained from: a round then moves it by at most `iterations · τ`.
+    /// The model that all training started from: a round moves it by at most `iterations · τ`.
     Start,
 }
 
-/// `v ← v + Σ w_i (x_i − v)·min(1, τ/‖x_i − v‖) / Σ w_i`, some times (Karimireddy, He & Jaggi
-/// 2021): everybody pulls the centre, nobody by more than τ.
+/// `v ← v + Σ w_i (x_i − v)·min(1, τ/‖x_i − v‖) / Σ w_i`, repeated `iterations` times (Karimireddy,
+/// He & Jaggi 2021).
 ///
-/// Without a `radius`, τ is the median distance from the centre, taken anew in every iteration.
-/// Each iteration is a mean of the models and of the centre, which holds what is clipped off.
+/// Without a `radius`, τ is the median distance from the centre, recomputed in every iteration.
+/// Each iteration is computed as a mean of the models and the centre; the centre gets the weight
+/// that clipping takes from the models.
 pub(super) fn centred_clipping(
     models: &Models,
     mut centre: Params,

@@ -1,4 +1,4 @@
-//! Value by value over all models: what coordinate median and trimmed mean have in common.
+//! Coordinate-wise statistics over all models, for the coordinate median and the trimmed mean.
 
 use std::ops::Range;
 
@@ -10,12 +10,14 @@ use super::network::{Cell, LANES, Network, Row};
 /// Values per piece of work for one thread; a multiple of [`LANES`].
 const BLOCK: usize = LANES << 6;
 
-/// Values (over all models) from which more than one thread pays.
+/// Number of values (over all models) from which several threads are faster than one.
 const PARALLEL: usize = 1 << 17;
 
-/// Fills `into` value by value: the `rows`, one per model and as long as `into`, are brought into
-/// order at every place, as far as the positions `wanted` need it; `finish` makes one value of
-/// each of [`LANES`] columns.
+/// Computes every value of `into` from the values of all models at that position.
+///
+/// `rows` has one slice per model, each as long as `into`. The column of values at every position is
+/// sorted as far as the positions `wanted` of the column need it; `finish` computes one value from
+/// each of [`LANES`] sorted columns.
 pub(super) fn by_value<T: Cell>(
     into: &mut [f32],
     rows: &[&[f32]],
@@ -25,7 +27,7 @@ pub(super) fn by_value<T: Cell>(
     let network = Network::new(rows.len(), wanted);
     let work = into.len() * rows.len();
     let columns = || vec![[T::default(); LANES]; rows.len()];
-    // Columns do not depend on each other: the result is the same in any order.
+    // Columns are independent of each other, so the number of threads does not change the result.
     let fill = |columns: &mut Vec<Row<T>>, (block, into): (usize, &mut [f32])| {
         for (part, into) in into.chunks_mut(LANES).enumerate() {
             load(columns, rows, block * BLOCK + part * LANES);
@@ -45,7 +47,7 @@ pub(super) fn by_value<T: Cell>(
     }
 }
 
-/// Loads the columns from `start` on, zeros beyond the last value.
+/// Loads the columns from `start` on, padded with zeros.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
 fn load<T: Cell>(columns: &mut [Row<T>], rows: &[&[f32]], start: usize) {
     for (model, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
@@ -61,7 +63,7 @@ fn load<T: Cell>(columns: &mut [Row<T>], rows: &[&[f32]], start: usize) {
     }
 }
 
-/// A loop of its own, of known length: that is what the compiler makes vectors of.
+/// A separate loop of constant length, so that the compiler vectorises it.
 #[inline(always)]
 fn load_row<T: Cell>(column: &mut Row<T>, values: &Row<f32>, model: usize) {
     for (cell, value) in column.iter_mut().zip(values) {

@@ -1,8 +1,8 @@
-//! Squared ℓ2 distances between models: `f64` sums in a fixed order, nothing fused, so that every
-//! machine chooses the same models by them. Buffers are left out.
+//! Squared ℓ2 distances between models, without buffers: `f64` sums in a fixed order and no fused
+//! operations, so that every machine chooses the same models.
 //!
-//! There is no short cut by a Gram matrix: `‖a‖² + ‖b‖² − 2⟨a, b⟩` loses everything beside an
-//! outlier of 1e30.
+//! Distances are not computed from a Gram matrix: beside an outlier of 1e30,
+//! `‖a‖² + ‖b‖² − 2⟨a, b⟩` cancels completely.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use super::models::Models;
 use crate::matrix::Matrix;
 use crate::params::{Layout, Params, squared_distance};
 
-/// Values per block: while all pairs of a hundred models are gone through, a block of them stays in
-/// the second cache. Part of the result's definition, as [`PIECE`] and [`LANES`] are.
+/// Values per block: a block of a hundred models fits into the level-2 cache while all pairs are
+/// computed. Changing it, [`PIECE`] or [`LANES`] changes the result's last bits.
 const BLOCK: usize = 1 << 9;
 
 /// Blocks per piece of work for one thread.
 const PIECE: usize = 1 << 9;
 
-/// Lanes of a sum: value `i` of a block goes to lane `i mod LANES`.
+/// Partial sums per sum: value `i` of a block is added to lane `i mod LANES`.
 const LANES: usize = 32;
 
 /// ℓ2 distances of all models from `centre`, which has their layout.
@@ -30,10 +30,10 @@ pub(super) fn from_centre(models: &Models, centre: &Params) -> Vec<f64> {
     all.map(|model| distance(model, centre)).collect()
 }
 
-/// ℓ2 distance of two models that have passed the door.
+/// ℓ2 distance of two models of one layout.
 pub(super) fn distance(a: &Params, b: &Params) -> f64 {
     squared_distance(a, b)
-        .expect("models are of one layout since the door")
+        .expect("Models::new checks that all models have one layout")
         .sqrt()
 }
 
@@ -70,7 +70,7 @@ pub(super) fn pairwise(models: &Models) -> Matrix {
     distances
 }
 
-/// The values that count, cut into blocks.
+/// The ranges of weights and biases, cut into blocks.
 fn blocks(layout: &Layout) -> Vec<Range<usize>> {
     counted(layout)
         .flat_map(|Range { start, end }| {
@@ -80,7 +80,7 @@ fn blocks(layout: &Layout) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Values as `f64`, zeros behind them.
+/// Converts values to `f64` and fills the rest of the block with zeros.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
 fn widen(into: &mut [f64], values: &[f32]) {
     let (with, without) = into.split_at_mut(values.len());

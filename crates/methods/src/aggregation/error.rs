@@ -1,4 +1,4 @@
-//! Why models cannot be combined.
+//! Errors of combining models.
 
 use crate::params::MeanError;
 
@@ -12,10 +12,10 @@ pub enum AggregationError {
     #[error("models of different shapes cannot be combined")]
     Layout,
     /// Weights that are negative or not finite, all zero, or absurdly small or large.
-    #[error("the weights of models must be at least 0, and from 1e-100 to 1e100 together")]
+    #[error("the weights of models must be at least 0 and sum to between 1e-100 and 1e100")]
     Weights,
     /// A value that is NaN or infinite.
-    #[error("model {model} of those to be combined holds a value that is not finite")]
+    #[error("model {model} (counted from 0) holds a value that is not finite")]
     NotFinite {
         /// Which model, from 0.
         model: usize,
@@ -27,14 +27,14 @@ pub enum AggregationError {
         which: &'static str,
     },
     /// A rule that needs a start or a trusted model has none.
-    #[error("{rule} needs the {which} model to measure the others against")]
+    #[error("{rule} needs the {which} model to compare the others with")]
     NoReference {
         /// The rule.
         rule: &'static str,
         /// `start` or `trusted`.
         which: &'static str,
     },
-    /// Not enough models to withstand so many arbitrary ones.
+    /// Too few models for the assumed number of arbitrary ones.
     #[error(
         "{rule} with {byzantine} arbitrary models needs at least {needed} models, not {got}: \
          lower `byzantine`, or form larger coalitions"
@@ -62,7 +62,7 @@ pub enum AggregationError {
         got: String,
     },
     /// The result is not finite.
-    #[error("the combined model leaves the finite numbers: a step is too large")]
+    #[error("the combined model is not finite: lower the step size")]
     Diverged,
 }
 

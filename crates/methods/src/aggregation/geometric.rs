@@ -1,4 +1,4 @@
-//! The geometric median.
+//! Geometric median, by smoothed Weiszfeld iterations.
 
 use super::AggregationError;
 use super::distance::{distance, from_centre};
@@ -6,13 +6,12 @@ use super::median::{coordinate_median, weighted_median, with_median_buffers};
 use super::models::Models;
 use crate::params::{Params, weighted_mean};
 
-/// The point with the least weighted sum of distances from the models (RFA, Pillutla et al. 2022):
-/// Weiszfeld's iteration, every model pulling with its weight and no more however far it is.
+/// The point with the least weighted sum of distances from the models (RFA, Pillutla et al. 2022).
 ///
-/// Each iteration takes the mean of the models, each weighted by `w_i / max(‖x_i − z‖, ν)`. It
-/// starts from the coordinate median, where outliers of any size do not reach, and ends when the
-/// pulls cancel: when `‖Σ w_i (z − x_i) / max(‖x_i − z‖, ν)‖ ≤ tolerance · Σ w_i`. ν is `smoothing`
-/// times the median distance from the start.
+/// Each Weiszfeld iteration takes the mean of the models, model `i` weighted by
+/// `w_i / max(‖x_i − z‖, ν)`. It starts from the coordinate median, which outliers cannot move far,
+/// and stops when the gradient is small: `‖Σ w_i (z − x_i) / max(‖x_i − z‖, ν)‖ ≤
+/// tolerance · Σ w_i`. ν is `smoothing` times the median distance from the start.
 pub(super) fn geometric_median(
     models: &Models,
     smoothing: f64,
@@ -23,7 +22,7 @@ pub(super) fn geometric_median(
     let distances = from_centre(models, &start);
     let scale = median_distance(models, &distances);
     if scale == 0.0 {
-        // Half of the weight is here, and nothing pulls harder.
+        // At least half of the weight is at this point: it is a minimum.
         return Ok(start);
     }
     let (mut centre, mut distances) = (start, distances);
@@ -45,8 +44,8 @@ pub(super) fn geometric_median(
     Ok(with_median_buffers(centre, models))
 }
 
-/// The weighted median of the distances of all models from a centre: what is usual among them as
-/// long as more than half of the weight is honest.
+/// The weighted median of the distances of all models from a centre: at most the largest distance
+/// of an honest model as long as more than half of the weight is honest.
 pub(super) fn median_distance(models: &Models, distances: &[f64]) -> f64 {
     let mut sorted: Vec<_> = distances.iter().copied().zip(models.weights()).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));

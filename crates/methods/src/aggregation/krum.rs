@@ -7,11 +7,11 @@ use super::models::Models;
 use crate::params::Params;
 use crate::params::weighted_mean;
 
-/// The models with the least scores (Blanchard et al. 2017), `selected` of them averaged.
+/// The mean of the `selected` models with the smallest Krum scores (Blanchard et al. 2017).
 ///
 /// The score of a model is the sum of its squared distances from the `n − f − 2` nearest others,
-/// where `f` models may be Byzantine: whoever is chosen has honest models near. Of equal scores
-/// the model with the smaller values is first, so that the order of the models does not matter.
+/// where `f` models may be Byzantine. Ties go to the model with the smaller values, so that the
+/// order of the models does not matter.
 pub(super) fn krum(
     models: &Models,
     byzantine: usize,
@@ -31,7 +31,7 @@ pub(super) fn krum(
     ))
 }
 
-/// Sums of squared distances from the nearest others, the smallest first.
+/// The Krum score of every model, summed from the smallest distance on.
 fn scores(models: &Models, nearest: usize) -> Vec<f64> {
     let distances = pairwise(models);
     (0..models.len())

@@ -1,4 +1,4 @@
-//! The coordinate median, which also looks after buffers where a rule goes by distance.
+//! Coordinate median, also of the buffers for the distance-based rules.
 
 use super::buffers::with_buffers;
 use super::columns::by_value;
@@ -6,12 +6,12 @@ use super::models::Models;
 use super::network::{Row, value, value_and_model};
 use crate::params::Params;
 
-/// Every value is the weighted median of that value over the models.
+/// The weighted median of every coordinate over the models.
 pub(super) fn coordinate_median(models: &Models) -> Params {
     Params::build(models.layout(), |into| median_into(into, models, 0))
 }
 
-/// `model` with the coordinate medians of `models` for buffers.
+/// `model` with its buffers replaced by the coordinate medians of `models`.
 pub(super) fn with_median_buffers(model: Params, models: &Models) -> Params {
     with_buffers(model, |range, into| median_into(into, models, range.start))
 }
@@ -40,14 +40,15 @@ fn median_into(into: &mut [f32], models: &Models, start: usize) {
     }
 }
 
-/// Shares of the weight that differ by less are the same: they are sums of rounded numbers.
+/// Relative tolerance when comparing sums of weights, which carry rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Of values in ascending order with their weights, all above 0 and `total` in all: the least
-/// value with at least half of the weight up to it, and the least with more than half.
+/// The lower and upper weighted median of values in ascending order: the smallest value at which
+/// the cumulative weight is at least half of `total`, and the smallest at which it is more than
+/// half. Weights are above 0 and sum to `total`.
 ///
 /// # Panics
-/// If there is no value, or the weights are not `total` in all.
+/// If there is no value, or the weights do not sum to `total`.
 pub(super) fn weighted_median<T: Copy>(
     sorted: impl IntoIterator<Item = (T, f64)>,
     total: f64,
@@ -63,10 +64,10 @@ pub(super) fn weighted_median<T: Copy>(
             reached = Some(value);
         }
     }
-    unreachable!("all weights together are more than half of them")
+    unreachable!("the weights sum to the total, which is more than half of it")
 }
 
-/// Rounded once; equal values give themselves, −0 included.
+/// The mean of two values, rounded once; of equal values (−0 included) the value itself.
 fn middle(low: f32, high: f32) -> f32 {
     ((f64::from(low) + f64::from(high)) / 2.0) as f32
 }

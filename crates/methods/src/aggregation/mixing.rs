@@ -1,4 +1,4 @@
-//! Nearest-neighbour mixing.
+//! Nearest-neighbour mixing (Allouah et al. 2023).
 
 use rayon::prelude::*;
 
@@ -7,16 +7,15 @@ use super::distance::pairwise;
 use super::models::Models;
 use crate::params::{Params, mean_block};
 
-/// Values per block: while all means are taken, a block of a hundred models stays in the second
-/// cache. No part of the result's definition.
+/// Values per block: a block of a hundred models fits into the level-2 cache while all means are
+/// computed. It does not affect the result.
 const BLOCK: usize = 1 << 10;
 
-/// Every model replaced by the mean of its `n − f` nearest, itself among them (NNM, Allouah et al.
-/// 2023): honest models come closer to each other, so that a robust rule errs less where silos
-/// differ. Of equally near models those with the smaller values are taken.
+/// Replaces every model by the mean of its `n − f` nearest, itself included (NNM, Allouah et al.
+/// 2023). Honest models come closer to each other, so that a robust rule errs less where silos
+/// differ. Ties go to the models with the smaller values.
 ///
-/// Buffers are not mixed: the distance does not see what is in them, and one bad buffer would
-/// spread to all.
+/// Buffers are not mixed: distances ignore them, so one bad buffer would spread to all models.
 pub(super) fn mixed(models: &Models, byzantine: usize) -> Vec<Params> {
     let means = means(models, &neighbours(models, byzantine));
     let own = models.models().iter().map(|model| model.values());

@@ -1,18 +1,18 @@
-//! How the models of one coalition become one: robust means, and the weights of the baselines.
+//! Aggregation rules: how the models of one coalition become one model.
 //!
-//! An [`Aggregation`] takes models with weights and gives one model. All of them end in the state
-//! of a federation, so all are the same bits on every machine and with any number of threads:
-//! `f64` sums in a fixed order, nothing fused, whole numbers where values are only compared.
+//! An [`Aggregation`] takes models with weights and returns one model. The result enters the state
+//! of a federation, so every rule gives the same bits on every machine and with any number of
+//! threads: `f64` sums in a fixed order, no fused operations, integers where values are only
+//! compared.
 //!
-//! **Weights** act as multiplicity wherever models are averaged, and in medians. Where models are
-//! counted or ranked (the trimmed ends, the neighbours of Krum and of mixing) each is one. What a
-//! rule withstands, it withstands as a part of the weight: where weights are the members' own word
-//! (their numbers of rows), a robust rule needs equal weights, or whoever exaggerates outweighs the
-//! rest.
+//! **Weights** act as multiplicities in means and medians. Where models are counted or ranked (the
+//! trimmed ends, the neighbours of Krum and of mixing) each model counts once. The breakdown point
+//! of a rule is a share of the total weight. Where weights are self-reported (numbers of rows), use
+//! equal weights with a robust rule, or a member that exaggerates outweighs the rest.
 //!
-//! **Buffers** (statistics carried along) are averaged by the mean, and treated as all other values
-//! by the rules that go value by value. Distances do not see them, so that a rule by distance could
-//! not tell whose buffers are bad: all those give buffers their coordinate median.
+//! **Buffers** (running statistics and scalings) are averaged by the mean, and handled like all
+//! other values by the coordinate-wise rules. Distances ignore them, so a distance-based rule cannot
+//! tell whose buffers are bad: these rules take the coordinate median of the buffers.
 //!
 //! ```
 //! use methods::aggregation::{Aggregation, References};
@@ -20,10 +20,10 @@
 //!
 //! let layout = Layout::new(vec![TensorSpec::new("weight", [2], Role::Weight)])?;
 //! let honest = [[1.0, 2.0], [1.5, 2.5], [0.5, 3.0]].map(|row| Params::from_values(&layout, &row));
-//! let liar = Params::from_values(&layout, &[1e30, -1e30]);
-//! let models = [(&honest[0], 1.0), (&honest[1], 1.0), (&liar, 1.0), (&honest[2], 1.0)];
+//! let byzantine = Params::from_values(&layout, &[1e30, -1e30]);
+//! let models = [(&honest[0], 1.0), (&honest[1], 1.0), (&byzantine, 1.0), (&honest[2], 1.0)];
 //!
-//! // As a charter names it: every silo's model mixed with those like it, then the medians.
+//! // As a scenario names it: nearest-neighbour mixing, then the coordinate median.
 //! let rule: Aggregation = serde_json::from_str(
 //!     r#"{"name": "nearest-neighbour-mixing", "byzantine": 1,
 //!         "then": {"name": "coordinate-median"}}"#,
@@ -33,8 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`weights`] has the weights that baselines give to models, [`step`] the move from a start model
-//! for those that do not sum to 1.
+//! [`weights`] computes the weights that baselines give to models; [`step()`] applies weights that do
+//! not sum to 1.
 
 mod buffers;
 mod clipping;
@@ -61,21 +61,21 @@ use serde::{Deserialize, Serialize};
 use crate::params::{Params, weighted_mean};
 use models::{Models, is_finite};
 
-/// A rule that makes one model of several. In files: `{ name = "trimmed-mean", share = 0.2 }`.
+/// A rule that combines several models into one. In TOML: `{ name = "trimmed-mean", share = 0.2 }`.
 ///
 /// `n` is the number of models with a weight above 0, `f` of them arbitrary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Aggregation {
-    /// `Σ w_i x_i / Σ w_i`. Withstands nothing: one model may move it anywhere.
+    /// `Σ w_i x_i / Σ w_i`. Not robust: one arbitrary model can move it anywhere.
     Mean,
-    /// Every value is the weighted median over the models; between two middle values, their mean
-    /// (Yin et al. 2018). With less than half of the weight arbitrary, every value stays within
-    /// the range of the others'.
+    /// The weighted median of every coordinate; the mean of the two middle values where there are
+    /// two (Yin et al. 2018). With less than half of the weight arbitrary, every coordinate stays
+    /// within the range of the honest models.
     CoordinateMedian,
-    /// Every value is the mean of what is left without the `⌊share·n⌋` smallest and largest (Yin
-    /// et al. 2018). With so many models arbitrary, every value stays within the range of the
-    /// others'.
+    /// The mean of every coordinate without its `⌊share·n⌋` smallest and largest values (Yin et al.
+    /// 2018). With at most that many models arbitrary, every coordinate stays within the range of
+    /// the honest models.
     TrimmedMean {
         /// Share β of the models left out at each end, in `[0, ½)`. Default 0.1.
         #[serde(default = "tenth")]
@@ -85,16 +85,16 @@ pub enum Aggregation {
     /// share `α < ½` of the weight arbitrary, it is at most `(1 − α)/√(1 − 2α)` times as far from
     /// any point as the farthest of the other models is (Minsker 2015, Lemma 2.1).
     GeometricMedian {
-        /// Distances count as at least this part of the median distance, above 0 and at most 1.
+        /// Lower bound of a distance as a part of the median distance, above 0 and at most 1.
         /// Default 1e-6.
         #[serde(default = "millionth")]
         smoothing: f64,
-        /// The part of all pulls that may be left over at the end, at least 0. Default 1e-4: in
-        /// `f32`, less cannot be told from rounding once models are near each other.
+        /// Norm of the gradient, relative to the total weight, at which the iteration stops; at least
+        /// 0. Default 1e-4: in `f32`, a smaller gradient is rounding once models are close to each
+        /// other.
         #[serde(default = "ten_thousandth")]
         tolerance: f64,
-        /// At most so many means are taken, 1 to 1000. Default 50; models that are
-        /// much alike need a few.
+        /// Maximum number of iterations, 1 to 1000. Default 50; similar models need only a few.
         #[serde(default = "fifty")]
         iterations: u32,
     },
@@ -111,31 +111,32 @@ pub enum Aggregation {
         /// How many models may be arbitrary, `f`. Default 1.
         #[serde(default = "one")]
         byzantine: usize,
-        /// How many are averaged, at least 1; at most `n − f` are. Default: `n − f`.
+        /// Number of models that are averaged, at least 1, cut off at `n − f`. Default: `n − f`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         select: Option<usize>,
     },
-    /// Everybody moves the centre by no more than a radius (Karimireddy, He & Jaggi 2021). From
-    /// where it starts, the centre moves by at most the sum of the radii.
+    /// The centre moves by the mean of the differences to the models, each clipped to a radius
+    /// (Karimireddy, He & Jaggi 2021). In total it moves by at most the sum of the radii.
     CentredClipping {
         /// The radius τ, above 0, in the unit of the weights. Default: in every iteration the
         /// median distance of the models from the centre, which is never above the largest honest
         /// one while less than half of the weight is arbitrary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radius: Option<f64>,
-        /// How often, 1 to 1000. Default 5, a guess.
+        /// Number of iterations, 1 to 1000. Default 5, a guess.
         #[serde(default = "five")]
         iterations: u32,
         /// Where the centre starts. Default: the coordinate median.
         #[serde(default)]
         start: ClippingStart,
     },
-    /// The mean of the updates, each weighted by how far it agrees with a trusted one and scaled to
-    /// its length (FLTrust, Cao et al. 2021). Any number may be arbitrary: the result is at most as
-    /// far from the start model as the trusted one. Needs both in [`References`].
+    /// The mean of the updates, each weighted by its cosine with a trusted update and scaled to the
+    /// length of that (FLTrust, Cao et al. 2021). Any number of models may be arbitrary: the result
+    /// is at most as far from the start model as the trusted model is. Needs both in [`References`].
+    /// No strategy offers it yet: a federation has no trusted data.
     TrustWeighted,
     /// Every model is replaced by the mean of its `n − f` nearest before another rule is applied
-    /// (Allouah et al. 2023). Needs `n ≥ 2f + 1`, and what the other rule needs.
+    /// (Allouah et al. 2023). Needs `n ≥ 2f + 1`, and as many models as the other rule needs.
     NearestNeighbourMixing {
         /// How many models may be arbitrary, `f`. Default 1.
         #[serde(default = "one")]
@@ -145,12 +146,12 @@ pub enum Aggregation {
     },
 }
 
-/// Models that some rules measure the others against.
+/// Reference models that some rules compare the others with.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct References<'a> {
-    /// The model that all were trained from.
+    /// The model that all training started from.
     pub start: Option<&'a Params>,
-    /// A model trained from it, the same way, on data that everybody trusts.
+    /// A model trained from `start` in the same way, on data that everybody trusts.
     pub trusted: Option<&'a Params>,
 }
 
@@ -194,7 +195,8 @@ impl Aggregation {
         }
     }
 
-    /// The least number of models it can combine: 1 unless it counts arbitrary ones.
+    /// The smallest number of models it can combine: 1, unless the rule assumes a number of
+    /// arbitrary models.
     pub fn least_models(&self) -> usize {
         let then = match self {
             Self::NearestNeighbourMixing { then, .. } => then.least_models(),
@@ -203,7 +205,7 @@ impl Aggregation {
         self.counted().map_or(then, |(_, needed)| needed.max(then))
     }
 
-    /// How many arbitrary models it counts on, and how many models it needs for that.
+    /// The assumed number of arbitrary models, and the number of models needed for it.
     fn counted(&self) -> Option<(usize, usize)> {
         let (byzantine, beside) = match self {
             Self::Krum { byzantine } | Self::MultiKrum { byzantine, .. } => (*byzantine, 3),
@@ -216,7 +218,7 @@ impl Aggregation {
         ))
     }
 
-    /// Checks its options, whatever the models.
+    /// Checks the options.
     ///
     /// # Errors
     /// [`AggregationError::Option`] for the first that is out of its range.
@@ -267,7 +269,7 @@ impl Aggregation {
             }
             Self::NearestNeighbourMixing { then, .. } => {
                 let nested = matches!(**then, Self::NearestNeighbourMixing { .. });
-                option("then", "another rule", &then.name(), !nested)?;
+                option("then", "a rule other than mixing", &then.name(), !nested)?;
                 then.validate()
             }
             Self::Mean
@@ -278,8 +280,8 @@ impl Aggregation {
         }
     }
 
-    /// One model of several, each with its weight ≥ 0; models of weight 0 count as absent. The
-    /// order of the models matters at most to the last bit of a mean.
+    /// Combines models, each with its weight ≥ 0, into one; models of weight 0 count as absent. The
+    /// order of the models affects at most the last bit of a mean.
     ///
     /// # Errors
     /// [`AggregationError`]: no models, different layouts, unusable weights, a value that is not
@@ -303,8 +305,8 @@ impl Aggregation {
     ) -> Result<Params, AggregationError> {
         match self {
             Self::Mean => {
-                let everybody: Vec<usize> = (0..models.len()).collect();
-                Ok(weighted_mean(&models.chosen(&everybody))?)
+                let all: Vec<usize> = (0..models.len()).collect();
+                Ok(weighted_mean(&models.chosen(&all))?)
             }
             Self::CoordinateMedian => Ok(median::coordinate_median(models)),
             Self::TrimmedMean { share } => Ok(trimmed::trimmed_mean(models, *share)),

@@ -1,4 +1,4 @@
-//! What has passed the door: models of one layout, finite, with usable weights.
+//! Validated input of an aggregation: finite models of one layout, with usable weights.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::AggregationError;
 use crate::params::{Layout, Params};
 
-/// What weights may be in all: models weighted so are far from overflow and from underflow.
+/// Allowed total weight: products of weights and values neither overflow nor underflow.
 const TOTAL: RangeInclusive<f64> = 1e-100..=1e100;
 
 /// At least one model, all of one layout and finite, each with a weight above 0.
@@ -19,7 +19,7 @@ pub(super) struct Models<'a> {
 }
 
 impl<'a> Models<'a> {
-    /// Checks them. Models of weight 0 are left out: they count as absent.
+    /// Validates models and weights; leaves out models of weight 0, which count as absent.
     pub(super) fn new(weighted: &[(&'a Params, f64)]) -> Result<Self, AggregationError> {
         let (first, _) = weighted.first().ok_or(AggregationError::Empty)?;
         if weighted
@@ -77,7 +77,7 @@ impl<'a> Models<'a> {
         self.weights.iter().all(|weight| *weight == self.weights[0])
     }
 
-    /// Models with their weights multiplied by factors ≥ 0, as a mean takes them.
+    /// Models with their weights multiplied by factors ≥ 0, as arguments of a mean.
     pub(super) fn scaled(&self, factors: &[f64]) -> Vec<(&'a Params, f64)> {
         let weights = self
             .weights
@@ -87,20 +87,20 @@ impl<'a> Models<'a> {
         self.models.iter().copied().zip(weights).collect()
     }
 
-    /// Those of the given numbers with their weights, as a mean takes them.
+    /// The models with the given numbers and their weights, as arguments of a mean.
     pub(super) fn chosen(&self, numbers: &[usize]) -> Vec<(&'a Params, f64)> {
         let pair = |&number: &usize| (self.models[number], self.weights[number]);
         numbers.iter().map(pair).collect()
     }
 
-    /// Of every model, `len` values from `start` on.
+    /// `len` values of every model from `start` on.
     pub(super) fn rows(&self, start: usize, len: usize) -> Vec<&'a [f32]> {
         let part = |model: &&'a Params| &model.values()[start..start + len];
         self.models.iter().map(part).collect()
     }
 
-    /// Orders two models by their values, the first difference deciding: whom to prefer of equally
-    /// good ones, whatever their order.
+    /// Compares two models by their values in order: breaks ties between equally good models
+    /// without regard to their positions.
     pub(super) fn by_values(&self, a: usize, b: usize) -> Ordering {
         let pairs = self.models[a].values().iter().zip(self.models[b].values());
         pairs
@@ -112,7 +112,7 @@ impl<'a> Models<'a> {
 
 /// Whether all values of a model are finite.
 pub(super) fn is_finite(model: &Params) -> bool {
-    // No way out within a part, which would keep the loop from using vectors.
+    // No early exit within a chunk: it would prevent vectorisation.
     let part = |part: &[f32]| part.iter().fold(true, |all, value| all & value.is_finite());
     model.values().chunks(1 << 12).all(part)
 }

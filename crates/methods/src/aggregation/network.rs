@@ -1,26 +1,25 @@
-//! Sorting networks: many short columns sorted side by side, by the same comparisons for all.
+//! Sorting networks: sort many short columns side by side with the same comparisons.
 //!
-//! The median of a hundred models is the median of a hundred numbers, a million times over. A
-//! network compares the same positions whatever the numbers are, so that one instruction serves
-//! as many columns as a vector register holds; a sort of its own for every column is some twenty
-//! times slower.
+//! The coordinate median of a hundred models is a million medians of a hundred numbers. A sorting
+//! network compares the same positions whatever the numbers are, so one vector instruction serves
+//! as many columns as a register holds. Sorting every column separately is about twenty times
+//! slower.
 
 use std::ops::Range;
 
 use multiversion::multiversion;
 
-/// Columns sorted side by side: a row of them is a few vector registers, and the rows of a hundred
-/// models stay in the nearest cache.
+/// Columns sorted side by side: a row is a few vector registers, and the rows of a hundred models
+/// fit into the level-1 cache.
 pub(super) const LANES: usize = 32;
 
 /// One value of every column.
 pub(super) type Row<T> = [T; LANES];
 
-/// What a column consists of: a whole number that orders as the value does. Whole numbers have one
-/// smaller and one larger of two, so the result does not depend on the order of the models, even
-/// where zeros differ in sign.
+/// An element of a column: an integer that sorts as the value does. Integers have a total order, so
+/// the result does not depend on the order of the models, even between zeros of different sign.
 pub(super) trait Cell: Ord + Copy + Default + Send {
-    /// The cell of a value of the model of that number.
+    /// The cell for a value of model number `model`.
     fn of(value: f32, model: usize) -> Self;
 }
 
@@ -31,14 +30,14 @@ impl Cell for i32 {
     }
 }
 
-/// The value, and behind it the model.
+/// The value in the upper half, the number of the model in the lower half.
 impl Cell for i64 {
     fn of(value: f32, model: usize) -> Self {
         Self::from(key(value)) << 32 | model as Self
     }
 }
 
-/// A number that orders as the value does (IEEE 754 total order: −0 before +0).
+/// An integer that sorts as the value does (IEEE 754 total order: −0 before +0).
 fn key(value: f32) -> i32 {
     flip(value.to_bits().cast_signed())
 }
@@ -53,19 +52,19 @@ pub(super) fn value_and_model(cell: i64) -> (f32, usize) {
     (value((cell >> 32) as i32), cell as u32 as usize)
 }
 
-/// Negative numbers grow with their size as bits, and must fall: all bits but the sign turn round.
+/// As integers, the bits of negative floats sort in the wrong direction: inverts all but the sign.
 fn flip(bits: i32) -> i32 {
     bits ^ ((bits >> 31) & i32::MAX)
 }
 
-/// Comparisons that bring the wanted positions of a column into order.
+/// A sequence of compare-exchange steps that sorts the wanted positions of a column.
 pub(super) struct Network {
     pairs: Vec<(u32, u32)>,
 }
 
 impl Network {
-    /// For columns of `len` values: positions `wanted` will hold what they would hold if the
-    /// whole column were sorted.
+    /// A network for columns of `len` values: the positions `wanted` end with the values that they
+    /// would have in the sorted column.
     ///
     /// Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, Algorithm M),
     /// without the comparisons that the wanted positions do not depend on.
@@ -74,7 +73,7 @@ impl Network {
         let mut needed: Vec<bool> = (0..len)
             .map(|position| wanted.contains(&position))
             .collect();
-        // From the last comparison back: whoever gives to a needed position is needed before.
+        // Backwards from the last comparison: keep those that a wanted position depends on.
         let mut kept: Vec<_> = pairs
             .drain(..)
             .rev()
@@ -90,7 +89,7 @@ impl Network {
         Self { pairs: kept }
     }
 
-    /// Compares, and exchanges where that is needed, in all columns.
+    /// Applies all compare-exchange steps to all columns.
     pub(super) fn sort<T: Cell>(&self, rows: &mut [Row<T>]) {
         exchange_all(rows, &self.pairs);
     }
@@ -126,7 +125,7 @@ fn exchange_all<T: Cell>(rows: &mut [Row<T>], pairs: &[(u32, u32)]) {
     }
 }
 
-/// In every column, the smaller of two values goes to `low`, the larger to `high`.
+/// In every column, moves the smaller of two values to `low` and the larger to `high`.
 #[inline(always)]
 fn exchange<T: Cell>(low: &mut Row<T>, high: &mut Row<T>) {
     for (low, high) in low.iter_mut().zip(high) {

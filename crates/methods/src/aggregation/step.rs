@@ -1,4 +1,4 @@
-//! A step from a start model along several updates.
+//! A step from a start model along a linear combination of updates.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -10,15 +10,16 @@ use crate::params::Params;
 /// Values per block.
 const BLOCK: usize = 1 << 12;
 
-/// Values read (over all models) from which more than one thread pays.
+/// Number of values (over all models) from which several threads are faster than one.
 const PARALLEL: usize = 1 << 21;
 
-/// `θ + Σ a_k (x_k − θ)`: the start model θ moved by the updates of the models, each times its
-/// coefficient, in `f64` and in the given order. Coefficients need not sum to 1 (MaxFL's do not).
+/// `θ + Σ a_k (x_k − θ)`: the start model θ plus the models' updates times their coefficients,
+/// summed in `f64` in the given order. Coefficients need not sum to 1 (MaxFL's do not).
 ///
 /// # Errors
 /// [`AggregationError::Layout`] for a model of another layout; [`AggregationError::Diverged`] if
-/// the result is not finite: for a value or a coefficient that is not, or a step too large.
+/// the result is not finite, because a value or a coefficient is not or the step is too
+/// large.
 pub fn step(start: &Params, moves: &[(&Params, f64)]) -> Result<Params, AggregationError> {
     if moves
         .iter()

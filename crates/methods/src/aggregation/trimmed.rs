@@ -1,4 +1,4 @@
-//! The trimmed mean.
+//! Coordinate-wise trimmed mean.
 
 use multiversion::multiversion;
 
@@ -7,8 +7,8 @@ use super::models::Models;
 use super::network::{Row, value, value_and_model};
 use crate::params::Params;
 
-/// Every value is the weighted mean of what is left of that value when the `⌊share·n⌋` smallest
-/// and as many of the largest are left out; `share` is in `[0, ½)`.
+/// The weighted mean of every coordinate without its `⌊share·n⌋` smallest and `⌊share·n⌋` largest
+/// values; `share` is in `[0, ½)`.
 pub(super) fn trimmed_mean(models: &Models, share: f64) -> Params {
     let count = models.len();
     let cut = left_out_at_each_end(share, count);
@@ -28,7 +28,7 @@ pub(super) fn trimmed_mean(models: &Models, share: f64) -> Params {
     })
 }
 
-/// `⌊share·count⌋`. A share like 0.29 is stored as a little less than it says.
+/// `⌊share·count⌋`, with a margin for shares such as 0.29 that have no exact binary representation.
 pub(super) fn left_out_at_each_end(share: f64, count: usize) -> usize {
     (share * count as f64 + 1e-9) as usize
 }
@@ -36,7 +36,7 @@ pub(super) fn left_out_at_each_end(share: f64, count: usize) -> usize {
 /// The mean of every column, summed from the smallest value on.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
 fn mean(columns: &[Row<i32>]) -> Row<f32> {
-    // Starting from the first rather than from zero, so that −0 stays −0.
+    // Start from the first value, not from zero, so that −0 stays −0.
     let mut sums = columns[0].map(|cell| f64::from(value(cell)));
     for column in &columns[1..] {
         for (sum, cell) in sums.iter_mut().zip(column) {
@@ -55,7 +55,7 @@ fn weighted_mean(columns: &[Row<i64>], weights: &[f64]) -> Row<f32> {
         });
         let (sum, total) = terms
             .reduce(|(sum, total), (term, weight)| (sum + term, total + weight))
-            .expect("less than half is left out at each end");
+            .expect("share is below ½, so at least one value is left");
         (sum / total) as f32
     })
 }

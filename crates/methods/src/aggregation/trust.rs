@@ -1,4 +1,4 @@
-//! The mean by trust.
+//! FLTrust: updates weighted by their agreement with a trusted update.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -10,13 +10,12 @@ use super::models::Models;
 use super::step::step;
 use crate::params::Params;
 
-/// Updates weighted by how far they agree with a trusted one (FLTrust, Cao et al. 2021, eqs.
-/// (2)–(4)).
+/// The mean of the updates weighted by trust scores (FLTrust, Cao et al. 2021, eqs. (2)–(4)).
 ///
-/// With updates `g_i = x_i − θ` from the start model θ, and `g_0` the trusted model's: everybody's
-/// trust is `TS_i = max(0, cos(g_i, g_0))`, every update is scaled to the length of `g_0`, and the
-/// result is `θ + Σ w_i TS_i (‖g_0‖/‖g_i‖) g_i / Σ w_i TS_i`: at most as far from θ as the trusted
-/// model. It is θ if nobody has any trust. A cosine with a zero update is 0.
+/// With updates `g_i = x_i − θ` from the start model θ and the trusted model's update `g_0`, the
+/// trust score of model `i` is `TS_i = max(0, cos(g_i, g_0))`. Every update is scaled to the length
+/// of `g_0`, and the result is `θ + Σ w_i TS_i (‖g_0‖/‖g_i‖) g_i / Σ w_i TS_i`: at most as far from
+/// θ as the trusted model. It is θ if all trust scores are 0. A cosine with a zero update is 0.
 pub(super) fn trust_weighted(
     models: &Models,
     start: &Params,
@@ -52,13 +51,13 @@ pub(super) fn trust_weighted(
     Ok(with_median_buffers(moved, models))
 }
 
-/// Of one update: its squared length, and its product with another.
+/// The squared length of an update and its inner product with another one.
 struct Products {
     square: f64,
     dot: f64,
 }
 
-/// Over weights and biases, as all distances.
+/// Sums over weights and biases; buffers are left out.
 fn products(start: &Params, model: &Params, other: &Params) -> Products {
     let mut sums = Products {
         square: 0.0,
@@ -74,7 +73,7 @@ fn products(start: &Params, model: &Params, other: &Params) -> Products {
     sums
 }
 
-/// Lanes of a sum, part of the result's definition.
+/// Partial sums per sum; changing it changes the result's last bits.
 const LANES: usize = 16;
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]

@@ -1,4 +1,5 @@
-//! CFL (Sattler, Müller & Samek 2021): clusters split in two when their clients' updates cancel.
+//! CFL (Sattler, Müller & Samek 2021): splits a cluster in two when the updates of its clients
+//! cancel out.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +8,11 @@ use super::error::{at_least, finite, sized};
 use crate::coalitions::canonical;
 use crate::matrix::Matrix;
 
-/// When and how CFL splits a cluster. The defaults are those of the authors' code.
+/// Options of CFL: when and how it splits a cluster. Defaults are those of the authors' code.
 ///
 /// A cluster is split after `after_round` rounds if it has more than `larger_than` clients, their
-/// mean update is short (`‖mean Δ‖ < mean_below`: the common model has settled) and one of theirs
-/// is long (`max ‖Δ‖ > largest_above`: for somebody it has not).
+/// mean update is short (`‖mean Δ‖ < mean_below`: the common model has converged) and one of their
+/// updates is long (`max ‖Δ‖ > largest_above`: for that client it has not).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cfl {
@@ -19,24 +20,24 @@ pub struct Cfl {
     pub mean_below: f64,
     /// ε₂ ≥ 0, in the unit of the weights. Default 1.6.
     pub largest_above: f64,
-    /// Clusters of at most so many clients stay. Default 2.
+    /// Clusters of at most this many clients are never split. Default 2.
     pub larger_than: usize,
-    /// Rounds that nothing is split in. Default 20.
+    /// No cluster is split in the first this many rounds. Default 20.
     pub after_round: u64,
-    /// How a cluster is split. Default: as the paper asks for.
+    /// How a cluster is split. Default: single linkage, as in the paper.
     pub linkage: Linkage,
 }
 
-/// How like two groups of clients are.
+/// Linkage: the similarity of two groups of clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Linkage {
-    /// As their most alike clients. What is left at the end is the bipartition with the least
-    /// largest similarity across, which is what the paper asks for.
+    /// Single linkage: the similarity of their most similar clients. It ends with the bipartition
+    /// whose largest similarity across is smallest, as the paper asks.
     #[default]
     Single,
-    /// As their least alike clients: more even parts, but the largest similarity across need not
-    /// be the least. What the authors' code does.
+    /// Complete linkage: the similarity of their least similar clients. The parts are more even, but
+    /// the largest similarity across need not be the smallest. As in the authors' code.
     Complete,
 }
 
@@ -52,16 +53,16 @@ impl Default for Cfl {
     }
 }
 
-/// How long the updates of a cluster are.
+/// Lengths of the updates of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Norms {
     /// ℓ2 norm of their unweighted mean.
     pub mean: f64,
-    /// The largest of their own norms.
+    /// The largest ℓ2 norm of a single update.
     pub largest: f64,
 }
 
-/// A cluster in two parts.
+/// A split of a cluster into two parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bipartition {
     /// 0 or 1 for every client; 0 for the first.
@@ -101,11 +102,10 @@ impl Cfl {
             && round > self.after_round
     }
 
-    /// The clusters of the next round: every cluster of `assignment` whose time has come is split
-    /// in two. Numbered in the order of their first clients.
+    /// The clusters of the next round: splits every cluster of `assignment` that meets the criterion
+    /// ([`splits`](Self::splits)). Clusters are numbered in the order of their first clients.
     ///
-    /// * `gram`: `n × n`, products `⟨Δ_i, Δ_j⟩` of the clients' updates of this round. Decided by
-    ///   the lead and checked with tolerance: it may come from parallel matrix products.
+    /// * `gram`: `n × n`, inner products `⟨Δ_i, Δ_j⟩` of the clients' updates of this round.
     ///
     /// # Errors
     /// [`ClusteringError`]: an option out of its range, no client, a matrix that is not `n × n`, or
@@ -126,7 +126,7 @@ impl Cfl {
             if self.splits(norms(gram, &clients), clients.len(), round) {
                 let parts = bipartition(&cosines(gram, &clients), self.linkage)?;
                 for (&client, part) in clients.iter().zip(parts.assignment) {
-                    // Two numbers for each cluster, so that parts of different ones stay apart.
+                    // Two numbers per cluster, so that parts of different clusters stay apart.
                     next[client] = if part == 0 {
                         cluster
                     } else {
@@ -139,19 +139,19 @@ impl Cfl {
     }
 }
 
-/// Norms of the updates of some clients, from the products of all.
+/// Norms of the updates of some clients, from the Gram matrix of all updates.
 ///
 /// # Panics
 /// If there is no client, or one that `gram` does not have.
 pub fn norms(gram: &Matrix, clients: &[usize]) -> Norms {
-    assert!(!clients.is_empty(), "norms are of at least one update");
+    assert!(!clients.is_empty(), "at least one client is needed");
     let products = clients
         .iter()
         .map(|&i| clients.iter().map(|&j| gram[(i, j)]).sum::<f64>());
     let squared: f64 = products.sum();
     let largest = clients.iter().map(|&i| gram[(i, i)]).fold(0.0, f64::max);
     Norms {
-        // Products that cancel may leave less than 0.
+        // Rounding may leave a sum of cancelling products below 0.
         mean: squared.max(0.0).sqrt() / clients.len() as f64,
         largest: largest.sqrt(),
     }
@@ -172,8 +172,8 @@ fn cosines(gram: &Matrix, clients: &[usize]) -> Matrix {
     })
 }
 
-/// Divides clients in two: the groups most alike are joined, as `linkage` has it, until two are
-/// left; the first of equally alike pairs. `O(n³)`.
+/// Splits clients in two: joins the two most similar groups under `linkage` until two are left; ties
+/// go to the first pair. `O(n³)`.
 ///
 /// * `similarity`: `n × n`, any finite numbers, symmetric: what is below the diagonal is not read.
 ///
@@ -217,7 +217,7 @@ pub fn bipartition(similarity: &Matrix, linkage: Linkage) -> Result<Bipartition,
     Ok(Bipartition { assignment, cross })
 }
 
-/// The pair of groups with the largest similarity, in ascending order; the first of equals.
+/// The pair of groups with the largest similarity, in ascending order; ties go to the first.
 fn most_alike(between: &Matrix, groups: &[usize]) -> (usize, usize) {
     let mut best = (f64::NEG_INFINITY, (0, 0));
     for (position, &a) in groups.iter().enumerate() {

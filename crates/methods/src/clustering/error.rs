@@ -1,4 +1,4 @@
-//! Why there is no clustering.
+//! Errors of the clusterings.
 
 use crate::matrix::Matrix;
 use crate::params::MeanError;
@@ -17,9 +17,9 @@ pub enum ClusteringError {
         got: usize,
     },
     /// A list or matrix of another size than there are clients or clusters.
-    #[error("{what} should have {expected}, but has {got}")]
+    #[error("{what} must have length {expected}, not {got}")]
     Mismatch {
-        /// What should have another size, and what of.
+        /// The list or matrix.
         what: &'static str,
         /// The size it should have.
         expected: usize,

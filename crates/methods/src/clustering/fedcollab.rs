@@ -1,5 +1,5 @@
-//! FedCollab (Bao et al. 2023): coalitions from how much data clients have and how far their
-//! distributions differ.
+//! FedCollab (Bao et al. 2023): coalitions from the clients' amounts of data and the divergences
+//! between their distributions.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -10,23 +10,23 @@ use super::error::{finite, sized};
 use crate::coalitions::canonical;
 use crate::matrix::Matrix;
 
-/// Improvements below this part of what changes are rounding, and could go in circles.
+/// Smallest relative improvement that counts: smaller ones are rounding and could cycle.
 const STEP: f64 = 1e-12;
 
-/// The error bound that FedCollab divides clients by, and how long it searches.
+/// Options of FedCollab: its error bound and the length of its search.
 ///
 /// Client `k` of coalition `𝒞` has the bound `C·√(Σ_i α_i²/(β_i m)) + Σ_i α_i d_ki` over the
 /// members `i`, with shares `β_i` of all `m` samples and `α_i = β_i / Σ_{j ∈ 𝒞} β_j`: more data
-/// make the first part smaller (it is `C/√m_𝒞`, with `m_𝒞` samples in the coalition), members that
-/// differ make the second larger. The mean over clients is to be least.
+/// make the first term smaller (it is `C/√m_𝒞` with `m_𝒞` samples in the coalition), divergent
+/// members make the second larger. FedCollab minimises the mean over the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FedCollab {
-    /// C ≥ 0: how much a lack of data counts. Default 1; the paper tunes it (8 and 10 in the
+    /// C ≥ 0: the weight of the first term, a lack of data. Default 1; the paper tunes it (8 and 10 in the
     /// authors' files).
     pub c: f64,
-    /// Orders in which clients are gone through, at least 1: the first as they come, the others
-    /// shuffled. The best end counts. Default 100, as in the authors' code.
+    /// Number of descents, at least 1, each with another order of clients: the first in the given
+    /// order, the others shuffled. The best result counts. Default 100, as in the authors' code.
     pub orders: u32,
 }
 
@@ -39,7 +39,7 @@ impl Default for FedCollab {
     }
 }
 
-/// A division of the clients, and how good it is.
+/// A grouping of the clients and its error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collaboration {
     /// Coalition of every client; coalitions are numbered in the order of their first client.
@@ -49,13 +49,13 @@ pub struct Collaboration {
 }
 
 impl FedCollab {
-    /// Moves clients, one at a time, to the coalition (or out of all) that lowers the mean error
-    /// most, until no move does, starting with everybody alone. A function of its arguments.
+    /// Starts with every client alone and moves one client at a time to the coalition (or an empty
+    /// one) that lowers the mean error most, until no move lowers it. A function of its arguments.
     ///
     /// * `samples`: training rows of every client, at least 1.
     /// * `divergences`: `n × n`, `d_ki ≥ 0`, how far client `i`'s distribution is from that of client
-    ///   `k`; 0 on the diagonal as a rule.
-    /// * `seed`: of the shuffled orders.
+    ///   `k`; usually 0 on the diagonal.
+    /// * `seed`: seed of the shuffled orders.
     ///
     /// # Errors
     /// [`ClusteringError`]: an option out of its range, no client, a client without samples, a
@@ -83,7 +83,7 @@ impl FedCollab {
         Ok(best)
     }
 
-    /// The mean of the clients' error bounds when they are divided so.
+    /// The mean of the clients' error bounds under a given grouping.
     ///
     /// # Errors
     /// As [`solve`](Self::solve), and an assignment of another length.
@@ -136,7 +136,7 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// A division that no move of one client betters, from everybody alone.
+    /// Descends from singletons to a grouping that no move of one client improves.
     fn descend(&self, order: &[usize]) -> Collaboration {
         let clients = order.len();
         let mut coalitions: Vec<Vec<usize>> = (0..clients).map(|client| vec![client]).collect();
@@ -181,7 +181,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The mean error bound of a division in canonical numbers.
+    /// The mean error bound of a grouping in canonical numbers.
     fn error(&self, assignment: &[u32]) -> f64 {
         let coalitions = assignment.iter().max().map_or(0, |last| last + 1);
         let sum: f64 = (0..coalitions)
@@ -206,13 +206,13 @@ impl Problem<'_> {
     }
 }
 
-/// Ascending members and one more.
+/// Inserts a client into ascending members.
 fn with(members: &[usize], client: usize) -> Vec<usize> {
     let at = members.partition_point(|&member| member < client);
     [&members[..at], &[client], &members[at..]].concat()
 }
 
-/// Members but one.
+/// The members without one client.
 fn without(members: &[usize], client: usize) -> Vec<usize> {
     members
         .iter()

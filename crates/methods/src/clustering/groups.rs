@@ -1,4 +1,4 @@
-//! Which clients update which cluster models, and the models that follow.
+//! Members of every cluster, and the new cluster models from what they trained.
 
 use super::ClusteringError;
 use super::error::sized;
@@ -32,7 +32,7 @@ pub fn members<'a>(
 /// The model of every cluster: the weighted mean of what its members trained. A cluster without
 /// members keeps its model of `before`. The same bits on every machine.
 ///
-/// * `models`: what every client trained, and its weight (IFCA: all alike; HCCT's baselines: rows).
+/// * `models`: what every client trained, and its weight (IFCA: equal; HCCT's baselines: numbers of rows).
 /// * `members`: from [`members`].
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! IFCA (Ghosh et al. 2020) and FLSC (Li et al. 2021): clients choose the models that do best on
-//! their data.
+//! IFCA (Ghosh et al. 2020) and FLSC (Li et al. 2021): every client chooses the cluster models with
+//! the least loss on its data.
 //!
-//! Cluster models have to differ from the start: of equal models everybody chooses the first.
+//! Cluster models must differ from the start: of equal models every client chooses the first.
 
 use std::cmp::Ordering;
 
@@ -10,9 +10,9 @@ use super::error::{finite, sized};
 use crate::matrix::Matrix;
 use crate::params::{Params, weighted_mean};
 
-/// IFCA: the model of least loss for every client, the first of equally good ones. The models are
-/// then updated by [`groups::means`](super::groups::means), over clients of equal weight; a model
-/// that nobody chose stays as it is.
+/// IFCA: the model with the least loss for every client; ties go to the first. The models are then
+/// updated by [`groups::means`](super::groups::means) with equal weights; a model that no client
+/// chose stays as it is.
 ///
 /// * `losses`: of every model (columns) on the data of every client (rows).
 ///
@@ -23,8 +23,8 @@ pub fn ifca(losses: &Matrix) -> Result<Vec<u32>, ClusteringError> {
     Ok(least(losses))
 }
 
-/// FLSC: the `select` models of least loss for every client, the best first; of equally good ones
-/// the first. Each of them gets the client's update. With `select` 1 it is IFCA.
+/// FLSC: the `select` models with the least loss for every client, best first; ties go to the first.
+/// Each of them gets the client's update. With `select` 1 it is IFCA.
 ///
 /// * `losses`: of every model (columns) on the data of every client (rows).
 ///
@@ -50,7 +50,7 @@ pub fn flsc(losses: &Matrix, select: usize) -> Result<Vec<Vec<u32>>, ClusteringE
     Ok((0..losses.rows()).map(choose).collect())
 }
 
-/// The model that a client of FLSC starts from: the mean of those it chose, all alike.
+/// The model that a client of FLSC starts from: the unweighted mean of the models it chose.
 ///
 /// # Errors
 /// [`ClusteringError`]: nothing chosen, a model that does not exist, models of different layouts.
@@ -59,11 +59,15 @@ pub fn flsc_start(chosen: &[u32], models: &[Params]) -> Result<Params, Clusterin
         .iter()
         .filter_map(|&model| Some((models.get(model as usize)?, 1.0)))
         .collect();
-    sized("the list of models to start from", chosen.len(), own.len())?;
+    sized(
+        "the list of existing models to start from",
+        chosen.len(),
+        own.len(),
+    )?;
     Ok(weighted_mean(&own)?)
 }
 
-/// The column of the least value of every row, the first of equals.
+/// The column of the least value of every row; ties go to the first.
 pub(super) fn least(matrix: &Matrix) -> Vec<u32> {
     let first_least = |row: usize| {
         let values = (0u32..).zip(matrix.row(row));
@@ -73,7 +77,8 @@ pub(super) fn least(matrix: &Matrix) -> Vec<u32> {
     (0..matrix.rows()).map(first_least).collect()
 }
 
-/// Zeros of either sign are equal, so that the first is chosen.
+/// Compares by value: zeros of either sign are equal, so that the first is chosen.
 fn ascending(a: &f64, b: &f64) -> Ordering {
-    a.partial_cmp(b).expect("losses are finite since the door")
+    a.partial_cmp(b)
+        .expect("callers check that all values are finite")
 }

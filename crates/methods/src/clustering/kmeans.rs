@@ -1,10 +1,10 @@
-//! k-means (Lloyd 1982, seeded as k-means++ by Arthur & Vassilvitskii 2007) from inner products
-//! alone.
+//! k-means (Lloyd 1982; k-means++ seeding by Arthur & Vassilvitskii 2007), computed from inner
+//! products alone.
 //!
-//! Used where there are too many clients to learn a topology of: clients are clustered by their
-//! weights and the topology is that of the centroids (Ma et al. 2024, Table 6). The points are
-//! long and few, so they are gone through once, for their Gram matrix `G`; the squared distance of
-//! point `i` to the mean of a cluster `C` is
+//! Used where there are too many clients for a topology of clients: they are clustered by their
+//! weights, and the topology is learned over the centroids (Ma et al. 2024, Table 6). The points are
+//! long and few, so they are read once for their Gram matrix `G`; the squared distance of point `i`
+//! to the mean of a cluster `C` is
 //! `G_ii − (2/|C|)·Σ_{j∈C} G_ij + (1/|C|²)·Σ_{j,l∈C} G_jl`, and an iteration costs `n²`.
 
 use rand_chacha::ChaCha8Rng;
@@ -15,20 +15,20 @@ use crate::Matrix;
 use crate::coalitions::canonical;
 use crate::similarity::{CompareError, Vectors, squared_distances_f64};
 
-/// How to divide points into clusters.
+/// Options of k-means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KMeans {
     /// Number of clusters, at least 1.
     pub clusters: usize,
-    /// Starts from other seedings, of which the best result is taken; 0 counts as 1.
+    /// Number of runs from different seedings; the best result counts. 0 counts as 1.
     pub starts: usize,
-    /// Most iterations of one start.
+    /// Maximum number of iterations of a run.
     pub iterations: usize,
-    /// What the seedings are drawn from.
+    /// Seed of the random seedings.
     pub seed: u64,
 }
 
-/// Points divided into clusters.
+/// A clustering of points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clusters {
     /// Cluster of every point; clusters are numbered in the order of their first point, and none
@@ -36,8 +36,7 @@ pub struct Clusters {
     pub labels: Vec<u32>,
     /// Sum of the squared distances of all points to the means of their clusters.
     pub inertia: f64,
-    /// Iterations of the start that led to it: reassignments of all points that lowered the
-    /// inertia.
+    /// Iterations of the best run: reassignments of all points that lowered the inertia.
     pub iterations: usize,
 }
 
@@ -45,7 +44,7 @@ pub struct Clusters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KMeansError {
     /// No clusters, or more than there are points.
-    #[error("{points} points cannot be divided into {clusters} clusters: ask for 1 to {points}")]
+    #[error("{points} points cannot be grouped into {clusters} clusters: ask for 1 to {points}")]
     Clusters {
         /// Clusters asked for.
         clusters: usize,
@@ -76,10 +75,10 @@ pub enum KMeansError {
 }
 
 impl KMeans {
-    /// Largest absolute entry of a Gram matrix: leaves room to add up as many as there can be.
+    /// Largest absolute entry of a Gram matrix: sums over any number of entries stay finite.
     pub const LARGEST: f64 = 1e100;
 
-    /// With 10 starts of at most 300 iterations: after the Gram matrix they cost next to nothing.
+    /// 10 runs of at most 300 iterations; they cost little compared with the Gram matrix.
     pub fn new(clusters: usize, seed: u64) -> Self {
         Self {
             clusters,
@@ -89,13 +88,14 @@ impl KMeans {
         }
     }
 
-    /// Clusters of the points whose Gram matrix (`n × n`, symmetric) this is.
+    /// Clusters the points with the given Gram matrix (`n × n`, symmetric).
     ///
-    /// Distances lose the digits that a mean far from the origin takes: for points at hand
-    /// [`Self::fit_rows`] is more accurate. A function of the matrix and the seed.
+    /// Where points are far from the origin, distances computed from a Gram matrix lose digits;
+    /// [`Self::fit_rows_f64`] is more accurate. A function of the matrix and the seed.
     ///
     /// # Errors
-    /// [`KMeansError`] on a matrix that is no Gram matrix, or clusters that cannot be.
+    /// [`KMeansError`]: a matrix that is not square or not finite, or an impossible number of
+    /// clusters.
     pub fn fit(&self, gram: &Matrix) -> Result<Clusters, KMeansError> {
         let (points, columns) = (gram.rows(), gram.columns());
         if !gram.is_square() {
@@ -135,7 +135,7 @@ impl KMeans {
         Ok(Clusters { labels, ..best })
     }
 
-    /// Clusters of `rows`, from their [`squared_distances_f64`]: more accurate than [`Self::fit`]
+    /// Clusters `rows` by their [`squared_distances_f64`]: more accurate than [`Self::fit`]
     /// where points are near each other and far from the origin. The same clusters on every machine.
     ///
     /// # Errors
@@ -161,8 +161,9 @@ fn sizes<'a>(labels: impl IntoIterator<Item = &'a u32>, clusters: usize) -> Vec<
     sizes
 }
 
-/// Every point with the nearest of `clusters` points, drawn one after the other, each with a
-/// probability that grows as the squared distance from those drawn before. No cluster is empty.
+/// k-means++ seeding: draws `clusters` points one after the other, each with a probability
+/// proportional to its squared distance from the nearest point drawn before, and assigns every point
+/// to the nearest of them. No cluster is empty.
 fn seeding(gram: &Matrix, clusters: usize, random: &mut ChaCha8Rng) -> Vec<u32> {
     let n = gram.rows();
     let mut nearest = vec![f64::INFINITY; n];
@@ -187,7 +188,7 @@ fn draw(weights: &[f64], random: &mut ChaCha8Rng) -> usize {
     let mut left = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * total;
     let mut drawn = 0;
     for (position, &weight) in weights.iter().enumerate() {
-        // Rounding may leave something at the end: then it is the last one that has a weight.
+        // Rounding may leave a remainder at the end: it goes to the last position with a weight.
         if weight > 0.0 {
             drawn = position;
             if left < weight {
@@ -199,8 +200,8 @@ fn draw(weights: &[f64], random: &mut ChaCha8Rng) -> usize {
     drawn
 }
 
-/// Gives every empty cluster the point farthest from the mean of its own, unless it is alone
-/// there. `squares`: the squared distances to those means.
+/// Moves a point into every empty cluster: the one farthest from the mean of its own cluster, among
+/// clusters of several points. `squares`: the points' squared distances from those means.
 fn fill(labels: &mut [u32], clusters: usize, squares: &mut [f64]) {
     let mut sizes = sizes(&*labels, clusters);
     for empty in 0..clusters {
@@ -222,7 +223,7 @@ fn fill(labels: &mut [u32], clusters: usize, squares: &mut [f64]) {
     }
 }
 
-/// Lloyd's iterations from `labels`, as long as they lower the inertia.
+/// Lloyd's iterations from `labels` as long as they lower the inertia.
 fn descend(gram: &Matrix, clusters: usize, labels: Vec<u32>, iterations: usize) -> Clusters {
     let mut squares = Squares::new(gram, &labels, clusters);
     let mut best = Clusters {
@@ -250,7 +251,7 @@ fn descend(gram: &Matrix, clusters: usize, labels: Vec<u32>, iterations: usize) 
 struct Squares(Matrix);
 
 impl Squares {
-    /// For clusters of which none is empty.
+    /// Computes the distances; no cluster may be empty.
     fn new(gram: &Matrix, labels: &[u32], clusters: usize) -> Self {
         let mut links = Matrix::zeros(clusters, labels.len());
         for (i, &label) in labels.iter().enumerate() {
@@ -284,7 +285,7 @@ impl Squares {
             .sum()
     }
 
-    /// Every point with the nearest mean, its own among equals; no cluster is empty.
+    /// Assigns every point to the nearest mean, in ties to its own; no cluster is empty.
     fn nearest(&self, labels: &[u32]) -> Vec<u32> {
         let clusters = self.0.rows();
         let mut nearest = labels.to_vec();

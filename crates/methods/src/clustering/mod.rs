@@ -1,7 +1,7 @@
-//! Who belongs together, by the baselines: k-means, CFL, FeSEM, IFCA, FLSC, FedCollab.
+//! Clusterings of clients by the baselines: k-means, CFL, FeSEM, IFCA, FLSC, FedCollab.
 //!
-//! Functions of small matrices (losses, distances, cosines; clients are rows) and, where cluster
-//! models are averaged, of models. A clustering is a list with the cluster of every client. Ties
+//! The functions take small matrices (losses, distances, cosines; clients are rows) and, where
+//! cluster models are averaged, models. A clustering is a list with the cluster of every client. Ties
 //! go to the first.
 
 pub mod cfl;

@@ -1,4 +1,4 @@
-//! FeSEM, IFCA and FLSC: who chooses which model, and the models that follow.
+//! FeSEM, IFCA and FLSC: chosen models and the resulting means.
 
 #![allow(clippy::unwrap_used)]
 
@@ -97,7 +97,7 @@ fn both_steps_of_fesem_lower_the_distances() {
 }
 
 #[test]
-fn what_nobody_can_choose_from_is_refused() {
+fn invalid_losses_are_refused() {
     let no_models = ClusteringError::TooFew {
         what: "clusters",
         needed: 1,

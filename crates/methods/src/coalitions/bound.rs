@@ -1,13 +1,13 @@
-//! A lower bound of the coalition program that needs no solution.
+//! A cheap lower bound of the coalition program that needs no grouping.
 
 use super::Program;
 
-/// A lower bound of the cost of every division into exactly `K` coalitions.
+/// A lower bound of the cost of every grouping into exactly `K` coalitions.
 ///
 /// In a coalition of size `s`, entry `i` pays at least `g_i(s)`: its own cost and the `s − 1`
-/// cheapest others, over `s`. Sizes satisfy `Σ_i 1/s_i = K`. Relaxing everything else, and this
-/// with a multiplier μ, leaves `Σ_i min_s (g_i(s) + μ/s) − μK`, a bound for every μ, concave in it;
-/// its slope tells on which side the best μ lies.
+/// cheapest others, over `s`. Sizes satisfy `Σ_i 1/s_i = K`. Dropping all other
+/// constraints and relaxing this one with a multiplier μ leaves `Σ_i min_s (g_i(s) + μ/s) − μK`, a
+/// bound for every μ. It is concave in μ, so the best μ is found by bisection on its slope.
 pub(super) fn lower_bound(program: &Program) -> f64 {
     let (n, coalitions) = (program.n, program.coalitions as f64);
     let largest = n + 1 - program.coalitions;
@@ -41,14 +41,14 @@ pub(super) fn lower_bound(program: &Program) -> f64 {
         }
         (value, slope)
     };
-    // Beyond these everybody is alone, or in the largest coalition.
+    // Beyond this range every entry chooses size 1, or the largest size.
     let reach = (n * n) as f64 * payments.iter().flatten().fold(0.0, |a: f64, b| a.max(*b));
     let (mut low, mut high) = (-reach, reach);
     let mut best: f64 = 0.0;
     for _ in 0..100 {
         let middle = low + (high - low) / 2.0;
         let (value, slope) = at(middle);
-        // What rounding may have added, at most.
+        // Upper bound of the rounding error.
         let rounding = 1e-12 * (value.abs() + middle.abs() * (n as f64 + coalitions));
         best = best.max(value - rounding);
         if slope > 0.0 {

@@ -1,9 +1,9 @@
-//! The coalition program to proven optimality: branch and bound over who is with whom.
+//! Branch and bound: solves the coalition program to proven optimality.
 //!
 //! A node of the search tree fixes some pairs as together and some as apart; its
-//! [`relaxation`](super::relaxation) says what any division in it costs at least, and points to a
-//! good one. Nodes are opened in the order of their bounds, a fixed number at a time, so that the
-//! result does not depend on the number of threads.
+//! [`relaxation`](super::relaxation) gives a lower bound of all groupings in it and a point from
+//! which a good grouping is rounded. Nodes are processed in the order of their bounds, a fixed number
+//! at a time, so that the result does not depend on the number of threads.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,23 +14,24 @@ use super::relaxation::{Fixed, Iterate, Until, relax};
 use super::{Program, search};
 use crate::Matrix;
 
-/// Nodes that are opened side by side.
+/// Number of nodes processed in parallel.
 const BATCH: usize = 4;
 
-/// Iterations of the first relaxation, and of every other. A node that needs more is divided.
+/// Iterations of the relaxation at the root, and at every other node. A node that needs more is
+/// branched on.
 const ROOT_ITERATIONS: usize = 2000;
 const NODE_ITERATIONS: usize = 200;
 
-/// How far the search has come.
+/// Result of a search.
 pub(super) struct Progress {
     /// The best assignment.
     pub(super) best: Vec<u32>,
-    /// No division costs less.
+    /// A lower bound of the cost of every grouping.
     pub(super) bound: f64,
 }
 
-/// Searches until the bound meets the cost of the best assignment, `nodes` are made, or it is
-/// stopped.
+/// Searches until the bound meets the cost of the best assignment, more than `nodes` nodes were
+/// created, or `stop` returns true.
 ///
 /// `best` is a good assignment and `bound` a lower bound, from elsewhere.
 pub(super) fn search(
@@ -54,7 +55,7 @@ pub(super) fn search(
     };
     let mut open = BinaryHeap::from([root]);
     let mut numbers = 1;
-    // The least bound of the nodes that could not be divided any further.
+    // The least bound of the nodes that need no further branching.
     let mut closed = f64::INFINITY;
     while let Some(bound) = open.peek().map(|node| node.bound) {
         if program.closes(search.cost, bound) || numbers > nodes || stop() {
@@ -95,7 +96,7 @@ struct Search<'a> {
     stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// A part of the space of divisions.
+/// A node: a part of the space of groupings.
 struct Node {
     bound: f64,
     /// Order of creation.
@@ -104,11 +105,11 @@ struct Node {
     from: Iterate,
 }
 
-/// What opening a node gave.
+/// Result of processing a node.
 struct Opened {
     bound: f64,
     found: Vec<u32>,
-    /// Both halves of the node; none if nothing better can be in it, or only one division is.
+    /// Both halves of the node; empty if it contains nothing better, or a single grouping.
     children: Vec<Node>,
 }
 
@@ -162,10 +163,10 @@ impl Search<'_> {
         }
     }
 
-    /// If everything is fixed: the one division that is left, or nothing.
+    /// The only grouping left in a node where everything is fixed.
     #[expect(
         clippy::option_option,
-        reason = "not a leaf; a leaf without a division; with one"
+        reason = "None: not a leaf; Some(None): a leaf without a grouping; Some(Some(_)): with one"
     )]
     fn leaf(&self, fixed: &Fixed) -> Option<Option<Vec<u32>>> {
         let blocks = fixed.blocks.len();
@@ -184,7 +185,7 @@ impl Search<'_> {
         }))
     }
 
-    /// A division near a point of the relaxation, and no worse than any one step from it.
+    /// Rounds a point of the relaxation to a grouping and improves it by local search.
     fn round(&self, point: &Matrix) -> Vec<u32> {
         let mut far = point.clone();
         for value in far.values_mut() {
@@ -196,7 +197,7 @@ impl Search<'_> {
     }
 }
 
-/// A node in two: the pair of blocks that the point is least decided about, together and apart.
+/// Branches on the pair of blocks that the point is least decided about: together, and apart.
 fn halves(fixed: &Fixed, iterate: &Iterate, bound: f64) -> Vec<Node> {
     let (a, b) = undecided(fixed, &iterate.point);
     let child = |fixed| Node {
@@ -231,8 +232,8 @@ fn together(fixed: &Fixed, a: usize, b: usize) -> Fixed {
     Fixed { blocks, apart }
 }
 
-/// The pair of blocks, not yet apart, that shares most while its rows differ most: in a division
-/// one of the two is 0. The first of equals.
+/// The pair of blocks, not yet apart, for which both the shared entry and the difference of the rows
+/// are large: in a grouping one of the two is 0. Ties go to the first.
 fn undecided(fixed: &Fixed, point: &Matrix) -> (usize, usize) {
     let mut best = (f64::NEG_INFINITY, (0, 1));
     for (b, second) in fixed.blocks.iter().enumerate() {
@@ -267,7 +268,7 @@ impl PartialOrd for Node {
 }
 
 impl Ord for Node {
-    /// The heap gives the greatest first: that with the least bound, of equals the newest.
+    /// The heap pops its maximum: the node with the least bound, in ties the newest.
     fn cmp(&self, other: &Self) -> Ordering {
         other
             .bound

@@ -1,16 +1,16 @@
-//! A proof of optimality that a division carries in itself.
+//! A lower bound constructed from a grouping, which can prove that grouping optimal.
 
 use super::{Program, relaxation};
 use crate::Matrix;
 
-/// A lower bound of the cost of every division, made from one of them: the better it separates the
-/// coalitions, the nearer the bound is to its cost. For clearly separated ones it *is* the cost,
-/// and proves it optimal at the price of one eigendecomposition, to whoever asks.
+/// A lower bound of the cost of every grouping, constructed from `assignment`. The better the
+/// assignment separates its coalitions, the closer the bound is to its cost; for clearly separated
+/// coalitions they are equal, which proves optimality with a single eigendecomposition.
 ///
-/// The dual solution that would certify the division (Peng & Wei 2007's relaxation; see
-/// [`relaxation`]) is known up to its prices between coalitions: within them prices are 0, and
-/// between them whatever makes the reduced costs `ρ + s_i + s_j`, where `s` makes the rows of a
-/// coalition alike. The greatest `ρ` without a negative price is taken for each pair.
+/// It evaluates the dual of Peng & Wei's (2007) relaxation (see [`relaxation`]) at a dual point
+/// built from the assignment. Dual prices within coalitions are 0; between two coalitions they are
+/// chosen such that the reduced costs are `ρ + s_i + s_j`, where `s` equalises the row sums within
+/// each coalition, and `ρ` is the largest value without a negative price.
 pub(super) fn bound(program: &Program, assignment: &[u32]) -> f64 {
     let members: Vec<Vec<usize>> = (0..program.coalitions as u32)
         .map(|own| {
@@ -45,7 +45,7 @@ pub(super) fn bound(program: &Program, assignment: &[u32]) -> f64 {
                 .map(|(i, j)| program.at(i, j) - lean[i] - lean[j])
                 .fold(f64::INFINITY, f64::min);
             for (i, j) in pairs() {
-                // Never above the cost itself, whatever rounding did.
+                // At most the cost itself, in spite of rounding.
                 let value = (level + lean[i] + lean[j]).min(program.at(i, j));
                 reduced[(i, j)] = value;
                 reduced[(j, i)] = value;

@@ -1,8 +1,8 @@
-//! How many coalitions: the program cannot say, held-out losses can.
+//! Chooses the number of coalitions by held-out losses.
 //!
-//! With in-sample losses merging never pays (every silo's own model is the best on its own data),
-//! so the program at the best number is always "everybody alone". What tells is how the coalitions
-//! do on data that did not form them. Everybody alone and everybody together are always among the
+//! With in-sample losses every silo's own model is the best on its own data, so the program prefers
+//! `n` coalitions of one silo each. The number is therefore chosen by losses on data that did not
+//! form the coalitions. One coalition of all silos and `n` single silos are always among the
 //! candidates.
 
 use rayon::prelude::*;
@@ -10,29 +10,30 @@ use rayon::prelude::*;
 use super::{Program, ProgramError, Solution};
 use crate::strategy::Scores;
 
-/// Numbers that are tried side by side.
+/// How many numbers of coalitions are tried in parallel.
 const ABREAST: usize = 8;
 
-/// The best division into one number of coalitions.
+/// The best grouping found for one number of coalitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// Number of coalitions.
     pub coalitions: usize,
-    /// The division, as good as a round can afford ([`Program::solve`]).
+    /// The grouping, from [`Program::solve`].
     pub solution: Solution,
-    /// What it loses on held-out data, as the caller measures it.
+    /// Its loss on held-out data, as measured by the caller.
     pub held_out: f64,
 }
 
-/// The best division into every number of coalitions, 1 to the number of entries, with its
-/// held-out loss. Take [`best`] of them. If `stop` says so the numbers that are left are left out,
-/// the larger ones first, but never everybody together or everybody alone.
+/// The best grouping for every number of coalitions, from 1 to the number of entries, with its
+/// held-out loss; [`best`] chooses among them. Once `stop` returns true the remaining numbers are
+/// skipped (they are tried in ascending order), except 1 and the number of entries.
 ///
-/// * `scores`: losses that form the coalitions; cross-fitted, that is, with the out-of-fold loss
-///   of a silo's own models on the diagonal, or in-sample ones merge too little.
-/// * `held_out`: the loss of a division on data that formed neither models nor coalitions: of the
-///   coalitions' mean models in a second cross-evaluation where there is one, else
-///   [`transfer`] from a second table of losses.
+/// * `scores`: losses that form the coalitions. They should be cross-fitted, that is, have the
+///   out-of-fold losses of the silos' own models on the diagonal; with in-sample losses too few
+///   silos merge.
+/// * `held_out`: the loss of a grouping on data that formed neither models nor coalitions: that of
+///   the coalitions' mean models in a second cross-evaluation where there is one, otherwise
+///   [`transfer`] on a second table of losses.
 ///
 /// # Errors
 /// [`ProgramError::Coalitions`] if there are no entries.
@@ -67,41 +68,40 @@ pub fn candidates(
     Ok(found)
 }
 
-/// The candidate with the least held-out loss; of equals (up to rounding) the one with the fewest
-/// coalitions, since it has the most data in each.
+/// The candidate with the least held-out loss; ties (up to rounding) go to the fewest coalitions,
+/// which have the most data each.
 pub fn best(candidates: &[Candidate]) -> Option<&Candidate> {
     let losses: Vec<f64> = candidates.iter().map(|one| one.held_out).collect();
     least(&losses).map(|at| &candidates[at])
 }
 
-/// The place of the least of the losses; of equals (up to rounding) the first.
+/// The position of the least loss; ties (up to rounding) go to the first.
 pub fn least(losses: &[f64]) -> Option<usize> {
     let least = losses.iter().copied().min_by(f64::total_cmp)?;
     let limit = least + super::TOLERANCE * least.abs();
     losses.iter().position(|&loss| loss <= limit)
 }
 
-/// `Σ_i mean_{j ∈ C(i)} L_ij`: what a division loses by another table of losses of the same
-/// entries, each entry's model standing for itself. An upper bound for the coalitions' mean models
-/// (Konti et al. 2024, Lemma 4).
+/// `Σ_i mean_{j ∈ C(i)} L_ij`: the objective of a grouping under another table of losses of the same
+/// entries. An upper bound of the losses of the coalitions' mean models (Konti et al. 2024, Lemma 4).
 ///
 /// # Panics
 /// If `assignment` has another length than `losses`, or a number beyond its entries.
 pub fn transfer(losses: &Scores, assignment: &[u32]) -> f64 {
     Program::new(losses, 1)
-        .expect("an assignment of at least one entry")
+        .expect("losses of at least one entry")
         .objective(assignment)
 }
 
 /// Whether every silo's own model is the best on its own data, as it is for in-sample losses.
-/// Then more coalitions never cost more, and the best division into at most `K` has `K`.
+/// Then more coalitions never cost more, and the best grouping into at most `K` coalitions has `K`.
 pub fn own_is_best(scores: &Scores) -> bool {
     let n = scores.len();
     (0..n).all(|i| (0..n).all(|j| scores.at(i, i) <= scores.at(i, j)))
 }
 
-/// The best division into at most `most` coalitions, as [`Program::prove`] gives it for exactly so
-/// many; the lower bound holds for all of them.
+/// The best grouping into at most `most` coalitions, by [`Program::prove`] for each number; the lower
+/// bound holds for all numbers.
 ///
 /// # Errors
 /// [`ProgramError::Coalitions`] unless `1 ≤ most ≤ scores.len()`.
@@ -156,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn held_out_losses_find_the_kinds_that_in_sample_losses_hide() {
+    fn held_out_losses_find_the_true_number_of_coalitions() {
         let in_sample = scores(&two_kinds(0.3));
-        let own = |division: &[u32]| transfer(&in_sample, division);
+        let own = |grouping: &[u32]| transfer(&in_sample, grouping);
         let alone = candidates(&in_sample, 1, own, &|| false).unwrap();
         assert_eq!(best(&alone).unwrap().coalitions, 6);
         // Out of sample a silo's own model is worse than its kind's.
@@ -166,7 +166,7 @@ mod tests {
         let fresh = candidates(
             &in_sample,
             1,
-            |division| transfer(&held_out, division),
+            |grouping| transfer(&held_out, grouping),
             &|| false,
         )
         .unwrap();
@@ -178,24 +178,24 @@ mod tests {
     }
 
     #[test]
-    fn equals_go_to_the_fewest_coalitions() {
+    fn ties_go_to_the_fewest_coalitions() {
         let flat = scores(&vec![vec![0.5; 4]; 4]);
-        let all = candidates(&flat, 1, |division| transfer(&flat, division), &|| false).unwrap();
+        let all = candidates(&flat, 1, |grouping| transfer(&flat, grouping), &|| false).unwrap();
         assert_eq!(best(&all).unwrap().coalitions, 1);
         assert!(best(&[]).is_none());
         assert!(candidates(&scores(&[]), 1, |_| 0.0, &|| false).is_err());
     }
 
     #[test]
-    fn when_stopped_everybody_together_and_alone_are_left() {
+    fn a_stopped_search_keeps_one_coalition_and_n_coalitions() {
         let rows = scores(&two_kinds(0.1));
-        let found = candidates(&rows, 1, |division| transfer(&rows, division), &|| true).unwrap();
+        let found = candidates(&rows, 1, |grouping| transfer(&rows, grouping), &|| true).unwrap();
         let counts: Vec<usize> = found.iter().map(|candidate| candidate.coalitions).collect();
         assert_eq!(counts, [1, 6]);
     }
 
     #[test]
-    fn at_most_is_the_least_over_all_numbers() {
+    fn prove_at_most_is_the_minimum_over_all_numbers() {
         // Held-out losses: own models are not the best.
         let rows = two_kinds(-0.1);
         assert!(!own_is_best(&scores(&rows)) && own_is_best(&scores(&two_kinds(0.1))));

@@ -4,13 +4,13 @@ use rayon::prelude::*;
 
 use super::Program;
 
-/// Entries up to which this is a matter of milliseconds. Its work grows as `3ⁿ·K`.
+/// Entries up to which it takes milliseconds. The work grows as `3ⁿ·K`.
 pub const LARGEST: usize = 15;
 
-/// Entries up to which it is a matter of seconds, and of `2ⁿ·K` numbers in memory.
+/// Entries up to which it takes seconds, with `2ⁿ·K` numbers in memory.
 pub(super) const LARGEST_WITH_PATIENCE: usize = 20;
 
-/// Sets for which a thread computes the costs between two looks at whether to stop.
+/// Number of sets that a thread evaluates between two calls of `stop`.
 const STRETCH: usize = 1 << 10;
 
 /// An optimal assignment; `None` if it was stopped.
@@ -18,13 +18,13 @@ pub(super) fn solve(program: &Program, stop: &(dyn Fn() -> bool + Sync)) -> Opti
     divide(program.n, program.coalitions, subset_costs(program), stop)
 }
 
-/// The cheapest division of `n` entries into `coalitions`, given what every set of entries costs
-/// as a coalition (by its bits; the empty one infinitely much). `None` if it was stopped.
+/// The cheapest grouping of `n` entries into `coalitions`, given the cost of every set of entries as
+/// a coalition (indexed by its bits; infinite for the empty set). `None` if it was stopped.
 ///
-/// `f_k(S)`, the least cost of dividing `S` into `k` coalitions, is the best over the coalition
+/// `f_k(S)`, the least cost of grouping `S` into `k` coalitions, is the minimum over the coalition
 /// `T ⊆ S` of `S`'s first entry: `cost(T) + f_{k−1}(S ∖ T)`. Coalitions are split off in the order
-/// of their first entries, so for `k < K` only sets without entry 0 occur. Among equal optima the
-/// choice is a fixed one.
+/// of their first entries, so for `k < K` only sets without entry 0 occur. Ties between
+/// optima are broken in a fixed way.
 pub(super) fn divide(
     n: usize,
     coalitions: usize,
@@ -42,7 +42,7 @@ pub(super) fn divide(
             }
             for (set, value) in (stretch * STRETCH..).zip(values) {
                 let size = set.count_ones() as usize;
-                // Even, so without entry 0; and with entries left for those split off before.
+                // Even: without entry 0. The size leaves entries for the coalitions split off before.
                 if set & 1 == 0 && size >= k && size + (coalitions - k) <= n {
                     *value = best_split(set, &cost, below).0;
                 }
@@ -73,12 +73,12 @@ pub(super) fn divide(
     Some(assignment)
 }
 
-/// The best coalition of the first entry of `set`, the rest being divided at the costs `below`.
+/// The best coalition for the first entry of `set`, with the rest grouped at the costs `below`.
 fn best_split(set: usize, cost: &[f64], below: &[f64]) -> (f64, usize) {
     let first = set & set.wrapping_neg();
     let others = set & !first;
     let mut best = (f64::INFINITY, set);
-    // All proper subsets of the others: something has to be left.
+    // All proper subsets of the others: the remaining coalitions need at least one entry.
     let mut joined = others;
     while joined != 0 {
         joined = (joined - 1) & others;
@@ -90,7 +90,7 @@ fn best_split(set: usize, cost: &[f64], below: &[f64]) -> (f64, usize) {
     best
 }
 
-/// `(1/|T|) Σ_{i,j ∈ T} c_ij` for every subset; the empty one costs infinitely much.
+/// `(1/|T|) Σ_{i,j ∈ T} c_ij` for every subset; infinite for the empty set.
 fn subset_costs(program: &Program) -> Vec<f64> {
     let mut sums = vec![0f64; 1 << program.n];
     for set in 1..sums.len() {

@@ -1,18 +1,17 @@
-//! The coalition program of CS-RCFL (Konti et al. 2024, eq. (11)): who learns with whom.
+//! The coalition program of CS-RCFL (Konti et al. 2024, eq. (11)).
 //!
-//! Given the loss `L_ij` of model `j` on the data of silo `i`, divide the `n` entries into exactly
-//! `K` coalitions so that `Σ_C (1/|C|) Σ_{i,j ∈ C} L_ij` is least: an upper bound of the losses
-//! that the coalitions' mean models will have (Theorem 1 there). With in-sample losses merging
-//! never pays, so `K` has to be given.
+//! Given the loss `L_ij` of model `j` on the data of silo `i`, find the grouping of the `n` entries
+//! into exactly `K` coalitions that minimises `Σ_C (1/|C|) Σ_{i,j ∈ C} L_ij`, an upper bound of the
+//! losses of the coalitions' mean models (Theorem 1 there). With in-sample losses merging never
+//! lowers the objective, so `K` must be given.
 //!
-//! Two efforts: [`Program::solve`] is what a round can afford, exact for up to [`EXACT_UP_TO`]
-//! entries, by local search beyond. [`Program::prove`] goes on until the answer is proven, or it is
-//! told to stop. Both say how far from the optimum their answer can be at most.
+//! [`Program::solve`] is fast enough for a round: exact for up to [`EXACT_UP_TO`] entries, by local
+//! search beyond. [`Program::prove`] continues until optimality is proven or it is stopped. Both
+//! return a lower bound, so the distance from the optimum is known.
 //!
-//! Roads, one file each: `exact`, dynamic programming over subsets; `search`, local search; `bound`
-//! and `certificate`, lower bounds for little; `relaxation`, lower bounds for more; `branch`, which
-//! makes a proof of them. [`choice`] finds the number of coalitions, [`enumeration`] solves the
-//! program that this one stands for.
+//! One file per algorithm: `exact`, dynamic programming over subsets; `search`, local search;
+//! `bound` and `certificate`, cheap lower bounds; `relaxation`, tighter and costlier lower bounds;
+//! `branch`, branch and bound with these. [`choice`] chooses the number of coalitions.
 
 mod bound;
 mod branch;
@@ -27,19 +26,19 @@ pub use exact::LARGEST as EXACT_UP_TO;
 use crate::Matrix;
 use crate::strategy::Scores;
 
-/// Divisions are compared up to this part of their objective: members sum in different orders.
+/// Relative tolerance when objectives are compared: members may sum in different orders.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// Branches after which enumeration is the quicker road, where it is one. Most programs of that
-/// size need a handful.
+/// Nodes of branch and bound after which dynamic programming is faster, for sizes that allow it. Most
+/// programs of such sizes need a handful.
 const BRANCHES: u64 = 1000;
 
-/// Why there is no program to solve.
+/// Errors of stating a coalition program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// No coalitions, or more than there are entries.
+    /// No coalitions, or more than entries.
     #[error(
-        "{entries} entries cannot be divided into {coalitions} coalitions: ask for 1 to {entries}"
+        "{entries} entries cannot be grouped into {coalitions} coalitions: ask for 1 to {entries}"
     )]
     Coalitions {
         /// Coalitions asked for.
@@ -49,7 +48,7 @@ pub enum ProgramError {
     },
 }
 
-/// A division of the entries, and how good it is.
+/// A grouping of the entries, its objective and a bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
     /// Coalition of every entry; coalitions are numbered in the order of their first entry.
@@ -58,26 +57,27 @@ pub struct Solution {
     pub objective: f64,
     /// A proven lower bound of the program's value; equal to `objective` if `optimal`.
     pub lower_bound: f64,
-    /// Whether it is proven that no division is better (up to [`TOLERANCE`]).
+    /// Whether it is proven that no grouping is better (up to [`TOLERANCE`]).
     pub optimal: bool,
-    /// Whether it was stopped before it was done: only then does the answer depend on the machine.
+    /// Whether the search was stopped early: only then does the answer depend on the machine.
     pub stopped: bool,
 }
 
 /// One instance of the coalition program.
 ///
-/// Only `(L + Lᵀ)/2` matters, and a constant added to a row (a silo whose data are harder, or who
-/// exaggerates) changes every division alike. So rows are measured from their least entry: costs
-/// are at least 0, and a row of huge numbers cannot drown the others in rounding.
+/// Only `(L + Lᵀ)/2` matters, and a constant added to a row (a silo with harder data, or one that
+/// exaggerates) changes the objective of every grouping by the same amount. So the least entry of
+/// every row is subtracted: costs are at least 0, and a row of huge numbers does not cause
+/// cancellation in the others.
 #[derive(Debug, Clone)]
 pub struct Program {
     n: usize,
     coalitions: usize,
     /// Symmetric, at least 0, `n × n`.
     costs: Matrix,
-    /// What was taken off: `Σ_i min_j L_ij`.
+    /// The subtracted total: `Σ_i min_j L_ij`.
     shift: f64,
-    /// `Σ_i |min_j L_ij|`: how large the numbers are that rounding acts on.
+    /// `Σ_i |min_j L_ij|`: the scale of rounding errors.
     size: f64,
 }
 
@@ -114,14 +114,14 @@ impl Program {
         })
     }
 
-    /// Solves it as well as a round can afford: exactly for up to [`EXACT_UP_TO`] entries; beyond,
-    /// by a local search from several starts drawn from `seed`, whose result is optimal only where
-    /// its bound shows it, as it does for coalitions that stand clearly apart.
+    /// Solves the program in the time of a round: exactly for up to [`EXACT_UP_TO`] entries; beyond,
+    /// by a local search from several starts drawn from `seed`. Its result is `optimal` only if the
+    /// lower bound proves it, as it does for clearly separated coalitions.
     pub fn solve(&self, seed: u64) -> Solution {
         self.solve_until(seed, &never)
     }
 
-    /// As [`Self::solve`], with fewer starts once `stop` says so; one there always is.
+    /// As [`Self::solve`], but tries no further start once `stop` returns true.
     pub fn solve_until(&self, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Solution {
         match self.solve_exactly() {
             Some(found) => {
@@ -135,13 +135,12 @@ impl Program {
         }
     }
 
-    /// Solves it to the end: until it is proven that nothing is better, or `stop` says so. What is
-    /// known by then is given back, and is proven too. Unless stopped, a function of the program
-    /// and `seed` (up to last bits of the bound between processors).
+    /// Searches until optimality is proven or `stop` returns true; then returns the best grouping so
+    /// far with a valid lower bound. Unless stopped, the result is a function of the program and
+    /// `seed` (up to the last bits of the bound between processors).
     ///
-    /// Takes milliseconds where the coalitions stand apart, at any size, and up to
-    /// [`EXACT_UP_TO`] entries; seconds for 20 entries; beyond, in the worst case, exponential
-    /// time.
+    /// Takes milliseconds for clearly separated coalitions of any size and up to [`EXACT_UP_TO`]
+    /// entries, seconds for 20 entries, and exponential time beyond in the worst case.
     pub fn prove(&self, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Solution {
         if self.n <= exact::LARGEST {
             return self.solve(seed);
@@ -167,12 +166,12 @@ impl Program {
         }
     }
 
-    /// Looks for something better than `assignment`: by solving exactly where that is quick, else
-    /// by descending from it. Gives `assignment` back, with what is proven about it, if nothing
-    /// is better by more than rounding.
+    /// Looks for a better grouping than `assignment`: exactly where that is fast, otherwise by local
+    /// search from it. Returns `assignment` itself, with a lower bound, if nothing found is better by
+    /// more than rounding.
     ///
     /// # Panics
-    /// If `assignment` is not a division into the program's number of coalitions.
+    /// If `assignment` is not a grouping into the program's number of coalitions.
     pub fn audit(&self, assignment: &[u32]) -> Solution {
         let (found, bound) = match self.solve_exactly() {
             Some(found) => {
@@ -191,20 +190,21 @@ impl Program {
     }
 
     fn solve_exactly(&self) -> Option<Vec<u32>> {
-        (self.n <= exact::LARGEST).then(|| exact::solve(self, &never).expect("nothing stops it"))
+        (self.n <= exact::LARGEST)
+            .then(|| exact::solve(self, &never).expect("`never` does not stop it"))
     }
 
-    /// A lower bound of every cost for little, good if `assignment` is.
+    /// A cheap lower bound of every cost; tight if `assignment` is close to optimal.
     fn quick_bound(&self, assignment: &[u32]) -> f64 {
         bound::lower_bound(self).max(certificate::bound(self, assignment))
     }
 
-    /// Whether a lower bound proves that nothing costs less than `cost`, up to rounding.
+    /// Whether a lower bound proves `cost` optimal, up to rounding.
     fn closes(&self, cost: f64, bound: f64) -> bool {
         bound >= self.closing_bound(cost)
     }
 
-    /// The least bound that does.
+    /// The least bound that proves `cost` optimal.
     fn closing_bound(&self, cost: f64) -> f64 {
         cost * (1.0 - TOLERANCE)
     }
@@ -217,13 +217,13 @@ impl Program {
         self.shift + self.cost(assignment)
     }
 
-    /// Whether two values of this program are the same up to rounding.
+    /// Whether two objective values of this program are equal up to rounding.
     pub fn same(&self, a: f64, b: f64) -> bool {
         let size = (a - self.shift).abs().max((b - self.shift).abs()) + self.size;
         size.is_finite() && (a - b).abs() <= TOLERANCE * size
     }
 
-    /// Whether `assignment` divides the entries into exactly the asked number of coalitions,
+    /// Whether `assignment` groups the entries into exactly the required number of coalitions,
     /// numbered in the order of their first entry.
     pub fn is_canonical(&self, assignment: &[u32]) -> bool {
         assignment.len() == self.n

@@ -1,4 +1,4 @@
-//! The coalition program by local search: quick at any size, proves nothing.
+//! The coalition program by local search: fast at any size, without a proof of optimality.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -6,14 +6,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::Program;
 use crate::Matrix;
 
-/// Starts of one search: one grown by merging, the others random.
+/// Number of starts of one search: one by merging, the others random.
 const STARTS: usize = 24;
 
-/// Passes after which a descent is cut off. It takes some ten; this only guarantees an end where
-/// rounding of wildly different costs would go in circles.
+/// Maximum number of passes of a descent. It needs about ten; the limit guarantees termination where
+/// rounding between costs of very different size could cycle.
 const PASSES: usize = 1000;
 
-/// Improvements below this part of the objective are rounding, and could go in circles.
+/// Smallest relative improvement that counts: smaller ones are rounding and could cycle.
 const STEP: f64 = 1e-12;
 
 /// The best assignment over all starts; unless stopped early, a function of the program and `seed`.
@@ -56,12 +56,13 @@ pub(super) fn descend(program: &Program, assignment: &mut [u32]) {
     }
 }
 
-/// Everybody alone, then the merge that costs least, until `coalitions` are left (Ward's way).
+/// Agglomerative start: merges the pair of coalitions with the least increase in cost, starting with
+/// every entry alone, until `coalitions` are left (Ward's method).
 pub(super) fn merged(costs: &Matrix, coalitions: usize) -> Vec<u32> {
     let n = costs.rows();
     let mut assignment: Vec<u32> = (0..n as u32).collect();
     let mut sizes = vec![1f64; n];
-    // Costs between whole coalitions; a row whose size is 0 is gone.
+    // Costs between whole coalitions; coalitions of size 0 have been merged into others.
     let mut between = costs.values().to_vec();
     for _ in coalitions..n {
         let mut best = (f64::INFINITY, 0, 0);
@@ -105,14 +106,14 @@ fn scattered(program: &Program, random: &mut ChaCha8Rng) -> Vec<u32> {
     assignment
 }
 
-/// An assignment with the sums that make the effect of a step quick to tell.
+/// An assignment with the sums from which the effect of a step is computed quickly.
 struct State<'a> {
     program: &'a Program,
     assignment: &'a mut [u32],
     sizes: Vec<f64>,
     /// Cost within every coalition: all ordered pairs and the diagonal.
     within: Vec<f64>,
-    /// `links[i·K + c]`: costs from entry `i` to coalition `c`, itself left out.
+    /// `links[i·K + c]`: sum of the costs between entry `i` and the other entries of coalition `c`.
     links: Vec<f64>,
 }
 
@@ -149,7 +150,7 @@ impl<'a> State<'a> {
         self.within[coalition] / self.sizes[coalition]
     }
 
-    /// Takes the best of all moves of `i`, if it improves.
+    /// Makes the best move of entry `i`, if it lowers the cost.
     fn improve_by_moving(&mut self, i: usize) -> bool {
         let own = self.assignment[i] as usize;
         if self.sizes[own] < 2.0 {
@@ -174,7 +175,7 @@ impl<'a> State<'a> {
         best.1 != own
     }
 
-    /// Exchanges `i` and `j` if that improves.
+    /// Swaps `i` and `j` if that lowers the cost.
     fn improve_by_swapping(&mut self, i: usize, j: usize) -> bool {
         let (a, b) = (self.assignment[i] as usize, self.assignment[j] as usize);
         if a == b {

@@ -205,7 +205,7 @@ proptest! {
         prop_assert!((solve(&rows, n).objective - own).abs() < 1e-10);
         let all: f64 = rows.iter().flatten().sum();
         prop_assert!((solve(&rows, 1).objective - all / n as f64).abs() < 1e-10);
-        // With everybody's own model the best on its data, more coalitions never cost more.
+        // If every silo's own model is the best on its data, more coalitions never cost more.
         let mut rows = rows;
         for (i, row) in rows.iter_mut().enumerate() {
             row[i] = row.iter().copied().fold(f64::INFINITY, f64::min);
@@ -334,7 +334,7 @@ fn planted_groups_are_proven_optimal_at_any_size() {
         let planted: Vec<u32> = (0..n).map(|i| (i % groups) as u32).collect();
         assert_eq!(solution.assignment, planted);
         assert!(solution.optimal && !solution.stopped, "{solution:?}");
-        // A round can afford this much: everybody sees that nothing is better.
+        // The audit of a round proves it as well.
         assert!(program.audit(&planted).optimal);
     }
 }

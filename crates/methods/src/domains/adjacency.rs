@@ -1,25 +1,24 @@
-//! Who is near whom: rows sum to 1, a domain's own share is β.
+//! The adjacency matrix `A` of domains: rows sum to 1, the diagonal is β.
 
 use crate::Matrix;
 
-/// The own share of the paper.
+/// The paper's β, the weight of a domain's own parameters.
 pub const BETA: f64 = 0.5;
 
-/// Distances below this count as this: of two domains alike, each is nearly all the other's
-/// neighbourhood.
+/// Lower bound of distances: two equal domains share nearly all of their neighbour weight.
 const NEAREST: f64 = 1e-12;
 
-/// Why there is no adjacency.
+/// Errors of computing an adjacency matrix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AdjacencyError {
     /// No domain.
-    #[error("there is no domain to find neighbours of")]
+    #[error("an adjacency matrix needs at least one domain")]
     Empty,
-    /// A share that is not one.
-    #[error("a domain's own share must be between 0 and 1, not {0}")]
+    /// A β outside 0 to 1.
+    #[error("beta, the weight of a domain's own parameters, must be between 0 and 1, not {0}")]
     Beta(f64),
     /// Distances that are not `domains × domains`.
-    #[error("a {rows} × {columns} table does not hold the distances between domains")]
+    #[error("distances between domains must be a square matrix, not {rows} × {columns}")]
     NotSquare {
         /// Rows of the table.
         rows: usize,
@@ -36,12 +35,12 @@ pub enum AdjacencyError {
     },
 }
 
-/// Everybody alone, `A = I`: before the server has averaged anything.
+/// `A = I`: no propagation, as before the first aggregation.
 pub fn identity(domains: usize) -> Matrix {
     Matrix::from_fn(domains, domains, |i, j| f64::from(u8::from(i == j)))
 }
 
-/// All others alike: `(1 − β)/(D − 1)` off the diagonal.
+/// Equal weights: `(1 − β)/(D − 1)` off the diagonal.
 ///
 /// # Errors
 /// [`AdjacencyError`] on no domain, or a `beta` outside 0 to 1.
@@ -49,10 +48,9 @@ pub fn uniform(domains: usize, beta: f64) -> Result<Matrix, AdjacencyError> {
     by_distances(&Matrix::from_fn(domains, domains, |_, _| 1.0), beta)
 }
 
-/// By the parameters of the branches (eq. (6)): `A_ii = β` and
+/// From the parameters of the branches (eq. (6)): `A_ii = β` and
 /// `A_ij = (1 − β)·h_ij / Σ_{d≠i} h_id` with `h_ij = 1/‖V_i − V_j‖₂`. Row `d` of `parameters`
-/// (domains × values) is everything that belongs to domain `d`, over all layers that have
-/// branches. The scale of the parameters does not matter. With one domain, `A = [1]`.
+/// (domains × values) holds all parameters of domain `d`, over all layers with branches. The scale of the parameters does not matter. With one domain, `A = [1]`.
 ///
 /// # Errors
 /// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, or a distance that is not finite.
@@ -65,8 +63,7 @@ pub fn by_parameters(parameters: &Matrix, beta: f64) -> Result<Matrix, Adjacency
     by_distances(&Matrix::from_fn(domains, domains, distance), beta)
 }
 
-/// As [`by_parameters`], from distances (domains × domains) that are already known; the diagonal
-/// does not count.
+/// As [`by_parameters`], from given distances (domains × domains); the diagonal is not read.
 ///
 /// # Errors
 /// [`AdjacencyError`] on no domain, a `beta` outside 0 to 1, a table that is not square, or a

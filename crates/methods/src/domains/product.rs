@@ -1,4 +1,4 @@
-//! Products of small matrices: every entry is summed in ascending order of the inner index.
+//! Products of small matrices, each entry summed in ascending order of the inner index.
 
 use crate::Matrix;
 

@@ -1,11 +1,11 @@
-//! The graph convolution that makes the branches' parameters (eq. (5)), and its gradients.
+//! The graph convolution of FedCG (eq. (5)) and its gradients.
 
 use serde::{Deserialize, Serialize};
 
 use super::product::{product, product_of_transposed, product_with_transposed};
 use crate::Matrix;
 
-/// What is applied to every entry of a product.
+/// Activation `σ`, applied to every entry of a product.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
@@ -13,11 +13,11 @@ pub enum Activation {
     /// an entry at or below 0 has no gradient.
     #[default]
     Relu,
-    /// Nothing.
+    /// `x`.
     Identity,
 }
 
-/// How a bottleneck propagates. The paper only says that `W` is one.
+/// How a bottleneck propagates. The paper only says that `W` is a bottleneck.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Passes {
@@ -28,20 +28,20 @@ pub enum Passes {
     One,
 }
 
-/// `W`: how the values of a domain mix. Also the shape of its gradient.
+/// `W`: the projection that mixes the values of a domain; its gradient has the same shape.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Projection {
     /// No `W`.
     None,
     /// `W`, values × values.
     Full(Matrix),
-    /// `W` by way of fewer values (in the paper a sixteenth).
+    /// A `W` of lower rank (in the paper, a sixteenth of the values).
     Bottleneck {
         /// `W₁`, values × fewer.
         down: Matrix,
         /// `W₂`, fewer × values.
         up: Matrix,
-        /// How often neighbours are asked.
+        /// Number of propagations along `A`.
         passes: Passes,
     },
 }
@@ -55,11 +55,11 @@ pub struct Propagation {
     pub projection: Projection,
 }
 
-/// Matrices that do not belong together.
+/// Errors of a graph convolution: matrices that do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PropagationError {
-    /// Another shape than the others ask for.
-    #[error("{what} is {rows} × {columns}, but should be {expected_rows} × {expected_columns}")]
+    /// A shape that does not fit the other matrices.
+    #[error("{what} is {rows} × {columns}, but must be {expected_rows} × {expected_columns}")]
     Shape {
         /// Which matrix.
         what: &'static str,
@@ -77,24 +77,24 @@ pub enum PropagationError {
     NotFinite(&'static str),
 }
 
-/// Gradients of a loss with respect to what made `V̂`.
+/// Gradients of a loss with respect to `V` and `W`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradients {
-    /// `∂L/∂V`, domains × values. Where `A` connects domains, each is moved by what was lost in
-    /// the others.
+    /// `∂L/∂V`, domains × values. Where `A` connects domains, a loss in one changes the parameters
+    /// of the others.
     pub parameters: Matrix,
     /// `∂L/∂W`, of the shape of `W`.
     pub projection: Projection,
 }
 
-/// One factor of the convolution: `x → σ(A·x·W)`, each part optional.
+/// One step of the convolution, `x → σ(A·x·W)`; each part is optional.
 struct Step<'a> {
     propagates: bool,
     weight: Option<&'a Matrix>,
     activation: Activation,
 }
 
-/// What the backward pass needs of a step.
+/// Intermediate values of a step that the backward pass needs.
 struct Trace {
     /// The step's input after `A`.
     gathered: Matrix,
@@ -150,7 +150,7 @@ impl Propagation {
                 gradient = product_of_transposed(adjacency, &gradient);
             }
         }
-        // The last step's weight came first.
+        // Gradients of the weights were pushed from the last step to the first.
         let projection = match (&self.projection, weights.pop(), weights.pop()) {
             (Projection::Full(_), Some(weight), None) => Projection::Full(weight),
             (&Projection::Bottleneck { passes, .. }, Some(down), Some(up)) => {
@@ -221,7 +221,7 @@ impl Propagation {
     }
 }
 
-/// Refuses another shape and what is not finite.
+/// Refuses a matrix of another shape or with a value that is not finite.
 fn expect(
     what: &'static str,
     matrix: &Matrix,

@@ -1,8 +1,11 @@
-//! A layer's output with its domain branches (eq. (4)), and its gradients.
+//! A layer's output with its domain branches (FedCG, eq. (4)), and its gradients.
+//!
+//! The learners of this workspace fold the branches into the layer and do not call these functions:
+//! they are the reference for learners, and for experiments, that run the branches separately.
 
 use crate::Matrix;
 
-/// Why there is no output.
+/// Errors of a layer with branches.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ResidualError {
     /// The number of branches and weights, or of outputs, differ.
@@ -19,16 +22,16 @@ pub enum ResidualError {
         /// Outputs of the layer that all domains share, or gradients of the sum.
         agnostic: usize,
     },
-    /// Weights that are no distribution.
+    /// Weights that are negative or do not sum to 1.
     #[error("the weights of the domains must be at least 0 and sum to 1")]
     Weights,
     /// A value that is NaN or infinite.
-    #[error("the outputs of a layer must be finite")]
+    #[error("the outputs of a layer and lambda must be finite")]
     NotFinite,
 }
 
-/// Gradients of a loss with respect to the parts of [`residual`]; that of the shared layer's
-/// output is the upstream gradient itself.
+/// Gradients of a loss with respect to the inputs of [`residual`]. The gradient with respect to the
+/// shared layer's output is the upstream gradient itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResidualGradient {
     /// With respect to the branches' outputs: `λ·w_d·∂L/∂z`, domains × outputs.
@@ -39,10 +42,11 @@ pub struct ResidualGradient {
 
 /// `f_a + λ·Σ_d w_d·f_d`, before the layer's activation: `agnostic` is the output of the layer that
 /// all domains share, row `d` of `branches` (domains × outputs) that of branch `d`. In training
-/// `weights` is 1 for the domain that the teacher names; in a test it is the student's opinion.
+/// `weights` is 1 for the domain that the teacher predicts; in evaluation it holds the student's
+/// predicted probabilities.
 ///
 /// # Errors
-/// [`ResidualError`] if sizes differ, the weights are no distribution (up to 10⁻⁶), or a value is
+/// [`ResidualError`] if sizes differ, the weights are negative or do not sum to 1 (up to 10⁻⁶), or a value is
 /// not finite.
 pub fn residual(
     agnostic: &[f64],
@@ -56,7 +60,7 @@ pub fn residual(
     Ok(outputs.map(|(own, mixed)| own + lambda * mixed).collect())
 }
 
-/// The gradients from `upstream`, that with respect to the output of [`residual`].
+/// The gradients, from `upstream`, the gradient with respect to the output of [`residual`].
 ///
 /// # Errors
 /// As [`residual`].

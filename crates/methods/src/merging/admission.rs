@@ -1,30 +1,33 @@
-//! A newcomer's place among the groups.
+//! Admission of a newcomer to an existing group (HCCT, eqs. (15), (16)).
 
 use std::collections::BTreeMap;
 
 use super::Utility;
 
-/// Where a newcomer belongs.
+/// The group of a newcomer and the benefits of all groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admission {
-    /// The group it joins; `None`: it stays alone.
+    /// The group it joins; `None` if no group has a positive benefit.
     pub group: Option<u32>,
-    /// What it would gain each group and itself together: Δ of eq. (15), by group.
+    /// The benefit Δ of eq. (15) of joining each group, by group.
     pub benefits: BTreeMap<u32, f64>,
 }
 
 impl Utility {
     /// Finds a group for a newcomer: the one with the largest benefit (eqs. (15), (16)) if that is
-    /// above 0, the first of equals. The groups stay as they are until the next division.
+    /// above 0; ties go to the first. The groups themselves do not change.
     ///
-    /// The newcomer is the client after those of `assignment`; clients after it do not count, so
-    /// several newcomers come in one by one. Groups may have any numbers.
+    /// The newcomer is the client after those of `assignment`; clients after it are ignored, so
+    /// several newcomers are admitted one by one. Groups may have any numbers.
     ///
     /// # Panics
     /// If `assignment` names all clients or more, so that there is no newcomer.
     pub fn admit(&self, assignment: &[u32]) -> Admission {
         let newcomer = assignment.len();
-        assert!(newcomer < self.len(), "a client that has no group yet");
+        assert!(
+            newcomer < self.len(),
+            "the newcomer must be a client without a group"
+        );
         let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (client, &group) in assignment.iter().enumerate() {
             groups.entry(group).or_default().push(client);

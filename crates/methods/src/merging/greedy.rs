@@ -1,4 +1,4 @@
-//! HCCT's Algorithm 2: everybody alone, then again and again the merge that gains most.
+//! HCCT's Algorithm 2: starts with every client alone and repeats the merge with the largest benefit.
 //!
 //! # How a merge is tested in constant time
 //!
@@ -8,39 +8,39 @@
 //! `Σ_{k∈c} cos(g_k, g_c) = P_cc / (2·√Q_cc)`,
 //!
 //! where `P_cd = Σ_{k∈c, l∈d} C_kl·(w_k + w_l)` and `Q_cd = Σ_{k∈c, l∈d} C_kl·w_k·w_l`: the `N_c`
-//! cancel. Both are sums over blocks of symmetric matrices. So what a union is worth follows from
-//! three entries of each, and a merge adds a row and a column to another. With the benefits of all
-//! pairs at hand and the best partner of every group remembered, dividing `M` clients takes
-//! `O(M²)` time and memory, plus `O(M)` for every group that lost its best partner to a merge
-//! without gaining a better one: `O(M³)` comparisons, not evaluations, at worst.
+//! cancel. Both are sums over blocks of symmetric matrices. So the utility of a union follows from
+//! three entries of each, and a merge adds one row and column to another. Keeping the benefits of
+//! all pairs and the best partner of every group, grouping `M` clients takes `O(M²)` time and
+//! memory, plus `O(M)` for every group that loses its best partner to a merge without gaining a
+//! better one: at worst `O(M³)` comparisons, but not evaluations.
 //!
 //! # Ties
 //!
-//! Benefits are compared as computed, without a tolerance. Of equal ones the first counts, in the
-//! order `i = 1, 2, …; j < i` of the groups, which are ordered by their first member (as in the
-//! authors' code). A benefit is computed by one sequence of operations in which the two groups are
-//! interchangeable, so pairs whose inner products and samples are equal bit for bit have equal
-//! benefits. Benefits that are equal only in theory may be told apart by rounding; so may a
-//! benefit of exactly 0, as between parallel gradients at `α = 0`, from 0.
+//! Benefits are compared as computed, without a tolerance. Ties go to the first pair in the order
+//! `i = 1, 2, …; j < i` of the groups, which are ordered by their first member (as in the authors'
+//! code). A benefit is computed by one sequence of operations that is symmetric in the two groups,
+//! so pairs with bitwise equal inner products and samples have equal benefits. Rounding may separate
+//! benefits that are equal only in exact arithmetic, or a benefit of exactly 0 (parallel gradients
+//! at `α = 0`) from 0.
 //!
-//! It all runs on one thread in one order: the same input gives the same bits.
+//! Everything runs on one thread in a fixed order: the same input gives the same bits.
 
 use super::utility::{Volume, direction};
 use super::{Grouping, Utility};
 use crate::Matrix;
 
-/// When to stop merging.
+/// Stopping criterion of merging.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Until {
-    /// When no merge gains, or one group is left (eq. (17)).
+    /// Stop when no merge has a positive benefit, or one group is left (eq. (17)).
     #[default]
     NoGain,
-    /// When so many groups are left, no sooner and no later: the last merges may lose. At least 1,
-    /// at most the number of clients.
+    /// Stop at exactly this many groups, even if the last merges have negative benefits. From 1 to
+    /// the number of clients.
     Groups(usize),
 }
 
-/// A number of groups that cannot be.
+/// An impossible number of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{clients} clients cannot be merged into {groups} groups: ask for 1 to {clients}")]
 pub struct GroupsError {
@@ -53,24 +53,24 @@ pub struct GroupsError {
 /// One merge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Merge {
-    /// The two groups, each by its first member, ascending; the union keeps the first.
+    /// The first members of the two groups, ascending; the union is named by the first.
     pub groups: [usize; 2],
-    /// What was gained by it: Δ of eq. (15).
+    /// The benefit of the merge: Δ of eq. (15).
     pub benefit: f64,
 }
 
-/// A division and how it came about.
+/// The result of merging: the grouping and the merges that led to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
-    /// The division. Its utilities are computed from the inner products anew, so that no rounding
-    /// of the merges is in them.
+    /// The grouping. Its utilities are recomputed from the inner products, free of the rounding
+    /// errors of the merges.
     pub grouping: Grouping,
-    /// The merges, in order: clients − groups of them.
+    /// The merges in order; as many as clients minus groups.
     pub merges: Vec<Merge>,
 }
 
 impl Utility {
-    /// Merges from everybody alone (Algorithm 2).
+    /// Merges groups, starting with every client alone (Algorithm 2).
     ///
     /// # Errors
     /// [`GroupsError`] if `until` asks for no group, or for more than there are clients.
@@ -85,7 +85,7 @@ impl Utility {
         let mut assignment: Vec<u32> = (0..clients as u32).collect();
         let mut merges = Vec::new();
         while groups.alive.len() > fewest {
-            let merge = groups.best().expect("two groups at least are left");
+            let merge = groups.best().expect("at least two groups are left");
             if until == Until::NoGain && merge.benefit <= 0.0 {
                 break;
             }
@@ -103,7 +103,7 @@ impl Utility {
     }
 }
 
-/// The groups of the moment, each under the number of its first member.
+/// The current groups, each named by its first member.
 struct Groups {
     /// Ascending.
     alive: Vec<usize>,
@@ -116,9 +116,9 @@ struct Groups {
     squares: Matrix,
     /// `Σ cos(g_k, g_c)` of every group.
     alignments: Vec<f64>,
-    /// Row `i`, column `j < i`: what the two gain by merging.
+    /// Row `i`, column `j < i`: the benefit of merging the two.
     benefits: Matrix,
-    /// For every group but the first: the `j < i` it would best merge with, the first of equals.
+    /// For every group `i` but the first: the `j < i` with the largest benefit; ties go to the first.
     partners: Vec<usize>,
 }
 
@@ -162,7 +162,7 @@ impl Groups {
         self.volumes[c].gain(self.volumes[d]) + together - (self.alignments[c] + self.alignments[d])
     }
 
-    /// Whom before it a group would best merge with; the first of equals.
+    /// The best partner of a group among those before it; ties go to the first.
     fn partner(&self, i: usize) -> usize {
         let row = self.benefits.row(i);
         let before = self.alive.iter().copied().take_while(|&j| j < i);
@@ -174,7 +174,7 @@ impl Groups {
         best.1
     }
 
-    /// The best merge of all, the first of equals; none if one group is left.
+    /// The merge with the largest benefit, in ties the first; `None` if one group is left.
     fn best(&self) -> Option<Merge> {
         let mut best: Option<Merge> = None;
         for &i in self.alive.get(1..)? {
@@ -188,7 +188,7 @@ impl Groups {
         best
     }
 
-    /// Lets group `from` become part of group `into`, which is before it.
+    /// Merges group `from` into group `into`, which is before it.
     fn merge(&mut self, into: usize, from: usize) {
         for matrix in [&mut self.sums, &mut self.squares] {
             add(matrix, &self.alive, into, from);
@@ -209,14 +209,14 @@ impl Groups {
         self.partners[into] = self.partner(into);
     }
 
-    /// Brings the row of group `i` up to date after `from` became part of `into < i`.
+    /// Updates the row of group `i` after the merge of `from` into `into < i`.
     fn revise(&mut self, i: usize, into: usize, from: usize) {
         let partner = self.partners[i];
         let before = self.benefits[(i, partner)];
         let now = self.benefit(i, into);
         self.benefits[(i, into)] = now;
         if now > before || (now == before && into <= partner) {
-            // `partner` was the first to offer the most, so `into` is now.
+            // `partner` was the first with the largest benefit, so `into` is now.
             self.partners[i] = into;
         } else if partner == into || partner == from {
             self.partners[i] = self.partner(i);
@@ -238,7 +238,7 @@ fn add(matrix: &mut Matrix, alive: &[usize], into: usize, from: usize) {
             matrix[(other, into)] = value;
         }
     }
-    // The corner has both entries of its own column by now; this adds those of the other's.
+    // The diagonal entry holds both entries of its own column by now; add those of the other.
     let corner = matrix[(into, from)];
     matrix[(into, into)] += corner;
 }

@@ -1,9 +1,8 @@
-//! Which layers count: what HCCT-E compares, what HCCT-P keeps at home.
+//! The layer that HCCT-E compares clients by.
 //!
 //! HCCT-E computes the similarity of clients on one layer only (eqs. (18) to (20)): after the first
-//! local training from a common start, the layer whose gradient differs most between the clients.
-//! Averaging still takes all layers. HCCT-P leaves the last layer with the clients, as FedPer does
-//! (Arivazhagan et al. 2019).
+//! local training from a common start, the layer whose gradients differ most between the clients.
+//! All layers are still averaged.
 
 use std::ops::Range;
 
@@ -12,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::params::{Layer, Params, layers};
 
-/// How far the clients' gradients of a layer are apart: the relative variance of eq. (19). Both
-/// readings compare layers without regard to their size.
+/// Relative variance of the clients' gradients of a layer (eq. (19)). Both variants are independent
+/// of the layer's size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -21,27 +20,27 @@ pub enum Statistic {
     /// depend on the scale or sign of the gradients.
     #[default]
     BetweenClients,
-    /// `variance / mean` over all entries of all clients, as in the authors' code. Has the scale
-    /// and sign of the gradients (`g = start − model`, not its negative) and says little where
-    /// their entries average to about 0.
+    /// `variance / mean` over all entries of all clients, as in the authors' code. It
+    /// depends on scale and sign of the gradients (`g = start − model`, not its negative) and means
+    /// little where the entries average to about 0.
     VarianceOverMean,
 }
 
-/// A layer and how far the clients' gradients of it are apart.
+/// A layer and the relative variance of the clients' gradients of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// The layer.
     pub layer: Layer,
-    /// The statistic, never NaN: 0 if the clients do not differ; else infinite if the mean that it
-    /// is divided by is exactly 0.
+    /// The statistic, never NaN: 0 if the clients do not differ, otherwise infinite if the divisor is
+    /// exactly 0.
     pub value: f64,
 }
 
-/// Why no layer could be chosen.
+/// Errors of choosing a layer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpreadError {
-    /// Nobody.
-    #[error("there is no gradient to compare layers by")]
+    /// No gradients.
+    #[error("choosing a layer needs at least one gradient")]
     Empty,
     /// Gradients of different layouts.
     #[error("gradients of different shapes cannot be compared")]
@@ -90,7 +89,7 @@ pub fn spreads(gradients: &[Params], statistic: Statistic) -> Result<Vec<Spread>
     layers.into_iter().map(spread).collect()
 }
 
-/// The layer that HCCT-E compares clients by: the one with the largest spread, the first of equals.
+/// The layer that HCCT-E compares clients by: the one with the largest spread; ties go to the first.
 ///
 /// # Errors
 /// As [`spreads`].
@@ -101,7 +100,7 @@ pub fn choose_layer(gradients: &[Params], statistic: Statistic) -> Result<Layer,
     Ok(best.layer)
 }
 
-/// A model without a body.
+/// A model whose only layer would be personal, so that nothing is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the model has {layers} layer(s): with the last one personal there would be nothing to share; choose a model of two layers or more"

@@ -1,15 +1,15 @@
-//! What a division of the clients is worth to them.
+//! The utility of a grouping of clients (HCCT, eqs. (8) to (16)).
 
 use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 use crate::coalitions::canonical;
 
-/// How much the volume of data counts against the direction: α of eq. (9).
+/// α of eq. (9): the weight of the amount of data against the direction.
 ///
 /// It is measured in samples. With one α for all, two clients of `n` samples each and with equally
 /// long gradients join if the angle φ between these has `cos(φ/2) > 1 − α/(2n)`; so an α that is
-/// small beside the sample counts leaves nearly everybody alone.
+/// small compared with the sample counts leaves nearly all clients alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alpha {
@@ -23,15 +23,15 @@ pub enum Alpha {
     Each(Vec<f64>),
 }
 
-/// Why there is no utility to compute.
+/// Errors of computing utilities.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UtilityError {
-    /// Nobody.
-    #[error("there is no client to form groups of")]
+    /// No clients.
+    #[error("grouping needs at least one client")]
     Empty,
     /// The numbers of rows, columns and sample counts differ.
     #[error(
-        "{rows} × {columns} inner products and {samples} sample counts: all three must be the number of clients"
+        "the Gram matrix is {rows} × {columns} and there are {samples} sample counts: all three must be the number of clients"
     )]
     Sizes {
         /// Rows of the Gram matrix.
@@ -47,7 +47,7 @@ pub enum UtilityError {
         /// Which client, from 0.
         client: usize,
     },
-    /// An entry that is NaN, infinite or absurdly large.
+    /// An entry that is NaN, infinite or beyond 1e100.
     #[error("the inner product in row {row}, column {column} is not finite, or beyond 1e100")]
     NotFinite {
         /// Which row, from 0.
@@ -55,7 +55,7 @@ pub enum UtilityError {
         /// Which column, from 0.
         column: usize,
     },
-    /// Entries that no vectors have.
+    /// Entries that cannot be inner products of vectors.
     #[error(
         "row {row}, column {column} cannot be an inner product: the matrix must be symmetric, and no entry larger than the two lengths allow"
     )]
@@ -65,11 +65,11 @@ pub enum UtilityError {
         /// Which column, from 0.
         column: usize,
     },
-    /// An α that is negative, NaN or absurdly large.
+    /// An α that is negative, NaN or beyond 1e100.
     #[error("α must be between 0 and 1e100, not {0}")]
     Alpha(f64),
     /// The number of α differs from that of clients.
-    #[error("{alphas} values of α for {clients} clients")]
+    #[error("there are {alphas} values of α, but {clients} clients: one each is needed")]
     Alphas {
         /// Values of α.
         alphas: usize,
@@ -78,7 +78,7 @@ pub enum UtilityError {
     },
 }
 
-/// A division of the clients into groups, and what it is worth.
+/// A grouping of the clients and its utilities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grouping {
     /// Group of every client; groups are numbered in the order of their first member.
@@ -89,42 +89,41 @@ pub struct Grouping {
     pub total: f64,
 }
 
-/// Largest |entry| of a Gram matrix, and largest α: leaves room to add and multiply.
+/// Largest absolute entry of a Gram matrix, and largest α: sums and products stay finite.
 const LARGEST: f64 = 1e100;
 
-/// A gradient shorter than this is taken as 0; no `f32` but 0 is as small.
+/// Gradients shorter than this count as 0; the only such `f32` is 0.
 const SHORTEST: f64 = 1e-50;
 
-/// How far a matrix that was summed in another order, or in parallel, may be from a Gram matrix,
-/// measured in cosines.
+/// Allowed deviation from a Gram matrix, in cosines, for matrices summed in another order.
 const SLACK: f64 = 1e-6;
 
-/// Gradients have cancelled if their sum is shorter than a millionth of the sum of their lengths:
-/// below that its direction is rounding. As a ratio of squares.
+/// Gradients cancel if the norm of their sum is below a millionth of the sum of their norms: its
+/// direction is rounding then. As a ratio of squares.
 const CANCELLED: f64 = 1e-12;
 
-/// The clients of one round, as the utility sees them: sample counts, the lengths of the gradients
-/// and the angles between them.
+/// The data of one round that utilities depend on: sample counts, lengths of the gradients and the
+/// angles between them.
 #[derive(Debug, Clone)]
 pub struct Utility {
     /// `n_k`.
     pub(super) samples: Vec<f64>,
     /// `α_k`.
     pub(super) alphas: Vec<f64>,
-    /// `n_k·‖g_k‖`: how hard a client pulls at its group's direction.
+    /// `n_k·‖g_k‖`: the weight of a client in its group's direction.
     pub(super) pulls: Vec<f64>,
-    /// Between gradients, in [−1, 1], bitwise symmetric; 0 with a zero gradient.
+    /// Cosines between gradients, in [−1, 1], bitwise symmetric; 0 with a zero gradient.
     pub(super) cosines: Matrix,
 }
 
 impl Utility {
-    /// From the inner products `gram` (clients × clients) of the clients' gradients, all scaled
-    /// alike, and their numbers of samples.
+    /// From the inner products `gram` (clients × clients) of the clients' gradients, all with the
+    /// same scale, and their numbers of samples.
     ///
     /// # Errors
     /// [`UtilityError`] unless there is a client, everything has one size, every client has
     /// samples, α is in range and `gram` is finite and, up to rounding, a Gram matrix. (Where
-    /// rounding makes it unsymmetric, what stands below the diagonal counts.)
+    /// rounding makes it asymmetric, the entry below the diagonal counts.)
     pub fn new(gram: &Matrix, samples: &[u64], alpha: &Alpha) -> Result<Self, UtilityError> {
         let clients = samples.len();
         if gram.rows() != clients || !gram.is_square() {
@@ -172,19 +171,23 @@ impl Utility {
         self.samples.len()
     }
 
-    /// What no division's total utility exceeds: everybody in one group of one direction.
+    /// An upper bound of the total utility of every grouping: one group of parallel gradients.
     pub fn most(&self) -> f64 {
         let total: f64 = self.samples.iter().sum();
         let own = |alpha: &f64| 1.0 - alpha / total;
         self.alphas.iter().map(own).sum()
     }
 
-    /// The division in canonical numbers, with `u_k` of every client and their sum.
+    /// The grouping in canonical numbers, with `u_k` of every client and their sum.
     ///
     /// # Panics
     /// If `assignment` has another length than there are clients.
     pub fn grouping(&self, assignment: &[u32]) -> Grouping {
-        assert_eq!(assignment.len(), self.len(), "one group for every client");
+        assert_eq!(
+            assignment.len(),
+            self.len(),
+            "the assignment has one group per client"
+        );
         let assignment = canonical(assignment);
         let mut utilities = vec![0.0; self.len()];
         for members in members(&assignment) {
@@ -200,7 +203,7 @@ impl Utility {
         }
     }
 
-    /// `Δ(a, b) = U_{a∪b} − U_a − U_b`, what two groups gain by merging (eqs. (13) to (15)).
+    /// The benefit `Δ(a, b) = U_{a∪b} − U_a − U_b` of merging two groups (eqs. (13) to (15)).
     ///
     /// # Panics
     /// If a group is empty, names a client that does not exist, or shares one with the other.
@@ -211,7 +214,7 @@ impl Utility {
         seen.dedup();
         assert!(
             !a.is_empty() && !b.is_empty() && seen.len() == together.len(),
-            "two groups that share nobody"
+            "the groups must be disjoint and not empty"
         );
         let alignment = |members: &[usize]| self.alignments(members).iter().sum::<f64>();
         self.volume(a).gain(self.volume(b)) + alignment(&together) - alignment(a) - alignment(b)
@@ -247,7 +250,7 @@ impl Utility {
     }
 }
 
-/// What of a group counts in `−Σ_{k∈c} α_k/N_c`.
+/// Samples and α of a group, for `−Σ_{k∈c} α_k/N_c`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Volume {
     /// `N_c`.
@@ -257,16 +260,16 @@ pub(super) struct Volume {
 }
 
 impl Volume {
-    /// What two groups gain from more data: `a/N + a'/N' − (a + a')/(N + N')`, written without a
-    /// difference so that a large α does not cancel.
+    /// The gain of two groups from more data, `a/N + a'/N' − (a + a')/(N + N')`, written without a
+    /// subtraction so that a large α does not cancel.
     pub(super) fn gain(self, other: Self) -> f64 {
         let (own, others) = (self.samples, other.samples);
         (self.alpha * (others / own) + other.alpha * (own / others)) / (own + others)
     }
 }
 
-/// Length of a sum of gradients whose square is `square` and whose lengths add up to `pull`;
-/// `None` if they cancel, so that there is no direction and every cosine is 0.
+/// The norm of a sum of gradients, from its square and the sum `pull` of their norms; `None` if they
+/// cancel: then there is no direction, and every cosine is 0.
 pub(super) fn direction(square: f64, pull: f64) -> Option<f64> {
     (square > CANCELLED * pull * pull).then(|| square.sqrt())
 }
@@ -283,7 +286,7 @@ pub(super) fn members(assignment: &[u32]) -> Vec<Vec<usize>> {
     members
 }
 
-/// Lengths, and cosines between: 1 with oneself and 0 where a length is 0.
+/// Norms of the vectors of a Gram matrix, and their cosines: 1 on the diagonal, 0 with a zero vector.
 fn cosines(gram: &Matrix) -> Result<(Vec<f64>, Matrix), UtilityError> {
     let n = gram.rows();
     let unusable = |entry: &f64| entry.is_nan() || entry.abs() > LARGEST;

@@ -1,16 +1,16 @@
-//! Further tensors that travel with a model: what a server would keep beside it.
+//! Additional tensors that travel with a model, such as state that a server would keep beside it.
 
 use std::sync::Arc;
 
 use super::{Layout, LayoutError, Params, Role, TensorSpec};
 
-/// A layout with tensors attached to it: under each of a few names a copy of some layout's
-/// tensors, as buffers `name.tensor`, so that they are carried and hashed with the model, and
-/// neither trained nor counted.
+/// A layout with parts attached to it: the tensors of other layouts, each under a prefix
+/// (`name.tensor`) and as buffers, so that they are stored and hashed with the model but neither
+/// trained nor counted in norms.
 #[derive(Debug, Clone)]
 pub struct Attached {
     base: Arc<Layout>,
-    /// Every part as it is called by itself, and as it is called in the whole.
+    /// The layout of every part under its own names, and under its names in the whole.
     parts: Vec<(Arc<Layout>, Arc<Layout>)>,
     whole: Arc<Layout>,
 }
@@ -42,7 +42,7 @@ impl Attached {
         })
     }
 
-    /// Finds again what [`new`](Self::new) attached to a layout under these names.
+    /// Finds the parts that [`new`](Self::new) attached to a layout under these names.
     pub fn find(whole: &Arc<Layout>, names: &[&str]) -> Self {
         let is_attached = |tensor: &&TensorSpec| {
             names
@@ -50,7 +50,7 @@ impl Attached {
                 .any(|name| tensor.name.starts_with(&attached(name, "")))
         };
         let base = whole.select(|tensor| !is_attached(tensor));
-        // Roles are those of the base where that has such a tensor: everything attached is a buffer.
+        // Attached tensors are buffers: their own role is that of the base's tensor of that name.
         let role = |own: &str| match base.position(own) {
             Some(at) => base.tensors()[at].role,
             None => Role::Buffer,
@@ -61,27 +61,28 @@ impl Attached {
                 let own = tensor.name.strip_prefix(&prefix)?;
                 Some(TensorSpec::new(own, tensor.shape.clone(), role(own)))
             });
-            Layout::new(own.collect()).expect("different names with one prefix")
+            Layout::new(own.collect())
+                .expect("names that differ with their prefix differ without it")
         };
         let parts: Vec<_> = names.iter().map(part).collect();
         let parts: Vec<_> = names.iter().copied().zip(&parts).collect();
-        Self::new(&base, &parts).expect("these are names of a layout")
+        Self::new(&base, &parts).expect("the names come from one layout")
     }
 
-    /// The layout without what is attached.
+    /// The layout without the attached parts.
     pub fn base(&self) -> &Arc<Layout> {
         &self.base
     }
 
-    /// The layout with everything attached.
+    /// The layout with all parts attached.
     pub fn whole(&self) -> &Arc<Layout> {
         &self.whole
     }
 
-    /// The layout of a part, under its own names, by place.
+    /// The layout of part number `at` under its own names.
     ///
     /// # Panics
-    /// If there are not as many parts.
+    /// If there are `at` parts or fewer.
     pub fn part(&self, at: usize) -> &Arc<Layout> {
         &self.parts[at].0
     }
@@ -91,10 +92,10 @@ impl Attached {
     /// # Panics
     /// If a part has another layout, or there are more or fewer.
     pub fn join(&self, base: &Params, parts: &[&Params]) -> Params {
-        assert_eq!(parts.len(), self.parts.len(), "one model for every part");
+        assert_eq!(parts.len(), self.parts.len(), "as many models as parts");
         // A common prefix leaves the order of names as it is.
         let named = parts.iter().zip(&self.parts).map(|(part, (own, named))| {
-            assert_eq!(part.layout(), own, "a part of that shape");
+            assert_eq!(part.layout(), own, "each part has its layout");
             Params::from_values(named, part.values())
         });
         let named: Vec<_> = named.collect();
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_joined_is_split_and_found_again() {
+    fn joined_parts_are_split_and_found_again() {
         let base = base();
         let trained = base.trained();
         assert_eq!(trained.describe(), "a.bias [1], a.weight [2]");
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_base_does_not_have_is_found_too() {
+    fn parts_with_tensors_that_the_base_lacks_are_found() {
         let own = Layout::new(vec![TensorSpec::new("loss", [1], Role::Buffer)]).unwrap();
         let attached = Attached::new(&base(), &[("report", &own)]).unwrap();
         let again = Attached::find(attached.whole(), &["report"]);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_taken_are_refused() {
+    fn duplicate_names_are_refused() {
         let base = base();
         let taken = Layout::new(vec![TensorSpec::new("weight", [2], Role::Weight)]).unwrap();
         let error = Attached::new(&base, &[("a", &taken)]).unwrap_err();

@@ -1,4 +1,4 @@
-//! The gate that foreign models pass before anything is computed from them.
+//! Checks models received from other members before anything is computed from them.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use bytes::Bytes;
 use super::math::sum_of_squares;
 use super::{Layout, Params, Role};
 
-/// Why foreign bytes are not a model.
+/// Reasons to refuse received bytes as a model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GateError {
     /// Another size than the layout's document has.
-    #[error("the model has {got} bytes, one of this shape has {expected}: wrong names or shapes")]
+    #[error("the model has {got} bytes instead of {expected}: its names or shapes are wrong")]
     Size {
         /// Size of the canonical document.
         expected: usize,
@@ -27,17 +27,17 @@ pub enum GateError {
         /// The tensor.
         tensor: String,
     },
-    /// Larger than the charter allows.
+    /// A norm above the agreed bound.
     #[error("the model's norm {norm:.3e} is above the bound {bound:.3e}")]
     Norm {
         /// ℓ2 norm over weights and biases.
         norm: f64,
-        /// The charter's bound.
+        /// The agreed bound.
         bound: f64,
     },
 }
 
-/// What a model from outside must satisfy.
+/// The conditions that a received model must satisfy.
 #[derive(Debug, Clone)]
 pub struct Gate {
     /// The layout it must have.
@@ -48,7 +48,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Takes foreign bytes as a model, or says why not. Copies only if they are misaligned.
+    /// Checks received bytes and wraps them as a model. Copies only if they are misaligned.
     ///
     /// # Errors
     /// [`GateError`]: size, header, a value that is not finite, norm.
@@ -83,7 +83,7 @@ impl Gate {
             }
         }
         let norm = squares.sqrt();
-        // Refuses a bound that is NaN, too.
+        // Also refuses if the bound is NaN.
         if norm
             .partial_cmp(&self.norm)
             .is_none_or(|order| order.is_gt())

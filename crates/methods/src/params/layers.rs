@@ -1,4 +1,4 @@
-//! Layers of a model: which tensors belong together.
+//! Layers of a model: groups of tensors with a common name prefix.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use super::{Layout, Role};
 /// One layer: its trained tensors (weight and bias), without buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// What the names of its tensors have in common: all before the last dot, `layer0` of
+    /// The common prefix of its tensors' names, up to the last dot: `layer0` of
     /// `layer0.weight`; empty if there is no dot.
     pub name: String,
     /// Positions of its tensors in the layout, ascending.
     pub tensors: Vec<usize>,
-    /// Where its values stand among all values: one range for every tensor.
+    /// Positions of its values among all values: one range per tensor.
     pub ranges: Vec<Range<usize>>,
 }
 
@@ -40,9 +40,8 @@ impl Layer {
 /// The layers of a layout in the natural order of their names, in which `layer2` is before
 /// `layer10`. Buffers belong to no layer.
 ///
-/// A layout does not know in which order a model applies its layers. A model whose layers are to
-/// be found by their depth has to number them, so that the first layer here is the one next to the
-/// input and the last the one next to the output.
+/// A layout does not know in which order a model applies its layers. A model whose layers are
+/// selected by depth must number their names from input to output.
 pub fn layers(layout: &Layout) -> Vec<Layer> {
     let mut layers: BTreeMap<&str, Layer> = BTreeMap::new();
     let tensors = layout.tensors().iter().enumerate();
@@ -61,8 +60,8 @@ pub fn layers(layout: &Layout) -> Vec<Layer> {
     layers
 }
 
-/// A piece of text with the number behind it, the number as its length and digits so that it may
-/// be of any size.
+/// A piece of text and the number that follows it, as its length and digits, so that it may have any
+/// size.
 type Piece<'a> = (&'a str, usize, &'a str);
 
 /// A name as pieces that compare in natural order.
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn names_without_a_layer_are_one() {
+    fn names_without_a_dot_form_one_layer() {
         let layout = layout(&[("weight", 3, Role::Weight), ("bias", 1, Role::Bias)]);
         let found = layers(&layout);
         assert_eq!(
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_compare_as_numbers_wherever_they_stand() {
+    fn numbers_in_names_compare_as_numbers() {
         let mut names = [
             "b2.c10",
             "b10",

@@ -1,15 +1,16 @@
-//! Names, shapes and roles of a model's tensors, and the one safetensors header they have.
+//! Names, shapes and roles of a model's tensors, and their canonical safetensors header.
 
 use std::sync::Arc;
 
-/// What a tensor is for. Not written to files: it follows from the model, which the charter names.
+/// The role of a tensor. Not stored in files: it follows from the model that the federation agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Trained, decayed, counted in norms and similarities.
+    /// Trained, subject to weight decay, counted in norms and similarities.
     Weight,
-    /// Trained, never decayed, outside robust norms.
+    /// Trained, without weight decay, not counted in the norms of robust losses.
     Bias,
-    /// Carried with the model and averaged, but neither trained nor counted: scalings, statistics.
+    /// Stored and averaged with the model, but neither trained nor counted in norms: scalings, running
+    /// statistics.
     Buffer,
 }
 
@@ -20,7 +21,7 @@ pub struct TensorSpec {
     pub name: String,
     /// Its dimensions; `[]` is a single number.
     pub shape: Vec<usize>,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
 }
 
@@ -45,7 +46,7 @@ impl TensorSpec {
     }
 }
 
-/// Tensors in the order of the file, with the file's header.
+/// The tensors of a model in file order, with the safetensors header.
 ///
 /// The canonical header is what the `safetensors` crate writes for these tensors: it orders
 /// tensors of equal type by name, so a layout is kept in ascending order of names.
@@ -56,18 +57,18 @@ pub struct Layout {
     header: Vec<u8>,
 }
 
-/// Why a list of tensors is not a layout.
+/// Errors of creating a layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// Two tensors share a name.
     #[error("two tensors are named {0:?}")]
     Duplicate(String),
-    /// The shapes overflow the address space, or the writer refused them.
+    /// The shapes overflow the address space, or safetensors refuses them.
     #[error("the tensors cannot be laid out: {0}")]
     Unwritable(String),
 }
 
-/// The key of a safetensors header that is no tensor.
+/// The key of a safetensors header that cannot name a tensor.
 const RESERVED: &str = "__metadata__";
 
 impl Layout {
@@ -123,7 +124,7 @@ impl Layout {
         self.len() == 0
     }
 
-    /// Where the values of tensor `index` stand among all values.
+    /// Positions of the values of tensor `index` among all values.
     pub fn range(&self, index: usize) -> std::ops::Range<usize> {
         self.offsets[index]..self.offsets[index + 1]
     }
@@ -171,7 +172,7 @@ impl Layout {
     }
 }
 
-/// Lets the safetensors crate write the header, over data it never looks at.
+/// The header as the safetensors crate writes it.
 fn header(tensors: &[TensorSpec], offsets: &[usize]) -> Result<Vec<u8>, String> {
     use safetensors::tensor::{Dtype, Metadata, TensorInfo};
     let infos = tensors
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
     use crate::Params;
 
-    /// What the safetensors crate writes for the same tensors.
+    /// The document that the safetensors crate writes for the same tensors.
     fn written(model: &Params) -> Vec<u8> {
         let views = model
             .layout()
@@ -219,13 +220,13 @@ mod tests {
                     TensorView::new(Dtype::F32, tensor.shape.clone(), bytes).unwrap(),
                 )
             });
-        // In another order than ours, which must not matter.
+        // In another order, which must not matter.
         serialize(views.rev().collect::<Vec<_>>(), None).unwrap()
     }
 
     proptest! {
         #[test]
-        fn a_document_is_what_safetensors_writes(
+        fn a_document_equals_that_of_the_safetensors_crate(
             shapes in prop::collection::btree_map(
                 "[a-z.\"\\\\é ]{0,6}",
                 prop::collection::vec(0..4usize, 0..4),
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_and_nothing_are_layouts() {
+    fn scalars_and_empty_layouts_are_allowed() {
         assert_eq!(&Params::empty().document()[..], written(&Params::empty()));
         let layout = Layout::new(vec![TensorSpec::new("t", [], Role::Bias)]).unwrap();
         let model = Params::from_values(&layout, &[2.5]);

@@ -1,18 +1,18 @@
-//! Arithmetic over models: a fixed order of operations, accumulated in `f64`, block by block.
+//! Means and distances of models, in a fixed order of operations and accumulated in `f64`.
 //!
-//! Every sum is either taken value by value over the models in the given order, or over a fixed
-//! number of lanes; nothing is fused. So wider vector instructions, where the machine has them,
-//! and any number of threads give the same bits.
+//! Every sum runs either over the models in the given order or over a fixed number of lanes, without
+//! fused operations. So vector instructions of any width and any number of threads give the same
+//! bits.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::{Params, Role};
 
-/// Why models could not be averaged.
+/// Errors of averaging models.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MeanError {
-    /// Nothing to average.
+    /// No models.
     #[error("there is no model to average")]
     Empty,
     /// Models of different layouts.
@@ -23,17 +23,16 @@ pub enum MeanError {
     Weights,
 }
 
-/// Values per block: the `f64` sums take 32 KiB and stay in the nearest caches while the models
-/// stream past.
+/// Values per block: its `f64` sums take 32 KiB and stay in cache while the models are read.
 const BLOCK: usize = 1 << 12;
 
-/// Values read (over all models) from which an average is worth more than one thread.
+/// Number of values (over all models) from which several threads are faster than one.
 const PARALLEL: usize = 1 << 21;
 
 /// `Σ wᵢ·xᵢ / Σ wᵢ`, accumulated in `f64` in the given order: the same bits on every machine.
 ///
-/// Equal models average to themselves, bit for bit, so that buffers which all members carry
-/// unchanged stay unchanged.
+/// The mean of equal models is that model, bit for bit, so that buffers which no member changed stay
+/// unchanged.
 ///
 /// # Errors
 /// [`MeanError`] on no models, different layouts, or unusable weights.
@@ -89,7 +88,7 @@ pub(crate) fn mean_block(
         let (values, weight) = rows[row];
         (&values[start..start + sums.len()], weight)
     };
-    // The first model overwrites, rather than being added to zero, so that -0 stays -0.
+    // The first model overwrites the sums instead of being added to zero, so that -0 stays -0.
     let (values, weight) = part(0);
     let parts: Vec<_> = (1..rows.len()).map(part).collect();
     scale(sums, values, weight);
@@ -127,7 +126,7 @@ fn add_four(
     (d, wd): (&[f32], f64),
 ) {
     let len = sums.len();
-    // Equal lengths in the compiler's sight, so that the loop has no bounds checks.
+    // Slices of visibly equal length, so that the loop has no bounds checks.
     let (a, b, c, d) = (&a[..len], &b[..len], &c[..len], &d[..len]);
     for i in 0..len {
         sums[i] = (((sums[i] + wa * f64::from(a[i])) + wb * f64::from(b[i]))
@@ -143,10 +142,11 @@ fn divide(into: &mut [f32], sums: &[f64], total: f64) {
     }
 }
 
-/// Lanes of a reduction. Part of the result's definition: value `i` goes to lane `i mod LANES`.
+/// Partial sums of a reduction: value `i` goes to lane `i mod LANES`. Changing it changes the
+/// result's last bits.
 const LANES: usize = 32;
 
-/// `Σ xᵢ²`. Finite exactly if every value is: `f32` squares do not overflow `f64`.
+/// `Σ xᵢ²`. It is finite if and only if every value is: squares of `f32` do not overflow `f64`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
 pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
     let mut lanes = [0f64; LANES];
@@ -177,7 +177,7 @@ fn sum_of_squared_differences(a: &[f32], b: &[f32]) -> f64 {
     lanes.iter().sum()
 }
 
-/// Squared ℓ2 distance of two models of one layout, buffers left out; the same bits everywhere.
+/// Squared ℓ2 distance of two models of one layout, without buffers; the same bits on every machine.
 /// `None` if the layouts differ.
 pub fn squared_distance(a: &Params, b: &Params) -> Option<f64> {
     let layout = a.layout();

@@ -1,4 +1,7 @@
-//! Named `f32` tensors in a fixed order, as one canonical safetensors document.
+//! Model parameters: named `f32` tensors in a fixed order, stored as a canonical safetensors document.
+//!
+//! [`Params`] are the values, [`Layout`] names, shapes and roles; [`Gate`] checks models from other
+//! members; [`weighted_mean`] and [`squared_distance`] compute with them.
 
 mod attached;
 mod gate;

@@ -1,4 +1,4 @@
-//! The values of a model: bytes it need not own, read through a layout.
+//! The values of a model: a shared byte buffer, read through a layout.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -11,12 +11,12 @@ use crate::Digest;
 compile_error!("safetensors documents are little-endian and are read in place");
 
 static EMPTY: LazyLock<Params> = LazyLock::new(|| {
-    let layout = Layout::new(Vec::new()).expect("a layout without tensors has no equal names");
+    let layout = Layout::new(Vec::new()).expect("a layout without tensors has no duplicate names");
     Params::zeros(&layout)
 });
 
-/// Named `f32` tensors: a canonical safetensors document (header, then values) in memory that may
-/// be the heap, shared with other silos, or a mapped file. Cloning shares.
+/// The parameters of a model: a canonical safetensors document (header, then values). Cloning shares
+/// the memory.
 #[derive(Clone)]
 pub struct Params {
     layout: Arc<Layout>,
@@ -31,14 +31,14 @@ impl std::fmt::Debug for Params {
 }
 
 impl PartialEq for Params {
-    /// Same names, shapes and bits.
+    /// Whether names, shapes and bits are equal.
     fn eq(&self, other: &Self) -> bool {
         self.document == other.document
     }
 }
 
 impl Params {
-    /// Nothing at all: the personal state of a silo that has none.
+    /// No tensors: the personal state of a silo that has none.
     pub fn empty() -> Self {
         EMPTY.clone()
     }
@@ -48,7 +48,7 @@ impl Params {
         Self::build(layout, |_| ())
     }
 
-    /// Lets `fill` write all values, in file order, into a zeroed slice of `layout.len()` values.
+    /// A model whose values `fill` writes, in file order, into a zeroed slice of length `layout.len()`.
     pub fn build(layout: &Arc<Layout>, fill: impl FnOnce(&mut [f32])) -> Self {
         // Header and values share one buffer of f32, so that values are aligned; the header is a
         // multiple of eight bytes.
@@ -67,8 +67,8 @@ impl Params {
         Self::build(layout, |into| into.copy_from_slice(values))
     }
 
-    /// A model of `layout`, every tensor from the first of `parts` that has one of its name and
-    /// number of values; `None` if one is in none of them.
+    /// A model of `layout` that takes every tensor from the first of `parts` that has a tensor of that
+    /// name and length; `None` if a tensor is in none of them.
     pub fn gather(layout: &Arc<Layout>, parts: &[&Self]) -> Option<Self> {
         let find = |(index, tensor): (usize, &super::TensorSpec)| {
             let len = layout.range(index).len();
@@ -79,8 +79,8 @@ impl Params {
         Some(Self::from_values(layout, &found?.concat()))
     }
 
-    /// Wraps a document that is already known to be canonical for `layout` and aligned; foreign
-    /// bytes come in through [`Gate`](super::Gate) only.
+    /// Wraps a document that is known to be canonical for `layout` and aligned. Bytes from other
+    /// members must pass [`Gate`](super::Gate).
     pub(super) fn from_document(layout: Arc<Layout>, document: Bytes) -> Self {
         debug_assert_eq!(document.len(), layout.document_len());
         Self {
@@ -100,7 +100,7 @@ impl Params {
         bytemuck::cast_slice(&self.document[self.layout.header().len()..])
     }
 
-    /// The values of one tensor, row-major, if there is one of that name.
+    /// The values of the tensor of that name, row-major; `None` if there is none.
     pub fn tensor(&self, name: &str) -> Option<&[f32]> {
         let index = self.layout.position(name)?;
         Some(&self.values()[self.layout.range(index)])
@@ -119,7 +119,7 @@ impl Params {
     }
 }
 
-/// Gives `Bytes` a view of a buffer of floats.
+/// A buffer of floats, viewed as bytes.
 struct Owner(Vec<f32>);
 
 impl AsRef<[u8]> for Owner {

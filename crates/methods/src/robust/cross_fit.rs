@@ -1,12 +1,15 @@
-//! What a silo's own way of fitting loses on rows that it has not seen.
+//! Out-of-fold robust losses of a silo's own fits.
+//!
+//! For experiments that start from finished models and need a diagonal of the loss table that is not
+//! in-sample. Learners of the federation compute this themselves during cross-evaluation.
 
 use super::folds::FoldsError;
 use super::{Folds, LinearModel, Loss, Norm, RobustError, Samples, robust_loss};
 
-/// Why there is no out-of-fold loss.
+/// Errors of an out-of-fold loss.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CrossFitError<E> {
-    /// Not a number of folds for these rows.
+    /// An impossible number of folds.
     #[error(transparent)]
     Folds(#[from] FoldsError),
     /// A fit failed.
@@ -14,7 +17,7 @@ pub enum CrossFitError<E> {
     Fit {
         /// The fold that was left out, from 0.
         fold: usize,
-        /// What its fit said.
+        /// The error of its fit.
         error: E,
     },
     /// A model could not be scored on its fold.
@@ -27,7 +30,7 @@ pub enum CrossFitError<E> {
     },
 }
 
-/// How a cross-fitted loss is measured.
+/// Options of a cross-fitted loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossFit {
     /// Radius of the ball around the rows of a fold, at least 0.
@@ -38,19 +41,19 @@ pub struct CrossFit {
     pub norm: Norm,
     /// Number of folds, from 2 to the number of rows.
     pub folds: usize,
-    /// Seed of the division into folds.
+    /// Seed of the partition into folds.
     pub seed: u64,
 }
 
-/// The mean out-of-fold robust loss of the models that `fit` makes of all folds but one, every
-/// row counting once.
+/// The mean out-of-fold robust loss of the models that `fit` returns for all folds but one; every row
+/// counts once.
 ///
 /// A model scores better on the rows it was fitted to than on others, so the coalition program
-/// never prefers merging when the diagonal `L_ii` is in-sample. With this value in its place a
-/// coalition can win.
+/// never prefers merging when the diagonal `L_ii` is in-sample. With this value on the diagonal it
+/// can.
 ///
 /// # Errors
-/// [`CrossFitError`]: impossible number of folds; a fit failed, or its model does not suit.
+/// [`CrossFitError`]: impossible number of folds; a fit failed; its model cannot be scored.
 pub fn cross_fit<E>(
     rows: &Samples,
     how: &CrossFit,

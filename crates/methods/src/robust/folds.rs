@@ -1,20 +1,20 @@
-//! Rows divided into folds.
+//! Folds for cross-validation.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::{Loss, Samples};
 
-/// A division of rows into folds of sizes that differ by at most one.
+/// A partition of rows into folds whose sizes differ by at most one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folds {
     /// The rows of every fold.
     members: Vec<Vec<usize>>,
 }
 
-/// Not a number of folds for these rows.
+/// An impossible number of folds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{rows} rows cannot be divided into {folds} folds: ask for 2 to as many as there are rows")]
+#[error("{rows} rows cannot be split into {folds} folds: ask for 2 folds up to the number of rows")]
 pub struct FoldsError {
     /// Folds asked for.
     pub folds: usize,
@@ -23,8 +23,8 @@ pub struct FoldsError {
 }
 
 impl Folds {
-    /// Divides rows at random, drawn from `seed`. For logistic loss the rows of either label are
-    /// spread evenly, so that the count of a label differs by at most one between folds.
+    /// Partitions rows at random, drawn from `seed`. For logistic loss the folds are stratified: the
+    /// count of each label differs by at most one between folds.
     ///
     /// # Errors
     /// [`FoldsError`] unless `2 ≤ folds ≤ rows.len()`.
@@ -50,8 +50,7 @@ impl Folds {
         Ok(Self { members })
     }
 
-    /// Every fold in turn: the rows outside it, which a model is fitted to, and its own, which
-    /// the model has not seen.
+    /// For every fold, the rows outside it (for fitting) and inside it (held out).
     pub fn splits(&self, rows: &Samples) -> Vec<(Samples, Samples)> {
         let outside = |fold: &Vec<usize>| -> Vec<usize> {
             (0..rows.len())

@@ -1,10 +1,10 @@
-//! Linear regression under absolute loss.
+//! Robust loss of linear regression under absolute loss.
 
 use super::{Norm, RobustError, RobustLoss, validate};
 
 /// `sup E|y − θᵀx|` over the ball of `radius` around the rows, where features and target may both
 /// move: `mean |r| + radius · ‖(−θ, 1)‖*` (CS-RCFL, eqs. (12)–(13); Chen & Paschalidis 2018).
-/// Exact where features and target may be any numbers.
+/// It is exact if features and target may take any real values.
 ///
 /// * `residuals`: `y − θᵀx` (intercept included) of every row.
 /// * `theta`: the weights without the intercept.

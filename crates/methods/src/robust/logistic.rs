@@ -1,4 +1,4 @@
-//! Logistic regression.
+//! Robust loss of logistic regression.
 
 use super::{Norm, RobustError, RobustLoss, validate};
 
@@ -7,9 +7,9 @@ use super::{Norm, RobustError, RobustLoss, validate};
 /// Shafieezadeh-Abadeh et al. 2015).
 ///
 /// The dual `min_{λ ≥ ‖θ‖*} λε + mean (mₙ − κλ)₊` over margins `mₙ` is linear between its
-/// breakpoints. Its own dual is a fractional knapsack: flip labels in descending order of margin,
-/// as long as flipping gains more than moving (`mₙ > κ‖θ‖*`), until `Nε/κ` of them are spent; the
-/// last one in part. What is left of the radius moves features. `O(N log N)`.
+/// breakpoints. It is solved as a fractional knapsack: flip labels in descending order of margin
+/// as long as a flip gains more than moving features (`mₙ > κ‖θ‖*`), up to `Nε/κ` flips, the last one
+/// in part. The rest of the radius moves features. `O(N log N)`.
 ///
 /// * `margins`: `y·θᵀx` (intercept included), labels `y` ±1, of every row.
 /// * `theta`: the weights without the intercept.
@@ -31,8 +31,8 @@ pub fn logistic(
     Ok(of_margins(&mut margins.to_vec(), slope, radius, label_cost))
 }
 
-/// [`logistic()`] of valid input, with `slope = ‖θ‖*`. Leaves the margins in another order, so that
-/// nothing is allocated.
+/// [`logistic()`] of valid input, with `slope = ‖θ‖*`. Reorders the margins, to avoid an
+/// allocation.
 pub(super) fn of_margins(
     margins: &mut [f64],
     slope: f64,
@@ -49,15 +49,15 @@ pub(super) fn of_margins(
     }
 }
 
-/// What changing labels adds to the mean loss, over spending all of the radius on moving features
-/// at `slope`, and the optimal multiplier: the knapsack of [`logistic()`]. Row `n` gains
-/// `margins[n]` by another label. Leaves the margins in another order.
+/// Solves the knapsack of [`logistic()`]: returns how much changing labels adds to the mean loss,
+/// compared with spending the whole radius on moving features at `slope`, and the optimal multiplier.
+/// Changing the label of row `n` gains `margins[n]`. Reorders the margins.
 pub(super) fn flips(margins: &mut [f64], slope: f64, radius: f64, label_cost: f64) -> (f64, f64) {
     if label_cost.is_infinite() {
         return (0.0, slope);
     }
     let rows = margins.len() as f64;
-    // What a flip gains over spending its cost on moving features.
+    // A flip must gain more than its cost would by moving features.
     let threshold = label_cost * slope;
     let mut flippable = 0;
     for at in 0..margins.len() {
@@ -69,7 +69,7 @@ pub(super) fn flips(margins: &mut [f64], slope: f64, radius: f64, label_cost: f6
     let flippable = &mut margins[..flippable];
     flippable.sort_unstable_by(|a, b| b.total_cmp(a));
     let budget = rows * radius / label_cost;
-    // The cast saturates: a budget beyond all rows flips all that is worth flipping.
+    // The cast saturates: a budget beyond all rows flips every flippable row.
     let whole = (budget.floor() as usize).min(flippable.len());
     let (flipped, kept) = flippable.split_at(whole);
     let mut gain: f64 = flipped.iter().map(|margin| margin - threshold).sum();

@@ -1,20 +1,20 @@
 //! Distributionally robust losses and fits of linear models within a Wasserstein ball.
 //!
-//! The worst expected loss over all distributions within Wasserstein distance `radius` of a
-//! silo's rows: what CS-RCFL scores models by (Konti et al. 2024, eq. (10); the duality is
-//! Esfahani & Kuhn 2018, Lemma 1 there). Both losses have closed answers, so nothing is iterated:
-//! [`linear()`] (absolute loss) by a norm, [`logistic()`] by a sort. Around these:
+//! CS-RCFL scores a model by its worst expected loss over all distributions within Wasserstein
+//! distance `radius` of a silo's rows (Konti et al. 2024, eq. (10); by the duality of Esfahani & Kuhn
+//! 2018, Lemma 1 there). Both losses have closed forms: [`linear()`] (absolute loss) needs a norm,
+//! [`logistic()`] a sort. The other modules:
 //!
-//! * [`fit`](mod@fit): the model of least robust loss on a silo's own rows;
-//! * [`radius`]: which radius, by cross-validation or by the number of rows; [`Radius`] is the rule
-//!   that a silo is given;
-//! * [`network`]: upper bounds for networks, where a linear model would have exact answers;
-//! * [`cross_fit`](mod@cross_fit): what a silo's own way of fitting loses on rows it has not seen;
-//! * [`synthetic`]: hospitals whose true coalitions are known.
+//! * [`fit`](mod@fit): the model with the least robust loss on a silo's own rows;
+//! * [`radius`]: chooses a radius, by cross-validation or by the number of rows; [`Radius`] is the
+//!   configured rule;
+//! * [`network`]: upper bounds of the robust losses of neural networks;
+//! * [`cross_fit`](mod@cross_fit): out-of-fold robust losses of a silo's own fits;
+//! * [`synthetic`]: generated hospitals whose true coalitions are known.
 //!
-//! The two losses take residuals or margins, so that any model may be scored whose last step is
-//! linear. The intercept is part of them and stays out of the norm. Norms measure features; with
-//! features that are not standardised a radius has no scale.
+//! The two losses take residuals or margins, so any model with a linear last layer can be scored.
+//! The intercept is part of the residuals and not of the norm. Norms measure distances of features:
+//! standardise the features, or a radius has no meaningful scale.
 //!
 //! ```
 //! use methods::robust::{FitConfig, Loss, Norm, Samples, fit, robust_loss};
@@ -22,7 +22,7 @@
 //!
 //! let loss = Loss::Logistic { label_cost: 1.0 };
 //! let config = FitConfig { loss, norm: Norm::L2, ridge: 0.0, intercept: true };
-//! // Two silos, of which the second has learned the opposite.
+//! // Two silos with opposite labels.
 //! let features = Matrix::from_rows(&[[-2.0], [-0.5], [0.5], [2.0]])?;
 //! let silos = [
 //!     Samples::labelled(features.clone(), &[0.0, 0.0, 1.0, 1.0])?,
@@ -72,8 +72,7 @@ pub enum Norm {
 }
 
 impl Norm {
-    /// The dual norm of a vector: how fast a linear function with these weights can grow per unit
-    /// of distance.
+    /// The dual norm of a vector: the Lipschitz constant of a linear function with these weights.
     pub fn dual(self, vector: impl IntoIterator<Item = f64>) -> f64 {
         let sizes = vector.into_iter().map(f64::abs);
         match self {
@@ -84,23 +83,23 @@ impl Norm {
     }
 }
 
-/// What is lost on a row, and how far rows may move.
+/// The loss on one row, and the cost of moving it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Loss {
-    /// `|y − output|`; features and target move together (see [`linear()`]).
+    /// `|y − output|`; features and target may both move (see [`linear()`]).
     Absolute,
     /// `log(1 + exp(−y · output))` for labels `y` ±1; features move, and a label may change (see
     /// [`logistic()`]).
     Logistic {
-        /// κ, what changing a label costs: above 0; infinite where labels are certain.
+        /// κ, the cost of changing a label: above 0; infinite where labels are certain.
         #[serde(rename = "label-cost")]
         label_cost: f64,
     },
 }
 
 impl Loss {
-    /// How fast the loss can grow per unit of distance: `‖(−θ, 1)‖*` or `‖θ‖*`.
+    /// The Lipschitz constant of the loss in the row: `‖(−θ, 1)‖*` or `‖θ‖*`.
     fn slope(self, weights: &[f64], norm: Norm) -> f64 {
         let weights = weights.iter().copied();
         match self {
@@ -109,8 +108,8 @@ impl Loss {
         }
     }
 
-    /// The robust loss of `model`, whose [`slope`](Self::slope) is given, on fitting rows.
-    /// `buffer` is working space whose content does not matter.
+    /// The robust loss of `model` with the given [`slope`](Self::slope) on valid rows.
+    /// `buffer` is workspace; its content does not matter.
     fn score(
         self,
         rows: &Samples,
@@ -133,7 +132,7 @@ impl Loss {
         }
     }
 
-    /// Refuses an impossible label cost, and rows whose targets are no labels where they must be.
+    /// Refuses an invalid label cost and, for logistic loss, targets other than −1 and 1.
     fn validate(self, rows: &Samples) -> Result<(), RobustError> {
         match self {
             Self::Absolute => Ok(()),
@@ -149,8 +148,9 @@ impl Loss {
 /// of the features) around them (CS-RCFL, eq. (10)).
 ///
 /// # Errors
-/// [`RobustError`]: a model of another size than the rows, numbers that are not finite or become
-/// so, targets that are no labels, a negative radius, a label cost of 0 or less.
+/// [`RobustError`]: a model of another size than the rows, numbers that are not finite, a result
+/// that overflows, targets other than −1 and 1 for logistic loss, a negative radius, a label cost of
+/// 0 or less.
 pub fn robust_loss(
     rows: &Samples,
     model: &LinearModel,
@@ -175,13 +175,13 @@ pub fn robust_loss(
 pub struct RobustLoss {
     /// The largest expected loss within the ball.
     pub loss: f64,
-    /// The plain mean loss, which is the robust one at radius 0.
+    /// The mean loss on the rows as they are: the robust loss at radius 0.
     pub empirical: f64,
-    /// The optimal multiplier λ* of the dual: what the next bit of radius costs.
+    /// The optimal multiplier λ* of the dual: the derivative of the robust loss in the radius.
     pub lambda: f64,
 }
 
-/// Why there is no robust loss.
+/// Errors of computing a robust loss.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum RobustError {
     /// No rows.
@@ -196,7 +196,7 @@ pub enum RobustError {
     /// A label cost that is not above 0.
     #[error("the cost of changing a label must be above 0 (or infinite), not {0}")]
     LabelCost(f64),
-    /// A target that is no label where labels are needed.
+    /// A target other than −1 and 1 where labels are needed.
     #[error("logistic loss needs labels −1 and 1, and row {row} has {label}")]
     Label {
         /// Which row, from 0.
@@ -214,7 +214,7 @@ pub enum RobustError {
     },
 }
 
-/// Refuses what would end in NaN.
+/// Refuses empty rows, values that are not finite, and an invalid radius.
 fn validate(rows: &[f64], theta: &[f64], radius: f64) -> Result<(), RobustError> {
     if rows.is_empty() {
         return Err(RobustError::Empty);
@@ -225,7 +225,7 @@ fn validate(rows: &[f64], theta: &[f64], radius: f64) -> Result<(), RobustError>
     validate_radius(radius)
 }
 
-/// Refuses radii that are negative or not finite.
+/// Refuses a radius that is negative or not finite.
 fn validate_radius(radius: f64) -> Result<(), RobustError> {
     if !radius.is_finite() || radius < 0.0 {
         return Err(RobustError::Radius(radius));
@@ -233,7 +233,7 @@ fn validate_radius(radius: f64) -> Result<(), RobustError> {
     Ok(())
 }
 
-/// Refuses models that are not for `features` features, or not finite.
+/// Refuses a model for another number of features, or with a value that is not finite.
 fn validate_model(model: &LinearModel, features: usize) -> Result<(), RobustError> {
     let weights = model.weights.len();
     if weights != features {

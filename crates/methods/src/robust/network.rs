@@ -1,23 +1,24 @@
-//! Robust losses of networks: upper bounds where the model is not linear.
+//! Upper bounds of the robust losses of neural networks.
 //!
-//! A network of dense layers with activations of slope at most 1 between them (ReLU) cannot change
-//! faster than the product of its layers' norms (Szegedy et al. 2014). Whatever changes by at most
-//! `r` per unit of distance is, for the losses of CS-RCFL (Konti et al. 2024, eqs. (12)–(15)), as
-//! good as a linear model of slope `r`: in the dual of the Wasserstein ball every λ ≥ `r` keeps a
-//! row where it is, so that only labels are left to change. What comes out is never below the
-//! worst case; it is the worst case for a single linear layer, where `r` is the slope. With more
-//! layers it is as loose as the product of norms.
+//! A network of dense layers, with activations of slope at most 1 (such as ReLU) between them, has a
+//! Lipschitz constant `r` of at most the product of its layers' operator norms (Szegedy et al. 2014).
+//! For the losses of CS-RCFL (Konti et al. 2024, eqs. (12)–(15)) a function with Lipschitz constant
+//! `r` is bounded like a linear model of slope `r`: in the dual of the Wasserstein ball, with any
+//! λ ≥ `r` moving features does not pay, so only labels can change. The result is an upper bound of
+//! the worst case. It is exact for a single linear layer; with more layers it is as loose as the
+//! product of norms.
 //!
-//! The same with cross-entropy over classes (ours): from class `z`, the loss has the gradient
-//! `Σ_c p_c (o_c − o_z)′` in the features, a mean of differences of outputs, so its slope is at
-//! most the largest slope of such a difference, which is at most `√2` times that of all outputs
-//! together in ℓ2. Changing the label of a row gains at most `max_c (o_z − o_c)`.
+//! The extension to cross-entropy over classes is our own: for a row of class `z` the loss has the
+//! gradient `Σ_c p_c (o_c − o_z)′` in the features, a mean of gradients of output differences. So its
+//! slope is at most the largest slope of such a difference, which is at most `√2` times the ℓ2
+//! operator norm of all outputs together. Changing the label of a row gains at most
+//! `max_c (o_z − o_c)`.
 
 use super::logistic::{flips, log_loss, validate_label_cost};
 use super::{Norm, RobustError, RobustLoss, validate};
 use crate::matrix::Matrix;
 
-/// Why a network has no slope.
+/// Errors of computing the slope of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LayersError {
     /// No layers.
@@ -29,7 +30,7 @@ pub enum LayersError {
         /// Which layer, from 0.
         layer: usize,
     },
-    /// Layers that do not follow each other.
+    /// A layer whose inputs do not match the outputs of the layer before.
     #[error("layer {layer} takes {ins} inputs, the layer before it has {outs} outputs")]
     Chain {
         /// Which layer, from 0.
@@ -41,11 +42,11 @@ pub enum LayersError {
     },
 }
 
-/// The largest slope of any output of a network in its inputs: an upper bound of
+/// An upper bound of the Lipschitz constant of every output of a network:
 /// `|o(x) − o(x′)| / ‖x − x′‖`.
 ///
-/// * `layers`: the weights of the dense layers, first to last, each outputs × inputs; between them
-///   nothing has a slope above 1.
+/// * `layers`: the weights of the dense layers, first to last, each outputs × inputs; activations
+///   between them have slopes of at most 1.
 ///
 /// # Errors
 /// [`LayersError`]: no layers, layers that do not fit each other, weights that are not finite.
@@ -55,7 +56,7 @@ pub fn slope(layers: &[Matrix], norm: Norm) -> Result<f64, LayersError> {
     Ok(before * rows.fold(0.0, f64::max))
 }
 
-/// The same for the difference of any two outputs; 0 with one output.
+/// As [`slope`], for the difference of any two outputs; 0 with one output.
 ///
 /// # Errors
 /// As [`slope`].
@@ -150,7 +151,7 @@ pub fn cross_entropy(
     Ok(with_flips(empirical, &mut gains, slope, radius, label_cost))
 }
 
-/// What rows lose at most, if each gains its entry of `gains` by another label.
+/// An upper bound of the loss if changing the label of row `n` gains `gains[n]`.
 fn with_flips(
     empirical: f64,
     gains: &mut [f64],
@@ -166,7 +167,7 @@ fn with_flips(
     }
 }
 
-/// The last layer, and the product of the norms of those before.
+/// The last layer, and the product of the operator norms of the layers before it.
 fn chain(layers: &[Matrix], norm: Norm) -> Result<(&Matrix, f64), LayersError> {
     let (last, hidden) = layers.split_last().ok_or(LayersError::Empty)?;
     for (layer, pair) in layers.windows(2).enumerate() {
@@ -184,8 +185,7 @@ fn chain(layers: &[Matrix], norm: Norm) -> Result<(&Matrix, f64), LayersError> {
     Ok((last, norms.product()))
 }
 
-/// How much longer a vector can become, lengths before and after measured by `norm`; never too
-/// small.
+/// The operator norm of a matrix, or an upper bound of it.
 fn operator_norm(matrix: &Matrix, norm: Norm) -> f64 {
     match norm {
         Norm::L1 => {
@@ -204,30 +204,30 @@ fn operator_norm(matrix: &Matrix, norm: Norm) -> f64 {
     }
 }
 
-/// The largest singular value, from above.
+/// An upper bound of the largest singular value.
 ///
 /// The Frobenius norm of a power of `G = WWᵀ` (or `WᵀW`, whichever is smaller) is at least that
-/// power of the largest eigenvalue: `σ² ≤ ‖G^p‖^(1/p)`, and as `p` doubles by squaring, the two
-/// meet. Unlike an iteration from a vector this needs no luck with the start, and stopping early
-/// is safe.
+/// power of the largest eigenvalue: `σ² ≤ ‖G^p‖^(1/p)`, and the two
+/// converge as `p` doubles by squaring. Unlike power iteration on a vector it does not depend on the
+/// start, and it is an upper bound wherever it stops.
 fn spectral(matrix: &Matrix) -> f64 {
-    /// Squarings at most: the bound is then within `side^(2⁻³⁰)` of the value.
+    /// Maximum number of squarings: the bound is then within `side^(2⁻³⁰)` of the value.
     const SQUARINGS: usize = 30;
-    /// Relative change of the bound that is not worth another squaring.
+    /// Relative change of the bound at which squaring stops.
     const ENOUGH: f64 = 1e-10;
 
     let (long, short) = (
         matrix.rows().max(matrix.columns()),
         matrix.rows().min(matrix.columns()),
     );
-    // Rows of the shorter side.
-    let lying = if matrix.rows() == short {
+    // Transposed if necessary, so that the rows are the shorter side.
+    let wide = if matrix.rows() == short {
         matrix.clone()
     } else {
         Matrix::from_fn(short, long, |row, column| matrix[(column, row)])
     };
     let mut gram = Matrix::from_fn(short, short, |a, b| {
-        let pairs = lying.row(a).iter().zip(lying.row(b));
+        let pairs = wide.row(a).iter().zip(wide.row(b));
         pairs.map(|(a, b)| a * b).sum()
     });
     let (mut log, mut share) = (0.0, 1.0);
@@ -239,7 +239,7 @@ fn spectral(matrix: &Matrix) -> f64 {
         }
         let change = share * libm::log(size);
         log += change;
-        // The first term is no change but the first bound.
+        // The first term is the first bound itself, not a change of it.
         if share < 1.0 && change.abs() < ENOUGH {
             break;
         }
@@ -249,7 +249,7 @@ fn spectral(matrix: &Matrix) -> f64 {
         gram = squared(&gram);
         share /= 2.0;
     }
-    // What rounding the products may have taken off.
+    // A margin for the rounding of the products.
     let rounding = 2.0 * f64::EPSILON * (long * short) as f64;
     libm::exp(log / 2.0) * (1.0 + rounding)
 }

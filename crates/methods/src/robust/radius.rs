@@ -1,4 +1,4 @@
-//! Which radius: by cross-validation, or by the number of rows.
+//! Chooses the radius of a Wasserstein ball, by cross-validation or by the number of rows.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,53 +7,51 @@ use super::fit::FitError;
 use super::folds::FoldsError;
 use super::{FitConfig, Folds, Samples, fit, robust_loss, validate_radius};
 
-/// Losses that differ by less than this part, or than this, are the same: fits are solved to a
+/// Losses that differ by less than this, relative or absolute, count as equal: fits are solved to a
 /// tolerance.
 const SAME: f64 = 1e-7;
 
-/// How a radius is looked for.
+/// Options of the cross-validation of radii.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RadiusSearch {
-    /// The radii to choose from, rising, all at least 0.
+    /// The radii to choose from, ascending, all at least 0.
     pub radii: Vec<f64>,
     /// Number of folds, from 2 to the number of rows.
     pub folds: usize,
-    /// Seed of the division into folds.
+    /// Seed of the partition into folds.
     pub seed: u64,
-    /// Takes the largest radius whose loss is within one standard error of the least, instead of
-    /// the one of least loss (Breiman et al. 1984): more robust for the same evidence.
+    /// Whether to take the largest radius whose loss is within one standard error of the least,
+    /// instead of the radius with the least loss (Breiman et al. 1984).
     pub one_standard_error: bool,
 }
 
-/// What a radius lost in cross-validation.
+/// Cross-validation score of a radius.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RadiusScore {
     /// The radius of the fits.
     pub radius: f64,
-    /// Mean plain loss on rows that the fits had not seen, every row counting once.
+    /// Mean loss on the held-out rows, without robustness; every row counts once.
     pub loss: f64,
-    /// Standard error of that mean, from its spread over the folds.
+    /// Standard error of that mean, from its variance over the folds.
     pub standard_error: f64,
 }
 
-/// A radius, and how all of them did.
+/// The chosen radius, and the scores of all radii.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenRadius {
-    /// The chosen one.
+    /// The chosen radius.
     pub radius: f64,
-    /// All candidates, in rising order.
+    /// The scores of all radii, in ascending order of radius.
     pub scores: Vec<RadiusScore>,
 }
 
-/// Why no radius was chosen.
+/// Errors of choosing a radius.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RadiusError {
-    /// No radii, or not rising, or not finite, or negative.
-    #[error(
-        "the radii to choose from must be finite, at least 0 and rising, and there must be one"
-    )]
+    /// Radii that are empty, not ascending, not finite or negative.
+    #[error("the radii to choose from must be finite, at least 0 and ascending, at least one")]
     Radii,
-    /// Not a number of folds for these rows.
+    /// An impossible number of folds.
     #[error(transparent)]
     Folds(#[from] FoldsError),
     /// A fit failed.
@@ -69,14 +67,14 @@ pub enum RadiusError {
 }
 
 /// The radius of least loss in cross-validation (Konti et al. 2024): models are fitted robustly
-/// to all folds but one, and scored by their plain loss on that one. Radii that lose the same
-/// give way to the smallest.
+/// to all folds but one, and scored by their mean loss, without robustness, on that one. Ties go to
+/// the smallest radius.
 ///
-/// Folds and radii are fitted in parallel; the number of threads does not change a bit.
+/// Folds and radii are fitted in parallel; the number of threads does not change the result.
 ///
 /// # Errors
-/// [`RadiusError`]: impossible radii or number of folds; a fit failed, for instance because one
-/// does not exist at radius 0.
+/// [`RadiusError`]: invalid radii or number of folds; a fit failed, for example because none
+/// exists at radius 0.
 pub fn choose_radius(
     rows: &Samples,
     config: &FitConfig,
@@ -103,7 +101,7 @@ pub fn choose_radius(
                 error,
             })
         })
-        // All of them, so that the first error is the same however they were shared out.
+        // Collect all results first, so that the first error does not depend on scheduling.
         .collect::<Vec<_>>()
         .into_iter()
         .collect::<Result<Vec<f64>, _>>()?;
@@ -118,7 +116,7 @@ pub fn choose_radius(
     Ok(ChosenRadius { radius, scores })
 }
 
-/// Mean of the folds' losses by size, and its standard error.
+/// Mean of the folds' losses, weighted by size, and its standard error.
 fn score(radius: f64, losses: &[f64], sizes: &[f64]) -> RadiusScore {
     let rows: f64 = sizes.iter().sum();
     let mean_by_size = |of: &dyn Fn(f64) -> f64| {
@@ -134,7 +132,7 @@ fn score(radius: f64, losses: &[f64], sizes: &[f64]) -> RadiusScore {
     }
 }
 
-/// The chosen among scores in rising order of radius.
+/// The chosen radius, from scores in ascending order of radius.
 fn choice(scores: &[RadiusScore], one_standard_error: bool) -> f64 {
     let best = scores
         .iter()
@@ -152,17 +150,17 @@ fn choice(scores: &[RadiusScore], one_standard_error: bool) -> f64 {
     chosen.unwrap_or(best).radius
 }
 
-/// Two radii by the number of rows: few rows say little about where others are.
+/// One of two radii, by the number of rows: an estimate from few rows needs a larger radius.
 ///
-/// The paper's experiments have such a rule; its numbers are not known.
+/// The paper's experiments use such a rule; its numbers are not published.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TwoRadii {
-    /// Rows from which on a silo has many.
+    /// Number of rows from which the small radius applies.
     pub threshold: usize,
-    /// The radius with many rows.
+    /// The radius for at least `threshold` rows.
     pub small: f64,
-    /// The radius with fewer.
+    /// The radius for fewer rows.
     pub large: f64,
 }
 

@@ -1,23 +1,23 @@
-//! How a silo comes by its radius.
+//! The configured rule for the radius of a silo.
 
 use serde::{Deserialize, Serialize};
 
 use super::radius::TwoRadii;
 use super::validate_radius;
 
-/// How a silo comes by the radius of its robust losses. In a file: a number, or one of the tables
-/// of the variants. Whatever it says is worked out at the silo, and stays there.
+/// The rule for the radius of a silo's robust losses. In TOML, a number or one of the tables of the
+/// variants. Every silo applies it to its own rows; the radius is not sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "a number of at least 0, { threshold, small, large }, or { folds, grid }"
 )]
 pub enum Radius {
-    /// This one, at least 0.
+    /// A fixed radius, at least 0.
     Fixed(f64),
     /// One of two, by the number of training rows: `{ threshold = 150, small = 0.05, large = 0.2 }`.
     ByRows(TwoRadii),
-    /// The one whose robust fits do best in cross-validation: `{ folds = 5, grid = [0.01, 0.1] }`.
+    /// The radius with the least loss in cross-validation: `{ folds = 5, grid = [0.01, 0.1] }`.
     CrossValidated(RadiusGrid),
 }
 
@@ -25,17 +25,17 @@ pub enum Radius {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RadiusGrid {
-    /// Number of folds, at least 2; a silo with fewer rows takes a fold for every row.
+    /// Number of folds, at least 2; a silo with fewer rows uses one fold per row.
     pub folds: usize,
-    /// The radii, rising, all at least 0; usually evenly spaced on a logarithmic scale. Leave 0 out
+    /// The radii, ascending, all at least 0; usually evenly spaced on a logarithmic scale. Leave 0 out
     /// for logistic loss, whose plain fit need not exist.
     pub grid: Vec<f64>,
-    /// Takes the largest radius within one standard error of the best, instead of the best.
+    /// Whether to take the largest radius within one standard error of the best instead of the best.
     #[serde(default)]
     pub one_standard_error: bool,
 }
 
-/// Why a radius cannot be found that way.
+/// Errors of a radius rule; each text follows the name of the option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RadiusRuleError {
     /// A radius below 0 or not finite.
@@ -44,13 +44,13 @@ pub enum RadiusRuleError {
     /// Too few folds.
     #[error("needs at least 2 folds")]
     Folds,
-    /// An empty or disorderly grid.
-    #[error("needs a grid of rising numbers of at least 0")]
+    /// A grid that is empty, not ascending, negative or not finite.
+    #[error("needs a grid of ascending numbers of at least 0")]
     Grid,
 }
 
 impl Default for Radius {
-    /// 0: plain losses.
+    /// Radius 0: losses without robustness.
     fn default() -> Self {
         Self::Fixed(0.0)
     }
@@ -63,10 +63,10 @@ impl From<f64> for Radius {
 }
 
 impl Radius {
-    /// Whether it can be carried out.
+    /// Checks the rule.
     ///
     /// # Errors
-    /// [`RadiusRuleError`]: the first thing that is wrong; to be read after the name of the option.
+    /// [`RadiusRuleError`]: the first thing that is wrong.
     pub fn validate(&self) -> Result<(), RadiusRuleError> {
         let valid = |radius: &f64| validate_radius(*radius).is_ok();
         match self {

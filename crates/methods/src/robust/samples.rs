@@ -1,21 +1,21 @@
-//! What a silo has and what it scores: rows and linear models.
+//! Samples (rows of features with a target each) and linear models.
 
 use super::RobustError;
 use crate::matrix::Matrix;
 
-/// Rows of a silo: features and one target each. At least one row and one feature, all numbers
-/// finite.
+/// The rows of a silo: features and one target each. There is at least one row and one feature, and
+/// all numbers are finite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
     features: Matrix,
     targets: Vec<f64>,
 }
 
-/// Why numbers are not rows.
+/// Errors of creating samples.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum SamplesError {
     /// No rows, or no features.
-    #[error("data need at least one row and one feature, not {rows} × {features}")]
+    #[error("data must have at least one row and one feature, not {rows} × {features}")]
     Empty {
         /// Rows of the matrix of features.
         rows: usize,
@@ -36,7 +36,7 @@ pub enum SamplesError {
         /// Which row, from 0.
         row: usize,
     },
-    /// A label that is none, or labels of both manners.
+    /// A label other than 0, 1 and −1, or labels with both 0 and −1.
     #[error("row {row} has the label {label}: labels are all of −1 and 1, or all of 0 and 1")]
     Label {
         /// Which row, from 0.
@@ -72,10 +72,10 @@ impl Samples {
     }
 
     /// From features and labels for classification; labels may be 0 and 1 or −1 and 1, and are
-    /// ±1 from here on.
+    /// stored as ±1.
     ///
     /// # Errors
-    /// [`SamplesError`]: as for [`new`](Self::new), or a label that is none.
+    /// [`SamplesError`]: as for [`new`](Self::new), or an invalid label.
     pub fn labelled(features: Matrix, labels: &[f64]) -> Result<Self, SamplesError> {
         Self::new(features, signs(labels)?)
     }
@@ -101,10 +101,10 @@ impl Samples {
         &self.targets
     }
 
-    /// Some of the rows, in the order asked for.
+    /// The rows at the given positions, in that order.
     ///
     /// # Panics
-    /// If none is asked for, or one that does not exist.
+    /// If `rows` is empty or names a row that does not exist.
     pub fn select(&self, rows: &[usize]) -> Self {
         assert!(!rows.is_empty(), "a selection has at least one row");
         Self {
@@ -141,14 +141,14 @@ fn signs(labels: &[f64]) -> Result<Vec<f64>, SamplesError> {
 pub struct LinearModel {
     /// One weight per feature: θ.
     pub weights: Vec<f64>,
-    /// What is added; outside every norm. 0 for models without.
+    /// The intercept, not counted in norms; 0 for models without.
     pub intercept: f64,
 }
 
 impl LinearModel {
     /// The output for one row.
     ///
-    /// * `features`: as many as weights; what is beyond the shorter of the two does not count.
+    /// * `features`: as many as weights; the rest of the longer of the two is ignored.
     pub fn output(&self, features: &[f64]) -> f64 {
         let terms = self.weights.iter().zip(features);
         terms.fold(self.intercept, |sum, (weight, feature)| {

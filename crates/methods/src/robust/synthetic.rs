@@ -1,8 +1,10 @@
-//! Hospitals whose true coalitions are known: the synthetic data of CS-RCFL's experiments.
+//! Synthetic hospitals whose true coalitions are known, as in CS-RCFL's experiments.
 //!
-//! Konti et al. 2024: every hospital's features are normal with a mean and a covariance of its
+//! For experiments, tests and benchmarks; scenarios read their data elsewhere.
+//!
+//! As in Konti et al. 2024, every hospital's features are normal with a mean and a covariance of its
 //! own; its targets follow one of a few true models, which hospitals of one coalition share.
-//! Sizes and scales are not known; the defaults are guesses.
+//! The paper does not state sizes and scales; the defaults are guesses.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -12,10 +14,10 @@ use crate::learner::mixed_seed;
 use crate::matrix::Matrix;
 use crate::random::{normal, uniform};
 
-/// Added to the diagonal of every covariance, so that no direction is without spread.
+/// Added to the diagonal of every covariance, so that the variance is positive in every direction.
 const FLOOR: f64 = 0.1;
 
-/// A synthetic federation.
+/// Options of a synthetic federation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hospitals {
     /// Number of hospitals.
@@ -25,15 +27,15 @@ pub struct Hospitals {
     pub coalitions: usize,
     /// Features of a row, at least 1.
     pub features: usize,
-    /// Fewest and most rows of a hospital, at least 1; drawn evenly in between.
+    /// Fewest and most rows of a hospital, at least 1; drawn uniformly in between.
     pub rows: (usize, usize),
     /// Standard deviation of the true weights.
     pub scale: f64,
-    /// What targets are.
+    /// The targets of the rows.
     pub targets: Targets,
 }
 
-/// What the targets of synthetic hospitals are.
+/// The targets of synthetic hospitals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Targets {
     /// The true model's output plus normal noise of this standard deviation.
@@ -41,8 +43,8 @@ pub enum Targets {
         /// Standard deviation, at least 0.
         noise: f64,
     },
-    /// 1 where the true model's probability of it is above the threshold, else −1. Without
-    /// chance, as in the paper; so a boundary separates them, and the plain logistic fit does not
+    /// 1 where the true model's probability of label 1 is above the threshold, otherwise −1. There is
+    /// no noise, as in the paper: the labels are separable, and the plain logistic fit does not
     /// exist.
     Labels {
         /// Between 0 and 1.
@@ -63,7 +65,7 @@ impl Default for Hospitals {
     }
 }
 
-/// Numbers that make no federation.
+/// Invalid options of a synthetic federation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "synthetic hospitals need at least one feature and one row each, 1 to as many coalitions as \
@@ -74,11 +76,11 @@ pub struct HospitalsError;
 /// One synthetic hospital.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hospital {
-    /// The rows it has.
+    /// Its rows.
     pub rows: Samples,
     /// Its true coalition.
     pub coalition: usize,
-    /// Where its rows come from, and more of them.
+    /// The distribution of its rows.
     pub population: Population,
 }
 
@@ -97,7 +99,7 @@ impl Hospitals {
     /// Draws the federation; a function of these numbers and `seed`.
     ///
     /// # Errors
-    /// [`HospitalsError`] where the numbers make none.
+    /// [`HospitalsError`] if an option is out of its range.
     pub fn draw(&self, seed: u64) -> Result<Vec<Hospital>, HospitalsError> {
         self.validate()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -146,11 +148,10 @@ impl Hospitals {
 }
 
 impl Population {
-    /// Draws rows, for tests of models on what they have not seen; a function of the population,
-    /// `rows` and `seed`.
+    /// Draws further rows, such as held-out ones; a function of the population, `rows` and `seed`.
     ///
     /// # Panics
-    /// If no rows are asked for.
+    /// If `rows` is 0.
     pub fn draw(&self, rows: usize, seed: u64) -> Samples {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let d = self.mean.len();

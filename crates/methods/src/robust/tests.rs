@@ -130,7 +130,7 @@ pub(super) fn any_model(features: usize) -> impl Strategy<Value = LinearModel> {
 }
 
 #[test]
-fn rows_are_checked_at_the_door() {
+fn invalid_samples_are_refused() {
     let features = |values: &[[f64; 2]]| Matrix::from_rows(values).unwrap();
     let error = Samples::new(features(&[]), vec![]).unwrap_err();
     assert_eq!(
@@ -163,7 +163,7 @@ fn rows_are_checked_at_the_door() {
 }
 
 #[test]
-fn labels_of_both_manners_become_signs() {
+fn labels_zero_one_and_minus_one_one_become_signs() {
     let three = Matrix::from_rows(&[[1.0], [2.0], [3.0]]).unwrap();
     for labels in [[0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]] {
         let rows = Samples::labelled(three.clone(), &labels).unwrap();

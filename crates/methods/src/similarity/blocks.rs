@@ -1,20 +1,20 @@
-//! Sums over columns, block by block: shared by any number of threads, added in one order.
+//! Parallel sums over blocks of columns, added in a fixed order.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Memory for sums of single blocks, in bytes for every thread.
+/// Memory for the sums of single blocks, in bytes per thread.
 const PARTS: usize = 16 << 20;
 
-/// Sums that one thread adds up at once.
+/// Number of sums that one thread adds at once.
 const CHUNK: usize = 1 << 12;
 
-/// `size` sums over all columns. `work` writes those over one block of at most `block` columns;
-/// the blocks are added up in order, in `f64`. `scratch` makes what `work` needs again and again.
+/// Computes `size` sums over all columns. `work` writes the sums over one block of at most `block`
+/// columns; the blocks are added in order, in `f64`. `scratch` creates the workspace of `work`.
 ///
-/// Many blocks of small sums are worked on at once, few of large ones, for which `work` should
-/// share its own work. How many only matters to memory: the bits do not depend on it.
+/// Many blocks with few sums are computed at once, or few blocks with many sums, for which `work`
+/// should run in parallel itself. The number of blocks affects memory, not the result.
 pub(super) fn sum<P, S>(
     columns: usize,
     block: usize,

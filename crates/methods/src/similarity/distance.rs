@@ -4,17 +4,16 @@ use super::gram::{floor, is_small, products, symmetric};
 use super::{CompareError, Vectors, pairs};
 use crate::Matrix;
 
-/// Pairs whose squared distance is below this part of what it is the difference of are computed
-/// anew, from the rows.
+/// Recompute a squared distance from the rows when it is below this part of `‖v_i‖² + ‖v_j‖²`:
+/// cancellation would dominate.
 const NEAR: f64 = 1.0 / 16.0;
 
 /// `‖v_i − v_j‖²` for all pairs, `n × n`, symmetric, zero on the diagonal.
 ///
-/// From the Gram matrix of the rows less their mean ([`gram()`](super::gram()), at its cost), as far
-/// as that keeps enough digits: pairs nearer to each other than about a third of their distance
-/// from the mean are computed from the rows in `f64`, so that near-equal models have exact
-/// distances. The relative error of the others is mostly `1e-7`, and up to `1e-5` where all
-/// rounding errors go one way.
+/// Computed from the Gram matrix of the centred rows (at the cost of [`gram()`](super::gram())). Pairs
+/// closer to each other than about a third of their distance from the mean are recomputed from the
+/// rows in `f64`, so that near-equal models have exact distances. The relative error of the others is
+/// mostly `1e-7`, and up to `1e-5` if all rounding errors have the same sign.
 ///
 /// The bits do not depend on the number of threads, but on the processor.
 ///
@@ -28,7 +27,7 @@ pub fn squared_distances(rows: &Vectors<'_>) -> Result<Matrix, CompareError> {
     let floor = floor(rows);
     let diagonal: Vec<_> = (0..rows.len()).map(|row| squares[(row, row)]).collect();
     let mut near = pairs::all(rows.len());
-    // On the diagonal a sum that is not finite leads to the value that is not.
+    // Keep diagonal pairs whose sum is not finite: they lead to the value that is not.
     near.retain(|&(i, j)| {
         let (i, j) = (i as usize, j as usize);
         let sum = diagonal[i] + diagonal[j];

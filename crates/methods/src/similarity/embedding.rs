@@ -1,4 +1,4 @@
-//! What of a model is compared.
+//! Selects the values of a model that are compared.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::{Sketch, Vectors, VectorsError};
 use crate::params::{Layout, Params, Role, layers};
 
-/// What of a model is compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
+/// The values of a model that are compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
 /// layers only). The default: all weights as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Embedding {
-    /// Which values.
+    /// The part of the model.
     pub part: Part,
-    /// Whether they are measured from the model that a silo started from: its update instead of
-    /// its weights, which the common start dominates.
+    /// Whether to compare updates (differences from the model that training started from) instead of
+    /// weights, which the common start dominates.
     pub update: bool,
-    /// Compared by random projections instead, of fixed size.
+    /// If set, compare random projections of this fixed size instead.
     pub sketch: Option<Sketch>,
 }
 
@@ -29,13 +29,13 @@ pub enum Part {
     /// All weights and biases.
     #[default]
     All,
-    /// Those of the last so many [`layers`].
+    /// The weights and biases of the last this many [`layers`].
     Last(usize),
     /// The tensors or [`layers`] of these names.
     Named(Vec<String>),
 }
 
-/// Why an embedding does not suit the models.
+/// Errors of an embedding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddingError {
     /// There is no model.
@@ -51,8 +51,10 @@ pub enum EmbeddingError {
         /// What the first consists of.
         expected: String,
     },
-    /// Updates are compared and the starts are not those of the models.
-    #[error("{models} models have {starts} starts: an update is measured from its model's start")]
+    /// Updates are compared, but the number of starts differs from that of models.
+    #[error(
+        "there are {models} models and {starts} starts: an update needs the start of its model"
+    )]
     Starts {
         /// Number of models.
         models: usize,
@@ -86,7 +88,7 @@ impl Embedding {
     /// The rows to compare, one for every model, in order. They are views of the models, except
     /// for sketches.
     ///
-    /// `starts`: the model that each of `models` started from; only read for updates.
+    /// `starts`: the model that the training of each of `models` started from; only read for updates.
     ///
     /// # Errors
     /// [`EmbeddingError`] if the models do not fit each other or the embedding.
@@ -126,7 +128,7 @@ impl Embedding {
 }
 
 impl Part {
-    /// Where the part's values lie among a model's, ascending.
+    /// The ranges of the part's values among all values, ascending.
     fn ranges(&self, layout: &Layout) -> Result<Vec<Range<usize>>, EmbeddingError> {
         let layers = layers(layout);
         let known = || {

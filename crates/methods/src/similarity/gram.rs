@@ -1,4 +1,4 @@
-//! Inner products of all rows with all.
+//! Gram matrices: inner products of all pairs of rows.
 
 use faer::linalg::matmul::{matmul, triangular};
 use faer::{Accum, MatMut, MatRef, Par};
@@ -10,30 +10,30 @@ use super::pairs::{self, Pair};
 use super::{CompareError, Vectors, blocks};
 use crate::Matrix;
 
-/// Products up to which everything is computed in `f64`: a matter of milliseconds.
+/// Number of products up to which everything is computed in `f64`, within milliseconds.
 const SMALL: usize = 1 << 24;
 
-/// Rows and columns of a tile of the result: the unit that is shared out where there are many
-/// rows and few columns.
+/// Rows and columns of a tile of the result, the unit of parallel work where there are many rows and
+/// few columns.
 const TILE: usize = 1 << 10;
 
-/// Columns in a block are a multiple of this: what the matrix product takes up at once.
+/// Columns of a block are a multiple of this, the depth of a step of the matrix product.
 const DEPTH: usize = 512;
 
-/// Values of a block, as far as its columns may vary.
+/// Target number of values of a block.
 const BLOCK_VALUES: usize = 1 << 21;
 
 /// The Gram matrix `G_ij = ⟨v_i, v_j⟩`, `n × n`, symmetric.
 ///
 /// Up to 16 million products it is [`gram_f64`]. Beyond, products and the sums of 512 to 4096
 /// columns are in `f32`, and the sums of those in `f64`: the error of `G_ij` is mostly below
-/// `1e-7·‖v_i‖·‖v_j‖` (less the more columns there are), and ten times that where all rounding
-/// errors go one way. Rows so large or small that their squares leave the range of `f32` are
-/// computed in `f64`.
+/// `1e-7·‖v_i‖·‖v_j‖` (smaller with more columns), and ten times that if all rounding errors have
+/// the same sign. If the squares of a row overflow or underflow in `f32`, everything is computed in
+/// `f64`.
 ///
 /// The bits do not depend on the number of threads, but on the processor.
 ///
-/// Work `n²·d/2`; memory `n²`, for every thread a block of `n` rows and some matrices of `n²`.
+/// Work `n²·d/2`; memory `n²`, and per thread a block of `n` rows and a few matrices of `n²`.
 ///
 /// # Errors
 /// [`CompareError`] if a value is not finite.
@@ -48,7 +48,7 @@ pub fn gram(rows: &Vectors<'_>) -> Result<Matrix, CompareError> {
     if exact { Ok(gram) } else { gram_f64(rows) }
 }
 
-/// The Gram matrix in plain `f64`: products and sums in one order and unfused, the same bits on
+/// The Gram matrix in plain `f64`: products and sums in a fixed order and not fused, the same bits on
 /// every machine. Several times the work of [`gram`] for long rows.
 ///
 /// # Errors
@@ -65,8 +65,8 @@ pub(super) fn is_small(rows: &Vectors<'_>) -> bool {
     (n * (n + 1) / 2).saturating_mul(rows.columns()) <= SMALL
 }
 
-/// The least sum of squares that is not spoiled by squares too small for `f32`: those lose at most
-/// `2⁻¹⁵⁰` each.
+/// The smallest sum of squares that underflow in `f32` does not affect; it loses at most `2⁻¹⁵⁰` per
+/// square.
 pub(super) fn floor(rows: &Vectors<'_>) -> f64 {
     rows.columns() as f64 * libm::ldexp(1.0, -100)
 }
@@ -154,7 +154,8 @@ fn multiply(into: &mut [f32], lhs: MatRef<'_, f32>, rhs: MatRef<'_, f32>, same: 
     }
 }
 
-/// Takes the mean row off every row; how it is rounded does not matter, any row would do.
+/// Subtracts the mean row from every row. Its rounding does not matter: subtracting any row leaves
+/// distances unchanged.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
 fn centre(values: &mut [f32], depth: usize) {
     let mut mean = vec![0f32; depth];

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Matrix;
 
-/// How alike two models are: larger is more alike (Ma et al. 2024, section 3.2 and appendix D).
+/// The metric of similarity; larger values are more similar (Ma et al. 2024, section 3.2 and appendix D).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
@@ -24,11 +24,11 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The raw similarity of all rows, `n × n`, symmetric; the diagonal is that of every row with
-    /// itself.
+    /// The raw similarities of all rows, `n × n`, symmetric; the diagonal holds the similarity of every
+    /// row with itself.
     ///
-    /// Dot and cosine are as accurate as [`gram()`], ℓ2 as [`squared_distances`] (in relative
-    /// terms: near-equal models keep their order), ℓ1 is computed in `f64`.
+    /// Dot and cosine are as accurate as [`gram()`]; ℓ2 as [`squared_distances`], whose relative error
+    /// is small even for near-equal models; ℓ1 is computed in `f64`.
     ///
     /// # Errors
     /// [`CompareError`] if a value is not finite.
@@ -58,7 +58,7 @@ impl Metric {
     }
 }
 
-/// Negated square roots of what may have come out below zero by rounding.
+/// Negated square roots; values below zero by rounding count as 0.
 fn roots(mut squares: Matrix) -> Matrix {
     for value in squares.values_mut() {
         *value = 0.0 - value.max(0.0).sqrt();
@@ -85,8 +85,8 @@ fn cosines(gram: &Matrix) -> Matrix {
         } else if i == j {
             1.0
         } else {
-            // One after the other: the product of two norms may be too small to be a number. The
-            // larger one first, so that both halves get the same bits.
+            // Divide by one norm after the other: their product may underflow. The larger one first, so
+            // that both halves of the matrix get the same bits.
             let (large, small) = (norms[i].max(norms[j]), norms[i].min(norms[j]));
             (gram[(i, j)] / large / small).clamp(-1.0, 1.0)
         }

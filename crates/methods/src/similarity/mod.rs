@@ -1,14 +1,14 @@
-//! How alike models are: what of them is compared, Gram matrices, similarities.
+//! Similarities of models: Gram matrices, distances, metrics, embeddings.
 //!
-//! The way from models to a graph of clients (Ma et al. 2024, Topology-aware Federated Learning,
-//! section 3.2): an [`Embedding`] says what of a model counts and gives [`Vectors`], views that copy
-//! nothing; a [`Metric`] makes a similarity matrix of them; [`min_max`] brings it to `[0, 1]`,
-//! where a threshold means something.
+//! From models to similarities (Ma et al. 2024, Topology-aware Federated Learning, section 3.2): an
+//! [`Embedding`] selects the values of a model that are compared and returns [`Vectors`], views
+//! without copies; a [`Metric`] computes a similarity matrix from them; [`min_max`] normalises it to
+//! `[0, 1]`, so that one threshold suits all metrics.
 //!
-//! Every function gives the same bits whatever the number of threads. Those ending in `_f64`
-//! compute in `f64` throughout, without fused operations: the same bits on every machine. The
-//! others use matrix products that differ in the last bits between processors: what rests on them
-//! is for a lead to decide and for members to check with a tolerance.
+//! No result depends on the number of threads. Functions ending in `_f64` compute in `f64`
+//! throughout, without fused operations: the same bits on every machine. The others use matrix
+//! products whose last bits differ between processors; a lead may decide by them, and members check
+//! such decisions with a tolerance.
 //!
 //! ```
 //! use methods::similarity::{Metric, Vectors, min_max};

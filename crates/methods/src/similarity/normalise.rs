@@ -1,11 +1,11 @@
-//! Similarities brought to `[0, 1]`, where one threshold suits all metrics.
+//! Normalises similarities to `[0, 1]`, so that one threshold suits all metrics.
 
 use crate::Matrix;
 
-/// Why similarities cannot be normalised.
+/// Errors of normalising similarities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NormaliseError {
-    /// Similarities are of all with all.
+    /// A matrix that is not square.
     #[error("a similarity matrix must be square, this one is {rows} × {columns}")]
     NotSquare {
         /// Its rows.
@@ -23,8 +23,8 @@ pub enum NormaliseError {
     },
 }
 
-/// `R_kl = (S_kl − min) / (max − min)` with the extremes over all `k ≠ l`: in `[0, 1]`, both ends
-/// taken. Everything off the diagonal is 1 if all are equal; the diagonal is 0.
+/// `R_kl = (S_kl − min) / (max − min)` with the extremes over all `k ≠ l`: in `[0, 1]`, with
+/// both ends attained. All entries off the diagonal are 1 if all are equal; the diagonal is 0.
 ///
 /// Ma et al. 2024 show scores "normalized into [0, 1]" without saying how; for ℓ1 and ℓ2 this is
 /// `1 − (d − d_min)/(d_max − d_min)`.
@@ -50,7 +50,7 @@ pub fn min_max(similarity: &Matrix) -> Result<Matrix, NormaliseError> {
             (min, max) = (min.min(value), max.max(value));
         }
     }
-    // In halves, so that the width of the range is finite whatever the values are.
+    // Halved, so that the width of the range does not overflow.
     let width = max / 2.0 - min / 2.0;
     Ok(Matrix::from_fn(rows, columns, |i, j| {
         if i == j {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_diagonal_does_not_count() {
+    fn the_diagonal_is_ignored() {
         let similarity =
             Matrix::from_rows(&[[f64::NAN, 3.0, 1.0], [3.0, 90.0, 2.0], [1.0, 2.0, -9.0]]);
         let expected = Matrix::from_rows(&[[0.0, 1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 0.5, 0.0]]);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_similarity_is_refused() {
+    fn invalid_similarities_are_refused() {
         let error = NormaliseError::NotSquare {
             rows: 2,
             columns: 3,
@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn no_finite_similarity_is_too_large(a in any::<f64>(), b in any::<f64>()) {
+        fn the_largest_finite_similarities_do_not_overflow(a in any::<f64>(), b in any::<f64>()) {
             prop_assume!(a.is_finite() && b.is_finite() && a < b);
             let matrix = Matrix::from_rows(&[[0.0, a], [b, 0.0]]).unwrap();
             let expected = Matrix::from_rows(&[[0.0, 0.0], [1.0, 0.0]]).unwrap();

@@ -12,26 +12,26 @@ pub(super) type Pair = (u32, u32);
 /// Writes one sum for every pair; the rows are dense, `depth` values each.
 pub(super) type Kernel = fn(values: &[Lanes], rows: usize, pairs: &[Pair], sums: &mut [f64]);
 
-/// Values of a block, as far as its columns may vary.
+/// Target number of values of a block.
 const BLOCK_VALUES: usize = 1 << 18;
 
-/// Rows of a block that stay in a core's second cache.
+/// Number of rows of a block that fit into a core's level-2 cache.
 const TILE: usize = 64;
 
-/// Rows that stay in the first, and that are taken up at once.
+/// Number of rows that fit into the level-1 cache and are processed at once.
 const FEW: usize = 4;
 
-/// Pairs that one thread takes at once.
+/// Number of pairs that one thread processes at once.
 const CHUNK: usize = 1 << 12;
 
-/// Lanes of a sum. Part of the result's definition: column `c` of a block goes to lane
-/// `c mod LANES`.
+/// Partial sums of a sum: column `c` of a block goes to lane `c mod LANES`. Changing it changes the
+/// result's last bits.
 const LANES: usize = 16;
 
 type Lanes = [f64; LANES];
 
-/// All pairs `(i, j)` with `j ≤ i < n`. A few rows stay in the first cache while a tile of rows
-/// goes past in the second.
+/// All pairs `(i, j)` with `j ≤ i < n`. Ordered so that a few rows stay in the level-1 cache
+/// while a tile of rows is read from the level-2 cache.
 pub(super) fn all(n: usize) -> Vec<Pair> {
     let n = n as u32;
     let mut pairs = Vec::with_capacity((n as usize) * (n as usize + 1) / 2);
@@ -63,7 +63,7 @@ where
             values.clear();
             for row in 0..n {
                 rows.read_f64(row, columns.clone(), values);
-                // Zeros add nothing to any of the sums.
+                // Zero padding does not change any of the sums.
                 values.resize((row + 1) * depth, 0.0);
             }
             let (values, _) = values.as_chunks();
@@ -112,7 +112,7 @@ fn each(
     let mut done = 0;
     while done < pairs.len() {
         let (first, _) = pairs[done];
-        // A row against four: it is loaded once, and the additions do not wait for each other.
+        // One row with four others: it is loaded once, and the additions are independent.
         match pairs[done..] {
             [(_, a), (second, b), (third, c), (fourth, d), ..]
                 if [second, third, fourth] == [first; 3] =>
@@ -142,8 +142,8 @@ fn each(
     }
 }
 
-/// The sum over the lanes, halves onto halves. Never inlined: it would lead the compiler to other, narrower vectors in
-/// the loops above.
+/// The sum over the lanes, by halving. Never inlined: inlining makes the compiler choose narrower
+/// vectors in the loops above.
 #[inline(never)]
 fn total(lanes: &Lanes) -> f64 {
     let mut lanes = *lanes;

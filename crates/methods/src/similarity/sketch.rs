@@ -1,4 +1,4 @@
-//! Random projections that keep inner products in expectation.
+//! Count sketches: random projections that preserve inner products in expectation.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -17,18 +17,18 @@ use super::Vectors;
 /// `(‖x‖²·‖y‖² + ⟨x, y⟩² − 2·Σ x_c²·y_c²) / m` for `m` columns; so its standard deviation is at
 /// most `√(2/m)·‖x‖·‖y‖`. The map is linear: sketches of updates are differences of sketches.
 ///
-/// A function of the seed and of the number of columns, the same on every machine: silos that
-/// agree on a seed can compare sketches that each made of its own model.
+/// A function of the seed and of the number of columns, the same on every machine: silos with
+/// the same seed can compare sketches that each computed from its own model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sketch {
     /// Columns of the sketch.
     pub columns: NonZeroU32,
-    /// What the projection is drawn from.
+    /// Seed of the projection.
     pub seed: u64,
 }
 
-/// Columns whose places are drawn at once.
+/// Number of columns whose positions are drawn at once.
 const BLOCK: usize = 1 << 16;
 
 impl Sketch {
@@ -59,7 +59,7 @@ impl Sketch {
     }
 }
 
-/// A column and a sign. The column is the high half of a product, whose bias is below `m/2³¹`.
+/// Draws a column and a sign. The bias of the column is below `m/2³¹`.
 fn place(random: &mut ChaCha8Rng, columns: usize) -> (usize, f64) {
     let word = random.next_u32();
     let column = (u64::from(word >> 1) * columns as u64) >> 31;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn every_column_goes_to_one_place() {
+    fn every_column_is_added_to_one_column_of_the_sketch() {
         // A row with a single one shows where that column goes.
         let d = 200;
         let unit = |at: usize| {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_function_of_the_seed_alone() {
+    fn sketches_depend_on_the_seed_alone() {
         let d = 2 * BLOCK + 77;
         let models: Vec<Vec<f32>> = (0..3)
             .map(|row| {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_the_same_everywhere() {
+    fn positions_of_a_seed_are_fixed() {
         let mut random = ChaCha8Rng::seed_from_u64(42);
         let places: Vec<_> = (0..6).map(|_| place(&mut random, 1000)).collect();
         let expected = [

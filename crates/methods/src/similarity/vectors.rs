@@ -1,31 +1,32 @@
-//! Rows of numbers, read where they lie.
+//! Views of the vectors that are compared.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The vectors that are compared: `n ≥ 1` rows of equally many columns, in the caller's memory.
+/// The vectors that are compared: `n ≥ 1` rows with the same number of columns, borrowed from the
+/// caller.
 ///
 /// A row is a selection of a model's values, the same for all rows, or the difference between
 /// those and the values of the model it started from.
 #[derive(Clone)]
 pub struct Vectors<'a, T: Copy = f32> {
     values: Vec<Cow<'a, [T]>>,
-    /// Taken off the values: none, or one for every row.
+    /// Subtracted from the values: empty, or one per row.
     starts: Vec<&'a [T]>,
-    /// Where in the values the columns lie, in order.
+    /// The ranges of the values that are the columns, in order.
     ranges: Vec<Range<usize>>,
     /// The first column of every range, then the number of columns.
     offsets: Vec<usize>,
 }
 
-/// Why there are no rows to compare.
+/// Errors of creating vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VectorsError {
-    /// Nothing was given.
-    #[error("there are no rows: at least one model is needed to compare models")]
+    /// No rows.
+    #[error("there are no rows to compare: at least one is needed")]
     Empty,
     /// Rows of different lengths.
-    #[error("row {row} has {got} values, the first has {expected}: all must be of one length")]
+    #[error("row {row} has {got} values, the first has {expected}: all must have the same length")]
     Length {
         /// Which row, from 0.
         row: usize,
@@ -36,7 +37,7 @@ pub enum VectorsError {
     },
 }
 
-/// Why rows cannot be compared.
+/// Errors of comparing vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
     /// A value that is NaN or infinite.
@@ -47,7 +48,7 @@ pub enum CompareError {
         /// Which of the compared columns, from 0.
         column: usize,
     },
-    /// Every value is finite, but not what is computed from them.
+    /// All values are finite, but a result is not.
     #[error("the values are so large that sums over them are not finite: scale them down")]
     TooLarge,
 }
@@ -59,7 +60,7 @@ impl<T: Copy> std::fmt::Debug for Vectors<'_, T> {
 }
 
 impl<'a, T: Copy> Vectors<'a, T> {
-    /// Whole slices: arrays, vectors, rows of a file.
+    /// Vectors from whole slices.
     ///
     /// # Errors
     /// [`VectorsError`] on no rows or rows of different lengths.
@@ -76,8 +77,8 @@ impl<'a, T: Copy> Vectors<'a, T> {
         Ok(Self::select(values, Vec::new(), whole))
     }
 
-    /// The values in `ranges` of every one of `values`, less those of `starts` (none, or as many),
-    /// all slices being of one length.
+    /// The values in `ranges` of each of `values`, minus those of `starts` (empty, or one per row). All
+    /// slices have the same length.
     pub(super) fn select(
         values: Vec<Cow<'a, [T]>>,
         starts: Vec<&'a [T]>,
@@ -109,7 +110,7 @@ impl<'a, T: Copy> Vectors<'a, T> {
         self.offsets[self.ranges.len()]
     }
 
-    /// The slices that make up `columns` of a row, each with that of the start if there is one.
+    /// The slices that make up `columns` of a row, each with the slice of the start if there is one.
     fn pieces(
         &self,
         row: usize,
@@ -163,12 +164,12 @@ impl<T: Copy + Into<f64>> Vectors<'_, T> {
         }
     }
 
-    /// Whether a row holds nothing but zeros.
+    /// Whether all values of a row are zero.
     pub(super) fn is_zero(&self, row: usize) -> bool {
         self.position(row, |value| value != 0.0).is_none()
     }
 
-    /// Gives `values`, computed from these rows, back if all are finite, and else says why not.
+    /// Returns `values`, computed from these rows, if all are finite, otherwise the reason.
     ///
     /// # Errors
     /// [`CompareError`].
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_none_are_refused() {
+    fn empty_and_ragged_rows_are_refused() {
         assert_eq!(
             Vectors::<f32>::new::<Vec<f32>>(&[]).unwrap_err(),
             VectorsError::Empty

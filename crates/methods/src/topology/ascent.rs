@@ -1,22 +1,23 @@
-//! The weights λ of clients, and how they climb towards those who lose most without going far from
-//! the prior: `max_λ Σ λ_k·f_k − q·D(λ‖p)` (TFL, Ma et al. 2024, eqs. (5)–(7)).
+//! Ascent of the client weights λ: `max_λ Σ λ_k·f_k − q·D(λ‖p)` (TFL, Ma et al. 2024, eqs. (5)–(7)).
+//!
+//! Clients with large losses gain weight, as far as the divergence from the prior `p` allows.
 
 use serde::{Deserialize, Serialize};
 
 use super::prior::normalised_exp;
 use super::simplex::{contains, level, project};
 
-/// Weights below this count as this where a logarithm or a quotient of them is taken.
+/// Lower bound of weights in logarithms and divisions.
 const LEAST: f64 = 1e-12;
 
-/// Largest absolute loss: leaves room for rates and sums.
+/// Largest absolute loss: products with rates and sums stay finite.
 const LARGEST: f64 = 1e100;
 
-/// `rate · q` at which a proximal step lands where it would end, up to rounding.
+/// `rate · q` from which a proximal step reaches its limit, up to rounding.
 const STIFF: f64 = 1e15;
 
-/// How the distance `D(λ‖p)` of weights from the prior is measured. The paper leaves it open;
-/// ℓ2 is what the authors' earlier method uses.
+/// The divergence `D(λ‖p)` of weights from the prior. The paper leaves it open; ℓ2 is that of the
+/// authors' earlier method.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Divergence {
@@ -60,7 +61,7 @@ impl Divergence {
     }
 }
 
-/// Why weights cannot take a step.
+/// Errors of a step of the weights.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum AscentError {
     /// A strength of the prior that is negative or NaN.
@@ -73,13 +74,15 @@ pub enum AscentError {
     #[error("the floor of the weights must be between 0 and 1, not {0}")]
     Floor(f64),
     /// Vectors over different numbers of clients.
-    #[error("there are {lambda} weights, {prior} priors and {losses} losses: one per client each")]
+    #[error(
+        "there are {lambda} weights, {prior} priors and {losses} losses: one of each is needed per client"
+    )]
     Lengths {
-        /// Weights at hand.
+        /// Number of weights.
         lambda: usize,
-        /// Priors at hand.
+        /// Number of priors.
         prior: usize,
-        /// Losses at hand.
+        /// Number of losses.
         losses: usize,
     },
     /// Weights that are no distribution.
@@ -96,21 +99,20 @@ pub enum AscentError {
     },
 }
 
-/// How weights climb.
+/// Options of the ascent of client weights.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ascent {
-    /// How the distance from the prior is measured. Default: ℓ2.
+    /// The divergence from the prior. Default: ℓ2.
     pub divergence: Divergence,
-    /// `q`: how much that distance counts, in units of the loss. 0: not at all, which is DRFA
-    /// (Deng et al. 2020) under ℓ2 and χ²; infinite: weights are the prior. Default 0.1, the
-    /// paper's.
+    /// `q`: the weight of the divergence, in units of the loss. With 0 the prior has no effect, which
+    /// is DRFA (Deng et al. 2020) under ℓ2 and χ²; with infinity the weights are the prior. Default
+    /// 0.1, the paper's.
     pub q: f64,
-    /// `η_λ`: how far a step goes, in weight per unit of loss. Default 0.1, a guess: the paper has
-    /// none.
+    /// `η_λ`: the step size, in weight per unit of loss. Default 0.1, a guess: the paper states none.
     pub rate: f64,
-    /// No client's weight falls below this before all are scaled to sum to 1 again. With 0, the
-    /// default, a client may be left out until its loss lifts it.
+    /// Lower bound of every weight, applied before the weights are scaled to sum to 1. With 0, the
+    /// default, a client may have weight 0 until its loss increases it.
     pub floor: f64,
 }
 
@@ -126,7 +128,7 @@ impl Default for Ascent {
 }
 
 impl Ascent {
-    /// Whether all options are in their ranges.
+    /// Checks that all options are in their ranges.
     ///
     /// # Errors
     /// [`AscentError::Q`], [`AscentError::Rate`], [`AscentError::Floor`].
@@ -143,19 +145,19 @@ impl Ascent {
         Ok(())
     }
 
-    /// The next weights, a point of the simplex, by the step that behaves under this divergence:
+    /// The next weights, a point of the simplex, by the step that is stable under the divergence:
     ///
-    /// * ℓ2: the projected gradient step of eq. (7), `P_Δ(λ + η·(v − q·(λ − p)))`. For losses that
-    ///   stay it ends at `P_Δ(p + v/q)`.
+    /// * ℓ2: the projected gradient step of eq. (7), `P_Δ(λ + η·(v − q·(λ − p)))`. With
+    ///   constant losses it converges to `P_Δ(p + v/q)`.
     /// * Kullback–Leibler: the mirror step `λ_k^{1−ηq}·p_k^{ηq}·exp(η·v_k)`, scaled to sum to 1,
-    ///   which ends at `p_k·exp(v_k/q)`. The gradient is unbounded where weights vanish: the
-    ///   projected step throws clients out for good unless `ηq` is tiny.
-    /// * χ²: the proximal step, `argmax_λ Σ λ_k·v_k − q·D(λ‖p) − ‖λ − λᵗ‖²/(2η)`, which ends at
-    ///   `p_k·(1 + (v_k − Σ p_l·v_l)/(2q))` where that is nowhere negative. Priors divide here,
-    ///   so an explicit step would need a rate below the smallest.
+    ///   which converges to `p_k·exp(v_k/q)`. The gradient is unbounded where weights vanish: a
+    ///   projected step would remove clients permanently unless `ηq` is tiny.
+    /// * χ²: the proximal step, `argmax_λ Σ λ_k·v_k − q·D(λ‖p) − ‖λ − λᵗ‖²/(2η)`, which converges
+    ///   to `p_k·(1 + (v_k − Σ p_l·v_l)/(2q))` where that is nowhere negative. The gradient is divided
+    ///   by priors, so an explicit step would need a rate below the smallest prior.
     ///
-    /// The first two use a rate of at most `1/q`: there a step lands where it would end, and a
-    /// longer one goes beyond.
+    /// The first two use a rate of at most `1/q`: with that rate a step reaches the limit, and a larger
+    /// one overshoots.
     ///
     /// * `lambda`, `prior`: points of the simplex.
     /// * `losses`: `v`, in any unit; `q` has the same.
@@ -234,7 +236,7 @@ impl Ascent {
         }
     }
 
-    /// Lifts all to the floor and scales them to sum to 1.
+    /// Raises all weights to the floor and scales them to sum to 1.
     fn floored(&self, mut lambda: Vec<f64>) -> Vec<f64> {
         if lambda.iter().any(|weight| *weight < self.floor) {
             lambda
@@ -247,9 +249,9 @@ impl Ascent {
     }
 }
 
-/// The projection of what was checked: bounded losses, rates and strengths leave it finite.
+/// Projects checked values, which are finite because losses, rates and `q` are bounded.
 fn on_simplex(moved: &[f64]) -> Vec<f64> {
-    project(moved).expect("checked weights move to finite places")
+    project(moved).expect("bounded losses, rates and q give finite values")
 }
 
 #[cfg(test)]

@@ -1,38 +1,38 @@
-//! A prior learned over clusters of clients, shared out to the clients: for federations so large
-//! that similarities of all pairs are too many (TFL, Ma et al. 2024, Table 6).
+//! Distributes a prior over clusters to their clients, for federations too large for similarities of
+//! all pairs (TFL, Ma et al. 2024, Table 6).
 
-/// Why a prior cannot be shared out.
+/// Errors of distributing a cluster prior.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ClusterError {
     /// A cluster prior with a value that is negative or not finite, or that does not sum to 1.
     #[error("a prior over clusters must be at least 0 everywhere and sum to 1")]
     Prior,
-    /// A client in a cluster that is not there.
+    /// A client in a cluster that does not exist.
     #[error("client {client} is in cluster {cluster}, but the prior has {clusters} clusters")]
     Label {
         /// Which client, from 0.
         client: usize,
         /// Its cluster, from 0.
         cluster: u32,
-        /// Clusters at hand.
+        /// Number of clusters.
         clusters: usize,
     },
-    /// A cluster without clients: what it weighs would be lost.
-    #[error("cluster {cluster} has no clients: drop it before its topology is learned")]
+    /// A cluster without clients: its weight would be lost.
+    #[error("cluster {cluster} has no clients: leave it out when the topology is learned")]
     NoClients {
         /// Which cluster, from 0.
         cluster: usize,
     },
 }
 
-/// `p_k = P_{c(k)} / |c(k)|`: every client gets an equal part of what its cluster weighs, so that
-/// the whole still sums to 1.
+/// `p_k = P_{c(k)} / |c(k)|`: every client gets an equal part of its cluster's prior, so the result
+/// sums to 1.
 ///
 /// * `prior`: `P`, a point of the simplex over clusters.
 /// * `labels`: the cluster `c(k)` of every client.
 ///
 /// # Errors
-/// [`ClusterError`]: no distribution, a label beyond the clusters, a cluster without clients.
+/// [`ClusterError`]: a prior that is no distribution, a label beyond the clusters, a cluster without clients.
 pub fn client_prior(prior: &[f64], labels: &[u32]) -> Result<Vec<f64>, ClusterError> {
     if !super::simplex::contains(prior) {
         return Err(ClusterError::Prior);
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_share_out_what_they_weigh() {
+    fn clients_share_the_prior_of_their_cluster() {
         let prior = client_prior(&[0.5, 0.125, 0.375], &[0, 2, 0, 1, 2, 2]);
         assert_eq!(prior, Ok(vec![0.25, 0.125, 0.25, 0.125, 0.125, 0.125]));
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_sum_to_one_is_refused() {
+    fn invalid_priors_and_labels_are_refused() {
         let halves = [0.5, 0.5];
         let label = ClusterError::Label {
             client: 1,

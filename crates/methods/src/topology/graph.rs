@@ -1,4 +1,4 @@
-//! The ε-graph of clients: who is alike enough to be neighbours (TFL, Ma et al. 2024, eq. (4)).
+//! The ε-graph of clients (TFL, Ma et al. 2024, eq. (4)).
 
 use petgraph::graph::{NodeIndex, UnGraph};
 use petgraph::unionfind::UnionFind;
@@ -7,21 +7,21 @@ use petgraph::visit::EdgeRef;
 use crate::Matrix;
 use crate::coalitions::canonical;
 
-/// An undirected graph over clients, in their order; an edge carries the similarity of its ends.
+/// An undirected graph over clients, in their order; the weight of an edge is the similarity of its ends.
 pub type Graph = UnGraph<(), f64>;
 
-/// Similarities across the diagonal may differ by this much: they may come from a file.
+/// Allowed asymmetry of similarities, which may come from a file.
 const SYMMETRY: f64 = 1e-9;
 
-/// Why similarities are not a graph.
+/// Errors of building an ε-graph.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum GraphError {
     /// No clients.
     #[error("a topology needs at least one client")]
     Empty,
-    /// Another number of columns than of rows.
+    /// A matrix that is not square.
     #[error(
-        "similarities have to be square, one row and one column per client, not {rows} × {columns}"
+        "similarities must be a square matrix, one row and one column per client, not {rows} × {columns}"
     )]
     NotSquare {
         /// Number of rows.
@@ -41,9 +41,9 @@ pub enum GraphError {
         /// What is there.
         value: f64,
     },
-    /// Two clients whose similarity depends on who is asked.
+    /// An asymmetric matrix.
     #[error(
-        "the similarities of clients {row} and {column} differ between the two halves of the matrix"
+        "similarities must be symmetric, but those in row {row}, column {column} and in row {column}, column {row} differ"
     )]
     Asymmetric {
         /// One client, from 0.
@@ -57,10 +57,10 @@ pub enum GraphError {
 }
 
 /// The ε-graph: clients `k ≠ l` are neighbours if their similarity is at least `epsilon`; smaller
-/// ones are masked (TFL, eq. (4), which minimises over graphs by this hard threshold).
+/// similarities are dropped (TFL, eq. (4)).
 ///
 /// * `similarity`: `K × K`, symmetric, normalised to `[0, 1]`; its diagonal is not read.
-/// * `epsilon`: from 0 (everybody is everybody's neighbour) to 1 (the most alike only).
+/// * `epsilon`: from 0 (all clients are neighbours) to 1 (only the most similar).
 ///
 /// # Errors
 /// [`GraphError`]: no clients, a matrix that is not square, not symmetric, or has a value that is
@@ -124,8 +124,7 @@ pub fn components(graph: &Graph) -> Vec<u32> {
     canonical(&sets.into_labeling())
 }
 
-/// Clients without a neighbour, ascending: whose model is like nobody else's. A client that sends
-/// garbage ends up here.
+/// Clients without a neighbour, ascending: their models are similar to no other.
 pub fn isolated(graph: &Graph) -> Vec<usize> {
     graph
         .node_indices()

@@ -1,13 +1,13 @@
-//! Whether a topology sets adversaries apart from the honest.
+//! Measures for experiments whether a prior singles out adversaries. No strategy uses it.
 
 use serde::{Deserialize, Serialize};
 
-/// Priors that differ by less than this part of themselves are the same: sums over a graph may be
-/// taken in another order for another client.
+/// Priors whose relative difference is smaller are equal: sums over a graph may run in another order
+/// for another client.
 const SAME: f64 = 1e-12;
 
-/// Who has the smallest prior that there is. A prior defends a federation only as far as that
-/// singles out the adversaries; Ma et al. 2024 leave the question to future work.
+/// How many adversaries and honest clients have the smallest prior. A prior defends a federation only
+/// as far as it singles out the adversaries; Ma et al. 2024 leave the question to future work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Isolation {
@@ -15,24 +15,24 @@ pub struct Isolation {
     pub adversaries: usize,
     /// How many of them have the smallest prior.
     pub adversaries_minimal: usize,
-    /// Number of the others.
+    /// Number of honest clients.
     pub honest: usize,
-    /// How many of them have the smallest prior as well.
+    /// How many of them have the smallest prior.
     pub honest_minimal: usize,
-    /// What the prior gives the adversaries together, from 0 to 1; without a topology it is their
-    /// part of all clients.
+    /// The adversaries' total prior, from 0 to 1; under a uniform prior it is their share of the
+    /// clients.
     pub share: f64,
 }
 
 impl Isolation {
-    /// Whether the smallest prior is that of all adversaries and of nobody else.
+    /// Whether all adversaries have the smallest prior, and no honest client has.
     pub fn singled_out(&self) -> bool {
         self.adversaries_minimal == self.adversaries && self.honest_minimal == 0
     }
 }
 
-/// Who has the smallest prior, given which clients are adversaries (from 0; others than there are
-/// do not count).
+/// Counts who has the smallest prior. `adversaries` are clients from 0; numbers beyond the clients are
+/// ignored.
 pub fn isolation(prior: &[f64], adversaries: &[usize]) -> Isolation {
     let least = prior.iter().copied().fold(f64::INFINITY, f64::min);
     let mut found = Isolation {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_prior_is_whose() {
+    fn clients_with_the_smallest_prior_are_counted() {
         let apart = isolation(&[0.3, 0.1, 0.35, 0.25], &[1]);
         assert!(apart.singled_out());
         assert_eq!((apart.adversaries, apart.honest, apart.share), (1, 3, 0.1));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_singled_out_by_a_uniform_prior() {
+    fn a_uniform_prior_singles_out_no_client() {
         let all = isolation(&[0.25; 4], &[0, 9]);
         assert_eq!(
             (all.adversaries, all.adversaries_minimal, all.honest_minimal),

@@ -1,32 +1,33 @@
-//! TFL (Ma, Li & Peng, ICML 2024): the topology of clients, and the prior over them that follows
-//! from it.
+//! Topology-aware federated learning (TFL; Ma, Li & Peng, ICML 2024): a graph of similar clients, and
+//! the client prior and weights that follow from it.
 //!
-//! Clients whose models are alike are neighbours in a graph; those that many paths lead through
-//! stand for many others, and weigh more. The way from models to the weights of the next round:
+//! Clients with similar models are neighbours in a graph; clients that many shortest paths lead
+//! through represent many others and get larger weights. From models to the weights of the next
+//! round:
 //!
 //! 1. Similarities of all pairs of models, normalised to `[0, 1]` ([`crate::similarity`]).
-//! 2. The ε-graph of pairs that are alike enough ([`epsilon_graph`]).
-//! 3. How central every client is in it ([`Centrality`]).
+//! 2. The ε-graph, whose edges are pairs with a similarity of at least ε ([`epsilon_graph`]).
+//! 3. The centrality of every client in it ([`Centrality`]).
 //! 4. The prior over clients, `p = softmax(centrality)` ([`softmax`]).
-//! 5. Weights λ that climb towards who loses most and are held near the prior ([`Ascent`]), with
-//!    what tells whether the prior moved them ([`Weights`]).
-//! 6. Who trains next, drawn by λ ([`Sampling`]).
+//! 5. Weights λ that increase for clients with large losses and stay near the prior ([`Ascent`]), with
+//!    a measure of the prior's effect ([`Weights`]).
+//! 6. Client sampling by λ ([`Sampling`]).
 //!
-//! Steps 2 to 4 are [`Topology::learn`]. In large federations they may run over clusters, whose
-//! prior [`client_prior`] shares out.
+//! Steps 2 to 4 are [`Topology::learn`]. In large federations they run over clusters, and
+//! [`client_prior`] distributes the prior of a cluster over its clients.
 //!
-//! A graph without edges, a complete one, or one of fewer than three clients (under betweenness)
-//! gives a uniform prior. A client whose model is like nobody's is alone in the graph and gets the
-//! smallest prior there is.
+//! A graph without edges, a complete graph, or one of fewer than three clients (with betweenness)
+//! gives a uniform prior. A client without neighbours gets the smallest prior. [`isolation()`] measures
+//! for experiments whether these are the adversaries.
 //!
-//! Everything here is a function of its arguments with the same bits on every machine, whatever
-//! the number of threads.
+//! All functions depend on their arguments only and give the same bits on every machine, with any
+//! number of threads.
 //!
 //! ```
 //! use methods::Matrix;
 //! use methods::topology::{Ascent, Options, Topology, Weights};
 //!
-//! // Five clients in a row: everybody is like the next.
+//! // Five clients in a chain: each is similar to the next.
 //! let similarity = Matrix::from_fn(5, 5, |k, l| match k.abs_diff(l) {
 //!     0 => 0.0,
 //!     1 => 1.0,
@@ -67,18 +68,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 
-/// How a topology is learned from similarities.
+/// Options of learning a topology.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
     /// ε: the normalised similarity, from 0 to 1, from which two clients are neighbours. Default
     /// 0.4, the paper's.
     pub epsilon: f64,
-    /// How central a client is. Default: betweenness, the paper's.
+    /// The centrality measure. Default: betweenness, the paper's.
     pub centrality: Centrality,
-    /// On which scale. Default: normalised.
+    /// Raw or normalised centralities. Default: normalised.
     pub scale: Scale,
-    /// How long an edge is. Default: every edge is one hop.
+    /// Length of an edge. Default: every edge is one hop.
     pub lengths: Lengths,
 }
 
@@ -93,27 +94,27 @@ impl Default for Options {
     }
 }
 
-/// What is learned about clients from how alike their models are.
+/// A topology of clients, learned from the similarities of their models.
 #[derive(Debug, Clone)]
 pub struct Topology {
-    /// Who is whose neighbour.
+    /// The ε-graph.
     pub graph: Graph,
-    /// How central every client is.
+    /// The centrality of every client.
     pub centrality: Vec<f64>,
     /// `p`: the prior over clients, a point of the simplex.
     pub prior: Vec<f64>,
     /// The connected component of every client, numbered in the order of their first clients.
     pub components: Vec<u32>,
-    /// Clients like nobody else, ascending.
+    /// Clients without a neighbour, ascending.
     pub isolated: Vec<usize>,
 }
 
 impl Topology {
-    /// Learns it from the normalised similarities of `K` clients (`K × K`, symmetric, in `[0, 1]`;
+    /// Learns a topology from the normalised similarities of `K` clients (`K × K`, symmetric, in `[0, 1]`;
     /// the diagonal is not read).
     ///
     /// # Errors
-    /// [`GraphError`]: similarities or a threshold that do not make a graph.
+    /// [`GraphError`]: invalid similarities or threshold.
     pub fn learn(similarity: &Matrix, options: &Options) -> Result<Self, GraphError> {
         let graph = epsilon_graph(similarity, options.epsilon)?;
         let centrality = options

@@ -1,6 +1,6 @@
-//! The prior over clients that follows from how central they are.
+//! The prior over clients from their centralities.
 
-/// Why there is no prior.
+/// Errors of computing a prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PriorError {
     /// No clients.
@@ -15,8 +15,8 @@ pub enum PriorError {
 }
 
 /// `p_k ∝ exp(c_k)`: the prior from centralities `c` (TFL, Ma et al. 2024, eq. (6)), a point of
-/// the simplex. The largest is subtracted first, so nothing overflows; a client that is some 745
-/// below it gets 0.
+/// the simplex. The largest is subtracted first, so nothing overflows; a client more than about
+/// 745 below it gets 0.
 ///
 /// # Errors
 /// [`PriorError`]: no clients, or a centrality that is not finite.
@@ -30,7 +30,7 @@ pub fn softmax(centrality: &[f64]) -> Result<Vec<f64>, PriorError> {
     Ok(normalised_exp(centrality))
 }
 
-/// `exp(x_k) / Σ exp(x_l)`; `x` has at least one finite value and none above it that is not.
+/// `exp(x_k) / Σ exp(x_l)`; the largest `x` is finite.
 pub(super) fn normalised_exp(x: &[f64]) -> Vec<f64> {
     let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut values: Vec<f64> = x.iter().map(|value| libm::exp(value - most)).collect();
@@ -39,7 +39,7 @@ pub(super) fn normalised_exp(x: &[f64]) -> Vec<f64> {
     values
 }
 
-/// The prior before there is any topology, and the λ of the first round: everybody alike.
+/// The uniform prior: before there is a topology, and the λ of the first round.
 pub fn uniform(clients: usize) -> Vec<f64> {
     vec![1.0 / clients as f64; clients]
 }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn centralities_that_are_not_finite_are_refused() {
         assert_eq!(softmax(&[]), Err(PriorError::Empty));
         for odd in [f64::NAN, f64::INFINITY] {
             let error = PriorError::NotFinite { client: 1 };

@@ -1,4 +1,4 @@
-//! Who trains in a round, drawn by the weights λ, and how what they return is weighted.
+//! Client sampling by the weights λ, and the weights of the sampled clients in the mean.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -6,48 +6,47 @@ use serde::{Deserialize, Serialize};
 
 use super::simplex::contains;
 
-/// How the clients of a round are chosen.
+/// How the clients that train in a round are sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
     /// Independent draws by λ, as in DRFA (Deng et al. 2020). A client drawn twice trains once and
-    /// counts twice, so the mean is right on average: `E[Σ shares·θ] = Σ λ_k·θ_k`.
+    /// counts twice, so the mean is unbiased: `E[Σ shares·θ] = Σ λ_k·θ_k`.
     #[default]
     WithReplacement,
-    /// Draws by λ among those not yet drawn, all with equal shares: nobody counts twice, but the
-    /// heavy count for less than λ says. Fewer are drawn if fewer have any weight.
+    /// Draws by λ among the clients not drawn yet, all with equal shares. The mean is biased: clients
+    /// with large weights count less than λ. Fewer are drawn if fewer have a positive weight.
     WithoutReplacement,
-    /// Everybody, with λ as shares: exact, at the highest cost.
+    /// All clients, with λ as shares: exact, at the highest cost.
     Full,
 }
 
-/// Why nobody can be drawn.
+/// Errors of client sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SamplingError {
     /// Weights that are no distribution.
-    #[error("clients can only be drawn by weights that are at least 0 and sum to 1")]
+    #[error("client sampling needs weights that are at least 0 and sum to 1")]
     Lambda,
     /// No draws.
     #[error("a round needs at least one draw")]
     NoDraws,
 }
 
-/// The clients of a round.
+/// The sampled clients of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Who trains, ascending, nobody twice.
+    /// The clients that train, ascending, without duplicates.
     pub clients: Vec<usize>,
-    /// The weight of what each of them returns in the mean; they sum to 1. λ is in them already
-    /// and must not be multiplied in again.
+    /// The weight of each client's model in the mean; they sum to 1. They include λ already.
     pub shares: Vec<f64>,
 }
 
 impl Sampling {
-    /// The clients of one round; a function of `lambda` and `seed`. Nobody without weight is
-    /// drawn.
+    /// Samples the clients of one round; a function of `lambda` and `seed`. Clients of weight 0 are
+    /// never drawn, except by [`Full`](Self::Full).
     ///
     /// * `lambda`: a point of the simplex.
-    /// * `draws`: `m`; see [`half`] for the usual number. Without meaning for
+    /// * `draws`: `m`; see [`half`] for the usual number. Ignored by
     ///   [`Full`](Self::Full).
     ///
     /// # Errors
@@ -88,7 +87,7 @@ impl Sampling {
     }
 }
 
-/// Weights, added up.
+/// Cumulative weights.
 struct Wheel {
     ends: Vec<f64>,
 }
@@ -104,9 +103,8 @@ impl Wheel {
         }
     }
 
-    /// The first client whose end lies beyond a uniform number below the sum: the inverse of the
-    /// distribution function. One without weight ends where the one before it does, so it is never
-    /// the first. `None` if nobody has weight.
+    /// Draws a client by inverting the distribution function: the first whose cumulative weight exceeds
+    /// a uniform number. A client of weight 0 is never the first. `None` if all weights are 0.
     fn turn(&self, random: &mut ChaCha8Rng) -> Option<usize> {
         let total = self.ends.last().copied().filter(|total| *total > 0.0)?;
         // 53 random bits are a multiple of 2⁻⁵³ below 1, exactly.
@@ -116,47 +114,50 @@ impl Wheel {
     }
 }
 
-/// `⌈K/2⌉`: draws of a round where nothing else is said. A guess: the paper has no number.
+/// `⌈K/2⌉`: the default number of draws. A guess: the paper states none.
 pub fn half(clients: usize) -> usize {
     clients.div_ceil(2)
 }
 
-/// Why sampled losses are not losses of all.
+/// Errors of estimating all losses from a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SampledLossError {
-    /// Nobody was asked.
-    #[error("nobody told a loss")]
+    /// No losses.
+    #[error("no client reported a loss")]
     Empty,
-    /// A client that is not there.
-    #[error("client {client} told a loss, but there are {clients} clients, counted from 0")]
+    /// A client that does not exist.
+    #[error("client {client} reported a loss, but there are {clients} clients, counted from 0")]
     Unknown {
         /// The client.
         client: usize,
-        /// Clients at hand.
+        /// Number of clients.
         clients: usize,
     },
-    /// A client that comes twice.
-    #[error("client {client} told its loss twice")]
+    /// Two losses of one client.
+    #[error("client {client} reported two losses")]
     Twice {
         /// The client.
         client: usize,
     },
 }
 
-/// Losses of all `clients` from those of a uniformly drawn part `U` of them: `(K/|U|)·f_k` for
-/// `k ∈ U`, else 0; on average the losses themselves (DRFA, Deng et al. 2020).
+/// Unbiased estimate of the losses of all `clients` from those of a uniformly drawn subset `U`:
+/// `(K/|U|)·f_k` for `k ∈ U`, otherwise 0 (DRFA, Deng et al. 2020).
 ///
-/// * `told`: clients of `U` with their losses.
+/// * `reported`: the clients of `U` with their losses.
 ///
 /// # Errors
-/// [`SampledLossError`]: nobody, a client that is not there, or one that comes twice.
-pub fn sampled_losses(clients: usize, told: &[(usize, f64)]) -> Result<Vec<f64>, SampledLossError> {
-    if told.is_empty() {
+/// [`SampledLossError`]: no losses, a client that does not exist, or two losses of one client.
+pub fn sampled_losses(
+    clients: usize,
+    reported: &[(usize, f64)],
+) -> Result<Vec<f64>, SampledLossError> {
+    if reported.is_empty() {
         return Err(SampledLossError::Empty);
     }
-    let scale = clients as f64 / told.len() as f64;
+    let scale = clients as f64 / reported.len() as f64;
     let mut losses: Vec<Option<f64>> = vec![None; clients];
-    for &(client, loss) in told {
+    for &(client, loss) in reported {
         let place = losses
             .get_mut(client)
             .ok_or(SampledLossError::Unknown { client, clients })?;

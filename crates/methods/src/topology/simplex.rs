@@ -1,13 +1,13 @@
-//! The probability simplex: nonnegative weights of clients that sum to 1.
+//! The probability simplex: non-negative weights that sum to 1, and projections onto it.
 
-/// How far from 1 rounding may have brought a sum.
+/// Allowed rounding error of a sum of weights.
 const TOLERANCE: f64 = 1e-6;
 
-/// Why a vector has no projection.
+/// Errors of a projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProjectionError {
     /// No values.
-    #[error("nothing can be projected onto a simplex without corners")]
+    #[error("a projection onto the simplex needs at least one value")]
     Empty,
     /// A value that is NaN or infinite.
     #[error("value {at} of the vector to be projected is not a finite number")]
@@ -17,8 +17,8 @@ pub enum ProjectionError {
     },
 }
 
-/// `P_Δ(v)`: the point of the simplex nearest to `v` (Duchi et al. 2008, Algorithm 1): `v − θ`,
-/// cut off at 0, with the θ at which it sums to 1.
+/// `P_Δ(v)`: the point of the simplex nearest to `v` (Duchi et al. 2008, Algorithm 1):
+/// `max(0, v − θ)` with the θ at which it sums to 1.
 ///
 /// # Errors
 /// [`ProjectionError`]: no values, or one that is not finite.
@@ -38,13 +38,13 @@ pub fn project(v: &[f64]) -> Result<Vec<f64>, ProjectionError> {
 /// Lengths are equal and not 0; `b` is finite, `w` finite and above 0.
 pub(super) fn level(b: &[f64], w: &[f64]) -> Vec<f64> {
     let most = b.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // From the largest down: a constant added to b changes nothing, and a huge one would drown 1.
+    // Subtract the largest: a constant added to b changes nothing, but a huge one would cancel 1.
     let below: Vec<f64> = b.iter().map(|b| b - most).collect();
     let mut order: Vec<usize> = (0..b.len()).collect();
     order.sort_by(|&i, &j| below[j].total_cmp(&below[i]));
     let (mut weighted, mut weight, mut cut) = (0.0, 0.0, f64::NEG_INFINITY);
     for at in order {
-        // Who is not above the cut of those before is at 0, and so is everybody after.
+        // A value at or below the current cut gets weight 0, and so do all smaller values.
         if below[at] <= cut {
             break;
         }
@@ -56,7 +56,7 @@ pub(super) fn level(b: &[f64], w: &[f64]) -> Vec<f64> {
     below.iter().zip(w).map(above).collect()
 }
 
-/// Whether this is a point of the simplex, up to rounding.
+/// Whether `weights` is a point of the simplex, up to rounding.
 pub(super) fn contains(weights: &[f64]) -> bool {
     let total: f64 = weights.iter().sum();
     (total - 1.0).abs() <= TOLERANCE && weights.iter().all(|weight| *weight >= 0.0)
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn values_that_are_not_finite_are_refused() {
         assert_eq!(project(&[]), Err(ProjectionError::Empty));
         for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let error = ProjectionError::NotFinite { at: 1 };
@@ -103,8 +103,8 @@ mod tests {
     }
 
     proptest! {
-        /// Optimality: the gradient of the distance is the same wherever there is weight, and not
-        /// less where there is none.
+        /// Optimality: the gradient of the distance is equal at all positive weights, and not smaller
+        /// at zero weights.
         #[test]
         fn nothing_on_the_simplex_is_nearer(v in prop::collection::vec(-3.0..3.0f64, 1..12)) {
             let found = project(&v).unwrap();

@@ -106,7 +106,7 @@ fn a_cycle_with_a_tail_and_an_isolated_client() {
 }
 
 #[test]
-fn four_ways_to_measure_give_one_broker() {
+fn all_metrics_find_the_same_central_client() {
     let by_l1 = [0.0, 0.2, 0.6, 0.6, 0.8, 1.0];
     let by_l2 = [
         0.0,
@@ -217,7 +217,7 @@ fn a_flipped_model_is_isolated_and_has_the_smallest_prior() {
 }
 
 #[test]
-fn what_is_not_a_similarity_is_refused() {
+fn invalid_similarities_are_refused() {
     let learn = |similarity: &Matrix, epsilon: f64| {
         let options = Options {
             epsilon,
@@ -256,7 +256,7 @@ fn what_is_not_a_similarity_is_refused() {
         let error = GraphError::Asymmetric { row: 1, column: 3 };
         assert_eq!(learn(&similarity, 0.4), error);
     }
-    // The diagonal is nobody's business.
+    // The diagonal is not read.
     let mut similarity = path();
     similarity[(2, 2)] = f64::NAN;
     assert!(Topology::learn(&similarity, &Options::default()).is_ok());

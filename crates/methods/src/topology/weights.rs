@@ -1,22 +1,22 @@
-//! Weights with what tells whether the topology moved them.
+//! Client weights, with a measure of the topology's effect on them.
 
 use serde::{Deserialize, Serialize};
 
 use super::ascent::{Ascent, AscentError};
 use super::prior::uniform;
 
-/// The weights of clients, and beside them those that the same losses would have led to under a
-/// uniform prior. Where the two hardly differ the topology does nothing.
+/// The weights of clients, and the weights that the same losses would have given under a uniform
+/// prior. If the two hardly differ, the topology has no effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
     /// λ, a point of the simplex.
     pub lambda: Vec<f64>,
-    /// What λ would be without a topology, a point of the simplex.
+    /// λ under a uniform prior, a point of the simplex.
     pub without_topology: Vec<f64>,
 }
 
 impl Weights {
-    /// Those of the first round: everybody alike.
+    /// The weights of the first round: all equal.
     pub fn uniform(clients: usize) -> Self {
         Self {
             lambda: uniform(clients),
@@ -24,8 +24,8 @@ impl Weights {
         }
     }
 
-    /// Both after one step of `ascent` for the same `losses`: λ under `prior`, the other under a
-    /// uniform one.
+    /// One step of `ascent` for both with the same `losses`: λ under `prior`, the other under a uniform
+    /// prior.
     ///
     /// # Errors
     /// As [`Ascent::step`].
@@ -42,7 +42,7 @@ impl Weights {
         })
     }
 
-    /// What to report of a round.
+    /// Diagnostics of a round.
     pub fn diagnostics(&self) -> Diagnostics {
         Diagnostics {
             effective_clients: effective_clients(&self.lambda),
@@ -51,7 +51,7 @@ impl Weights {
     }
 }
 
-/// How weights are spread, and what the topology has to do with it.
+/// The spread of the weights, and the effect of the topology on them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Diagnostics {
@@ -63,14 +63,12 @@ pub struct Diagnostics {
     pub topology_effect: f64,
 }
 
-/// `1/Σ λ_k²`: how many equally weighted clients would be as spread out; from 1 (all weight on one)
-/// to their number.
+/// `1/Σ λ_k²`: the number of equally weighted clients with the same spread.
 fn effective_clients(lambda: &[f64]) -> f64 {
     1.0 / lambda.iter().map(|weight| weight * weight).sum::<f64>()
 }
 
-/// `½ Σ |a_k − b_k|`: the part of the weight that has to be moved to make one of the other; from 0
-/// (equal) to 1 (nothing in common). Both are points of the simplex over the same clients.
+/// Total variation distance `½ Σ |a_k − b_k|` of two points of the simplex, from 0 to 1.
 pub(crate) fn total_variation(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
 }
@@ -105,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_prior_has_little_effect_and_a_strong_one_all() {
+    fn the_topology_effect_grows_with_the_strength_of_the_prior() {
         let prior = [0.2, 0.3, 0.5];
         let effect = |q: f64| {
             let ascent = Ascent {

@@ -68,7 +68,7 @@ impl Member {
             }
         }
         let last = self.config.epoch.charter.rounds;
-        if self.adoption.applied >= last && !self.complete {
+        if self.adoption.applied >= last && !self.completion.reached {
             self.all_rounds_applied();
         }
     }

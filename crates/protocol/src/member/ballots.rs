@@ -122,7 +122,7 @@ impl Member {
     pub(super) fn vote_notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
         let once = self.ballots.has_notarized(view) && !self.broken(Mutation::NotarizeTwice);
-        if self.sync.listening() || once {
+        if self.participation.listening() || once {
             return;
         }
         if let Some(block) = self.chain.block(&block).cloned() {
@@ -140,7 +140,7 @@ impl Member {
             .own
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
-        if !(self.sync.listening() || against || done || view <= self.chain.tip.view) {
+        if !(self.participation.listening() || against || done || view <= self.chain.tip.view) {
             self.cast(view, Body::Finalize { block });
         }
     }
@@ -153,7 +153,11 @@ impl Member {
             .own
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
-        if self.sync.listening() || self.complete || self.ballots.has_nullified(view) || finalized {
+        if self.participation.listening()
+            || self.completion.reached
+            || self.ballots.has_nullified(view)
+            || finalized
+        {
             return;
         }
         self.out
@@ -237,7 +241,10 @@ impl Member {
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
-        if self.complete && message.view > self.chain.tip.view && message.sender != self.me() {
+        if self.completion.reached
+            && message.view > self.chain.tip.view
+            && message.sender != self.me()
+        {
             // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
                 let frame = envelope::seal_certificate(&self.config.epoch, proof);

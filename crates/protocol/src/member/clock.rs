@@ -26,12 +26,12 @@ impl Member {
 
     /// Whether the last round is adopted and no block of the chain is missing.
     fn finished(&self) -> bool {
-        self.complete && self.chain.unresolved.is_none()
+        self.completion.reached && self.chain.unresolved.is_none()
     }
 
     /// Whether no timer runs: everything is finished, and the others were told.
     fn timers_off(&self) -> bool {
-        self.finished() && !self.sync.complete_unsent
+        self.finished() && !self.completion.unsent
     }
 
     /// A member cannot be reached. This alone does not excuse it, because it may be back within
@@ -96,7 +96,7 @@ impl Member {
 
     /// Votes against the view if its lead is silent or too slow (R2).
     pub(super) fn check_lead_timers(&mut self) {
-        if self.complete || self.ballots.has_nullified(self.view.number) {
+        if self.completion.reached || self.ballots.has_nullified(self.view.number) {
             return;
         }
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();

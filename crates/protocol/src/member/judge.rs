@@ -100,7 +100,7 @@ impl Member {
 
     /// Judges the proposal as far as that is possible now.
     pub(super) fn judge(&mut self) {
-        if self.sync.listening() {
+        if self.participation.listening() {
             // The proposal stays: this member may be allowed to vote later in this view.
             return;
         }

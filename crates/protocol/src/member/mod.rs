@@ -16,7 +16,9 @@
 //! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
 //! | `adoption` | adopting final outcomes (R4) |
 //! | `absences` | members that are not waited for |
-//! | `sync` | catching up, and only listening while it is not known what was signed (R5) |
+//! | `sync` | catching up with what became final elsewhere |
+//! | `participation` | only listening, while this member cannot know what it has signed (R5) |
+//! | `completion` | the end: the last round is adopted here, and at others |
 //! | `clock` | the timers |
 //!
 //! Every input changes some of this state. Then `Member::drive` does whatever has become possible
@@ -28,12 +30,14 @@ mod adoption;
 mod ballots;
 mod chain;
 mod clock;
+mod completion;
 mod config;
 mod entries;
 mod inbox;
 mod judge;
 mod lead;
 mod own;
+mod participation;
 mod round;
 mod scoring;
 mod sheets;
@@ -64,10 +68,12 @@ use absences::Absences;
 use adoption::Adoption;
 use ballots::Ballots;
 use chain::Chain;
+use completion::Completion;
 use judge::Judged;
 use lead::Lead;
+use participation::{Journal, Participation};
 use round::Round;
-use sync::{Journal, Sync};
+use sync::Sync;
 
 /// The state machine of one member: its whole behaviour towards the others.
 pub struct Member {
@@ -81,6 +87,7 @@ pub struct Member {
     absences: Absences,
     lead: Option<Lead>,
     sync: Sync,
+    participation: Participation,
     round_trips: Vec<Option<Duration>>,
     /// The shortest D, as it follows from the round trips.
     shortest_phase: Duration,
@@ -95,10 +102,7 @@ pub struct Member {
     unreachable: BTreeSet<MemberIndex>,
     /// It was reported that another process signs with this member's key.
     key_used_elsewhere: bool,
-    /// The last round is adopted.
-    complete: bool,
-    /// Other members that have adopted the last round.
-    complete_members: BTreeSet<MemberIndex>,
+    completion: Completion,
     out: Vec<Effect>,
 }
 
@@ -141,6 +145,7 @@ impl Member {
             absences: Absences::default(),
             lead: None,
             sync: Sync::new(past),
+            participation: Participation::new(past),
             round_trips: vec![None; n],
             shortest_phase: epoch.beat() / 2,
             next_beat: now + epoch.beat(),
@@ -149,8 +154,7 @@ impl Member {
             accused: BTreeSet::new(),
             unreachable: BTreeSet::new(),
             key_used_elsewhere: false,
-            complete: false,
-            complete_members: BTreeSet::new(),
+            completion: Completion::default(),
             out: Vec::new(),
             config,
             now,
@@ -226,7 +230,7 @@ impl Member {
 
     /// Whether the last round is final and adopted.
     pub fn complete(&self) -> bool {
-        self.complete
+        self.completion.reached
     }
 
     /// Takes back the records of the journal. Gives the last round that was adopted.
@@ -368,7 +372,7 @@ impl Member {
         self.lead = None;
         // Models of an earlier lead's sheet may never arrive.
         self.round.models.fetching = false;
-        if self.complete {
+        if self.completion.reached {
             return;
         }
         self.out.push(Effect::Report(Report::Entered {
@@ -394,8 +398,8 @@ impl Member {
     /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
     /// view's lead.
     fn begin_to_lead(&mut self) {
-        let leads = self.view.lead == self.me() && !self.complete;
-        if leads && self.lead.is_none() && !self.sync.listening() {
+        let leads = self.view.lead == self.me() && !self.completion.reached;
+        if leads && self.lead.is_none() && !self.participation.listening() {
             self.lead = Some(Lead::new());
             self.start_leading();
         }

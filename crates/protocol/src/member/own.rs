@@ -29,7 +29,7 @@ enum Training {
     /// Finished, and not signed: this member may not sign yet.
     Finished(Trained),
     Failed,
-    Contributed(Contributed),
+    Contributed(Box<Contributed>),
 }
 
 /// A signed contribution, its bytes for the wire, and the entry that it becomes.
@@ -87,11 +87,11 @@ impl Member {
         let entry = contribution.entry(&epoch.federation, self.round.number);
         self.round.models.hold([entry.fields.blob]);
         let frame = envelope::reseal(epoch, &message);
-        self.round.own.training = Training::Contributed(Contributed {
+        self.round.own.training = Training::Contributed(Box::new(Contributed {
             message,
             frame,
             entry,
-        });
+        }));
     }
 
     /// Starts to train, once the plan is known and names this member.
@@ -100,7 +100,7 @@ impl Member {
             return;
         };
         let round = plan.round;
-        let may_train = !self.complete && !self.sync.lost_journal();
+        let may_train = !self.completion.reached && !self.participation.lost_journal();
         let due = matches!(self.round.own.training, Training::Due);
         if due && may_train && self.round.participates(self.me()) {
             self.round.own.training = Training::Running;
@@ -124,7 +124,7 @@ impl Member {
 
     /// Signs a finished training, unless this member only listens, and sends it to the lead.
     pub(super) fn contribute(&mut self) {
-        if self.sync.listening() || self.complete {
+        if self.participation.listening() || self.completion.reached {
             return;
         }
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
@@ -156,11 +156,11 @@ impl Member {
         self.out
             .push(Effect::Report(Report::Contributed { round, blob }));
         self.round.models.hold([blob]);
-        self.round.own.training = Training::Contributed(Contributed {
+        self.round.own.training = Training::Contributed(Box::new(Contributed {
             message,
             frame,
             entry,
-        });
+        }));
         self.send_contribution();
     }
 
@@ -169,7 +169,10 @@ impl Member {
         let Training::Contributed(own) = &self.round.own.training else {
             return;
         };
-        if self.view.receipt.is_none() && !self.sync.listening() && !self.complete {
+        if self.view.receipt.is_none()
+            && !self.participation.listening()
+            && !self.completion.reached
+        {
             let (message, frame) = (own.message.clone(), own.frame.clone());
             self.send(self.view.lead, &message, &frame);
         }

@@ -135,7 +135,7 @@ impl Member {
     /// Requests the plan once the state that it follows from is adopted.
     pub(super) fn request_plan(&mut self) {
         let ready = self.adoption.applied + 1 == self.round.number;
-        if !ready || self.complete || !matches!(self.round.plan, Plan::NotRequested) {
+        if !ready || self.completion.reached || !matches!(self.round.plan, Plan::NotRequested) {
             return;
         }
         self.round.plan = Plan::Requested;

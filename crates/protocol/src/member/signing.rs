@@ -19,7 +19,10 @@ impl Member {
         self.round.own.model_released |= agreed;
         self.keep_sheet(root, Arc::new(sheet));
         let (view, most) = (self.view.number, self.sheets_per_view());
-        if agreed && !self.sync.listening() && self.round.sheets.may_sign(&root, view, most) {
+        if agreed
+            && !self.participation.listening()
+            && self.round.sheets.may_sign(&root, view, most)
+        {
             self.round.signing = Some(root);
         }
     }

@@ -1,4 +1,4 @@
-//! True evidence without end, and false evidence.
+//! Floods of true evidence, and false evidence.
 
 use std::collections::BTreeMap;
 
@@ -8,85 +8,88 @@ use protocol::envelope::{Opened, seal, seal_evidence};
 use protocol::evidence::{Evidence, Signed};
 use protocol::message::{Body, Message};
 
-use super::{Act, Lie, Who};
+use super::{Actions, Attacker, Deviation};
 
-/// Pieces of evidence of one beat.
+/// Pieces of evidence per beat.
 const MANY: usize = 6;
 
-/// Proves its own guilt again and again, with ever new messages.
-pub(super) struct Confess;
+/// Floods with true evidence against itself, ever new.
+pub(super) struct SelfEvidence;
 
-impl Lie for Confess {
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
+impl Deviation for SelfEvidence {
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         for _ in 0..MANY {
-            let view = 1 + who.random.below(1 << 20) as u64;
+            let view = 1 + attacker.random.below(1 << 20) as u64;
             let mut sign = || {
                 let body = Body::Notarize {
-                    block: who.hash(),
+                    block: attacker.random_hash(),
                     checked: Checked::Structure,
                 };
-                let (message, frame) = seal(&who.epoch, &who.key, 0, view, who.me, body);
-                who.oracle.sealed(&who.epoch, who.me, &frame);
+                let (message, frame) =
+                    seal(&attacker.epoch, &attacker.key, 0, view, attacker.me, body);
+                attacker
+                    .signatures
+                    .sealed(&attacker.epoch, attacker.me, &frame);
                 message
             };
             let (first, second) = (sign(), sign());
             if let Some(evidence) = Evidence::of(&first, &second) {
-                act.say(None, seal_evidence(&who.epoch, &evidence));
-                act.bad += 1;
+                actions.send(None, seal_evidence(&attacker.epoch, &evidence));
+                actions.misdeeds += 1;
             }
         }
     }
 }
 
-/// Accuses honest members of what they did not do.
+/// Sends false evidence against honest members.
 #[derive(Default)]
 pub(super) struct FalseEvidence {
-    /// Something that each member signed.
-    heard: BTreeMap<MemberIndex, Vec<Message>>,
+    /// Some messages that each member signed.
+    received: BTreeMap<MemberIndex, Vec<Message>>,
 }
 
-impl Lie for FalseEvidence {
-    fn hear(&mut self, who: &mut Who, opened: &Opened, _: &mut Act) -> bool {
+impl Deviation for FalseEvidence {
+    fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Message(message) = opened {
-            let heard = self.heard.entry(message.sender).or_default();
-            if heard.len() < 8 {
-                heard.push(message.clone());
+            let received = self.received.entry(message.sender).or_default();
+            if received.len() < 8 {
+                received.push(message.clone());
             } else {
-                let at = who.random.below(8);
-                heard[at] = message.clone();
+                let at = attacker.random.below(8);
+                received[at] = message.clone();
             }
         }
         false
     }
 
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
-        let member = who.somebody();
-        let Some(heard) = self.heard.get(&member) else {
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        let member = attacker.random_other();
+        let Some(received) = self.received.get(&member) else {
             return;
         };
-        let one = &heard[who.random.below(heard.len())];
-        let other = &heard[who.random.below(heard.len())];
-        let block = who.hash();
+        let one = &received[attacker.random.below(received.len())];
+        let other = &received[attacker.random.below(received.len())];
+        let block = attacker.random_hash();
         let signed = |message: &Message, round, view, body| Signed {
             round,
             view,
             body,
             signature: message.signature,
         };
-        let invented = [block, who.hash()].map(|block| Body::Notarize {
+        let invented = [block, attacker.random_hash()].map(|block| Body::Notarize {
             block,
             checked: Checked::Structure,
         });
         let view = one.view.max(1);
-        let evidence = if who.random.chance(0.5) {
-            // Two messages that it did sign, and that may stand beside each other.
+        let evidence = if attacker.random.chance(0.5) {
+            // Two messages that the member did sign and that do not conflict.
             Evidence {
                 member,
                 first: signed(one, one.round, one.view, one.body.clone()),
                 second: signed(other, other.round, other.view, other.body.clone()),
             }
         } else {
-            // Two that conflict, and that it did not sign.
+            // Two messages that conflict and that the member did not sign.
             let [first, second] = invented;
             Evidence {
                 member,
@@ -94,7 +97,7 @@ impl Lie for FalseEvidence {
                 second: signed(other, 0, view, second),
             }
         };
-        act.say(None, seal_evidence(&who.epoch, &evidence));
-        act.bad += 1;
+        actions.send(None, seal_evidence(&attacker.epoch, &evidence));
+        actions.misdeeds += 1;
     }
 }

@@ -1,125 +1,127 @@
-//! The list of all ways to misbehave, and how a faulty member gets some of them.
+//! All Byzantine behaviours, and how some of them are drawn for a faulty member.
 
 use crate::random::Random;
 
-use super::accusing::{Confess, FalseEvidence};
+use super::accusing::{FalseEvidence, SelfEvidence};
 use super::blobs::Withhold;
-use super::certificates::{ForgedProofs, Hoard};
-use super::entries::{DoubleContribution, ForgedRow, IgnoredReceipt, Stuffed, Uninvited, Unsigned};
-use super::flooding::{Flood, StuffAhead, StuffSheets};
-use super::headers::{Misheaded, WrongKey};
-use super::leading::{BadDecision, BadOutcome, DoubleProposal, Partial, Silent};
-use super::proposing::{Hasty, Impostor, Stale, WrongInclusions, WrongParent};
-use super::syncing::{Forge, Forgery, Replay, Unasked};
+use super::certificates::{ForgedProofs, WithholdCertificates};
+use super::entries::{
+    DoubleContribution, ForgedEntry, ForgedRow, IgnoredReceipt, MissingSignature, Uninvited,
+};
+use super::flooding::{Flood, FloodAhead, FloodSheets};
+use super::headers::{WrongHeader, WrongKey};
+use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
+use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
+use super::syncing::{ForgedAnswers, Forgery, Replay, UnrequestedAnswers};
 use super::votes::DoubleVote;
-use super::{Lie, Who};
+use super::{Attacker, Deviation};
 
-/// One way to misbehave.
+/// One Byzantine behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Behaviour {
-    /// Says nothing while it leads.
-    Silent,
-    /// Says that it makes progress while it leads, and nothing else.
-    Stalling,
-    /// As a lead it speaks to some members only, others in every view.
-    Partial,
-    /// Votes for everything at once.
+    /// Sends nothing while it leads.
+    SilentLead,
+    /// Sends only Progress messages while it leads.
+    StallingLead,
+    /// As a lead, sends its messages to some members only, drawn for every view.
+    PartialLead,
+    /// Sends conflicting votes: two Notarize, Finalize and Nullify of one view.
     DoubleVote,
-    /// Proposes one thing to some and another to the others, or to whoever voted for the one; both
-    /// are good.
+    /// Sends two valid proposals: each to half of the members, or the second to whoever voted for
+    /// the first.
     DoubleProposal,
-    /// Contributes twice.
+    /// Sends two different contributions in a round.
     DoubleContribution,
-    /// Writes scores of its own into another's row.
+    /// As a lead, changes the scores of another member's row.
     ForgedRow,
-    /// Gives a receipt and leaves the entry out.
+    /// As a lead, gives a Receipt and leaves the entry out.
     IgnoredReceipt,
-    /// Decides what no check accepts.
+    /// As a lead, makes a decision that no check accepts.
     BadDecision,
-    /// Claims an outcome that nobody computes.
+    /// As a lead, claims an outcome that does not follow from the sheet.
     BadOutcome,
-    /// Puts an entry of its own in another's place.
-    Stuffed,
-    /// Contributes, but sends no scores, or does not sign for the sheet.
-    Unsigned,
-    /// Proposes to go on from long ago.
-    Stale,
-    /// Proposes an empty block at once, and a good round in the same view.
-    Hasty,
-    /// Proposes a good round on a block that is not the last final one.
+    /// As a lead, replaces another member's entry by an invented one.
+    ForgedEntry,
+    /// Contributes, but sends no Scores, or no Inclusion.
+    MissingSignature,
+    /// Proposes an empty block on an old notarised block.
+    StaleParent,
+    /// Proposes an empty block at once and a valid learning block in the same view.
+    EarlyEmptyBlock,
+    /// Proposes a valid round on a block that is not the last final one.
     WrongParent,
-    /// Proposes with inclusions that are doubled, in another order, or another member's.
+    /// Proposes with inclusions that are duplicated, reordered, or assigned to another member.
     WrongInclusions,
-    /// Says in views that others lead what only a lead may say.
+    /// Sends the messages of a lead in views that others lead.
     Impostor,
     /// Takes part in rounds whose plan does not name it.
     Uninvited,
-    /// Signs with a key of its own making.
+    /// Signs with a key that is not in the roster.
     WrongKey,
-    /// Signs some kind of message, or every kind, under a round, a view or both that it does not
-    /// belong to, in place of the right message or beside it.
-    Misheaded,
-    /// Gives its own model to nobody, or to some members only, for a time or for good.
+    /// Signs messages of one kind, or of every kind, with a wrong round, view or both, instead of
+    /// the right message or in addition.
+    WrongHeader,
+    /// Withholds its own models from all or some members, for a time or for good.
     WithholdOwn,
-    /// Gives no blob at all, or none to some members, for a time or for good: as a lead it has
-    /// blobs that nobody else has.
+    /// Withholds all blobs from all or some members, for a time or for good. As a lead it holds
+    /// blobs that no other member has.
     WithholdAll,
-    /// Answers with certificates whose votes are another member's, a stranger's or invented.
+    /// Answers with certificates whose votes are another member's, of no member, or invented.
     SyncForgedVotes,
-    /// Answers with a proof that is not the last block's.
+    /// Answers with a proof that does not belong to the last block.
     SyncWrongProof,
-    /// Answers with blocks that do not follow on one another.
+    /// Answers with blocks that do not form a chain.
     SyncBrokenLinks,
-    /// Answers without the first or the last blocks.
+    /// Answers without the first or the last block.
     SyncCut,
-    /// Answers that it knows of nothing.
+    /// Answers that it knows no final block.
     SyncNothing,
-    /// Claims that a view is certified that nobody will ever reach.
+    /// Claims a certificate of a view that will never be reached.
     SyncHugeClaim,
-    /// Claims that hardly any view is certified.
+    /// Claims that no view is certified yet.
     SyncSmallClaim,
-    /// Reminds members that catch up of something old, of something that another signed, or of
-    /// nothing, in place of the last that they signed.
+    /// Reminds members that catch up of something old, of another member's message, or of nothing,
+    /// instead of the last message that they signed.
     SyncReminder,
-    /// Repeats what it heard others say, old answers before all, to anybody.
+    /// Replays messages that it received, above all old answers, to any member.
     Replay,
-    /// Answers who did not ask.
-    SyncUnasked,
-    /// Does not pass certificates on, or only to some.
-    Hoard,
-    /// Changes the votes of certificates that it passes on or proposes with.
+    /// Sends answers that were not requested.
+    SyncUnrequested,
+    /// Does not forward certificates, or only to some members.
+    WithholdCertificates,
+    /// Changes the votes in certificates that it forwards or proposes with.
     ForgedProofs,
-    /// As a lead it sends far more bundles and sheets than a view can have.
-    StuffSheets,
-    /// Sends messages of views that are yet to come, and of views that it does not lead.
-    StuffAhead,
+    /// As a lead, sends far more bundles and sheets than a view may have.
+    FloodSheets,
+    /// Sends messages of future views, and of views that it does not lead.
+    FloodAhead,
     /// Votes in views far ahead, for blocks that do not exist.
     FloodVotes,
-    /// Contributes to rounds that are yet to come, again and again.
+    /// Contributes to future rounds, repeatedly.
     FloodContributions,
-    /// Scores and signs for entries and sheets that do not exist.
+    /// Sends Scores and Inclusions for entries and sheets that do not exist.
     FloodScores,
-    /// Says that it has all rounds, and asks for blocks, without end.
+    /// Floods with Complete and SyncRequest.
     FloodComplete,
-    /// Proves its own guilt again and again, with ever new messages.
-    Confess,
-    /// Accuses honest members of what they did not do.
+    /// Floods with true evidence against itself, ever new.
+    SelfEvidence,
+    /// Sends false evidence against honest members.
     FalseEvidence,
 }
 
-/// What the faulty members of a run may do.
+/// Which behaviours the Byzantine members of a run may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lies {
-    /// There are no faulty members.
+pub enum Byzantine {
+    /// There are no Byzantine members.
     None,
-    /// Anything.
+    /// One to three of all behaviours.
     Any,
     /// One to three of these.
     Only(&'static [Behaviour]),
 }
 
-impl Lies {
-    /// One to three of what is allowed.
+impl Byzantine {
+    /// Draws one to three of the allowed behaviours.
     pub(in crate::bare) fn some(self, random: &mut Random) -> Vec<Behaviour> {
         let all = match self {
             Self::None => &[],
@@ -137,11 +139,11 @@ impl Lies {
 }
 
 impl Behaviour {
-    /// All of them.
+    /// All behaviours.
     pub const ALL: [Self; 42] = [
-        Self::Silent,
-        Self::Stalling,
-        Self::Partial,
+        Self::SilentLead,
+        Self::StallingLead,
+        Self::PartialLead,
         Self::DoubleVote,
         Self::DoubleProposal,
         Self::DoubleContribution,
@@ -149,16 +151,16 @@ impl Behaviour {
         Self::IgnoredReceipt,
         Self::BadDecision,
         Self::BadOutcome,
-        Self::Stuffed,
-        Self::Unsigned,
-        Self::Stale,
-        Self::Hasty,
+        Self::ForgedEntry,
+        Self::MissingSignature,
+        Self::StaleParent,
+        Self::EarlyEmptyBlock,
         Self::WrongParent,
         Self::WrongInclusions,
         Self::Impostor,
         Self::Uninvited,
         Self::WrongKey,
-        Self::Misheaded,
+        Self::WrongHeader,
         Self::WithholdOwn,
         Self::WithholdAll,
         Self::SyncForgedVotes,
@@ -170,63 +172,63 @@ impl Behaviour {
         Self::SyncSmallClaim,
         Self::SyncReminder,
         Self::Replay,
-        Self::SyncUnasked,
-        Self::Hoard,
+        Self::SyncUnrequested,
+        Self::WithholdCertificates,
         Self::ForgedProofs,
-        Self::StuffSheets,
-        Self::StuffAhead,
+        Self::FloodSheets,
+        Self::FloodAhead,
         Self::FloodVotes,
         Self::FloodContributions,
         Self::FloodScores,
         Self::FloodComplete,
-        Self::Confess,
+        Self::SelfEvidence,
         Self::FalseEvidence,
     ];
 
-    /// The behaviour at work; what it leaves open is drawn.
-    pub(super) fn lie(self, who: &mut Who) -> Box<dyn Lie> {
+    /// The implementation of the behaviour; its free parameters are drawn.
+    pub(super) fn deviation(self, attacker: &mut Attacker) -> Box<dyn Deviation> {
         match self {
-            Self::Silent => Box::new(Silent { stalling: false }),
-            Self::Stalling => Box::new(Silent { stalling: true }),
-            Self::Partial => Box::new(Partial::new(who)),
+            Self::SilentLead => Box::new(SilentLead { stalling: false }),
+            Self::StallingLead => Box::new(SilentLead { stalling: true }),
+            Self::PartialLead => Box::new(PartialLead::new(attacker)),
             Self::DoubleVote => Box::<DoubleVote>::default(),
-            Self::DoubleProposal => Box::new(DoubleProposal::new(who)),
+            Self::DoubleProposal => Box::new(DoubleProposal::new(attacker)),
             Self::DoubleContribution => Box::new(DoubleContribution),
             Self::ForgedRow => Box::new(ForgedRow),
             Self::IgnoredReceipt => Box::new(IgnoredReceipt),
             Self::BadDecision => Box::new(BadDecision),
             Self::BadOutcome => Box::new(BadOutcome),
-            Self::Stuffed => Box::<Stuffed>::default(),
-            Self::Unsigned => Box::new(Unsigned::new(who)),
-            Self::Stale => Box::<Stale>::default(),
-            Self::Hasty => Box::<Hasty>::default(),
+            Self::ForgedEntry => Box::<ForgedEntry>::default(),
+            Self::MissingSignature => Box::new(MissingSignature::new(attacker)),
+            Self::StaleParent => Box::<StaleParent>::default(),
+            Self::EarlyEmptyBlock => Box::<EarlyEmptyBlock>::default(),
             Self::WrongParent => Box::<WrongParent>::default(),
             Self::WrongInclusions => Box::new(WrongInclusions),
             Self::Impostor => Box::new(Impostor),
             Self::Uninvited => Box::new(Uninvited),
             Self::WrongKey => Box::new(WrongKey),
-            Self::Misheaded => Box::new(Misheaded::new(who)),
-            Self::WithholdOwn => Box::new(Withhold::new(who, true)),
-            Self::WithholdAll => Box::new(Withhold::new(who, false)),
-            Self::SyncForgedVotes => Box::new(Forge::new(Forgery::Votes)),
-            Self::SyncWrongProof => Box::new(Forge::new(Forgery::Proof)),
-            Self::SyncBrokenLinks => Box::new(Forge::new(Forgery::Links)),
-            Self::SyncCut => Box::new(Forge::new(Forgery::Cut)),
-            Self::SyncNothing => Box::new(Forge::new(Forgery::Nothing)),
-            Self::SyncHugeClaim => Box::new(Forge::new(Forgery::Huge)),
-            Self::SyncSmallClaim => Box::new(Forge::new(Forgery::Small)),
-            Self::SyncReminder => Box::new(Forge::new(Forgery::Reminder)),
+            Self::WrongHeader => Box::new(WrongHeader::new(attacker)),
+            Self::WithholdOwn => Box::new(Withhold::new(attacker, true)),
+            Self::WithholdAll => Box::new(Withhold::new(attacker, false)),
+            Self::SyncForgedVotes => Box::new(ForgedAnswers::new(Forgery::Votes)),
+            Self::SyncWrongProof => Box::new(ForgedAnswers::new(Forgery::Proof)),
+            Self::SyncBrokenLinks => Box::new(ForgedAnswers::new(Forgery::Links)),
+            Self::SyncCut => Box::new(ForgedAnswers::new(Forgery::Cut)),
+            Self::SyncNothing => Box::new(ForgedAnswers::new(Forgery::Nothing)),
+            Self::SyncHugeClaim => Box::new(ForgedAnswers::new(Forgery::Huge)),
+            Self::SyncSmallClaim => Box::new(ForgedAnswers::new(Forgery::Small)),
+            Self::SyncReminder => Box::new(ForgedAnswers::new(Forgery::Reminder)),
             Self::Replay => Box::<Replay>::default(),
-            Self::SyncUnasked => Box::<Unasked>::default(),
-            Self::Hoard => Box::new(Hoard::new(who)),
+            Self::SyncUnrequested => Box::<UnrequestedAnswers>::default(),
+            Self::WithholdCertificates => Box::new(WithholdCertificates::new(attacker)),
             Self::ForgedProofs => Box::new(ForgedProofs),
-            Self::StuffSheets => Box::<StuffSheets>::default(),
-            Self::StuffAhead => Box::new(StuffAhead),
+            Self::FloodSheets => Box::<FloodSheets>::default(),
+            Self::FloodAhead => Box::new(FloodAhead),
             Self::FloodVotes => Box::new(Flood::Votes),
             Self::FloodContributions => Box::new(Flood::Contributions),
             Self::FloodScores => Box::new(Flood::Scores),
             Self::FloodComplete => Box::new(Flood::Complete),
-            Self::Confess => Box::new(Confess),
+            Self::SelfEvidence => Box::new(SelfEvidence),
             Self::FalseEvidence => Box::<FalseEvidence>::default(),
         }
     }

@@ -1,4 +1,4 @@
-//! Models that are not given to those who need them.
+//! Models that are withheld.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,26 +6,30 @@ use std::time::Duration;
 use protocol::message::Body;
 use protocol::{Hash, MemberIndex, Time};
 
-use super::{Act, Lie, Said, Who};
+use super::{Actions, Attacker, Deviation, Outgoing};
 
-/// Keeps blobs to itself: its own models, or every model and outcome that it has.
+/// Withholds blobs: its own models, or every model and outcome that it holds.
 pub(super) struct Withhold {
-    /// Its own contributions; `None`: everything.
+    /// The models of its own contributions; `None`: all blobs.
     own: Option<BTreeSet<Hash>>,
-    /// Who gets nothing.
+    /// For each member, whether blobs are withheld from it.
     from: Vec<bool>,
-    /// Until when.
+    /// When it stops; `None`: never.
     until: Option<Time>,
 }
 
 impl Withhold {
-    pub(super) fn new(who: &mut Who, own: bool) -> Self {
-        let all = who.random.chance(0.5);
-        let from = who.some().into_iter().map(|one| one || all).collect();
-        let span = who
+    pub(super) fn new(attacker: &mut Attacker, own: bool) -> Self {
+        let all = attacker.random.chance(0.5);
+        let from = attacker
+            .random_members()
+            .into_iter()
+            .map(|one| one || all)
+            .collect();
+        let span = attacker
             .random
             .span(Duration::from_secs(3), Duration::from_secs(60));
-        let until = who.random.chance(0.4).then_some(Time::ZERO + span);
+        let until = attacker.random.chance(0.4).then_some(Time::ZERO + span);
         Self {
             own: own.then(BTreeSet::new),
             from,
@@ -34,19 +38,19 @@ impl Withhold {
     }
 }
 
-impl Lie for Withhold {
-    fn say(&mut self, _: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        if let (Some(message), Some(own)) = (said.message, &mut self.own)
+impl Deviation for Withhold {
+    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, actions: &mut Actions) -> bool {
+        if let (Some(message), Some(own)) = (outgoing.message, &mut self.own)
             && let Body::Contribution(contribution) = &message.body
         {
-            act.bad += u64::from(own.insert(contribution.fields.blob));
+            actions.misdeeds += u64::from(own.insert(contribution.fields.blob));
         }
         false
     }
 
-    fn gives(&self, who: &Who, to: MemberIndex, blob: &Hash) -> bool {
+    fn serves(&self, attacker: &Attacker, to: MemberIndex, blob: &Hash) -> bool {
         let meant = self.own.as_ref().is_none_or(|own| own.contains(blob));
-        let over = self.until.is_some_and(|until| who.now >= until);
+        let over = self.until.is_some_and(|until| attacker.now >= until);
         !meant || over || !self.from[to.at()]
     }
 }

@@ -1,4 +1,4 @@
-//! Proofs that are forged or kept back.
+//! Certificates that are forged or withheld.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use protocol::envelope::{OVERHEAD, seal_certificate};
 use protocol::identity::Signature;
 use protocol::message::{Body, Kind};
 
-use super::{Act, Lie, Said, Who};
+use super::{Actions, Attacker, Deviation, Outgoing};
 use crate::invariants::kind;
 
-/// The same verdict with votes that prove nothing: signatures that belong to others, members that
-/// do not exist, invented signatures, or too few.
-pub(super) fn forged(who: &mut Who, certificate: &Certificate) -> Certificate {
+/// The same verdict with invalid votes: swapped signatures, a member that does not exist, invented
+/// signatures, or too few votes.
+pub(super) fn forged(attacker: &mut Attacker, certificate: &Certificate) -> Certificate {
     let mut votes: Vec<Vote> = certificate.votes.to_vec();
-    match who.random.below(4) {
+    match attacker.random.below(4) {
         0 => {
             let signatures: Vec<_> = votes.iter().map(|vote| vote.signature).collect();
             for (vote, signature) in votes.iter_mut().zip(signatures.into_iter().rev()) {
@@ -31,7 +31,7 @@ pub(super) fn forged(who: &mut Who, certificate: &Certificate) -> Certificate {
         }
         2 => {
             for vote in &mut votes {
-                let half = who.random.bytes();
+                let half = attacker.random.bytes();
                 let mut bytes = [0; 64];
                 bytes[..32].copy_from_slice(&half);
                 vote.signature = Signature::from_bytes(&bytes);
@@ -47,7 +47,7 @@ pub(super) fn forged(who: &mut Who, certificate: &Certificate) -> Certificate {
     }
 }
 
-/// The certificate that a frame is.
+/// The certificate in a frame, if it is one.
 pub(super) fn certificate(frame: &Bytes) -> Option<Certificate> {
     if kind(frame) != Some(Kind::Certificate) {
         return None;
@@ -55,48 +55,62 @@ pub(super) fn certificate(frame: &Bytes) -> Option<Certificate> {
     codec::decode(frame.get(OVERHEAD..)?, frame.len()).ok()
 }
 
-/// Does not pass certificates on, or only to some.
-pub(super) struct Hoard {
+/// Does not forward certificates, or only to some members.
+pub(super) struct WithholdCertificates {
     to: Vec<bool>,
 }
 
-impl Hoard {
-    pub(super) fn new(who: &mut Who) -> Self {
-        let none = who.random.chance(0.5);
-        let to = who.some().into_iter().map(|one| one && !none).collect();
+impl WithholdCertificates {
+    pub(super) fn new(attacker: &mut Attacker) -> Self {
+        let none = attacker.random.chance(0.5);
+        let to = attacker
+            .random_members()
+            .into_iter()
+            .map(|one| one && !none)
+            .collect();
         Self { to }
     }
 }
 
-impl Lie for Hoard {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        if kind(said.frame) != Some(Kind::Certificate) {
+impl Deviation for WithholdCertificates {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        if kind(outgoing.frame) != Some(Kind::Certificate) {
             return false;
         }
-        let readers = who.others().filter(|member| self.to[member.at()]);
-        for to in readers.filter(|&member| said.to.is_none_or(|to| to == member)) {
-            act.say(Some(to), said.frame.clone());
+        let readers = attacker.others().filter(|member| self.to[member.at()]);
+        for to in readers.filter(|&member| outgoing.to.is_none_or(|to| to == member)) {
+            actions.send(Some(to), outgoing.frame.clone());
         }
-        act.bad += 1;
+        actions.misdeeds += 1;
         true
     }
 }
 
-/// Changes the votes of certificates that it passes on or proposes with.
+/// Changes the votes in certificates that it forwards or proposes with.
 pub(super) struct ForgedProofs;
 
-impl Lie for ForgedProofs {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        if !who.random.chance(0.5) {
+impl Deviation for ForgedProofs {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        if !attacker.random.chance(0.5) {
             return false;
         }
-        if let Some(certificate) = certificate(said.frame) {
-            let forged = forged(who, &certificate);
-            act.say(said.to, seal_certificate(&who.epoch, &forged));
-            act.bad += 1;
+        if let Some(certificate) = certificate(outgoing.frame) {
+            let forged = forged(attacker, &certificate);
+            actions.send(outgoing.to, seal_certificate(&attacker.epoch, &forged));
+            actions.misdeeds += 1;
             return true;
         }
-        let Some(message) = said.message else {
+        let Some(message) = outgoing.message else {
             return false;
         };
         let Body::Proposal(proposal) = &message.body else {
@@ -104,10 +118,13 @@ impl Lie for ForgedProofs {
         };
         let mut other = proposal.clone();
         for certificate in other.parent.iter_mut().chain(&mut other.skipped) {
-            *certificate = forged(who, certificate);
+            *certificate = forged(attacker, certificate);
         }
-        act.say(said.to, who.seal(0, message.view, Body::Proposal(other)));
-        act.bad += 1;
+        actions.send(
+            outgoing.to,
+            attacker.seal(0, message.view, Body::Proposal(other)),
+        );
+        actions.misdeeds += 1;
         true
     }
 }

@@ -1,4 +1,4 @@
-//! Contributions, score rows and inclusions that are not what they should be.
+//! Wrong contributions, score rows and inclusions.
 
 use std::collections::BTreeMap;
 
@@ -6,44 +6,54 @@ use protocol::envelope::Opened;
 use protocol::message::{Body, Content, Contribution, EntryFields, Kind, Message, Scores};
 use protocol::{Hash, MemberIndex};
 
-use super::{Act, Lie, Said, Who};
+use super::{Actions, Attacker, Deviation, Outgoing};
 
-/// Contributes twice.
+/// Sends two different contributions in a round.
 pub(super) struct DoubleContribution;
 
-impl Lie for DoubleContribution {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        if let Some(message) = said.message
+impl Deviation for DoubleContribution {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        if let Some(message) = outgoing.message
             && let Body::Contribution(contribution) = &message.body
         {
             let other = Contribution {
-                nonce: who.random.bytes(),
+                nonce: attacker.random.bytes(),
                 ..contribution.clone()
             };
             let body = Body::Contribution(other);
-            act.say(said.to, who.seal(message.round, message.view, body));
-            act.bad += 1;
+            actions.send(
+                outgoing.to,
+                attacker.seal(message.round, message.view, body),
+            );
+            actions.misdeeds += 1;
         }
         false
     }
 }
 
-/// What the victim of this round sent to the lead that lies.
-fn harmed<'a>(who: &Who, opened: &'a Opened) -> Option<&'a Message> {
+/// The message, if the victim of its round sent it while this member leads.
+fn harmed<'a>(attacker: &Attacker, opened: &'a Opened) -> Option<&'a Message> {
     match opened {
-        Opened::Message(message) if message.sender == who.victim(message.round) && who.leads() => {
+        Opened::Message(message)
+            if message.sender == attacker.victim(message.round) && attacker.leads() =>
+        {
             Some(message)
         }
         _ => None,
     }
 }
 
-/// Writes scores of its own into another's row.
+/// As a lead, changes the scores of another member's row.
 pub(super) struct ForgedRow;
 
-impl Lie for ForgedRow {
-    fn hear(&mut self, who: &mut Who, opened: &Opened, act: &mut Act) -> bool {
-        let Some(message) = harmed(who, opened) else {
+impl Deviation for ForgedRow {
+    fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
+        let Some(message) = harmed(attacker, opened) else {
             return false;
         };
         let Body::Scores(scores) = &message.body else {
@@ -51,52 +61,52 @@ impl Lie for ForgedRow {
         };
         let mut forged = scores.clone();
         forged.losses.iter_mut().for_each(|(_, loss)| *loss += 1.0);
-        act.inject.push(Opened::Message(Message {
+        actions.inject.push(Opened::Message(Message {
             body: Body::Scores(forged),
             ..message.clone()
         }));
-        act.bad += 1;
+        actions.misdeeds += 1;
         true
     }
 }
 
-/// Gives a receipt and leaves the entry out.
+/// As a lead, gives a Receipt and leaves the entry out.
 pub(super) struct IgnoredReceipt;
 
-impl Lie for IgnoredReceipt {
-    fn hear(&mut self, who: &mut Who, opened: &Opened, act: &mut Act) -> bool {
-        let Some(message) = harmed(who, opened) else {
+impl Deviation for IgnoredReceipt {
+    fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
+        let Some(message) = harmed(attacker, opened) else {
             return false;
         };
         let Body::Contribution(own) = &message.body else {
             return false;
         };
-        let entry = own.entry(&who.epoch.federation, message.round).id;
-        let receipt = who.seal(0, who.view, Body::Receipt { entry });
-        act.say(Some(message.sender), receipt);
-        act.bad += 1;
+        let entry = own.entry(&attacker.epoch.federation, message.round).id;
+        let receipt = attacker.seal(0, attacker.view, Body::Receipt { entry });
+        actions.send(Some(message.sender), receipt);
+        actions.misdeeds += 1;
         true
     }
 }
 
-/// Puts an entry of its own in another's place.
+/// As a lead, replaces another member's entry by an invented one.
 #[derive(Default)]
-pub(super) struct Stuffed {
-    /// Contributions invented in another's name, by round.
+pub(super) struct ForgedEntry {
+    /// By round: the victim, and the contribution invented in its name.
     invented: BTreeMap<u64, (MemberIndex, Contribution)>,
-    /// Their models, which it claims to have.
+    /// The models of these contributions, which it claims to hold.
     blobs: Vec<Hash>,
 }
 
-impl Lie for Stuffed {
-    fn hear(&mut self, who: &mut Who, opened: &Opened, act: &mut Act) -> bool {
-        let Some(message) = harmed(who, opened) else {
+impl Deviation for ForgedEntry {
+    fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
+        let Some(message) = harmed(attacker, opened) else {
             return false;
         };
         let Body::Contribution(own) = &message.body else {
             return false;
         };
-        let (blob, nonce) = (who.hash(), who.random.bytes());
+        let (blob, nonce) = (attacker.random_hash(), attacker.random.bytes());
         let invented = Contribution {
             fields: EntryFields {
                 blob,
@@ -108,16 +118,21 @@ impl Lie for Stuffed {
         let place = self.invented.entry(message.round);
         let (_, invented) = place.or_insert((message.sender, invented));
         self.blobs.push(invented.fields.blob);
-        act.inject.push(Opened::Message(Message {
+        actions.inject.push(Opened::Message(Message {
             body: Body::Contribution(invented.clone()),
             ..message.clone()
         }));
-        act.bad += 1;
+        actions.misdeeds += 1;
         true
     }
 
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let Some(message) = said.message else {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        let Some(message) = outgoing.message else {
             return false;
         };
         let round = match &message.body {
@@ -132,15 +147,15 @@ impl Lie for Stuffed {
                 let blobs = bundle.entries.iter().map(|entry| entry.fields.blob);
                 let mut losses: Vec<_> = blobs.map(|blob| (blob, 1.0)).collect();
                 losses.sort_by_key(|&(blob, _)| blob);
-                let entry = invented.entry(&who.epoch.federation, round).id;
+                let entry = invented.entry(&attacker.epoch.federation, round).id;
                 let body = Body::Scores(Scores { entry, losses });
-                act.inject.push(pretend(who, *victim, round, body));
+                actions.inject.push(pretend(attacker, *victim, round, body));
                 false
             }
             Body::Sheet(sheet) => {
                 let sheet = sheet.root();
                 let body = Body::Inclusion { sheet };
-                act.inject.push(pretend(who, *victim, round, body));
+                actions.inject.push(pretend(attacker, *victim, round, body));
                 false
             }
             Body::Proposal(proposal) => {
@@ -150,22 +165,25 @@ impl Lie for Stuffed {
                     let others = signed.filter(|(member, _)| member != victim);
                     learning.inclusions = others.copied().collect();
                 }
-                act.say(said.to, who.seal(0, message.view, Body::Proposal(other)));
-                act.bad += 1;
+                actions.send(
+                    outgoing.to,
+                    attacker.seal(0, message.view, Body::Proposal(other)),
+                );
+                actions.misdeeds += 1;
                 true
             }
             _ => false,
         }
     }
 
-    fn invents(&self, blob: &Hash) -> bool {
+    fn claims_blob(&self, blob: &Hash) -> bool {
         self.blobs.contains(blob)
     }
 }
 
-/// A message as if another had said it; only its own member believes it.
-fn pretend(who: &Who, sender: MemberIndex, round: u64, body: Body) -> Opened {
-    let signature = who.key.sign(b"pretended");
+/// A message as if another member had sent it; only its own member accepts it.
+fn pretend(attacker: &Attacker, sender: MemberIndex, round: u64, body: Body) -> Opened {
+    let signature = attacker.key.sign(b"pretended");
     Opened::Message(Message {
         round,
         view: 0,
@@ -175,14 +193,14 @@ fn pretend(who: &Who, sender: MemberIndex, round: u64, body: Body) -> Opened {
     })
 }
 
-/// Contributes, but keeps back its scores or its signature over the sheet.
-pub(super) struct Unsigned {
+/// Contributes, but withholds its scores or its signature for the sheet.
+pub(super) struct MissingSignature {
     missing: Kind,
 }
 
-impl Unsigned {
-    pub(super) fn new(who: &mut Who) -> Self {
-        let scores = who.random.chance(0.5);
+impl MissingSignature {
+    pub(super) fn new(attacker: &mut Attacker) -> Self {
+        let scores = attacker.random.chance(0.5);
         let missing = if scores {
             Kind::Scores
         } else {
@@ -192,11 +210,11 @@ impl Unsigned {
     }
 }
 
-impl Lie for Unsigned {
-    fn say(&mut self, _: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let kind = said.message.map(|message| message.body.kind());
+impl Deviation for MissingSignature {
+    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, actions: &mut Actions) -> bool {
+        let kind = outgoing.message.map(|message| message.body.kind());
         let kept = kind == Some(self.missing);
-        act.bad += u64::from(kept);
+        actions.misdeeds += u64::from(kept);
         kept
     }
 }
@@ -204,8 +222,8 @@ impl Lie for Unsigned {
 /// Takes part in rounds whose plan does not name it.
 pub(super) struct Uninvited;
 
-impl Lie for Uninvited {
-    fn invites(&self) -> bool {
+impl Deviation for Uninvited {
+    fn claims_invitation(&self) -> bool {
         true
     }
 }

@@ -1,22 +1,22 @@
-//! More messages than anybody can remember.
+//! Floods of messages.
 
 use protocol::certificate::Checked;
 use protocol::envelope::Opened;
 use protocol::message::{Body, Bundle, Contribution, Entry, EntryFields, Phase, Scores, Sheet};
 
-use super::{Act, Lie, Said, Who};
+use super::{Actions, Attacker, Deviation, Outgoing};
 use crate::bare::work;
 
-/// Messages of one beat.
+/// Messages per beat.
 const MANY: usize = 12;
-/// More sheets than a member keeps in a round.
+/// Sheets per view: more than a member keeps in a round.
 const SHEETS: usize = 70;
 
-/// Entries that nobody contributed, as a sheet has them.
-fn entries(who: &mut Who, k: usize) -> Vec<Entry> {
+/// Entries of a sheet that no member contributed.
+fn entries(attacker: &mut Attacker, k: usize) -> Vec<Entry> {
     let mut entries: Vec<_> = (0..k)
         .map(|_| {
-            let (id, blob) = (who.hash(), who.hash());
+            let (id, blob) = (attacker.random_hash(), attacker.random_hash());
             let fields = EntryFields {
                 blob,
                 size: work::SIZE,
@@ -31,15 +31,15 @@ fn entries(who: &mut Who, k: usize) -> Vec<Entry> {
     entries
 }
 
-/// As a lead it sends far more bundles and sheets than a view can have.
+/// As a lead, sends far more bundles and sheets than a view may have.
 #[derive(Default)]
-pub(super) struct StuffSheets {
-    /// Whether this round's sheets have scores, as far as it heard.
+pub(super) struct FloodSheets {
+    /// Whether the sheets of this round seem to have scores.
     scored: bool,
 }
 
-impl Lie for StuffSheets {
-    fn hear(&mut self, _: &mut Who, opened: &Opened, _: &mut Act) -> bool {
+impl Deviation for FloodSheets {
+    fn receive(&mut self, _: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Message(message) = opened {
             match &message.body {
                 Body::Scores(_) | Body::Sheet(_) => self.scored = true,
@@ -50,48 +50,48 @@ impl Lie for StuffSheets {
         false
     }
 
-    fn entered(&mut self, who: &mut Who, act: &mut Act) {
-        if !who.leads() {
+    fn entered(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        if !attacker.leads() {
             return;
         }
-        let k = who.epoch.roster.len() - who.epoch.roster.faulty();
+        let k = attacker.epoch.roster.len() - attacker.epoch.roster.faulty();
         for count in 0..SHEETS {
-            let entries = entries(who, k);
-            // A few of the other kind: what it heard may be of another round.
+            let entries = entries(attacker, k);
+            // A few are of the other kind, because `scored` may stem from another round.
             let body = if self.scored == (count % 8 > 0) {
                 let scores = Some(vec![vec![1.0; k]; k]);
                 Body::Sheet(Sheet { entries, scores })
             } else {
                 Body::Bundle(Bundle { entries })
             };
-            act.say(None, who.seal(who.round, who.view, body));
-            act.bad += 1;
+            actions.send(None, attacker.seal(attacker.round, attacker.view, body));
+            actions.misdeeds += 1;
         }
     }
 }
 
-/// Sends messages of views that are yet to come, and of views that it does not lead.
-pub(super) struct StuffAhead;
+/// Sends messages of future views, and of views that it does not lead.
+pub(super) struct FloodAhead;
 
-impl Lie for StuffAhead {
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
-        let n = who.epoch.roster.len() as u64;
+impl Deviation for FloodAhead {
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        let n = attacker.epoch.roster.len() as u64;
         for ahead in 0..2 * n {
-            let view = who.view + ahead;
-            let entry = who.hash();
+            let view = attacker.view + ahead;
+            let entry = attacker.random_hash();
             let progress = Body::Progress {
                 phase: Phase::Voting,
                 counter: ahead,
             };
             for body in [Body::Receipt { entry }, progress] {
-                act.say(None, who.seal(0, view, body));
-                act.bad += 1;
+                actions.send(None, attacker.seal(0, view, body));
+                actions.misdeeds += 1;
             }
         }
     }
 }
 
-/// Something without end.
+/// A flood of one kind of message.
 pub(super) enum Flood {
     Votes,
     Contributions,
@@ -99,59 +99,65 @@ pub(super) enum Flood {
     Complete,
 }
 
-impl Lie for Flood {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let (Self::Contributions, Some(message)) = (&self, said.message) else {
+impl Deviation for Flood {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        let (Self::Contributions, Some(message)) = (&self, outgoing.message) else {
             return false;
         };
         if let Body::Contribution(own) = &message.body {
             for ahead in 1..=3 {
                 let other = Contribution {
-                    nonce: who.random.bytes(),
+                    nonce: attacker.random.bytes(),
                     ..own.clone()
                 };
                 let body = Body::Contribution(other);
-                act.say(None, who.seal(message.round + ahead, 0, body));
-                act.bad += 1;
+                actions.send(None, attacker.seal(message.round + ahead, 0, body));
+                actions.misdeeds += 1;
             }
         }
         false
     }
 
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
-        let round = who.round;
-        let far = who.view + 2 * who.epoch.roster.len() as u64 + 2;
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        let round = attacker.round;
+        let far = attacker.view + 2 * attacker.epoch.roster.len() as u64 + 2;
         for count in 0..MANY as u64 {
             let frame = match self {
                 Self::Votes => {
-                    let view = who.view + who.random.below((far - who.view) as usize) as u64;
-                    let block = who.hash();
+                    let view = attacker.view
+                        + attacker.random.below((far - attacker.view) as usize) as u64;
+                    let block = attacker.random_hash();
                     let checked = Checked::Structure;
                     let bodies = [
                         Body::Notarize { block, checked },
                         Body::Finalize { block },
                         Body::Nullify,
                     ];
-                    let body = bodies[who.random.below(3)].clone();
-                    who.seal(0, view, body)
+                    let body = bodies[attacker.random.below(3)].clone();
+                    attacker.seal(0, view, body)
                 }
                 Self::Contributions => return,
                 Self::Scores => {
-                    let (entry, blob) = (who.hash(), who.hash());
+                    let (entry, blob) = (attacker.random_hash(), attacker.random_hash());
                     let losses = vec![(blob, 1.0)];
                     let scores = Body::Scores(Scores { entry, losses });
                     let inclusion = Body::Inclusion { sheet: entry };
                     let body = if count % 2 == 0 { scores } else { inclusion };
-                    who.seal(round, 0, body)
+                    attacker.seal(round, 0, body)
                 }
                 Self::Complete => {
-                    let last = who.epoch.charter.rounds;
+                    let last = attacker.epoch.charter.rounds;
                     if count % 2 == 0 {
-                        who.seal(last + count / 4, 0, Body::Complete)
+                        attacker.seal(last + count / 4, 0, Body::Complete)
                     } else {
                         let (after, nonce) = (count / 2, count);
                         let from = after + 1;
-                        who.seal(
+                        attacker.seal(
                             0,
                             0,
                             Body::SyncRequest {
@@ -164,8 +170,8 @@ impl Lie for Flood {
                     }
                 }
             };
-            act.say(None, frame);
-            act.bad += 1;
+            actions.send(None, frame);
+            actions.misdeeds += 1;
         }
     }
 }

@@ -1,63 +1,73 @@
-//! A lead that is silent, stalls, contradicts itself, or decides wrongly.
+//! Leads that are silent, stall, contradict themselves, or decide wrongly.
 
 use bytes::Bytes;
 use protocol::envelope::Opened;
 use protocol::message::{Body, Content, Kind, Proposal};
 
-use super::{Act, Lie, Said, Who};
+use super::{Actions, Attacker, Deviation, Outgoing};
 
-/// Says nothing while it leads.
-pub(super) struct Silent {
-    /// But that it makes progress.
+/// Sends nothing while it leads.
+pub(super) struct SilentLead {
+    /// Whether it sends Progress messages all the same.
     pub(super) stalling: bool,
 }
 
-impl Lie for Silent {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let kind = said.message.map(|message| message.body.kind());
+impl Deviation for SilentLead {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        let kind = outgoing.message.map(|message| message.body.kind());
         let passes = self.stalling && kind == Some(Kind::Progress);
-        let silent = kind.is_some() && who.leads() && !passes;
-        act.bad += u64::from(silent);
+        let silent = kind.is_some() && attacker.leads() && !passes;
+        actions.misdeeds += u64::from(silent);
         silent
     }
 }
 
-/// As a lead it speaks to some members only, others in every view.
-pub(super) struct Partial {
+/// As a lead, sends its messages to some members only, drawn for every view.
+pub(super) struct PartialLead {
     view: u64,
     some: Vec<bool>,
 }
 
-impl Partial {
-    pub(super) fn new(who: &mut Who) -> Self {
+impl PartialLead {
+    pub(super) fn new(attacker: &mut Attacker) -> Self {
         Self {
             view: 0,
-            some: who.some(),
+            some: attacker.random_members(),
         }
     }
 }
 
-impl Lie for Partial {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        if said.message.is_none() || !who.leads() {
+impl Deviation for PartialLead {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        if outgoing.message.is_none() || !attacker.leads() {
             return false;
         }
-        if self.view != who.view {
-            self.view = who.view;
-            self.some = who.some();
+        if self.view != attacker.view {
+            self.view = attacker.view;
+            self.some = attacker.random_members();
         }
-        let readers = who.others().filter(|member| self.some[member.at()]);
-        for to in readers.filter(|&member| said.to.is_none_or(|to| to == member)) {
-            act.say(Some(to), said.frame.clone());
+        let readers = attacker.others().filter(|member| self.some[member.at()]);
+        for to in readers.filter(|&member| outgoing.to.is_none_or(|to| to == member)) {
+            actions.send(Some(to), outgoing.frame.clone());
         }
-        act.bad += 1;
+        actions.misdeeds += 1;
         true
     }
 }
 
-/// A lead's own proposal of a round, to be changed.
-pub(super) fn learning(said: &Said<'_>) -> Option<(u64, Proposal)> {
-    let message = said.message?;
+/// The view and a copy of a lead's own proposal of a learning block, if `outgoing` is one.
+fn learning(outgoing: &Outgoing<'_>) -> Option<(u64, Proposal)> {
+    let message = outgoing.message?;
     let Body::Proposal(proposal) = &message.body else {
         return None;
     };
@@ -65,88 +75,114 @@ pub(super) fn learning(said: &Said<'_>) -> Option<(u64, Proposal)> {
     Some((message.view, (**proposal).clone()))
 }
 
-/// Proposes one thing to some and another to the others, or the other to whoever has voted for the
-/// one. Both are good.
+/// Sends a changed proposal instead of a lead's own proposal of a learning block. False, so that
+/// the own one is sent, if `outgoing` is none or `change` refuses by `None`.
+pub(super) fn replace_proposal(
+    attacker: &mut Attacker,
+    outgoing: &Outgoing<'_>,
+    actions: &mut Actions,
+    change: impl FnOnce(&mut Attacker, &mut Proposal) -> Option<()>,
+) -> bool {
+    let Some((view, mut other)) = learning(outgoing) else {
+        return false;
+    };
+    if change(attacker, &mut other).is_none() {
+        return false;
+    }
+    let body = Body::Proposal(Box::new(other));
+    actions.send(outgoing.to, attacker.seal(0, view, body));
+    actions.misdeeds += 1;
+    true
+}
+
+/// Sends two valid proposals: each to half of the members, or the second to whoever voted for the
+/// first.
 pub(super) struct DoubleProposal {
-    /// Whether the second goes to voters for the first.
+    /// Whether the second is sent to those who voted for the first.
     late: bool,
     second: Option<(u64, Bytes)>,
 }
 
 impl DoubleProposal {
-    pub(super) fn new(who: &mut Who) -> Self {
+    pub(super) fn new(attacker: &mut Attacker) -> Self {
         Self {
-            late: who.random.chance(0.5),
+            late: attacker.random.chance(0.5),
             second: None,
         }
     }
 }
 
-impl Lie for DoubleProposal {
-    fn hear(&mut self, _: &mut Who, opened: &Opened, act: &mut Act) -> bool {
+impl Deviation for DoubleProposal {
+    fn receive(&mut self, _: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
         if let (Opened::Message(message), Some((view, second))) = (opened, &self.second)
             && message.body.kind() == Kind::Notarize
             && message.view == *view
             && self.late
         {
-            act.say(Some(message.sender), second.clone());
-            act.bad += 1;
+            actions.send(Some(message.sender), second.clone());
+            actions.misdeeds += 1;
         }
         false
     }
 
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let Some((view, mut other)) = learning(said) else {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        let Some((view, mut other)) = learning(outgoing) else {
             return false;
         };
         if let Content::Learning(learning) = &mut other.block.content {
             learning.decision.push(1);
         }
-        let other = who.seal(0, view, Body::Proposal(Box::new(other)));
+        let other = attacker.seal(0, view, Body::Proposal(Box::new(other)));
         self.second = Some((view, other.clone()));
         if self.late {
             return false;
         }
-        let to = said.to;
-        for member in who
+        let to = outgoing.to;
+        for member in attacker
             .others()
             .filter(|&member| to.is_none_or(|to| to == member))
         {
             let half = if member.0 % 2 == 0 {
-                said.frame
+                outgoing.frame
             } else {
                 &other
             };
-            act.say(Some(member), half.clone());
+            actions.send(Some(member), half.clone());
         }
-        act.bad += 1;
+        actions.misdeeds += 1;
         true
     }
 }
 
-/// Claims an outcome that nobody computes.
+/// Claims an outcome that does not follow from the sheet.
 pub(super) struct BadOutcome;
 
-impl Lie for BadOutcome {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let Some((view, mut other)) = learning(said) else {
-            return false;
-        };
-        if let Content::Learning(learning) = &mut other.block.content {
-            learning.outcome = who.hash();
-        }
-        let frame = who.seal(0, view, Body::Proposal(Box::new(other)));
-        act.say(said.to, frame);
-        act.bad += 1;
-        true
+impl Deviation for BadOutcome {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        replace_proposal(attacker, outgoing, actions, |attacker, other| {
+            if let Content::Learning(learning) = &mut other.block.content {
+                learning.outcome = attacker.random_hash();
+            }
+            Some(())
+        })
     }
 }
 
-/// Decides what no check accepts.
+/// Makes a decision that no check accepts.
 pub(super) struct BadDecision;
 
-impl Lie for BadDecision {
-    fn decide(&mut self, who: &mut Who, _: Vec<u8>) -> Vec<u8> {
-        who.random.bytes().to_vec()
+impl Deviation for BadDecision {
+    fn decide(&mut self, attacker: &mut Attacker, _: Vec<u8>) -> Vec<u8> {
+        attacker.random.bytes().to_vec()
     }
 }

@@ -1,19 +1,19 @@
-//! Members that do what they like: a member that keeps the rules, with a liar between it and the
-//! world. What the liar feeds it is not checked by anybody, so it can be made to lead a round on
-//! invented contributions.
+//! Byzantine members: each is an honest member with a [`ByzantineMember`] between it and the
+//! network, which changes what the member sends and receives. What it injects into its own member
+//! is not verified, so the member can be made to lead a round on invented contributions.
 //!
-//! | file | ways to misbehave |
+//! | file | what its behaviours do |
 //! |---|---|
 //! | `votes` | votes that contradict each other |
-//! | `headers` | rounds, views and signatures that do not belong to what is said |
-//! | `leading` | a lead that is silent, stalls, contradicts itself, or decides wrongly |
-//! | `proposing` | proposals that stand where they must not, and leads that are none |
-//! | `entries` | contributions, score rows and inclusions that are not what they should be |
-//! | `blobs` | models that are not given to those who need them |
-//! | `syncing` | forged, cut, replayed and unasked answers to members that catch up |
-//! | `certificates` | proofs that are forged or kept back |
-//! | `flooding` | more messages than anybody can remember |
-//! | `accusing` | true evidence without end, and false evidence |
+//! | `headers` | wrong rounds, views and keys in the headers of messages |
+//! | `leading` | leads that are silent, stall, contradict themselves, or decide wrongly |
+//! | `proposing` | proposals with a wrong parent or view, and members that act as leads |
+//! | `entries` | wrong contributions, score rows and inclusions |
+//! | `blobs` | models that are withheld |
+//! | `syncing` | forged, shortened, replayed and unrequested answers to members that catch up |
+//! | `certificates` | certificates that are forged or withheld |
+//! | `flooding` | floods of messages |
+//! | `accusing` | floods of true evidence, and false evidence |
 
 mod accusing;
 mod behaviour;
@@ -35,57 +35,57 @@ use protocol::envelope::{Opened, seal};
 use protocol::message::{Body, Message};
 use protocol::{Hash, MemberIndex, SecretKey, Time};
 
-pub use behaviour::{Behaviour, Lies};
+pub use behaviour::{Behaviour, Byzantine};
 
-use super::oracle::Oracle;
-use crate::invariants::{Spoken, read};
+use super::signatures::SignatureCache;
+use crate::invariants::{Frame, read_frame};
 use crate::random::Random;
 
-/// What a liar does at some moment: what it says to others, what its own member hears.
+/// What a Byzantine member does in response to an event.
 #[derive(Default)]
-pub(super) struct Act {
-    /// To one, or to all others.
+pub(super) struct Actions {
+    /// Frames that it sends, each to one member or to all others.
     pub(super) out: Vec<(Option<MemberIndex>, Bytes)>,
-    /// Fed to its own member.
+    /// Messages that are given to its own member.
     pub(super) inject: Vec<Opened>,
-    /// Misdeeds.
-    pub(super) bad: u64,
+    /// How many times it misbehaved, for statistics.
+    pub(super) misdeeds: u64,
 }
 
-impl Act {
-    /// Says something to one, or to all others.
-    fn say(&mut self, to: Option<MemberIndex>, frame: Bytes) {
+impl Actions {
+    /// Sends a frame to one member, or to all others.
+    fn send(&mut self, to: Option<MemberIndex>, frame: Bytes) {
         self.out.push((to, frame));
     }
 }
 
-/// Who lies.
-struct Who {
+/// A Byzantine member's identity and what it knows: the context of its deviations.
+struct Attacker {
     epoch: Arc<Epoch>,
     me: MemberIndex,
     key: SecretKey,
     random: Random,
-    oracle: Arc<Oracle>,
+    signatures: Arc<SignatureCache>,
     now: Time,
     view: u64,
-    /// The round that it heard of last.
+    /// The round that its member works on.
     round: u64,
 }
 
-impl Who {
-    /// Whether it leads the view that it is in.
+impl Attacker {
+    /// Whether it leads the current view.
     fn leads(&self) -> bool {
         self.epoch.lead(self.view) == self.me
     }
 
-    /// Signs something, properly.
+    /// Signs a body with its own key.
     fn seal(&self, round: u64, view: u64, body: Body) -> Bytes {
         let (_, frame) = seal(&self.epoch, &self.key, round, view, self.me, body);
-        self.oracle.sealed(&self.epoch, self.me, &frame);
+        self.signatures.sealed(&self.epoch, self.me, &frame);
         frame
     }
 
-    /// Whom it harms in a round.
+    /// The member that it harms in a round.
     fn victim(&self, round: u64) -> MemberIndex {
         let n = self.epoch.roster.len();
         MemberIndex(((self.me.at() + 1 + round as usize % (n - 1).max(1)) % n) as u16)
@@ -97,181 +97,189 @@ impl Who {
         members.filter(move |&member| member != me)
     }
 
-    /// Anybody else.
-    fn somebody(&mut self) -> MemberIndex {
+    /// Another member, drawn at random.
+    fn random_other(&mut self) -> MemberIndex {
         let n = self.epoch.roster.len();
         let step = 1 + self.random.below((n - 1).max(1));
         MemberIndex(((self.me.at() + step) % n) as u16)
     }
 
-    /// Some of all members, by position.
-    fn some(&mut self) -> Vec<bool> {
+    /// A random set of members, as a flag for each position.
+    fn random_members(&mut self) -> Vec<bool> {
         let members = self.epoch.roster.members();
         members.map(|_| self.random.chance(0.5)).collect()
     }
 
-    /// A hash of nothing.
-    fn hash(&mut self) -> Hash {
+    /// A random hash.
+    fn random_hash(&mut self) -> Hash {
         Hash(self.random.bytes())
     }
 }
 
-/// Something that its member says, on its way to the others.
-struct Said<'a> {
+/// A frame that its member sends.
+struct Outgoing<'a> {
     to: Option<MemberIndex>,
     frame: &'a Bytes,
-    /// What it says, if it is the member's own message.
+    /// The decoded message, if it is the member's own.
     message: Option<&'a Message>,
 }
 
-/// One way to misbehave, with what it remembers.
-trait Lie: Send {
+/// One way to misbehave, with its state.
+trait Deviation: Send {
     /// Its member entered a view.
-    fn entered(&mut self, _: &mut Who, _: &mut Act) {}
+    fn entered(&mut self, _: &mut Attacker, _: &mut Actions) {}
 
     /// A beat has passed.
-    fn beat(&mut self, _: &mut Who, _: &mut Act) {}
+    fn beat(&mut self, _: &mut Attacker, _: &mut Actions) {}
 
-    /// Something reached it. True: its member does not hear it.
-    fn hear(&mut self, _: &mut Who, _: &Opened, _: &mut Act) -> bool {
+    /// A message was delivered. True: it is kept from its member.
+    fn receive(&mut self, _: &mut Attacker, _: &Opened, _: &mut Actions) -> bool {
         false
     }
 
-    /// Its member says something. True: that itself does not go out.
-    fn say(&mut self, _: &mut Who, _: &Said<'_>, _: &mut Act) -> bool {
+    /// Its member sends a frame. True: that frame is not sent.
+    fn send(&mut self, _: &mut Attacker, _: &Outgoing<'_>, _: &mut Actions) -> bool {
         false
     }
 
-    /// What it decides in place of what its member decides.
-    fn decide(&mut self, _: &mut Who, honest: Vec<u8>) -> Vec<u8> {
+    /// Replaces its member's decision as a lead.
+    fn decide(&mut self, _: &mut Attacker, honest: Vec<u8>) -> Vec<u8> {
         honest
     }
 
-    /// Whether its member believes that every plan names it.
-    fn invites(&self) -> bool {
+    /// Whether its member takes part in every round, as if every plan named it.
+    fn claims_invitation(&self) -> bool {
         false
     }
 
-    /// Whether it claims to have a blob that does not exist.
-    fn invents(&self, _: &Hash) -> bool {
+    /// Whether it claims to hold a blob that does not exist.
+    fn claims_blob(&self, _: &Hash) -> bool {
         false
     }
 
-    /// Whether it gives a blob to a member.
-    fn gives(&self, _: &Who, _: MemberIndex, _: &Hash) -> bool {
+    /// Whether it serves a blob to a member.
+    fn serves(&self, _: &Attacker, _: MemberIndex, _: &Hash) -> bool {
         true
     }
 }
 
-/// The liar.
-pub(super) struct Liar {
-    who: Who,
-    lies: Vec<Box<dyn Lie>>,
+/// Changes what one member sends and receives.
+pub(super) struct ByzantineMember {
+    attacker: Attacker,
+    deviations: Vec<Box<dyn Deviation>>,
 }
 
-impl Liar {
+impl ByzantineMember {
     pub(super) fn new(
         epoch: Arc<Epoch>,
-        oracle: Arc<Oracle>,
+        signatures: Arc<SignatureCache>,
         me: MemberIndex,
         key: SecretKey,
         behaviours: &[Behaviour],
         seed: u64,
     ) -> Self {
-        let mut who = Who {
+        let mut attacker = Attacker {
             epoch,
             me,
             key,
             random: Random::new(seed, &format!("liar {me}")),
-            oracle,
+            signatures,
             now: Time::ZERO,
             view: 1,
             round: 1,
         };
-        let lies = behaviours.iter().map(|behaviour| behaviour.lie(&mut who));
+        let deviations = behaviours
+            .iter()
+            .map(|behaviour| behaviour.deviation(&mut attacker));
         Self {
-            lies: lies.collect(),
-            who,
+            deviations: deviations.collect(),
+            attacker,
         }
     }
 
-    /// Its member entered a view, and works on this round.
-    pub(super) fn entered(&mut self, now: Time, view: u64, round: u64) -> Act {
-        (self.who.now, self.who.view, self.who.round) = (now, view, round);
-        let mut act = Act::default();
-        for lie in &mut self.lies {
-            lie.entered(&mut self.who, &mut act);
+    /// Its member entered a view and works on this round.
+    pub(super) fn entered(&mut self, now: Time, view: u64, round: u64) -> Actions {
+        (self.attacker.now, self.attacker.view, self.attacker.round) = (now, view, round);
+        let mut actions = Actions::default();
+        for deviation in &mut self.deviations {
+            deviation.entered(&mut self.attacker, &mut actions);
         }
-        act
+        actions
     }
 
-    /// A beat has passed, and its member works on this round.
-    pub(super) fn beat(&mut self, now: Time, round: u64) -> Act {
-        (self.who.now, self.who.round) = (now, round);
-        let mut act = Act::default();
-        for lie in &mut self.lies {
-            lie.beat(&mut self.who, &mut act);
+    /// A beat has passed; its member works on this round.
+    pub(super) fn beat(&mut self, now: Time, round: u64) -> Actions {
+        (self.attacker.now, self.attacker.round) = (now, round);
+        let mut actions = Actions::default();
+        for deviation in &mut self.deviations {
+            deviation.beat(&mut self.attacker, &mut actions);
         }
-        act
+        actions
     }
 
-    /// Something reached it: what its member hears instead.
-    pub(super) fn incoming(&mut self, now: Time, opened: Opened) -> Act {
-        self.who.now = now;
-        let mut act = Act::default();
-        let mut heard = true;
-        for lie in &mut self.lies {
-            heard &= !lie.hear(&mut self.who, &opened, &mut act);
+    /// A message was delivered: what its member receives instead.
+    pub(super) fn incoming(&mut self, now: Time, opened: Opened) -> Actions {
+        self.attacker.now = now;
+        let mut actions = Actions::default();
+        let mut received = true;
+        for deviation in &mut self.deviations {
+            received &= !deviation.receive(&mut self.attacker, &opened, &mut actions);
         }
-        if heard {
-            act.inject.push(opened);
+        if received {
+            actions.inject.push(opened);
         }
-        act
+        actions
     }
 
-    /// Its member says something: what goes out instead.
-    pub(super) fn outgoing(&mut self, now: Time, to: Option<MemberIndex>, frame: Bytes) -> Act {
-        self.who.now = now;
-        let spoken = read(&frame);
+    /// Its member sends a frame: what is sent instead.
+    pub(super) fn outgoing(&mut self, now: Time, to: Option<MemberIndex>, frame: Bytes) -> Actions {
+        self.attacker.now = now;
+        let spoken = read_frame(&frame);
         let message = match &spoken {
-            Spoken::Message(message) if message.sender == self.who.me => Some(&**message),
+            Frame::Message(message) if message.sender == self.attacker.me => Some(&**message),
             _ => None,
         };
-        let said = Said {
+        let outgoing = Outgoing {
             to,
             frame: &frame,
             message,
         };
-        let mut act = Act::default();
+        let mut actions = Actions::default();
         let mut passes = true;
-        for lie in &mut self.lies {
-            passes = passes && !lie.say(&mut self.who, &said, &mut act);
+        for deviation in &mut self.deviations {
+            passes = passes && !deviation.send(&mut self.attacker, &outgoing, &mut actions);
         }
         if passes {
-            act.say(to, frame);
+            actions.send(to, frame);
         }
-        act
+        actions
     }
 
     /// The decision of a lead.
     pub(super) fn decide(&mut self, honest: Vec<u8>) -> Vec<u8> {
-        let lies = self.lies.iter_mut();
-        lies.fold(honest, |decision, lie| lie.decide(&mut self.who, decision))
+        let deviations = self.deviations.iter_mut();
+        deviations.fold(honest, |decision, deviation| {
+            deviation.decide(&mut self.attacker, decision)
+        })
     }
 
-    /// Whether its member believes that every plan names it.
-    pub(super) fn invites(&self) -> bool {
-        self.lies.iter().any(|lie| lie.invites())
+    /// Whether its member takes part in every round, as if every plan named it.
+    pub(super) fn claims_invitation(&self) -> bool {
+        self.deviations
+            .iter()
+            .any(|deviation| deviation.claims_invitation())
     }
 
-    /// Whether it claims to have a blob that does not exist.
-    pub(super) fn invents(&self, blob: &Hash) -> bool {
-        self.lies.iter().any(|lie| lie.invents(blob))
+    /// Whether it claims to hold a blob that does not exist.
+    pub(super) fn claims_blob(&self, blob: &Hash) -> bool {
+        self.deviations
+            .iter()
+            .any(|deviation| deviation.claims_blob(blob))
     }
 
-    /// Whether it gives a blob to a member.
-    pub(super) fn gives(&self, to: MemberIndex, blob: &Hash) -> bool {
-        let mut lies = self.lies.iter();
-        lies.all(|lie| lie.gives(&self.who, to, blob))
+    /// Whether it serves a blob to a member.
+    pub(super) fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
+        let mut deviations = self.deviations.iter();
+        deviations.all(|deviation| deviation.serves(&self.attacker, to, blob))
     }
 }

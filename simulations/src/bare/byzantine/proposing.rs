@@ -1,4 +1,4 @@
-//! Proposals that stand where they must not, and leads that are none.
+//! Proposals with a wrong parent or view, and members that act as leads in views of others.
 
 use bytes::Bytes;
 use protocol::Hash;
@@ -7,14 +7,14 @@ use protocol::envelope::Opened;
 use protocol::message::{Block, Body, Content, Proposal};
 
 use super::certificates::certificate;
-use super::leading::learning;
-use super::{Act, Lie, Said, Who};
+use super::leading::replace_proposal;
+use super::{Actions, Attacker, Deviation, Outgoing};
 
-/// An empty block on a notarised one, for the view that the liar is in.
-fn empty(who: &Who, notarised: Certificate) -> Option<Bytes> {
+/// An empty block on a notarised one, for the current view.
+fn empty(attacker: &Attacker, notarised: Certificate) -> Option<Bytes> {
     let block = Block {
-        epoch: who.epoch.id,
-        view: who.view,
+        epoch: attacker.epoch.id,
+        view: attacker.view,
         parent: notarised.verdict.block()?,
         content: Content::Empty,
     };
@@ -24,17 +24,17 @@ fn empty(who: &Who, notarised: Certificate) -> Option<Bytes> {
         skipped: Vec::new(),
     };
     let body = Body::Proposal(Box::new(proposal));
-    Some(who.seal(0, who.view, body))
+    Some(attacker.seal(0, attacker.view, body))
 }
 
-/// Proposes to go on from long ago.
+/// Proposes an empty block on an old notarised block.
 #[derive(Default)]
-pub(super) struct Stale {
+pub(super) struct StaleParent {
     seen: Vec<Certificate>,
 }
 
-impl Lie for Stale {
-    fn hear(&mut self, _: &mut Who, opened: &Opened, _: &mut Act) -> bool {
+impl Deviation for StaleParent {
+    fn receive(&mut self, _: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Certificate(certificate) = opened
             && matches!(certificate.verdict, Verdict::Notarised(_))
         {
@@ -43,25 +43,25 @@ impl Lie for Stale {
         false
     }
 
-    fn entered(&mut self, who: &mut Who, act: &mut Act) {
+    fn entered(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let old = self.seen.iter().rev().nth(1).cloned();
-        if who.leads()
-            && let Some(frame) = old.and_then(|old| empty(who, old))
+        if attacker.leads()
+            && let Some(frame) = old.and_then(|old| empty(attacker, old))
         {
-            act.say(None, frame);
-            act.bad += 1;
+            actions.send(None, frame);
+            actions.misdeeds += 1;
         }
     }
 }
 
-/// Proposes an empty block on the newest notarised one at once, and leaves it to its member to
-/// propose a round in the same view: two proposals, and each of them is good.
+/// Proposes an empty block on the newest notarised one at once, while its member proposes a round
+/// in the same view: two proposals, each of them valid.
 #[derive(Default)]
-pub(super) struct Hasty {
+pub(super) struct EarlyEmptyBlock {
     newest: Option<Certificate>,
 }
 
-impl Hasty {
+impl EarlyEmptyBlock {
     fn see(&mut self, certificate: &Certificate) {
         let newest = self.newest.as_ref().map_or(0, |newest| newest.view);
         if matches!(certificate.verdict, Verdict::Notarised(_)) && certificate.view > newest {
@@ -70,44 +70,47 @@ impl Hasty {
     }
 }
 
-impl Lie for Hasty {
-    fn hear(&mut self, _: &mut Who, opened: &Opened, _: &mut Act) -> bool {
+impl Deviation for EarlyEmptyBlock {
+    fn receive(&mut self, _: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Certificate(known) = opened {
             self.see(known);
         }
         false
     }
 
-    fn say(&mut self, _: &mut Who, said: &Said<'_>, _: &mut Act) -> bool {
-        if let Some(own) = certificate(said.frame) {
+    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, _: &mut Actions) -> bool {
+        if let Some(own) = certificate(outgoing.frame) {
             self.see(&own);
         }
         false
     }
 
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
-        if who.leads()
-            && let Some(frame) = self.newest.clone().and_then(|newest| empty(who, newest))
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        if attacker.leads()
+            && let Some(frame) = self
+                .newest
+                .clone()
+                .and_then(|newest| empty(attacker, newest))
         {
-            act.say(None, frame);
-            act.bad += 1;
+            actions.send(None, frame);
+            actions.misdeeds += 1;
         }
     }
 
-    fn entered(&mut self, who: &mut Who, act: &mut Act) {
-        self.beat(who, act);
+    fn entered(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        self.beat(attacker, actions);
     }
 }
 
-/// Proposes a good round on a block that is not the last final one: on one that is notarised, on
-/// an earlier one, on the beginning, or on one that does not exist.
+/// Proposes a valid round on a block that is not the last final one: on a notarised one, an earlier
+/// one, the epoch itself, or one that does not exist.
 #[derive(Default)]
 pub(super) struct WrongParent {
     seen: Vec<Certificate>,
 }
 
-impl Lie for WrongParent {
-    fn hear(&mut self, _: &mut Who, opened: &Opened, _: &mut Act) -> bool {
+impl Deviation for WrongParent {
+    fn receive(&mut self, _: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Certificate(certificate) = opened
             && certificate.verdict.block().is_some()
         {
@@ -116,76 +119,77 @@ impl Lie for WrongParent {
         false
     }
 
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let Some((view, mut other)) = learning(said) else {
-            return false;
-        };
-        let seen = self.seen.len();
-        let proof = match who.random.below(3) {
-            0 => None,
-            1 => self.seen.last().cloned(),
-            _ if seen == 0 => None,
-            _ => Some(self.seen[who.random.below(seen)].clone()),
-        };
-        let known = proof.as_ref().and_then(|proof| proof.verdict.block());
-        let invented = [who.epoch.id, who.hash()][who.random.below(2)];
-        let parent: Hash = known.unwrap_or(invented);
-        if parent == other.block.parent {
-            return false;
-        }
-        other.block.parent = parent;
-        // Sometimes with the proof of the right one.
-        if who.random.chance(0.7) {
-            other.parent = proof;
-        }
-        let body = Body::Proposal(Box::new(other));
-        act.say(said.to, who.seal(0, view, body));
-        act.bad += 1;
-        true
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        replace_proposal(attacker, outgoing, actions, |attacker, other| {
+            let seen = self.seen.len();
+            let proof = match attacker.random.below(3) {
+                0 => None,
+                1 => self.seen.last().cloned(),
+                _ if seen == 0 => None,
+                _ => Some(self.seen[attacker.random.below(seen)].clone()),
+            };
+            let known = proof.as_ref().and_then(|proof| proof.verdict.block());
+            let invented = [attacker.epoch.id, attacker.random_hash()][attacker.random.below(2)];
+            let parent: Hash = known.unwrap_or(invented);
+            if parent == other.block.parent {
+                return None;
+            }
+            other.block.parent = parent;
+            // Otherwise it keeps the proof of the right parent.
+            if attacker.random.chance(0.7) {
+                other.parent = proof;
+            }
+            Some(())
+        })
     }
 }
 
-/// Proposes with inclusions that are doubled, in another order, or another member's.
+/// Proposes with inclusions that are duplicated, reordered, or assigned to another member.
 pub(super) struct WrongInclusions;
 
-impl Lie for WrongInclusions {
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let Some((view, mut other)) = learning(said) else {
-            return false;
-        };
-        if let Content::Learning(learning) = &mut other.block.content {
-            let mut inclusions = learning.inclusions.to_vec();
-            let Some(&first) = inclusions.first() else {
-                return false;
+impl Deviation for WrongInclusions {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        replace_proposal(attacker, outgoing, actions, |attacker, other| {
+            let Content::Learning(learning) = &mut other.block.content else {
+                return None;
             };
-            match who.random.below(4) {
+            let mut inclusions = learning.inclusions.to_vec();
+            let &first = inclusions.first()?;
+            match attacker.random.below(4) {
                 0 => inclusions.insert(0, first),
                 1 => inclusions.reverse(),
-                2 => inclusions[0].0 = who.somebody(),
+                2 => inclusions[0].0 = attacker.random_other(),
                 _ => {
                     inclusions.pop();
                     inclusions.insert(0, first);
                 }
             }
             learning.inclusions = inclusions.into();
-        }
-        let body = Body::Proposal(Box::new(other));
-        act.say(said.to, who.seal(0, view, body));
-        act.bad += 1;
-        true
+            Some(())
+        })
     }
 }
 
-/// Says in views that others lead what only a lead may say: what the lead says, under its own name.
+/// Sends what the lead of a view sends, changed and under its own name.
 pub(super) struct Impostor;
 
-impl Lie for Impostor {
-    fn hear(&mut self, who: &mut Who, opened: &Opened, act: &mut Act) -> bool {
+impl Deviation for Impostor {
+    fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
         let Opened::Message(message) = opened else {
             return false;
         };
-        // Two impostors do not repeat each other.
-        if message.sender != who.epoch.lead(message.view) {
+        // Otherwise two impostors would repeat each other for ever.
+        if message.sender != attacker.epoch.lead(message.view) {
             return false;
         }
         let body = match &message.body {
@@ -202,15 +206,15 @@ impl Lie for Impostor {
             Body::Proposal(proposal) => {
                 let mut proposal = proposal.clone();
                 if let Content::Learning(learning) = &mut proposal.block.content {
-                    learning.outcome = who.hash();
+                    learning.outcome = attacker.random_hash();
                 }
                 Body::Proposal(proposal)
             }
             Body::Receipt { .. } | Body::Progress { .. } => message.body.clone(),
             _ => return false,
         };
-        act.say(None, who.seal(message.round, message.view, body));
-        act.bad += 1;
+        actions.send(None, attacker.seal(message.round, message.view, body));
+        actions.misdeeds += 1;
         false
     }
 }

@@ -1,4 +1,4 @@
-//! Forged, cut, replayed and unasked answers to members that catch up.
+//! Forged, shortened, replayed and unrequested answers to members that catch up.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,74 +9,79 @@ use protocol::envelope::{Opened, reseal};
 use protocol::message::{Body, Kind, Reminder, SyncResponse};
 
 use super::certificates::forged;
-use super::{Act, Lie, Said, Who};
+use super::{Actions, Attacker, Deviation, Outgoing};
 
 /// What is wrong with an answer.
 #[derive(Clone, Copy)]
 pub(super) enum Forgery {
     /// The votes of its certificates.
     Votes,
-    /// Which block the proof is of.
+    /// The block that its proof belongs to.
     Proof,
-    /// How the blocks follow on one another.
+    /// The links between its blocks.
     Links,
-    /// The first or the last blocks are missing.
+    /// The first or the last block is missing.
     Cut,
-    /// It says nothing at all.
+    /// It is empty.
     Nothing,
-    /// Views are said to have come further than they ever will.
+    /// It claims a view that will never be reached.
     Huge,
-    /// Views are said to have come nowhere yet.
+    /// It claims that no view is certified yet.
     Small,
-    /// What the asker is said to have signed: something old, something of another, or nothing.
+    /// Its reminder of what the asker signed: something old, another member's message, or nothing.
     Reminder,
 }
 
 /// Forges its member's answers.
-pub(super) struct Forge {
+pub(super) struct ForgedAnswers {
     how: Forgery,
-    /// An answer of before, to take a wrong proof from.
+    /// An earlier answer, to take a wrong proof from.
     before: Option<SyncResponse>,
-    /// What others signed, to be reminded of it.
-    heard: BTreeMap<MemberIndex, Vec<Reminder>>,
+    /// Messages that others signed, for wrong reminders.
+    received: BTreeMap<MemberIndex, Vec<Reminder>>,
 }
 
-impl Forge {
+impl ForgedAnswers {
     pub(super) fn new(how: Forgery) -> Self {
         Self {
             how,
             before: None,
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
         }
     }
 }
 
-/// A view that nobody will ever reach.
+/// A view that is never reached.
 const FAR: u64 = 1 << 60;
 
-/// The same certificate of a view that nobody will ever reach; its votes are forged then.
-fn far(who: &mut Who, certificate: &Certificate) -> Certificate {
+/// The certificate for a view that is never reached, so with forged votes.
+fn far(attacker: &mut Attacker, certificate: &Certificate) -> Certificate {
     Certificate {
         view: FAR,
-        ..forged(who, certificate)
+        ..forged(attacker, certificate)
     }
 }
 
-impl Lie for Forge {
-    fn hear(&mut self, _: &mut Who, opened: &Opened, _: &mut Act) -> bool {
+impl Deviation for ForgedAnswers {
+    fn receive(&mut self, _: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Message(message) = opened
             && let Some(reminder) = Reminder::of(message)
         {
-            let heard = self.heard.entry(message.sender).or_default();
-            if heard.len() < HEARD {
-                heard.push(reminder);
+            let received = self.received.entry(message.sender).or_default();
+            if received.len() < REMEMBERED {
+                received.push(reminder);
             }
         }
         false
     }
 
-    fn say(&mut self, who: &mut Who, said: &Said<'_>, act: &mut Act) -> bool {
-        let Some(message) = said.message else {
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        let Some(message) = outgoing.message else {
             return false;
         };
         let Body::SyncResponse(response) = &message.body else {
@@ -86,40 +91,40 @@ impl Lie for Forge {
         match self.how {
             Forgery::Votes => {
                 let proofs = other.proof.iter_mut().chain(&mut other.certificates);
-                proofs.for_each(|proof| *proof = forged(who, proof));
+                proofs.for_each(|proof| *proof = forged(attacker, proof));
             }
             Forgery::Proof => {
                 let before = self.before.as_ref().and_then(|before| before.proof.clone());
                 other.proof = before.or_else(|| other.certificates.first().cloned());
             }
-            Forgery::Links => match who.random.below(3) {
+            Forgery::Links => match attacker.random.below(3) {
                 0 => other.blocks.reverse(),
                 1 => {
-                    let invented = who.hash();
+                    let invented = attacker.random_hash();
                     if let Some(first) = other.blocks.first_mut() {
                         first.parent = invented;
                     }
                 }
                 _ => {
                     if let Some(last) = other.blocks.last().cloned() {
-                        let at = who.random.below(other.blocks.len());
+                        let at = attacker.random.below(other.blocks.len());
                         other.blocks.insert(at, last);
                     }
                 }
             },
             Forgery::Cut => {
-                if who.random.chance(0.5) {
+                if attacker.random.chance(0.5) {
                     other.blocks.pop();
                 } else if !other.blocks.is_empty() {
                     other.blocks.remove(0);
                 }
-                other.more = who.random.chance(0.5);
+                other.more = attacker.random.chance(0.5);
             }
             Forgery::Nothing => {
                 other = SyncResponse::nothing(other.after, other.nonce);
             }
             Forgery::Huge => {
-                other.highest = other.highest.map(|known| far(who, &known));
+                other.highest = other.highest.map(|known| far(attacker, &known));
                 other.more = true;
             }
             Forgery::Small => {
@@ -127,11 +132,11 @@ impl Lie for Forge {
                 other.certificates.clear();
             }
             Forgery::Reminder => {
-                let heard = said.to.and_then(|asker| self.heard.get(&asker));
-                let old = heard.map(|heard| &heard[who.random.below(heard.len())]);
+                let received = outgoing.to.and_then(|asker| self.received.get(&asker));
+                let old = received.map(|received| &received[attacker.random.below(received.len())]);
                 other.yours = old.cloned();
-                if let Some(own) = other.yours.as_mut().filter(|_| who.random.chance(0.3)) {
-                    own.member = who.somebody();
+                if let Some(own) = other.yours.as_mut().filter(|_| attacker.random.chance(0.3)) {
+                    own.member = attacker.random_other();
                 }
             }
         }
@@ -140,54 +145,56 @@ impl Lie for Forge {
             return false;
         }
         let body = Body::SyncResponse(Box::new(other));
-        act.say(said.to, who.seal(0, 0, body));
-        act.bad += 1;
+        actions.send(outgoing.to, attacker.seal(0, 0, body));
+        actions.misdeeds += 1;
         true
     }
 }
 
-/// How much it remembers of what others said.
-const HEARD: usize = 12;
+/// Most messages that are remembered of each member.
+const REMEMBERED: usize = 12;
 
-/// Repeats what it heard others say to anybody. Old answers before all: it asks for them early, and
-/// hands them to whoever catches up before the others can answer.
+/// Replays messages that it received to any member. Above all old answers: it requests them early,
+/// and sends them to members that catch up before others can answer.
 #[derive(Default)]
 pub(super) struct Replay {
     answers: Vec<Bytes>,
-    heard: VecDeque<Bytes>,
+    received: VecDeque<Bytes>,
     beats: u32,
 }
 
-impl Lie for Replay {
-    fn hear(&mut self, who: &mut Who, opened: &Opened, act: &mut Act) -> bool {
+impl Deviation for Replay {
+    fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
         if let Opened::Message(message) = opened {
             if message.body.kind() == Kind::SyncRequest {
                 for frame in &self.answers {
-                    act.say(Some(message.sender), frame.clone());
+                    actions.send(Some(message.sender), frame.clone());
                 }
-                act.bad += 1;
+                actions.misdeeds += 1;
             }
             let answer = message.body.kind() == Kind::SyncResponse;
-            if answer && self.answers.len() < HEARD {
-                self.answers.push(reseal(&who.epoch, message));
-            } else if who.random.chance(0.2) {
-                self.heard.push_back(reseal(&who.epoch, message));
-                self.heard.truncate(HEARD);
+            if answer && self.answers.len() < REMEMBERED {
+                self.answers.push(reseal(&attacker.epoch, message));
+            } else if attacker.random.chance(0.2) {
+                self.received.push_back(reseal(&attacker.epoch, message));
+                self.received.truncate(REMEMBERED);
             }
         }
         false
     }
 
-    fn say(&mut self, _: &mut Who, said: &Said<'_>, _: &mut Act) -> bool {
+    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, _: &mut Actions) -> bool {
         let answer = |body: &Body| body.kind() == Kind::SyncResponse;
-        let own = said.message.is_some_and(|message| answer(&message.body));
-        if own && self.answers.len() < HEARD {
-            self.answers.push(said.frame.clone());
+        let own = outgoing
+            .message
+            .is_some_and(|message| answer(&message.body));
+        if own && self.answers.len() < REMEMBERED {
+            self.answers.push(outgoing.frame.clone());
         }
         false
     }
 
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         self.beats += 1;
         if self.beats <= 3 {
             let nonce = self.beats.into();
@@ -197,30 +204,30 @@ impl Lie for Replay {
                 missing: None,
                 nonce,
             };
-            act.say(None, who.seal(0, 0, body));
+            actions.send(None, attacker.seal(0, 0, body));
         }
         for frame in self.answers.iter().take(3) {
-            let to = who.somebody();
-            act.say(Some(to), frame.clone());
+            let to = attacker.random_other();
+            actions.send(Some(to), frame.clone());
         }
-        for _ in 0..self.heard.len().min(4) {
-            let at = who.random.below(self.heard.len());
-            let to = who.somebody();
-            act.say(Some(to), self.heard[at].clone());
+        for _ in 0..self.received.len().min(4) {
+            let at = attacker.random.below(self.received.len());
+            let to = attacker.random_other();
+            actions.send(Some(to), self.received[at].clone());
         }
-        act.bad += 1;
+        actions.misdeeds += 1;
     }
 }
 
-/// Answers who did not ask, with whatever it answered last.
+/// Sends its last answer to all, although nobody requested one.
 #[derive(Default)]
-pub(super) struct Unasked {
+pub(super) struct UnrequestedAnswers {
     last: Option<SyncResponse>,
 }
 
-impl Lie for Unasked {
-    fn say(&mut self, _: &mut Who, said: &Said<'_>, _: &mut Act) -> bool {
-        if let Some(message) = said.message
+impl Deviation for UnrequestedAnswers {
+    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, _: &mut Actions) -> bool {
+        if let Some(message) = outgoing.message
             && let Body::SyncResponse(response) = &message.body
         {
             self.last = Some((**response).clone());
@@ -228,7 +235,7 @@ impl Lie for Unasked {
         false
     }
 
-    fn beat(&mut self, who: &mut Who, act: &mut Act) {
+    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let mut answer = self.last.clone().unwrap_or(SyncResponse {
             after: 0,
             nonce: 0,
@@ -242,7 +249,7 @@ impl Lie for Unasked {
         });
         answer.nonce += 1;
         let body = Body::SyncResponse(Box::new(answer));
-        act.say(None, who.seal(0, 0, body));
-        act.bad += 1;
+        actions.send(None, attacker.seal(0, 0, body));
+        actions.misdeeds += 1;
     }
 }

@@ -1,20 +1,20 @@
-//! Members that die for good, at every moment of a round.
+//! Deaths for good, at every moment of a round.
 
 use super::*;
 
-fn dying(moment: Moment) -> Faults {
+fn dying(moment: DeathMoment) -> Faults {
     Faults {
-        amnesia: Amnesia::Never,
-        lies: Lies::None,
+        journal_loss: JournalLoss::Never,
+        byzantine: Byzantine::None,
         deaths: Deaths::At(moment),
         ..Faults::all()
     }
 }
 
-/// Runs for every moment, and how many members died in all of them.
+/// Runs seeds for every moment; returns the number of members that died.
 fn at_every_moment(members: usize, cross_evaluate: Option<bool>, usual: u64) -> u64 {
     let mut dead = 0;
-    for moment in Moment::ALL {
+    for moment in DeathMoment::ALL {
         let mut options = Options::new(members, dying(moment));
         options.cross_evaluate = cross_evaluate;
         let ended = run_all(&options, seeds(usual));
@@ -24,7 +24,7 @@ fn at_every_moment(members: usize, cross_evaluate: Option<bool>, usual: u64) -> 
 }
 
 #[test]
-fn four_members_go_on_without_one_that_dies_at_any_moment() {
+fn four_members_finish_without_one_that_dies_at_any_moment() {
     for cross_evaluate in [Some(false), Some(true)] {
         let dead = at_every_moment(4, cross_evaluate, 12);
         assert!(dead > 100, "{dead}");
@@ -32,19 +32,19 @@ fn four_members_go_on_without_one_that_dies_at_any_moment() {
 }
 
 #[test]
-fn seven_members_go_on_without_two_that_die_at_any_moment() {
+fn seven_members_finish_without_two_that_die_at_any_moment() {
     at_every_moment(7, None, 3);
 }
 
 #[test]
-fn three_members_go_on_without_one_that_dies_at_any_moment() {
+fn three_members_finish_without_one_that_dies_at_any_moment() {
     at_every_moment(3, None, 12);
 }
 
-/// The lead dies right after its proposal, nothing else goes wrong: the simplest case of all.
+/// The lead dies right after its proposal, without any other fault: the simplest case.
 #[test]
 fn a_lead_that_dies_after_its_proposal_is_replaced() {
-    let moment = Moment::Says(protocol::message::Kind::Proposal);
+    let moment = DeathMoment::Sends(protocol::message::Kind::Proposal);
     let faults = Faults {
         deaths: Deaths::At(moment),
         ..Faults::none()

@@ -1,12 +1,12 @@
-//! Many worlds. `ROTA_SEEDS` asks for more of them than fit into a run of all tests, and then uses
-//! every core.
+//! Many seeds of the bare simulator. `ROTA_SEEDS=20000` runs that many seeds of each test, on all
+//! cores.
 
 #![allow(clippy::unwrap_used)]
 
-mod beyond;
-mod broken;
+mod beyond_f;
+mod broken_rules;
+mod byzantine;
 mod deaths;
-mod lies;
 mod plans;
 
 use std::num::NonZero;
@@ -15,7 +15,7 @@ use std::thread;
 
 use super::*;
 
-/// How many seeds were asked for.
+/// The number of seeds in `ROTA_SEEDS`, if it is set.
 fn asked() -> Option<u64> {
     std::env::var("ROTA_SEEDS").ok()?.parse().ok()
 }
@@ -24,7 +24,7 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
     0..asked().unwrap_or(usual)
 }
 
-/// Runs all seeds; panics with the first that fails, and with the numbers of the others.
+/// Runs all seeds. Panics with the first failure and the list of all seeds that fail.
 fn run_all(options: &Options, seeds: impl IntoIterator<Item = u64>) -> Vec<Ended> {
     let seeds: Vec<u64> = seeds.into_iter().collect();
     let next = AtomicUsize::new(0);
@@ -63,11 +63,11 @@ fn sweep(members: usize, seeds: impl IntoIterator<Item = u64>, faults: Faults) -
     run_all(&Options::new(members, faults), seeds)
 }
 
-/// What can go wrong where there are too few members for liars.
-fn without_liars() -> Faults {
+/// All faults except Byzantine members and lost journals.
+fn without_byzantine() -> Faults {
     Faults {
-        amnesia: Amnesia::Never,
-        lies: Lies::None,
+        journal_loss: JournalLoss::Never,
+        byzantine: Byzantine::None,
         ..Faults::all()
     }
 }
@@ -76,9 +76,9 @@ fn without_liars() -> Faults {
 fn without_faults_every_round_takes_one_view() {
     for members in [1, 2, 3, 4, 7, 10] {
         for ended in sweep(members, 0..5, Faults::none()) {
-            assert_eq!(ended.faults, 1, "healing is the only act");
+            assert_eq!(ended.faults, 1, "the end of all faults is the only event");
             assert!(ended.views <= 4, "{members}: {ended:?}");
-            // Some trainings take longer than the others are patient; none is done twice.
+            // Some trainings take longer than the patience of the others; none is done twice.
             let most = members as u64;
             assert!(
                 ended
@@ -91,7 +91,7 @@ fn without_faults_every_round_takes_one_view() {
 }
 
 #[test]
-fn a_seed_is_a_run() {
+fn a_seed_gives_the_same_run_and_trace() {
     let options = Options::new(4, Faults::all());
     assert_eq!(run(1, &options).unwrap(), run(1, &options).unwrap());
     assert_ne!(
@@ -101,21 +101,21 @@ fn a_seed_is_a_run() {
 }
 
 #[test]
-fn four_members_live_with_everything() {
+fn four_members_finish_under_all_faults() {
     let ended = sweep(4, seeds(150), Faults::all());
     let faults: u64 = ended.iter().map(|ended| ended.faults).sum();
     assert!(faults > 10_000, "{faults}");
 }
 
 #[test]
-fn seven_and_ten_members_live_with_everything() {
+fn seven_and_ten_members_finish_under_all_faults() {
     sweep(7, seeds(30), Faults::all());
     sweep(10, seeds(10), Faults::all());
 }
 
-/// A lead that nobody hears of any more must be replaced whether or not the others have its models.
+/// A lead that disappears must be replaced whether or not the others have its models.
 #[test]
-fn strategies_with_and_without_cross_evaluation_live_with_everything() {
+fn rounds_with_and_without_cross_evaluation_finish_under_all_faults() {
     for cross_evaluate in [Some(false), Some(true)] {
         let mut options = Options::new(4, Faults::all());
         options.cross_evaluate = cross_evaluate;
@@ -124,32 +124,32 @@ fn strategies_with_and_without_cross_evaluation_live_with_everything() {
 }
 
 #[test]
-fn federations_too_small_for_liars_live_with_crashes() {
+fn one_to_three_members_finish_under_crashes_and_deaths() {
     for members in [1, 2, 3] {
-        sweep(members, seeds(50), without_liars());
+        sweep(members, seeds(50), without_byzantine());
     }
 }
 
-/// Seeds that showed something once. Which faults a seed stands for changes with the faults that are
-/// drawn and with what members say; those below were found with the present ones.
+/// Seeds that failed once. Which faults a seed stands for changes with the faults that are drawn
+/// and with what members send; these were found with the present ones.
 #[test]
-fn what_was_wrong_once_stays_right() {
-    // A member came back with a proof of finality whose blocks it lacked, asked one member that said
-    // it had nothing, and never asked again.
+fn seeds_that_failed_once_pass() {
+    // A member restarted with a proof of finality whose blocks it lacked, asked one member, which
+    // answered that it had nothing, and never asked again.
     let faults = Faults {
         deaths: Deaths::None,
-        lies: Lies::Only(&[Behaviour::SyncNothing]),
+        byzantine: Byzantine::Only(&[Behaviour::SyncNothing]),
         ..Faults::all()
     };
     let mut options = Options::new(4, faults);
     options.rounds = 6;
     run_all(&options, [591]);
-    // Two members each had one of two blocks that were final, and gave each other neither (1471). The
-    // only member that a plan names died, or kept back its signature, after it had contributed.
-    let mut options = Options::new(3, without_liars());
-    options.plans = Plans::Some;
+    // Two members each had one of two final blocks, and neither sent its block to the other (1471).
+    // The only member of a plan died, or withheld its signature, after it had contributed.
+    let mut options = Options::new(3, without_byzantine());
+    options.plans = Plans::Subset;
     run_all(&options, [1471, 7012, 7485]);
     let mut options = Options::new(4, Faults::all());
-    options.plans = Plans::Some;
+    options.plans = Plans::Subset;
     run_all(&options, [1065, 1710]);
 }

@@ -1,4 +1,4 @@
-//! Blobs under way: asked for one holder after another, verified by the receiving side.
+//! Transfers of blobs: requested from one holder after another, verified by the receiver.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,27 +15,28 @@ use crate::pool::{Threads, wait};
 
 use super::{Core, Due};
 
-/// A holder that has not answered for that long is given up.
+/// How long a holder may take to answer before the next one is asked.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Blobs of this size together are hashed at once: handing them to another thread costs as much.
-const AT_ONCE: usize = 16 << 10;
+/// Blobs up to this total size, in bytes, are hashed on the runtime's thread: handing them to
+/// another costs as much.
+const INLINE_BYTES: usize = 16 << 10;
 
-/// Hashes that are known, or being computed.
+/// Hashes that are known, or under computation.
 enum Verified {
     Now(Vec<Hash>),
     Soon(Receiver<Result<Vec<Hash>, String>>),
 }
 
 impl Verified {
-    /// Of blobs that have `size` bytes together.
+    /// Starts hashing blobs of `size` bytes in total.
     fn begin(checks: &Arc<Checks>, threads: &Threads, blobs: &[Bytes], size: usize) -> Self {
         if let Some(known) = checks.hashes(blobs) {
             return Self::Now(known);
         }
         let (checks, blobs) = (checks.clone(), blobs.to_vec());
         let hashes = move || blobs.iter().map(|blob| checks.hash(blob)).collect();
-        if size <= AT_ONCE {
+        if size <= INLINE_BYTES {
             Self::Now(hashes())
         } else {
             Self::Soon(threads.start(hashes))
@@ -50,18 +51,18 @@ impl Verified {
     }
 }
 
-/// One silo's wish for some blobs, and the holder that is being asked.
+/// One silo's request for some blobs, and the holder that is being asked.
 struct Fetch {
     by: usize,
-    life: u32,
+    restarts: u32,
     blobs: Vec<BlobRequest>,
     holders: VecDeque<MemberIndex>,
     asked: usize,
-    asked_life: u32,
+    asked_restarts: u32,
     transfer: Option<(Vec<Bytes>, Verified)>,
 }
 
-/// Everything that is being fetched.
+/// All requests in progress.
 #[derive(Default)]
 pub(super) struct Fetches {
     tickets: u64,
@@ -74,11 +75,11 @@ impl Core {
         let holders = from.into_iter().filter(here).collect();
         self.ask(Fetch {
             by,
-            life: self.ports[by].life,
+            restarts: self.ports[by].restarts,
             blobs,
             holders,
             asked: by,
-            asked_life: 0,
+            asked_restarts: 0,
             transfer: None,
         });
     }
@@ -86,7 +87,7 @@ impl Core {
     /// Asks the next holder that can be reached.
     fn ask(&mut self, mut fetch: Fetch) {
         let by = fetch.by;
-        if self.ports[by].life != fetch.life || fetch.blobs.is_empty() {
+        if self.ports[by].restarts != fetch.restarts || fetch.blobs.is_empty() {
             return;
         }
         let blobs: Vec<_> = fetch.blobs.iter().map(|wish| wish.hash).collect();
@@ -97,15 +98,15 @@ impl Core {
         if asked == by || !self.connected(by, asked) {
             return self.ask(fetch);
         }
-        (fetch.asked, fetch.asked_life) = (asked, self.ports[asked].life);
+        (fetch.asked, fetch.asked_restarts) = (asked, self.ports[asked].restarts);
         self.fetches.tickets += 1;
         let ticket = self.fetches.tickets;
         self.fetches.open.insert(ticket, fetch);
         let there = self.links.latency(by, asked);
-        if let Some(liar) = &self.ports[asked].tamper {
-            let lies: Vec<_> = blobs.iter().map(|hash| liar.blob(hash)).collect();
-            if lies.iter().any(Option::is_some) {
-                return self.serve(ticket, lies);
+        if let Some(tamper) = &self.ports[asked].tamper {
+            let tampered: Vec<_> = blobs.iter().map(|hash| tamper.blob(hash)).collect();
+            if tampered.iter().any(Option::is_some) {
+                return self.serve(ticket, tampered);
             }
         }
         let by = MemberIndex(by as u16);
@@ -113,7 +114,7 @@ impl Core {
         self.schedule(2 * there + ANSWER, Due::Refused { ticket });
     }
 
-    /// A holder answers.
+    /// Takes a holder's answer.
     pub(super) fn serve(&mut self, ticket: u64, blobs: Vec<Option<Bytes>>) {
         let Some(fetch) = self.fetches.open.get_mut(&ticket) else {
             return;
@@ -142,11 +143,11 @@ impl Core {
         fetch.blobs = kept;
         let rest = Fetch {
             by,
-            life: fetch.life,
+            restarts: fetch.restarts,
             blobs: others,
             holders: fetch.holders.clone(),
             asked: by,
-            asked_life: 0,
+            asked_restarts: 0,
             transfer: None,
         };
         let size = given.iter().map(Bytes::len).sum();
@@ -159,11 +160,11 @@ impl Core {
         let begins = port.free.map_or(now, |free| free.max(now));
         port.free = Some(begins + busy);
         self.schedule(begins + busy + back - now, Due::Arrived { ticket });
-        // What this holder does not give, the next may.
+        // The next holder may have what this one does not serve.
         self.ask(rest);
     }
 
-    /// The asked holder does not give them: the next one.
+    /// The asked holder does not serve the blobs: asks the next one.
     pub(super) fn refused(&mut self, ticket: u64) {
         let under_way = |fetch: &Fetch| fetch.transfer.is_some();
         if self.fetches.open.get(&ticket).is_some_and(under_way) {
@@ -174,8 +175,8 @@ impl Core {
         }
     }
 
-    /// A transfer ends: blobs that are what was asked for are handed over, for others the next
-    /// holder is asked.
+    /// A transfer ends: delivers the blobs whose hashes are right, and asks the next holder for the
+    /// others.
     pub(super) fn arrived(&mut self, ticket: u64) {
         let Some(mut fetch) = self.fetches.open.remove(&ticket) else {
             return;
@@ -184,8 +185,8 @@ impl Core {
             return;
         };
         let unbroken = self.connected(fetch.by, fetch.asked)
-            && self.ports[fetch.by].life == fetch.life
-            && self.ports[fetch.asked].life == fetch.asked_life;
+            && self.ports[fetch.by].restarts == fetch.restarts
+            && self.ports[fetch.asked].restarts == fetch.asked_restarts;
         if unbroken {
             let mut good = Vec::new();
             let mut hashes = verified.hashes().into_iter().zip(blobs);

@@ -1,4 +1,4 @@
-//! Messages under way, who can reach whom, and the queue of everything that will happen.
+//! The network's state: messages in flight, connections, and the queue of what happens next.
 
 mod blobs;
 
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
 
 use crate::pool::Threads;
-use crate::recorder::Ear;
+use crate::recorder::Recorder;
 use crate::tamper::Tamper;
 
 use self::blobs::Fetches;
@@ -23,39 +23,43 @@ use super::Traffic;
 use super::gossip::{Gossip, Judging, Seen};
 use super::model::{LinkConfig, Links};
 
-/// Something that will happen.
+/// Something that is scheduled to happen.
 pub(super) enum Due {
     /// A message arrives.
     Message {
         from: usize,
         to: usize,
-        life: u32,
+        restarts: u32,
         id: Hash,
         frame: Bytes,
         gossip: Option<Instant>,
     },
     /// Anything else reaches a silo.
-    Event { to: usize, life: u32, event: Event },
-    /// What did not fit is tried again.
+    Event {
+        to: usize,
+        restarts: u32,
+        event: Event,
+    },
+    /// Events that did not fit into a silo's inbox are tried again.
     Drain { to: usize },
-    /// An asked holder says no, or never answers.
+    /// A holder refuses a request for blobs, or its time to answer is over.
     Refused { ticket: u64 },
-    /// A blob arrives.
+    /// A transfer of blobs ends.
     Arrived { ticket: u64 },
 }
 
-/// A silo's side of the network.
+/// A silo's connection to the network.
 #[derive(Default)]
 pub(super) struct Port {
     inbox: Option<mpsc::Sender<Event>>,
-    /// Counts lives; what was under way to an earlier one is lost.
-    pub(super) life: u32,
+    /// Counts the restarts of the silo: what was sent to it before the last one is lost.
+    pub(super) restarts: u32,
     backlog: VecDeque<Event>,
-    /// When its line is free for the next model.
+    /// When its line is free for the next transfer.
     pub(super) free: Option<Instant>,
     pub(super) traffic: Traffic,
     pub(super) tamper: Option<Tamper>,
-    /// Whom it does not hear, and until when.
+    /// Peers whose messages it does not read, and until when.
     muted: BTreeMap<usize, Instant>,
 }
 
@@ -76,7 +80,7 @@ pub(super) struct Core {
     linked: BTreeSet<(usize, usize)>,
     gossip: Gossip,
     judging: Judging,
-    recorder: Ear,
+    recorder: Recorder,
 }
 
 impl Core {
@@ -84,7 +88,7 @@ impl Core {
         config: LinkConfig,
         n: usize,
         seed: u64,
-        recorder: Ear,
+        recorder: Recorder,
         checks: Arc<Checks>,
         threads: Arc<Threads>,
     ) -> Self {
@@ -103,7 +107,7 @@ impl Core {
         }
     }
 
-    /// Lets everything happen that is due, and says when the next thing is.
+    /// Processes everything that is due. Returns the time of what comes next.
     pub(super) fn run(&mut self) -> Option<Instant> {
         let now = Instant::now();
         while let Some(first) = self.queue.first_entry() {
@@ -111,7 +115,7 @@ impl Core {
                 return Some(first.key().0);
             }
             let due = first.remove();
-            self.happen(due);
+            self.process(due);
         }
         None
     }
@@ -126,15 +130,15 @@ impl Core {
         let port = &mut self.ports[silo];
         port.inbox = Some(inbox);
         port.muted.clear();
-        let life = port.life;
+        let restarts = port.restarts;
         self.gossip.forget(silo);
         self.relink_one(silo);
-        life
+        restarts
     }
 
     pub(super) fn disconnect(&mut self, silo: usize) {
         let port = &mut self.ports[silo];
-        port.life += 1;
+        port.restarts += 1;
         port.inbox = None;
         port.backlog.clear();
         port.free = None;
@@ -142,12 +146,12 @@ impl Core {
     }
 
     pub(super) fn cut(&mut self, links: &[(usize, usize)]) {
-        self.links.cut(links);
+        self.links.cuts.cut(links);
         self.relink();
     }
 
     pub(super) fn mend(&mut self, links: &[(usize, usize)]) {
-        self.links.mend(links);
+        self.links.cuts.mend(links);
         self.relink();
     }
 
@@ -159,36 +163,43 @@ impl Core {
         self.ports.iter().map(|port| port.traffic).collect()
     }
 
-    /// Takes a command of a silo; false if that life of it is over.
-    pub(super) fn command(&mut self, from: usize, life: u32, command: Command) -> bool {
-        if self.ports[from].life != life {
+    /// Takes a command of a silo; false if the silo was restarted since.
+    pub(super) fn command(&mut self, from: usize, restarts: u32, command: Command) -> bool {
+        if self.ports[from].restarts != restarts {
             return false;
         }
         match self.ports[from].tamper.take() {
-            None => self.obey(from, command),
+            None => self.execute(from, command),
             Some(mut tamper) => {
                 let instead = tamper.outgoing(command);
                 self.ports[from].tamper = Some(tamper);
                 instead
                     .into_iter()
-                    .for_each(|command| self.obey(from, command));
+                    .for_each(|command| self.execute(from, command));
             }
         }
         true
     }
 
-    /// Whether what one sends can reach the other, and back.
+    /// Whether two silos run and the link between them is open in both directions.
     pub(super) fn connected(&self, a: usize, b: usize) -> bool {
         let alive = self.ports[a].alive() && self.ports[b].alive();
-        alive && self.links.open(a, b) && self.links.open(b, a)
+        alive && self.links.cuts.open(a, b) && self.links.cuts.open(b, a)
     }
 
     pub(super) fn deliver(&mut self, to: usize, after: Duration, event: Event) {
-        let life = self.ports[to].life;
-        self.schedule(after, Due::Event { to, life, event });
+        let restarts = self.ports[to].restarts;
+        self.schedule(
+            after,
+            Due::Event {
+                to,
+                restarts,
+                event,
+            },
+        );
     }
 
-    fn obey(&mut self, from: usize, command: Command) {
+    fn execute(&mut self, from: usize, command: Command) {
         if let Command::Send { frame, .. } | Command::Publish { frame } = &command
             && frame.len() > codec::LIMIT
         {
@@ -212,12 +223,12 @@ impl Core {
     }
 
     fn send(&mut self, from: usize, to: usize, frame: Bytes) {
-        self.recorder.said(MemberIndex(from as u16), &frame);
+        self.recorder.sent(MemberIndex(from as u16), &frame);
         if to == from || to >= self.ports.len() {
             return;
         }
         self.ports[from].traffic.messages += frame.len() as u64;
-        if !self.ports[to].alive() || !self.links.open(from, to) {
+        if !self.ports[to].alive() || !self.links.cuts.open(from, to) {
             return;
         }
         let id = Hash::of(&frame);
@@ -226,7 +237,7 @@ impl Core {
         }
     }
 
-    /// A copy of a message arrives after that time.
+    /// Schedules the arrival of a copy of a message.
     fn carry(
         &mut self,
         from: usize,
@@ -239,7 +250,7 @@ impl Core {
         let due = Due::Message {
             from,
             to,
-            life: self.ports[to].life,
+            restarts: self.ports[to].restarts,
             id,
             frame: frame.clone(),
             gossip,
@@ -248,23 +259,23 @@ impl Core {
     }
 
     fn publish(&mut self, from: usize, frame: &Bytes) {
-        self.recorder.said(MemberIndex(from as u16), frame);
+        self.recorder.sent(MemberIndex(from as u16), frame);
         let (id, now) = (Hash::of(frame), Instant::now());
         let mut seen = self.gossip.take(&id);
         seen.published(from, now);
         for to in (0..self.ports.len()).filter(|&to| to != from) {
-            // Most gossip is what a member passes on that everybody has had.
+            // Most gossip is forwarded to members that have it already.
             if !self.ports[to].alive() || seen.at(to).is_some_and(|at| at <= now) {
                 continue;
             }
-            if self.links.open(from, to) {
+            if self.links.cuts.open(from, to) {
                 self.spread(from, to, id, frame, &mut seen);
             }
         }
         self.gossip.put(id, seen);
     }
 
-    /// A silo has judged a publication: what it accepted is passed on to those whom its author
+    /// A silo has judged a publication: what it accepted is forwarded to those that the author
     /// cannot reach.
     fn judged(&mut self, via: usize, ticket: u64, verdict: Acceptance) {
         let Some((id, frame)) = self.judging.answer(ticket, via) else {
@@ -275,16 +286,16 @@ impl Core {
         }
         let mut seen = self.gossip.take(&id);
         for to in (0..self.ports.len()).filter(|&to| to != via) {
-            let cut = |author| author != to && !self.links.open(author, to);
+            let cut = |author| author != to && !self.links.cuts.open(author, to);
             let unreached = seen.at(to).is_none() && seen.author().is_some_and(cut);
-            if unreached && self.ports[to].alive() && self.links.open(via, to) {
+            if unreached && self.ports[to].alive() && self.links.cuts.open(via, to) {
                 self.spread(via, to, id, &frame, &mut seen);
             }
         }
         self.gossip.put(id, seen);
     }
 
-    /// Copies of a publication go from one silo to another.
+    /// Sends copies of a publication from one silo to another.
     fn spread(&mut self, from: usize, to: usize, id: Hash, frame: &Bytes, seen: &mut Seen) {
         let now = Instant::now();
         for after in self.links.copies(from, to, frame.len()) {
@@ -295,34 +306,34 @@ impl Core {
         }
     }
 
-    fn happen(&mut self, due: Due) {
+    fn process(&mut self, due: Due) {
         match due {
             Due::Message {
                 from,
                 to,
-                life,
+                restarts,
                 id,
                 frame,
                 gossip,
             } => {
                 let port = &self.ports[to];
-                // Of copies passed on by several members, the earliest counts.
+                // Of the copies that several members forward, the earliest counts.
                 let seen = gossip.and_then(|at| Some(self.gossip.at(&id, to)? != at));
                 let other = seen == Some(true);
-                let open = gossip.is_some() || self.links.open(from, to);
-                if port.life != life || !port.alive() || !open || other {
+                let open = gossip.is_some() || self.links.cuts.open(from, to);
+                if port.restarts != restarts || !port.alive() || !open || other {
                     return;
                 }
                 let now = Instant::now();
                 if port.muted.get(&from).is_some_and(|until| *until > now) {
-                    // Others may still bring it.
+                    // Other members may still forward it.
                     self.gossip.lost(&id, to);
                     return;
                 }
                 let (from, reader) = (MemberIndex(from as u16), MemberIndex(to as u16));
-                self.recorder.heard(from, reader, &id, &frame);
+                self.recorder.delivered(from, reader, &id, &frame);
                 let ticket = gossip.map(|_| self.judging.ask(to, id, &frame));
-                self.hand(
+                self.enqueue(
                     to,
                     Event::Received {
                         from,
@@ -331,8 +342,12 @@ impl Core {
                     },
                 );
             }
-            Due::Event { to, life, event } => {
-                if self.ports[to].life != life || !self.ports[to].alive() {
+            Due::Event {
+                to,
+                restarts,
+                event,
+            } => {
+                if self.ports[to].restarts != restarts || !self.ports[to].alive() {
                     return;
                 }
                 let (kind, what) = match &event {
@@ -344,7 +359,7 @@ impl Core {
                     Event::Received { frame, .. } => (9, Hash::of(frame)),
                 };
                 self.recorder.event(kind, &[MemberIndex(to as u16)], &what);
-                self.hand(to, event);
+                self.enqueue(to, event);
             }
             Due::Drain { to } => self.drain(to),
             Due::Refused { ticket } => self.refused(ticket),
@@ -352,8 +367,8 @@ impl Core {
         }
     }
 
-    /// Gives an event to a silo, after those that are held back for it.
-    fn hand(&mut self, to: usize, event: Event) {
+    /// Gives an event to a silo, behind those that wait for it.
+    fn enqueue(&mut self, to: usize, event: Event) {
         self.ports[to].backlog.push_back(event);
         if self.ports[to].backlog.len() == 1 {
             self.drain(to);
@@ -371,23 +386,23 @@ impl Core {
                     self.schedule(Duration::from_millis(1), Due::Drain { to });
                     return;
                 }
-                // The silo is gone without a word; it is disconnected soon.
+                // The silo has stopped; it is disconnected soon.
                 Err(TrySendError::Closed(_)) => return,
             }
         }
     }
 
-    /// Tells silos whom they can reach now. A link that is cut one way goes unnoticed: real
-    /// connections notice only what they do not hear back.
+    /// Notifies silos whose connections changed. A link that is cut in one direction goes
+    /// unnoticed, as with real connections, which notice only missing answers.
     fn relink(&mut self) {
         (0..self.ports.len()).for_each(|silo| self.relink_one(silo));
     }
 
-    /// The same where only this silo's links can have changed.
+    /// The same if only this silo's connections can have changed.
     fn relink_one(&mut self, silo: usize) {
         for other in (0..self.ports.len()).filter(|&other| other != silo) {
             let alive = self.ports[silo].alive() && self.ports[other].alive();
-            let open = self.links.open(silo, other) || self.links.open(other, silo);
+            let open = self.links.cuts.open(silo, other) || self.links.cuts.open(other, silo);
             let (is, link) = (alive && open, (silo.min(other), silo.max(other)));
             if is == self.linked.contains(&link) {
                 continue;

@@ -1,4 +1,4 @@
-//! From cells to numbers: one-hot encoding, once the rows of all files are known.
+//! One-hot encoding: turns cells into numbers, once the rows of all files are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -169,7 +169,7 @@ fn errors_say_what_and_where() {
         (
             "x,y\n1,2\n1,2,3\n",
             "",
-            "a.csv, line 3: 3 cells where there are 2 columns",
+            "a.csv, line 3: expected 2 cells, one per column, found 3",
         ),
         (
             "x,y\n?,2\n1,\n",

@@ -1,4 +1,4 @@
-//! Why layers do not make a network.
+//! Errors of building a network from layers.
 
 /// Why layers do not make a network.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -19,7 +19,7 @@ pub(crate) enum NetworkError {
     },
     /// A layer needs an image and has none.
     #[error(
-        "a {layer} layer needs an image: say with `image = [channels, height, width]` what the columns hold"
+        "a {layer} layer needs an image: set `image = [channels, height, width]` to what the columns hold"
     )]
     NoImage {
         /// The kind of layer.

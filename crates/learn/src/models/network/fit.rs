@@ -1,4 +1,4 @@
-//! A network under training.
+//! Training of a network: steps with gradients from autodiff.
 
 use burn::tensor::{Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser};

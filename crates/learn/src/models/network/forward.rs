@@ -1,4 +1,4 @@
-//! A network's operations on tensors.
+//! The forward pass of a network: its operations on tensors.
 
 use burn::tensor::activation::relu;
 use burn::tensor::module::{batch_norm, batch_norm_train, conv_transpose2d, conv2d, max_pool2d};
@@ -14,7 +14,7 @@ const EPSILON: f64 = 1e-5;
 /// How much a batch counts in running means.
 const MOMENTUM: f64 = 0.1;
 
-/// What sets training apart from evaluation.
+/// What a pass needs in training only.
 pub(super) struct Training<'a> {
     /// Draws what dropout leaves out.
     pub(super) rng: &'a mut ChaCha8Rng,
@@ -126,7 +126,7 @@ impl Pass<'_> {
     fn batch_norm(&mut self, x: Tensor<4>, positions: [usize; 4]) -> Tensor<4> {
         let [weight, bias, mean, variance] = positions.map(|position| self.get(position));
         let Some(training) = &mut self.training else {
-            // A mean of foreign models may be anything.
+            // The variance of an averaged model may be below 0.
             return batch_norm(x, weight, bias, mean, variance.clamp_min(0.0), EPSILON);
         };
         let [rows, _, height, width] = x.dims();
@@ -137,7 +137,7 @@ impl Pass<'_> {
         };
         let statistics = &mut training.statistics;
         statistics.push((positions[2], moved(mean, batch.mean)));
-        // One value says nothing of the spread.
+        // One value has no spread.
         if count > 1 {
             let unbiased = batch.variance.mul_scalar(count as f64 / (count - 1) as f64);
             statistics.push((positions[3], moved(variance, unbiased)));

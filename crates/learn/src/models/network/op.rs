@@ -1,8 +1,8 @@
-//! What a network consists of once its shapes are known.
+//! The operations and tensors of a network whose shapes are known.
 
 use methods::TensorSpec;
 
-/// What a row holds.
+/// The content of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     /// So many values.
@@ -21,7 +21,7 @@ impl Input {
     }
 }
 
-/// What stands at the end of a network.
+/// The last layer of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Head {
     /// A dense layer with so many outputs.

@@ -380,7 +380,7 @@ fn layers_that_do_not_fit_say_so() {
             16,
             one
         ),
-        "a conv layer needs an image: say with `image = [channels, height, width]` what the columns hold"
+        "a conv layer needs an image: set `image = [channels, height, width]` to what the columns hold"
     );
     assert_eq!(
         error(vec![LayerConfig::pool(2); 3], Some([1, 4, 4]), 16, one),

@@ -148,7 +148,7 @@ fn six_numbers_are_learned_at_once() {
     );
     assert!(
         with("model.mlp.hidden = [4]\nstandardise = 'federation'")
-            .starts_with("`standardise = \"federation\"` knows one number"),
+            .starts_with("`standardise = \"federation\"` needs a target of one number"),
     );
     assert!(with("model.network = { layers = [] }\nmetric = 'dice'").contains("choose one of"));
 }

@@ -1,4 +1,4 @@
-//! The same bits with any number of threads, and on every machine.
+//! Every rule gives the same bits with any number of threads and on every machine.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What every rule withstands, and the mean does not.
+//! Every rule resists as many Byzantine models as documented, and the mean resists none.
 
 use proptest::prelude::*;
 
@@ -114,13 +114,13 @@ fn case() -> impl Strategy<Value = Case> {
 
 proptest! {
     #[test]
-    fn value_by_value_the_result_stays_within_the_honest_range(case in case()) {
+    fn coordinate_wise_rules_stay_within_the_honest_range(case in case()) {
         let share = case.byzantine() as f64 / case.rows.len() as f64;
         for rule in [Aggregation::CoordinateMedian, Aggregation::TrimmedMean { share }] {
             prop_assert!(case.within(&combine(&rule, &case.models())), "{}", rule.name());
         }
-        // Mixed models of liars are bounded by their honest neighbours; those of the honest by the
-        // liars that are as near as honest ones.
+        // Mixed Byzantine models are bounded by their honest neighbours; mixed honest models by
+        // Byzantine models as near as honest ones.
         let rule = mixed(case.byzantine(), Aggregation::CoordinateMedian);
         let far = case.distance(&combine(&rule, &case.models()));
         prop_assert!(far <= 2.0 * case.spread() * (case.rows[0].len() as f64).sqrt());
@@ -175,7 +175,7 @@ proptest! {
         }
     }
 
-    /// Any number of liars, as long as the trusted model is.
+    /// Any number of Byzantine models, as long as the trusted model is honest.
     #[test]
     fn trust_moves_no_farther_than_the_trusted_model(
         case in case(),
@@ -184,8 +184,8 @@ proptest! {
         let len = case.rows[0].len();
         let (start, trusted) = (model(&vec![0.5; len]), model(&trusted[..len]));
         let references = References { start: Some(&start), trusted: Some(&trusted) };
-        let liars: Vec<Params> = case.models();
-        let combined = Aggregation::TrustWeighted.combine(&equally(&liars), references).unwrap();
+        let byzantine: Vec<Params> = case.models();
+        let combined = Aggregation::TrustWeighted.combine(&equally(&byzantine), references).unwrap();
         let reach = distance(trusted.values(), start.values());
         prop_assert!(distance(combined.values(), start.values()) <= reach * (1.0 + 1e-5));
     }
@@ -201,9 +201,9 @@ proptest! {
     }
 }
 
-/// More liars than a rule counts on, and it gives way: what the tests above find is its doing.
+/// With more Byzantine models than a rule assumes it breaks: the tests above can fail.
 #[test]
-fn beyond_what_it_withstands_a_rule_breaks() {
+fn rules_break_beyond_their_breakdown_point() {
     let mut rows: Vec<Vec<f32>> = (0..5).map(|row| vec![row as f32 / 10.0; 4]).collect();
     rows.extend(vec![vec![1e30; 4]; 6]);
     let all = models(&rows);
@@ -213,9 +213,9 @@ fn beyond_what_it_withstands_a_rule_breaks() {
     }
 }
 
-/// Distances do not see buffers: there, one liar is held off by their medians.
+/// Distances ignore buffers: their medians resist one Byzantine model.
 #[test]
-fn bad_buffers_are_held_off_by_every_rule_but_the_mean() {
+fn every_rule_but_the_mean_resists_bad_buffers() {
     let specs = [("statistics", Role::Buffer), ("weights", Role::Weight)];
     let specs = specs.map(|(name, role)| TensorSpec::new(name, [2], role));
     let layout = Layout::new(specs.to_vec()).unwrap();
@@ -242,9 +242,9 @@ fn bad_buffers_are_held_off_by_every_rule_but_the_mean() {
     assert!(mean.tensor("statistics").unwrap()[0] > 1e29);
 }
 
-/// A liar that may say how much it weighs: equal weights hold it off, its own word does not.
+/// With self-reported weights one Byzantine member dominates; equal weights prevent that.
 #[test]
-fn weights_in_the_liars_hand_break_every_rule_that_weighs() {
+fn byzantine_weights_break_every_weighted_rule() {
     let mut rows: Vec<Vec<f32>> = (0..6).map(|row| vec![row as f32; 3]).collect();
     rows.push(vec![1e30; 3]);
     let all = models(&rows);

@@ -1,4 +1,4 @@
-//! Known answers, and every rule against its definition.
+//! Known results, and every rule compared with its definition.
 
 use proptest::prelude::*;
 
@@ -118,7 +118,7 @@ fn ties_are_broken_by_values_and_not_by_order() {
 }
 
 #[test]
-fn clipping_without_effect_is_the_mean_and_else_moves_by_the_radius() {
+fn clipping_with_a_large_radius_is_the_mean_and_else_moves_by_the_radius() {
     let three = models(&[[1.0, 0.0], [4.0, 3.0], [-2.0, 6.0]]);
     let clipping = |radius, iterations| Aggregation::CentredClipping {
         radius: Some(radius),

@@ -2,9 +2,10 @@
 
 mod bits;
 mod breakdown;
-mod door;
+
 mod known;
 mod properties;
+mod validation;
 
 use std::sync::Arc;
 

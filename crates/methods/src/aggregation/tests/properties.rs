@@ -1,4 +1,4 @@
-//! What holds for all rules.
+//! Properties of all rules.
 
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_weights_are_copies(
+    fn integer_weights_equal_copies_of_models(
         rows in prop::collection::vec(prop::collection::vec(-1e3f32..1e3, 6), 4..8),
         weights in prop::collection::vec(0..4u8, 8),
     ) {

@@ -1,13 +1,13 @@
-//! FedFa: more weight for clients on whose data the global model is poor.
+//! FedFa (Huang et al. 2020): larger weights for clients on whose data the global model is poor.
 
 use super::{WeightsError, check, shares};
 
-/// What stands for an accuracy of 0, which carries infinite information.
+/// Lower bound of accuracies: an accuracy of 0 would carry infinite information.
 const LEAST_ACCURACY: f64 = 1e-7;
 
-/// Weights by the information `−log₂ acc_k` of the accuracy alone, summing to 1: FedFa as HCCT
-/// compares itself with it (Sun et al. 2024). An accuracy of 0 counts as 1e-7; if all are 1,
-/// nobody stands out and all weigh the same.
+/// Weights by the information `−log₂ acc_k` of the accuracy alone, summing to 1: the
+/// variant of FedFa that HCCT is compared with (Sun et al. 2024). An accuracy of 0 counts as 1e-7;
+/// if all are 1, all weights are equal.
 ///
 /// * `accuracies`: of the global model on every client's training rows, in `[0, 1]`.
 ///
@@ -29,8 +29,8 @@ pub fn fedfa_by_accuracy(accuracies: &[f64]) -> Result<Vec<f64>, WeightsError> {
 /// * `alpha`: in `[0, 1]`; one half is usual.
 ///
 /// # Errors
-/// [`WeightsError`]: no client, lists of different lengths, a number out of its range, nobody ever
-/// having taken part.
+/// [`WeightsError`]: no client, lists of different lengths, a number out of its range, no
+/// participation at all.
 pub fn fedfa(
     accuracies: &[f64],
     participations: &[u64],
@@ -65,7 +65,7 @@ fn check_accuracies(accuracies: &[f64]) -> Result<(), WeightsError> {
     )
 }
 
-/// Shares in the information `−log₂ p` of probabilities; all alike if there is none.
+/// Shares of the information `−log₂ p` of the probabilities; equal shares if it is all 0.
 fn information(probabilities: impl Iterator<Item = f64>) -> Vec<f64> {
     let information: Vec<f64> = probabilities
         .map(|probability| libm::log2(probability.max(LEAST_ACCURACY)).abs())

@@ -1,12 +1,13 @@
-//! MaxFL: a model that as many clients as possible prefer to their own.
+//! MaxFL (Cho et al. 2022): a global model that as many clients as possible prefer to their own.
 
 use super::{WeightsError, check};
 
-/// `q_k = σ(F_k − ρ_k)(1 − σ(F_k − ρ_k))` (Cho et al. 2022): the slope of the sigmoid by which
-/// MaxFL counts whom the global model appeals to. Largest, ¼, for a client that is undecided.
+/// `q_k = σ(F_k − ρ_k)(1 − σ(F_k − ρ_k))` (Cho et al. 2022): the slope of the sigmoid with
+/// which MaxFL counts the clients that the global model appeals to. It is largest, ¼, at `F_k = ρ_k`.
 ///
 /// * `losses`: `F_k`, of the global model on the client's data.
-/// * `required`: `ρ_k`, of the client's own model on them: above it, the client would leave.
+/// * `required`: `ρ_k`, loss of the client's own model on the same data; with a global loss above it
+///   the client would leave.
 ///
 /// # Errors
 /// [`WeightsError`]: no client, lists of different lengths, a loss that is not finite.
@@ -20,16 +21,16 @@ pub fn maxfl(losses: &[f64], required: &[f64]) -> Result<Vec<f64>, WeightsError>
         f64::is_finite,
     )?;
     let slope = |(loss, required): (&f64, &f64)| {
-        // The same on both sides of 0, and 0 rather than NaN far away.
+        // Symmetric around 0; far away it is 0, not NaN.
         let small = libm::exp(-(loss - required).abs());
         small / ((1.0 + small) * (1.0 + small))
     };
     Ok(losses.iter().zip(required).map(slope).collect())
 }
 
-/// What every update is multiplied by in MaxFL's step `w ← w − η_g Σ q_k Δ_k / (Σ q_k + ε)`,
-/// `Δ_k = w − w_k`: the coefficients `η_g q_k / (Σ q_k + ε)` of [`step`](super::super::step). They
-/// sum to less than η_g, the less the more clients have made up their minds.
+/// The coefficients of the updates in MaxFL's step `w ← w − η_g Σ q_k Δ_k / (Σ q_k + ε)`,
+/// `Δ_k = w − w_k`: `η_g q_k / (Σ q_k + ε)`, for [`step`](super::super::step()). They sum to less
+/// than η_g.
 ///
 /// `rate` is η_g > 0, `epsilon` ε > 0; both are 1 in the paper's experiments.
 ///
@@ -49,7 +50,7 @@ pub fn maxfl_steps(
     Ok(slopes.iter().map(|slope| rate * slope / total).collect())
 }
 
-/// Who joins the one global group in the variant that HCCT compares itself with (Sun et al. 2024):
+/// Which clients join the global group in the variant that HCCT is compared with (Sun et al. 2024):
 /// client `k` does if `F_k < ‖w_k − w‖²`, the others train alone.
 ///
 /// * `losses`: `F_k`, of the global model `w` on the client's data.

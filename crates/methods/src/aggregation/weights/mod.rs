@@ -1,4 +1,4 @@
-//! The weights that baselines give to models, from losses, accuracies or similarities.
+//! Model weights of the baselines, from losses, accuracies or similarities.
 
 mod fedfa;
 mod maxfl;
@@ -14,7 +14,7 @@ pub use superquantile::superquantile;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WeightsError {
     /// No client.
-    #[error("there is no client to weigh")]
+    #[error("there is no client to compute a weight for")]
     Empty,
     /// Lists that should have one number per client differ in length.
     #[error("there are {expected} clients, but {got} {what}")]
@@ -36,7 +36,7 @@ pub enum WeightsError {
         /// What it is.
         got: f64,
     },
-    /// Shares that are all zero.
+    /// Numbers that are all zero where shares are needed.
     #[error("the {what} of the clients are all 0")]
     AllZero {
         /// Which numbers.
@@ -44,7 +44,7 @@ pub enum WeightsError {
     },
 }
 
-/// Refuses a list that has not one number per client, or a number that is not `valid`.
+/// Refuses a list without exactly one number per client, or a number that is not `valid`.
 fn check(
     what: &'static str,
     values: &[f64],
@@ -68,7 +68,7 @@ fn check(
     }
 }
 
-/// Checks `values ≥ 0`, not all 0, and makes them sum to 1.
+/// Checks that `values` are at least 0 and not all 0; scales them to sum to 1.
 fn shares(what: &'static str, values: &[f64], clients: usize) -> Result<Vec<f64>, WeightsError> {
     let valid = |value: f64| (0.0..=1e100).contains(&value);
     check(what, values, clients, "from 0 to 1e100", valid)?;

@@ -9,8 +9,8 @@ use crate::topology::project;
 /// pFedGraph's collaboration graph (Ye et al. 2023).
 ///
 /// Row `i` of the weights solves `min_w Σ_j w_j d_ij + α Σ_j (w_j − p_j)²` over the simplex, with
-/// `d_ij = −cos(Δ_i, Δ_j)`. Up to a constant that is `α‖w − (p − d_i/2α)‖²`, so that the solution
-/// is the projection of `p − d_i/2α` onto the simplex.
+/// `d_ij = −cos(Δ_i, Δ_j)`. Up to a constant that is `α‖w − (p − d_i/2α)‖²`, so the solution is
+/// the projection of `p − d_i/2α` onto the simplex.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PFedGraph {
@@ -34,7 +34,7 @@ impl PFedGraph {
     ///
     /// * `cosines`: of all clients' updates, `n × n`, in `[−1, 1]` up to rounding; a product of
     ///   zero updates is 0.
-    /// * `prior`: `p`, by training rows; at least 0, made to sum to 1 here.
+    /// * `prior`: `p`, by training rows; at least 0, scaled here to sum to 1.
     ///
     /// # Errors
     /// [`WeightsError`]: no client, a matrix that is not `n × n`, a number out of its range, a

@@ -1,4 +1,4 @@
-//! The superquantile: weights for those who fare worst.
+//! Superquantile (Pillutla et al. 2023): weights of the clients with the largest losses.
 
 use super::{WeightsError, check, shares};
 
@@ -10,7 +10,7 @@ use super::{WeightsError, check, shares};
 /// At θ = 0 these are the `p_k`; as θ goes to 1, the worst client's weight goes to 1.
 ///
 /// * `losses`: `F_k`, of the model on every client's data.
-/// * `prior`: `p_k`, by training rows or all alike; at least 0, made to sum to 1 here.
+/// * `prior`: `p_k`, by training rows or equal; at least 0, scaled here to sum to 1.
 /// * `theta`: θ in `[0, 1)`.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ fn maxfl_gives_the_known_weights() {
 }
 
 #[test]
-fn in_the_variant_of_hcct_clients_join_below_their_distance() {
+fn maxfl_joins_compares_losses_with_squared_distances() {
     let joins = maxfl_joins(&[0.5, 0.5, 0.5], &[0.6, 0.5, 0.4]).unwrap();
     assert_eq!(joins, [true, false, false]);
 }
@@ -123,7 +123,7 @@ fn a_superquantile_is_the_mean_of_the_tail() {
 }
 
 #[test]
-fn what_has_no_weights_is_refused() {
+fn invalid_input_is_refused() {
     let range = |result: Result<Vec<f64>, WeightsError>, name: &str| {
         let error = result.unwrap_err();
         assert!(
@@ -201,7 +201,7 @@ fn losses() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
 }
 
 proptest! {
-    /// The undecided count most, and far away on either side nobody counts.
+    /// Weights are largest where loss and requirement are equal, and vanish far away on either side.
     #[test]
     fn maxfl_weights_peak_where_loss_and_requirement_meet(
         required in -5.0..5.0f64,

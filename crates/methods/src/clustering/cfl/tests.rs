@@ -126,7 +126,7 @@ fn every_cluster_is_split_on_its_own() {
 }
 
 #[test]
-fn an_update_of_zero_is_like_nobody() {
+fn a_zero_update_has_cosine_zero() {
     let cosines = cosines(&gram(&[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), &[0, 1, 2]);
     let rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]];
     assert_eq!(cosines, Matrix::from_rows(&rows).unwrap());
@@ -164,7 +164,7 @@ fn ties_go_to_the_first_pair() {
 }
 
 #[test]
-fn what_cannot_be_split_is_refused() {
+fn invalid_similarities_are_refused() {
     let too_few = |got| ClusteringError::TooFew {
         what: "clients",
         needed: 2,

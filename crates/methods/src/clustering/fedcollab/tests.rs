@@ -29,8 +29,8 @@ fn by_definition(c: f64, samples: &[u64], divergences: &Matrix, assignment: &[u3
     (0..clients).map(bound).sum::<f64>() / clients as f64
 }
 
-/// Every division of `n` clients, in canonical numbers.
-fn divisions(n: usize) -> Vec<Vec<u32>> {
+/// Every grouping of `n` clients, in canonical numbers.
+fn groupings(n: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         all = all
@@ -71,12 +71,12 @@ fn the_bound_is_that_of_the_paper() {
 }
 
 #[test]
-fn alike_clients_join_and_strangers_do_not() {
+fn similar_clients_merge_and_dissimilar_ones_do_not() {
     let divergences = Matrix::from_fn(6, 6, |i, j| if i % 2 == j % 2 { 0.0 } else { 1.0 });
     let found = collab(1.0).solve(&[10; 6], &divergences, 1).unwrap();
     assert_eq!(found.assignment, [0, 1, 0, 1, 0, 1]);
     assert!((found.error - 1.0 / 30f64.sqrt()).abs() < 1e-12);
-    // With no need for data nobody joins; with nothing else everybody does.
+    // With C = 0 no client joins another; with a huge C all join.
     let alone = collab(0.0).solve(
         &[10; 6],
         &Matrix::from_fn(6, 6, |i, j| f64::from(u8::from(i != j))),
@@ -100,7 +100,7 @@ fn alike_clients_join_and_strangers_do_not() {
 }
 
 #[test]
-fn what_cannot_be_solved_is_refused() {
+fn invalid_input_is_refused() {
     let good = Matrix::zeros(2, 2);
     let solve = |collab: FedCollab, samples: &[u64], divergences: &Matrix| {
         collab.solve(samples, divergences, 0).unwrap_err()
@@ -160,11 +160,11 @@ fn problem() -> impl Strategy<Value = (Vec<u64>, Matrix, f64)> {
 
 proptest! {
     #[test]
-    fn the_search_ends_where_no_move_pays_and_not_below_the_optimum(
+    fn the_search_ends_in_a_local_optimum_not_below_the_global_one(
         (samples, divergences, c) in problem(),
     ) {
         let value = |assignment: &[u32]| by_definition(c, &samples, &divergences, assignment);
-        let all = divisions(samples.len());
+        let all = groupings(samples.len());
         let optimum = all.iter().map(|all| value(all)).fold(f64::INFINITY, f64::min);
         for orders in [1, 100] {
             let collab = FedCollab { c, orders };

@@ -32,7 +32,7 @@ fn inertia(points: &[Vec<f64>], labels: &[u32]) -> f64 {
         .sum()
 }
 
-/// The least inertia over all divisions into `clusters` clusters, by trying every one.
+/// The least inertia over all groupings into `clusters` clusters, by trying every one.
 fn optimum(points: &[Vec<f64>], clusters: u32) -> f64 {
     fn extend(points: &[Vec<f64>], clusters: u32, labels: &mut Vec<u32>, best: &mut f64) {
         let used = labels.iter().max().map_or(0, |&label| label + 1);
@@ -118,7 +118,7 @@ fn an_empty_cluster_gets_the_farthest_point() {
 }
 
 #[test]
-fn a_mean_that_loses_all_its_points_is_put_elsewhere() {
+fn a_cluster_that_loses_all_points_gets_another() {
     // From these labels, the mean of cluster 1 (at 0) lies between those of 0 and 2, which are
     // nearer to both of its points.
     let points: Vec<_> = [-10.0, 10.0, -9.0, -9.5, 9.0, 9.5]
@@ -135,7 +135,7 @@ fn a_mean_that_loses_all_its_points_is_put_elsewhere() {
 }
 
 #[test]
-fn what_cannot_be_clustered_is_refused() {
+fn invalid_input_is_refused() {
     let gram = gram_of(&grouped(3, 3, &[0.0; 6]));
     for clusters in [0, 4] {
         let error = KMeansError::Clusters {
@@ -188,7 +188,7 @@ fn near_equal_models_far_away_are_told_apart() {
 
 proptest! {
     #[test]
-    fn separated_points_are_divided_at_best(
+    fn separated_points_are_clustered_optimally(
         groups in 2..5usize,
         noise in prop::collection::vec(-1f64..1.0, 16),
         seed in any::<u64>(),
@@ -202,7 +202,7 @@ proptest! {
     /// On points without any groups: never below the optimum, what it states is what the labels
     /// give, and no other start of Lloyd's iterations from its result gets lower.
     #[test]
-    fn what_is_stated_is_so(
+    fn the_inertia_is_exact_and_a_local_optimum(
         values in prop::collection::vec(-1f64..1.0, 16),
         clusters in 1..5usize,
         seed in any::<u64>(),
@@ -237,7 +237,7 @@ proptest! {
 
     /// Points in another order, or moved alike: the same groups.
     #[test]
-    fn neither_order_nor_place_matters_to_separated_points(
+    fn order_and_position_of_separated_points_do_not_matter(
         noise in prop::collection::vec(-1f64..1.0, 24),
         order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle(),
         shift in -50f64..50.0,

@@ -1,17 +1,17 @@
 //! Triangle inequalities: `Z_ij + Z_ik ≤ Z_ii + Z_jk`.
 //!
-//! Every division obeys them: if `i` is with `j` and with `k`, then `j` is with `k`. There are
-//! `n³/2`; those that the current point breaks are added as it moves, each with a multiplier that
-//! rises while it is broken and falls while it is slack.
+//! Every grouping satisfies them: if `i` shares a coalition with `j` and with `k`, then `j` and `k`
+//! share it too. There are `n³/2`; those violated by the current point are added as it moves, each
+//! with a multiplier that rises while it is violated and falls while it is slack.
 
 use std::collections::BTreeSet;
 
 use crate::Matrix;
 
-/// Less than this is not worth a cut.
+/// Smallest violation for which a cut is added.
 const BROKEN: f64 = 1e-3;
 
-/// A cut with more room than this, and no multiplier, is dropped.
+/// A cut with more slack than this and multiplier 0 is dropped.
 const SLACK: f64 = -5e-3;
 
 /// One inequality and its multiplier.
@@ -21,19 +21,19 @@ struct Cut {
     j: u16,
     k: u16,
     multiplier: f64,
-    /// By how much the last point broke it; below 0 if it obeyed.
+    /// Violation at the last point; below 0 if it is satisfied.
     broken: f64,
 }
 
 impl Cut {
-    /// The entries it concerns, as `(at, twin, factor)`: both halves of a symmetric matrix.
+    /// The matrix entries it involves, as `(index, mirrored index, factor)`.
     fn entries(&self) -> [(usize, usize, f64); 3] {
         let (i, j, k) = (self.i.into(), self.j.into(), self.k.into());
         [(i, j, 1.0), (i, k, 1.0), (j, k, -1.0)]
     }
 }
 
-/// The cuts in force.
+/// The active cuts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cuts {
     cuts: Vec<Cut>,
@@ -45,8 +45,8 @@ impl Cuts {
         self.cuts.is_empty()
     }
 
-    /// Moves the multipliers along what `point` breaks, at `rate` divided by how many cuts share a
-    /// matrix entry, without which cuts that overlap push each other to and fro.
+    /// Moves the multipliers by the violations at `point` times `rate`, divided by the number of cuts
+    /// that share a matrix entry; without that, overlapping cuts oscillate.
     pub(super) fn ascend(&mut self, point: &Matrix, rate: f64, shared: &mut Matrix) {
         shared.values_mut().fill(0.0);
         for cut in &mut self.cuts {
@@ -67,7 +67,7 @@ impl Cuts {
         }
     }
 
-    /// Adds the cuts, times their multipliers, to the costs.
+    /// Adds the cuts times their multipliers to the costs.
     pub(super) fn add_to(&self, costs: &mut Matrix) {
         for cut in self.cuts.iter().filter(|cut| cut.multiplier > 0.0) {
             for (a, b, factor) in cut.entries() {
@@ -79,8 +79,8 @@ impl Cuts {
         }
     }
 
-    /// Drops what no longer matters and adds what `point` breaks most, at most one new cut for
-    /// each matrix entry. Gives back how many are new.
+    /// Drops inactive cuts and adds the most violated inequalities at `point`, at most one new cut per
+    /// matrix entry. Returns the number of new cuts.
     pub(super) fn renew(&mut self, point: &Matrix) -> usize {
         self.cuts
             .retain(|cut| cut.multiplier > 0.0 || cut.broken > SLACK);
@@ -117,7 +117,7 @@ fn broken(point: &Matrix, i: u16, j: u16, k: u16) -> f64 {
     point[(i, j)] + point[(i, k)] - point[(j, k)] - point[(i, i)]
 }
 
-/// The most broken inequalities, worst first; for every `i` at most a few hundred.
+/// The most violated inequalities, worst first; at most a few hundred for every `i`.
 fn worst(point: &Matrix) -> Vec<(f64, u16, u16, u16)> {
     const EACH: usize = 400;
     let n = point.rows();
@@ -127,7 +127,7 @@ fn worst(point: &Matrix) -> Vec<(f64, u16, u16, u16)> {
         own.clear();
         let (row, diagonal) = (point.row(i), point[(i, i)]);
         for j in (0..n).filter(|&j| j != i) {
-            // Z_ik ≤ Z_ii + Z_jk nearly always holds without Z_ij's help.
+            // Cheap test first: without Z_ij most inequalities hold already.
             if row[j] <= BROKEN {
                 continue;
             }
@@ -149,7 +149,7 @@ fn worst(point: &Matrix) -> Vec<(f64, u16, u16, u16)> {
     all
 }
 
-/// By how much, then by place: one order on every machine.
+/// Orders by violation, then by indices: the same order on every machine.
 fn order(a: &(f64, u16, u16, u16), b: &(f64, u16, u16, u16)) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0)
         .then((a.1, a.2, a.3).cmp(&(b.1, b.2, b.3)))

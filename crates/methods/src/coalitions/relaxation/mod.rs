@@ -1,18 +1,18 @@
-//! A semidefinite relaxation of the coalition program, as the source of proven lower bounds.
+//! A semidefinite relaxation of the coalition program, which gives proven lower bounds.
 //!
-//! A division is the matrix `Z` with `Z_ij = 1/|C|` where `i` and `j` share coalition `C`, else 0;
+//! A grouping is the matrix `Z` with `Z_ij = 1/|C|` where `i` and `j` share coalition `C`, else 0;
 //! its cost is `⟨c, Z⟩`. Such a `Z` has row sums 1, trace `K`, no negative entry, and eigenvalues
-//! between 0 and 1 (Peng & Wei 2007). Keeping only these leaves a convex program, and the triangle
-//! inequalities of [`cuts`] tighten it.
+//! between 0 and 1 (Peng & Wei 2007). Keeping only these properties gives a convex program; the
+//! triangle inequalities of [`cuts`] tighten it.
 //!
 //! **The bound.** For any matrix `B ≥ 0` and any multipliers of the cuts, with `M` the costs plus
-//! the weighted cuts minus `B`: no division costs less than `vᵀMv` plus the sum of the `K − 1`
-//! least eigenvalues of `M` on the vectors orthogonal to `v = 1/√n`. This holds however far the
-//! iteration has come, so every iterate proves something.
+//! the weighted cuts minus `B`: no grouping costs less than `vᵀMv` plus the sum of the `K − 1`
+//! least eigenvalues of `M` on the vectors orthogonal to `v = 1/√n`. This holds at every iterate,
+//! converged or not, so every iterate gives a valid bound.
 //!
-//! **The iteration** is the alternating direction method of multipliers: a point with the right
-//! spectrum (an eigendecomposition), a point without negative entries, and prices that pull them
-//! together; the prices are `B`.
+//! **The iteration** is the alternating direction method of multipliers (ADMM) between a point with
+//! the required spectrum (an eigendecomposition) and a point without negative entries; the dual
+//! prices of their difference are `B`.
 
 mod cuts;
 mod spectrum;
@@ -23,13 +23,13 @@ use spectrum::Spectrum;
 
 use super::Program;
 
-/// Iterations between two looks at the bound.
+/// Iterations between two evaluations of the bound.
 const LOOK: usize = 10;
 
-/// Iterations before the first cuts, and between two searches for cuts.
+/// Iterations before the first search for cuts, and between two searches.
 const RENEW: usize = 30;
 
-/// What a part of the search space fixes: which entries share a coalition and which do not.
+/// Constraints of a node of the search tree: which entries share a coalition and which do not.
 #[derive(Debug, Clone)]
 pub(super) struct Fixed {
     /// Entries that are together, as blocks that cover all entries.
@@ -47,7 +47,7 @@ impl Fixed {
         }
     }
 
-    /// The nearest matrix that has no negative entry and obeys what is fixed.
+    /// Projects onto the matrices without negative entries that satisfy the constraints.
     fn project(&self, point: &mut Matrix) {
         if self.blocks.len() < point.rows() {
             for a in &self.blocks {
@@ -73,7 +73,7 @@ impl Fixed {
     }
 }
 
-/// Where an iteration stands: enough to go on from, for this part of the space or a smaller one.
+/// State of an iteration, from which it can continue on this node or a child of it.
 #[derive(Debug, Clone)]
 pub(super) struct Iterate {
     /// The point without negative entries: the best guess at `Z`.
@@ -87,7 +87,7 @@ pub(super) struct Iterate {
 }
 
 impl Iterate {
-    /// Everybody with everybody alike.
+    /// The uniform starting point.
     pub(super) fn start(program: &Program) -> Self {
         let (n, k) = (program.n, program.coalitions as f64);
         let own = k / n as f64;
@@ -95,7 +95,7 @@ impl Iterate {
         let costs = program.costs.values();
         let mean = costs.iter().sum::<f64>() / costs.len() as f64;
         let spread = costs.iter().map(|cost| (cost - mean).abs()).sum::<f64>() / costs.len() as f64;
-        // Found by trial: costs over this are of the order of Z.
+        // Found by experiment: costs divided by this are of the order of Z.
         let scale = (spread * n as f64 / k / 2.0).max(f64::MIN_POSITIVE);
         Self {
             point: Matrix::from_fn(n, n, |i, j| if i == j { own } else { other }),
@@ -107,18 +107,17 @@ impl Iterate {
     }
 }
 
-/// When an iteration has done enough.
+/// Stopping criteria of an iteration.
 pub(super) struct Until<'a> {
-    /// Nothing above this is asked for.
+    /// Stop when this bound is reached.
     pub(super) bound: f64,
-    /// Iterations at most.
+    /// Maximum number of iterations.
     pub(super) iterations: usize,
-    /// Ends it at once.
+    /// Stop when this returns true.
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Iterates within a part of the space; gives back the greatest bound proven for it, and where the
-/// iteration stands.
+/// Runs the iteration on a node; returns the greatest bound proven for it and the final state.
 pub(super) fn relax(
     program: &Program,
     fixed: &Fixed,
@@ -144,7 +143,7 @@ pub(super) fn relax(
         }
         if iteration % RENEW == 0 {
             let new = run.iterate.cuts.renew(&run.between);
-            // Another hundred such stretches would not do.
+            // At this rate a hundred more such intervals would not suffice.
             let rate = best - before;
             if new == 0 && iteration > 2 * RENEW && rate * 20.0 < until.bound - best {
                 break;
@@ -159,9 +158,9 @@ struct Run<'a> {
     program: &'a Program,
     fixed: &'a Fixed,
     iterate: Iterate,
-    /// The point with the right spectrum.
+    /// The point with the required spectrum.
     spectral: Matrix,
-    /// The mean of both points, by which cuts are judged.
+    /// The mean of both points, at which cuts are evaluated.
     between: Matrix,
     /// Costs with the weighted cuts.
     costs: Matrix,
@@ -186,8 +185,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One iteration; how far the two points are apart, and how far the second one moved. `None`
-    /// if the numbers have left the range in which they can be decomposed.
+    /// One iteration; returns the primal residual (distance of the two points) and the dual residual
+    /// (movement of the second point). `None` if the eigendecomposition fails.
     fn step(&mut self) -> Option<(f64, f64)> {
         let penalty = self.iterate.penalty;
         if !self.iterate.cuts.is_empty() {
@@ -223,7 +222,7 @@ impl<'a> Run<'a> {
         Some((apart.sqrt(), moved.sqrt()))
     }
 
-    /// `spectral` becomes the matrix with row sums 1, trace `K` and eigenvalues from 0 to 1 that is
+    /// Sets `spectral` to the matrix with row sums 1, trace `K` and eigenvalues from 0 to 1 that is
     /// nearest to `point − prices − costs/penalty`.
     fn project_spectrum(&mut self) -> Option<()> {
         let n = self.program.n;
@@ -246,7 +245,7 @@ impl<'a> Run<'a> {
         centre(target);
         push_ones(target, -1.0);
         let (values, vectors) = self.spectrum.decompose(target)?;
-        // The first belongs to the vector of ones, which was pushed down there.
+        // The first eigenvalue belongs to the vector of ones, see `push_ones`.
         let shares = shares(&values[1..], (self.program.coalitions - 1) as f64);
         let spectral = self.spectral.values_mut();
         spectral.fill(1.0 / n as f64);
@@ -264,7 +263,7 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    /// A lower bound of the cost of every division in this part of the space, rounding allowed for.
+    /// A lower bound of the cost of every grouping in this node, with a margin for rounding.
     fn bound(&mut self) -> f64 {
         let Iterate {
             prices, penalty, ..
@@ -285,8 +284,8 @@ impl<'a> Run<'a> {
         )
     }
 
-    /// Keeps both residuals within a factor of each other, as far as that goes: where the point is
-    /// not unique it never comes to rest, whatever the penalty.
+    /// Adapts the penalty so that both residuals stay within a factor of each other. The factor is
+    /// limited: where the optimum is not unique, the residuals do not balance for any penalty.
     fn balance(&mut self, apart: f64, moved: f64) {
         const STEP: f64 = 1.3;
         const REACH: f64 = 20.0;
@@ -314,8 +313,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The bound that a symmetric `matrix` of reduced costs proves for divisions into `coalitions`,
-/// less what rounding may have added. Overwrites the matrix.
+/// The lower bound that a symmetric `matrix` of reduced costs proves for groupings into `coalitions`,
+/// minus a bound of the rounding error. Overwrites the matrix.
 fn spectral_bound(matrix: &mut Matrix, coalitions: usize, spectrum: &mut Spectrum) -> f64 {
     let n = matrix.rows() as f64;
     let size = norm(matrix);
@@ -329,13 +328,13 @@ fn spectral_bound(matrix: &mut Matrix, coalitions: usize, spectrum: &mut Spectru
     along + least - 4.0 * f64::EPSILON * n.sqrt() * coalitions as f64 * size
 }
 
-/// The bound for given prices `B ≥ 0` without cuts, from reduced costs `c − B`.
+/// The lower bound from reduced costs `c − B`, for any prices `B ≥ 0`, without cuts.
 pub(super) fn bound_of(mut reduced: Matrix, coalitions: usize) -> f64 {
     let mut spectrum = Spectrum::new(reduced.rows());
     spectral_bound(&mut reduced, coalitions, &mut spectrum)
 }
 
-/// Takes the mean off all rows and columns: what is left is orthogonal to the vector of ones.
+/// Subtracts the means of rows and columns: the result is orthogonal to the vector of ones.
 fn centre(matrix: &mut Matrix) {
     let n = matrix.rows();
     let means: Vec<f64> = (0..n)
@@ -349,8 +348,8 @@ fn centre(matrix: &mut Matrix) {
     }
 }
 
-/// Gives a centred matrix the vector of ones as an eigenvector beyond all others, above for
-/// `sign` 1, below for −1.
+/// Makes the eigenvalue of the vector of ones of a centred matrix the largest (`sign` 1) or the
+/// smallest (`sign` −1).
 fn push_ones(matrix: &mut Matrix, sign: f64) {
     let beyond = sign * (2.0 * norm(matrix)).max(f64::MIN_POSITIVE) / matrix.rows() as f64;
     for value in matrix.values_mut() {
@@ -363,8 +362,8 @@ fn norm(matrix: &Matrix) -> f64 {
     squares.sqrt()
 }
 
-/// The point of `{0 ≤ x ≤ 1, Σx = total}` nearest to `values`: `clamp(value − level)`, the level by
-/// bisection.
+/// The point of `{0 ≤ x ≤ 1, Σx = total}` nearest to `values`: `clamp(value − level)`, with the
+/// level found by bisection.
 fn shares(values: &[f64], total: f64) -> Vec<f64> {
     let clamped = |level: f64| {
         values

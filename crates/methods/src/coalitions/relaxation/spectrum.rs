@@ -1,5 +1,7 @@
-//! Eigenvalues of symmetric matrices, by faer, on one thread: the same bits on one machine whoever
-//! asks. Between processors the last bits may differ; what is proven with them allows for that.
+//! Eigenvalues of symmetric matrices, by faer on one thread.
+//!
+//! The same matrix gives the same bits on one machine. Between processors the last bits may differ;
+//! bounds computed from them have a margin for that.
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -8,7 +10,7 @@ use faer::{Mat, MatRef, Par};
 
 use crate::Matrix;
 
-/// Room for decompositions of one size.
+/// Workspace for decompositions of one size.
 pub(super) struct Spectrum {
     values: Diag<f64>,
     vectors: Mat<f64>,
@@ -30,14 +32,14 @@ impl Spectrum {
         }
     }
 
-    /// Ascending eigenvalues, and the unit eigenvectors as columns. `None` if a number is not
-    /// finite or the iteration does not end.
+    /// Ascending eigenvalues, and the unit eigenvectors as columns. `None` if a value is not
+    /// finite or the iteration does not converge.
     pub(super) fn decompose(&mut self, matrix: &Matrix) -> Option<(Vec<f64>, MatRef<'_, f64>)> {
         self.run(matrix, true)?;
         Some((self.ascending(), self.vectors.as_ref()))
     }
 
-    /// Ascending eigenvalues alone.
+    /// Ascending eigenvalues without eigenvectors.
     pub(super) fn eigenvalues(&mut self, matrix: &Matrix) -> Option<Vec<f64>> {
         self.run(matrix, false)?;
         Some(self.ascending())

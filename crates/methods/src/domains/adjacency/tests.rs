@@ -50,7 +50,7 @@ fn degenerate_domains_give_the_known_shares() {
 }
 
 #[test]
-fn the_variants_are_what_they_say() {
+fn uniform_and_identity_adjacency_have_the_known_entries() {
     let third = 0.4 / 2.0;
     assert!(near(
         &uniform(3, 0.6).unwrap(),
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn a_whole_own_share_leaves_everybody_alone(parameters in parameters()) {
+    fn beta_one_gives_the_identity(parameters in parameters()) {
         prop_assert_eq!(by_parameters(&parameters, 1.0).unwrap(), identity(parameters.rows()));
     }
 }

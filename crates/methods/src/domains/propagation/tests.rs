@@ -104,7 +104,7 @@ fn three_domains_give_the_known_gradients() {
 }
 
 #[test]
-fn a_bottleneck_is_its_two_readings() {
+fn one_and_two_passes_of_a_bottleneck_equal_their_formulas() {
     let (shares, parameters, _) = three();
     let (down, up) = (rows(&[[1.0], [-0.4]]), rows(&[[2.0, -1.0]]));
     let made = |activation, passes| {

@@ -8,19 +8,19 @@ const LARGEST: usize = 15;
 
 impl Utility {
     /// The grouping with the largest total utility (eqs. (10), (11)), by dynamic programming: the
-    /// best of a set is, over the group of its first client, that group and the best of the rest.
-    /// Among equally good groupings the choice is a fixed one.
+    /// best grouping of a set is the best choice of its first client's group and the best grouping of
+    /// the rest.
+    /// Ties are broken in a fixed way.
     pub(super) fn exhaustive(&self) -> Grouping {
         let clients = self.len();
         assert!(clients <= LARGEST, "{clients} clients are too many");
         let sets = 1usize << clients;
-        // What a group is worth, counted from what its members are worth alone, so that a large α
-        // does not drown the cosines.
+        // The utility of every group, less what its members have alone.
         let mut worth = vec![0.0; sets];
         for (set, worth) in worth.iter_mut().enumerate().skip(1) {
             *worth = self.worth(&listed(set));
         }
-        // Of every set: the best it can be divided into, and the group of its first client there.
+        // For every set, the utility of its best grouping and the group of its first client there.
         let mut best = vec![(0.0, 0); sets];
         for set in 1..sets {
             let first = set & set.wrapping_neg();
@@ -54,8 +54,7 @@ impl Utility {
         self.grouping(&assignment)
     }
 
-    /// `U_c`, counted from what the members are worth alone: a large α that all have alike would
-    /// drown the cosines.
+    /// `U_c` minus the utilities of its members alone, so that a large α does not cancel the cosines.
     fn worth(&self, members: &[usize]) -> f64 {
         let total = self.volume(members).samples;
         let gain = |(&k, cosine): (&usize, f64)| {

@@ -1,4 +1,4 @@
-//! Known answers and cases worked out by hand.
+//! Known results and cases computed by hand.
 
 use super::*;
 
@@ -224,7 +224,7 @@ fn greedy_merging_can_miss_the_best_grouping() {
 }
 
 #[test]
-fn of_equal_benefits_the_first_in_order_counts() {
+fn ties_between_benefits_go_to_the_first_pair() {
     // Powers of two, so that nothing is rounded.
     let same = utility(&[[2.0]; 4], &[8; 4], &Alpha::Own);
     let merges = same.merge(Until::NoGain).unwrap().merges;
@@ -246,7 +246,7 @@ fn of_equal_benefits_the_first_in_order_counts() {
 }
 
 #[test]
-fn two_share_five_classes_and_the_third_has_the_others() {
+fn clients_with_the_same_classes_are_grouped() {
     // Softmax regression at zero weights: the gradient of class c is the mean of
     // (1/10 − [y = c])·x over the samples (x, y); the features of a class are around a point of
     // its own. Two clients have a few samples of the first five classes, the third many of the
@@ -278,7 +278,7 @@ fn two_share_five_classes_and_the_third_has_the_others() {
 #[test]
 fn gradients_without_a_direction_have_cosine_zero() {
     let alpha = Alpha::Common(30.0);
-    // Opposite gradients of equal pull cancel: nobody is aligned with nothing.
+    // Opposite gradients of equal pull cancel: cosines with no direction are 0.
     let opposite = utility(&[[0.3, -0.7], [-0.3, 0.7]], &[10, 10], &alpha);
     let merged = opposite.merge(Until::Groups(1)).unwrap();
     assert_eq!(merged.grouping.utilities, [-1.5, -1.5]);
@@ -302,7 +302,7 @@ fn one_client_is_one_group() {
 }
 
 #[test]
-fn a_newcomer_joins_the_group_it_suits_or_stays_alone() {
+fn a_newcomer_joins_the_group_with_the_largest_positive_benefit_or_none() {
     let gradients = [
         [1.0, 0.0, 0.0],
         [0.0, 1.0, 0.0],
@@ -326,12 +326,12 @@ fn a_newcomer_joins_the_group_it_suits_or_stays_alone() {
         utility.benefit(&[0, 2], &[3]),
         1e-12
     ));
-    // The next one suits nobody; the one after suits that one.
+    // The next newcomer fits no group; the one after fits that newcomer.
     assignment.push(3);
     assert_eq!(utility.admit(&assignment).group, None);
     assignment.push(8);
     assert_eq!(utility.admit(&assignment).group, Some(8));
-    // Where nobody is yet, there is no group to join; of equal groups the first counts.
+    // Without groups there is none to join; ties go to the first group.
     assert_eq!(utility.admit(&[]).group, None);
     let tied = super::utility(&[[1.0], [1.0], [1.0]], &[4; 3], &Alpha::Own);
     assert_eq!(tied.admit(&[5, 2]).group, Some(2));
@@ -349,8 +349,8 @@ fn unusable_input_is_refused() {
         samples: 3,
     };
     assert_eq!(new(&fine, &[1; 3], Alpha::Own), sizes);
-    let nobody = Utility::new(&Matrix::zeros(0, 0), &[], &Alpha::Own);
-    assert_eq!(nobody.unwrap_err(), UtilityError::Empty);
+    let empty = Utility::new(&Matrix::zeros(0, 0), &[], &Alpha::Own);
+    assert_eq!(empty.unwrap_err(), UtilityError::Empty);
     assert_eq!(
         new(&fine, &[1, 0], Alpha::Own),
         UtilityError::NoSamples { client: 1 }

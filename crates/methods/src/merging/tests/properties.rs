@@ -1,4 +1,4 @@
-//! What holds for all clients.
+//! Properties for random clients.
 
 use proptest::prelude::*;
 
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn without_weight_on_volume_nobody_joins_and_with_all_weight_everybody(clients in clients(2..=12)) {
+    fn alpha_zero_merges_no_clients_and_a_huge_alpha_all(clients in clients(2..=12)) {
         let merged = |alpha| {
             let clients = Clients { alpha, ..clients.clone() };
             clients.utility().merge(Until::NoGain).unwrap().grouping.assignment
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn a_common_scale_of_all_gradients_does_not_matter(clients in clients(2..=8), scale in 1e-9..1e9f64) {
+    fn scaling_all_gradients_changes_nothing(clients in clients(2..=8), scale in 1e-9..1e9f64) {
         let mut scaled = clients.clone();
         scaled.gradients.iter_mut().flatten().for_each(|value| *value *= scale);
         let (a, b) = (clients.utility(), scaled.utility());
@@ -214,7 +214,7 @@ proptest! {
 
     /// Joining raises the total as promised, and no other group would have raised it more.
     #[test]
-    fn a_newcomer_raises_the_total_most(clients in clients(2..=9), keys in prop::collection::vec(0..3u32, 8)) {
+    fn a_newcomer_joins_the_group_that_raises_the_total_most(clients in clients(2..=9), keys in prop::collection::vec(0..3u32, 8)) {
         let utility = clients.utility();
         let before = &keys[..clients.samples.len() - 1];
         let admitted = utility.admit(before);

@@ -83,7 +83,7 @@ fn out_of_fold_losses_are_above_in_sample_ones() {
     assert!(out > own + 0.1, "{out} {own}");
 }
 
-/// Hospitals of one true model with few rows: in sample everybody is best alone, cross-fitted they
+/// Hospitals of one true model with few rows: in sample single silos are best, cross-fitted they
 /// are better together.
 #[test]
 fn merging_can_win_only_over_out_of_fold_losses() {

@@ -1,4 +1,4 @@
-//! Convex programs over cones, handed to an interior-point solver (clarabel).
+//! Conic programs, solved by the interior-point solver clarabel.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use clarabel::solver::{
     SupportedConeT::{self, ExponentialConeT, NonnegativeConeT, SecondOrderConeT},
 };
 
-/// Relative duality gap and residuals of a solution that counts as solved.
+/// Relative duality gap and residuals of a solved program.
 const TOLERANCE: f64 = 1e-9;
 
-/// The same where numbers stall earlier; beyond this there is no solution.
+/// Reduced tolerance, where the solver stalls; a worse solution is an error.
 pub(super) const REDUCED: f64 = 1e-5;
 
 /// `minimise Σ costᵢ xᵢ + ½ Σ curveᵢ xᵢ²` over free variables `x`, with affine expressions of them
@@ -30,11 +30,11 @@ pub(super) struct Conic {
 
 /// An optimum.
 pub(super) struct Optimum {
-    /// Values of the variables.
+    /// The values of the variables.
     pub(super) variables: Vec<f64>,
-    /// The solver's dual value: no point has less, as far as its dual point is feasible.
+    /// The solver's dual value: a lower bound of the optimum, as far as its dual point is feasible.
     pub(super) bound: f64,
-    /// Whether [`TOLERANCE`] was reached, and not only [`REDUCED`].
+    /// Whether [`TOLERANCE`] was reached, not only [`REDUCED`].
     pub(super) full: bool,
 }
 
@@ -62,7 +62,7 @@ impl Affine {
 }
 
 impl Conic {
-    /// Adds variables of one cost and one curvature (≥ 0); their numbers.
+    /// Adds variables with the given cost and curvature (≥ 0); returns their indices.
     pub(super) fn variables(&mut self, count: usize, cost: f64, curve: f64) -> Range<usize> {
         let start = self.costs.len();
         self.costs.resize(start + count, cost);
@@ -70,13 +70,13 @@ impl Conic {
         start..start + count
     }
 
-    /// The expression is at least 0.
+    /// Requires the expression to be at least 0.
     pub(super) fn at_least_zero(&mut self, expression: Affine) {
         self.push(expression);
         self.cones.push(NonnegativeConeT(1));
     }
 
-    /// The first expression is at least the Euclidean norm of the others.
+    /// Requires the first expression to be at least the Euclidean norm of the others.
     pub(super) fn second_order(&mut self, expressions: impl IntoIterator<Item = Affine>) {
         let start = self.constants.len();
         for expression in expressions {
@@ -86,7 +86,7 @@ impl Conic {
             .push(SecondOrderConeT(self.constants.len() - start));
     }
 
-    /// `exp(exponent) ≤ above`.
+    /// Requires `exp(exponent) ≤ above`.
     pub(super) fn exponential(&mut self, exponent: Affine, above: Affine) {
         self.push(exponent);
         self.push(Affine::of([]).plus(1.0));
@@ -104,10 +104,10 @@ impl Conic {
         self.constants.push(expression.constant);
     }
 
-    /// Solves it; on one thread, and the same bits every time on one machine.
+    /// Solves the program on one thread; the result is reproducible on one machine.
     ///
     /// # Errors
-    /// How the solver ended, where that is not with a solution.
+    /// The status of the solver, if it found no solution.
     pub(super) fn solve(self) -> Result<Optimum, String> {
         let variables = self.costs.len();
         let curved: Vec<usize> = (0..variables).filter(|&at| self.curves[at] > 0.0).collect();

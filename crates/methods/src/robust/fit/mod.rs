@@ -1,13 +1,13 @@
-//! Robust local fits: the linear model of least robust loss on a silo's own rows.
+//! Robust local fits: the linear model with the least robust loss on a silo's own rows.
 //!
-//! The baseline that CS-RCFL compares with ("robust local", Konti et al. 2024, eq. (1)): absolute
-//! loss as a linear or second-order cone program (Chen & Paschalidis 2018), logistic loss as an
+//! The baseline "robust local" of CS-RCFL (Konti et al. 2024, eq. (1)). Absolute loss is solved as a linear or second-order cone program (Chen & Paschalidis 2018), logistic loss as an
 //! exponential cone program jointly in the model and the multiplier λ (Shafieezadeh-Abadeh et al.
-//! 2015). An interior-point method solves it; what is reported is the model's own robust loss,
-//! computed exactly.
+//! 2015). An interior-point method solves the program; the reported robust loss of the model is
+//! then computed exactly.
 //!
-//! A fit is a silo's own affair: its last bits may differ between machines (the solver uses their
-//! exponentials), never between two runs on one.
+//! The last bits of a fit may differ between machines (the solver uses the platform's exponential
+//! function), but not between two runs on one machine. Fits are local to a silo, so no member has to
+//! reproduce them.
 
 mod conic;
 mod programs;
@@ -19,11 +19,11 @@ use super::{
     LinearModel, Loss, Norm, RobustError, RobustLoss, Samples, robust_loss, validate_radius,
 };
 
-/// What is fitted.
+/// Options of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FitConfig {
-    /// The loss, and what changing a label costs.
+    /// The loss, with the cost of changing a label.
     pub loss: Loss,
     /// The norm that measures how far features move.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct FitConfig {
     /// ρ ≥ 0: half of it times the squared Euclidean norm of the weights is added to the loss.
     #[serde(default)]
     pub ridge: f64,
-    /// Whether the model has an intercept, which neither the norm nor the ridge sees.
+    /// Whether the model has an intercept, which is not counted in the norm and the ridge.
     #[serde(default)]
     pub intercept: bool,
 }
@@ -39,43 +39,44 @@ pub struct FitConfig {
 /// A fitted model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// The model; not the only one of its objective where that has a flat bottom.
+    /// The model; not unique where the objective is flat at its minimum.
     pub model: LinearModel,
     /// Its robust loss on the rows it was fitted to.
     pub robust: RobustLoss,
-    /// What was minimised: robust loss plus `ρ/2 · ‖θ‖²`.
+    /// The minimised objective: robust loss plus `ρ/2 · ‖θ‖²`.
     pub objective: f64,
-    /// The solver's dual value: no model has less, up to the solver's residuals.
+    /// The solver's dual value: a lower bound of the objective of every model, up to the solver's
+    /// residuals.
     pub bound: f64,
     /// Whether the solver reached its tolerance (1e-9), and not only the reduced one (1e-5).
     pub converged: bool,
 }
 
-/// Why there is no fit.
+/// Errors of a fit.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Rows, radius or label cost.
+    /// Invalid rows, radius or label cost.
     #[error(transparent)]
     Input(#[from] RobustError),
     /// A ridge below 0 or not finite.
     #[error("the ridge must be finite and at least 0, not {0}")]
     Ridge(f64),
-    /// Nothing holds the weights.
+    /// Separable labels, without a radius or a ridge: the weights grow without bound.
     #[error(
-        "a boundary separates the two labels, so a logistic fit would grow without end: ask for \
-         a radius or a ridge above 0"
+        "the two labels are linearly separable, so the weights of a logistic fit grow without \
+         bound: use a radius or a ridge above 0"
     )]
     Separable,
-    /// Nothing holds the intercept.
+    /// A single label: the intercept grows without bound.
     #[error(
-        "all rows have one label, so the intercept of a logistic fit would grow without end: ask \
-         for a fit without intercept, or for a radius above 0 with a finite label cost"
+        "all rows have the same label, so the intercept of a logistic fit grows without bound: \
+         fit without an intercept, or use a radius above 0 with a finite label cost"
     )]
     OneLabel,
-    /// The solver gave up.
-    #[error("the fit was not solved ({status}): standardise the features")]
+    /// The solver failed.
+    #[error("the solver did not find a fit ({status}): standardise the features")]
     NotSolved {
-        /// The solver's last word.
+        /// The solver's status.
         status: String,
     },
 }
@@ -83,14 +84,14 @@ pub enum FitError {
 /// The linear model that minimises the robust loss within `radius` (≥ 0) around `rows`, plus the
 /// ridge. At radius 0 and without ridge: least absolute deviations, or plain logistic regression.
 ///
-/// Least absolute deviations always exist. A logistic fit does not exist where the loss falls
-/// without end: without radius and ridge on labels that a boundary separates (Albert & Anderson
-/// 1984; the rule on few rows with several features), and with an intercept on a single label,
-/// unless a radius can change labels.
+/// Least absolute deviations always exist. A logistic fit does not exist where the loss has
+/// no minimum: without radius and ridge on linearly separable labels (Albert & Anderson 1984; common
+/// with few rows and several features), and with an intercept on a single label, unless a radius can
+/// change labels.
 ///
 /// # Errors
-/// [`FitError`]: targets that are no labels, impossible radius, label cost or ridge; no fit
-/// exists; the solver failed.
+/// [`FitError`]: targets other than −1 and 1 for logistic loss, an invalid radius, label cost or
+/// ridge; no fit exists; the solver failed.
 pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitError> {
     validate_radius(radius)?;
     config.loss.validate(rows)?;
@@ -102,7 +103,7 @@ pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitEr
     let robust = robust_loss(rows, &model, radius, config.loss, config.norm)?;
     let squares: f64 = model.weights.iter().map(|weight| weight * weight).sum();
     let objective = robust.loss + config.ridge / 2.0 * squares;
-    // The solver speaks of its program; the model has to keep its word.
+    // The bound is that of the solver's program; check that the model's exact objective attains it.
     let gap = objective - optimum.bound;
     if !gap.is_finite() || gap > REDUCED * objective.max(1.0) {
         return Err(not_solved(format!("a gap of {gap:e} is left")));
@@ -116,18 +117,18 @@ pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitEr
     })
 }
 
-/// Whether some model has no row on the wrong side of its boundary and at least one on the right
-/// side: then the plain logistic fit does not exist.
+/// Whether the labels are separable: some model has no row on the wrong side of its boundary and at
+/// least one on the right side. Then the plain logistic fit does not exist.
 ///
 /// # Errors
-/// [`FitError`]: targets that are no labels; the solver failed.
+/// [`FitError`]: targets other than −1 and 1; the solver failed.
 pub(super) fn separable(rows: &Samples, intercept: bool) -> Result<bool, FitError> {
     rows.must_be_labels()?;
-    // A whole number, up to the solver's tolerance.
+    // The optimum is an integer, up to the solver's tolerance.
     Ok(programs::separated(rows, intercept).map_err(not_solved)? > 0.5)
 }
 
-/// Refuses fits whose loss falls without end.
+/// Refuses fits whose loss has no minimum.
 fn must_exist(rows: &Samples, radius: f64, config: &FitConfig) -> Result<(), FitError> {
     let Loss::Logistic { label_cost } = config.loss else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The robust fits, and whether classes can be separated, as convex programs.
+//! Robust fits, and the test for separable labels, as convex programs.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use super::FitConfig;
 use super::conic::{Affine, Conic, Optimum};
 use crate::robust::{LinearModel, Loss, Norm, Samples};
 
-/// The model of least robust loss plus ridge, and what the solver says of it.
+/// The model with the least robust loss plus ridge, and the solver's optimum.
 pub(super) fn least_loss(
     rows: &Samples,
     radius: f64,
     config: &FitConfig,
 ) -> Result<(LinearModel, Optimum), String> {
-    // Large numbers would drown the small ones beside them. So targets are measured in a unit in
-    // which they are at most 1, and distances, features with them, in one in which the radius is.
+    // Scale the program, so that large numbers do not cancel small ones: targets by their largest
+    // size, distances (and with them features) by the radius, each if it is above 1.
     let target_unit = match config.loss {
         Loss::Absolute => rows.targets().iter().fold(1.0, |most, y| y.abs().max(most)),
         Loss::Logistic { .. } => 1.0,
@@ -22,7 +22,7 @@ pub(super) fn least_loss(
     let weight_unit = target_unit / length_unit;
     let ridge = config.ridge * weight_unit / length_unit;
     let mut program = Program::new(rows, length_unit, config.intercept, ridge);
-    // λ, the price of radius. Without radius it is free, so nothing is left to be paid for.
+    // λ, the dual price of the radius. At radius 0 it costs nothing, so no variable is needed.
     let price = (radius > 0.0).then(|| {
         let cost = radius / length_unit;
         program.conic.variables(1, cost, 0.0).start
@@ -55,8 +55,8 @@ pub(super) fn least_loss(
     Ok((model, optimum))
 }
 
-/// How many rows a model can have on the right side of its boundary while none is on the wrong
-/// one: `maximise Σ tₙ` over `0 ≤ tₙ ≤ 1` and margins of at least `tₙ`. Models may be of any
+/// The largest number of rows that a model can have on the right side of its boundary with none on
+/// the wrong side: `maximise Σ tₙ` over `0 ≤ tₙ ≤ 1` and margins of at least `tₙ`. Models may be of any
 /// size, so every `tₙ` is 0 or 1 at an optimum.
 pub(super) fn separated(rows: &Samples, intercept: bool) -> Result<f64, String> {
     let mut program = Program::new(rows, 1.0, intercept, 0.0);
@@ -73,13 +73,13 @@ pub(super) fn separated(rows: &Samples, intercept: bool) -> Result<f64, String> 
     Ok(optimum.variables[right].iter().sum())
 }
 
-/// A program over the models of some rows.
+/// A convex program over linear models.
 struct Program {
     conic: Conic,
-    /// What features are divided by.
+    /// The divisor of the features.
     length_unit: f64,
     weights: Range<usize>,
-    /// One variable or none.
+    /// One variable, or none without an intercept.
     intercept: Range<usize>,
 }
 
@@ -140,7 +140,7 @@ impl Program {
         }
     }
 
-    /// `mean |yₙ − output|` for targets in `unit`: each at most a variable, by either sign.
+    /// `mean |yₙ − output|` for targets in `unit`: a variable bounds each residual from both sides.
     fn absolute_loss(&mut self, rows: &Samples, unit: f64) {
         let sizes = self
             .conic
@@ -153,7 +153,7 @@ impl Program {
         }
     }
 
-    /// `mean log(1 + exp(−mₙ))`: each at most `sₙ`, which is `exp(−mₙ − sₙ) + exp(−sₙ) ≤ 1`.
+    /// `mean log(1 + exp(−mₙ))`: each term is bounded by a variable `sₙ` with `exp(−mₙ − sₙ) + exp(−sₙ) ≤ 1`.
     fn log_loss(&mut self, rows: &Samples) {
         let losses = self
             .conic
@@ -168,9 +168,9 @@ impl Program {
         }
     }
 
-    /// `mean (mₙ − κλ)₊`: what changing labels adds.
+    /// `mean (mₙ − κλ)₊`: the additional loss by changed labels.
     fn label_flips(&mut self, rows: &Samples, label_cost: f64, price: usize) {
-        // In units of a large label cost, lest it drown the margins.
+        // Scaled by a large label cost, so that it does not cancel the margins.
         let unit = label_cost.max(1.0);
         let gains = self
             .conic

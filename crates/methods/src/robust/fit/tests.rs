@@ -206,7 +206,7 @@ fn newton(rows: &Samples, ridge: f64) -> [f64; 2] {
 }
 
 #[test]
-fn without_radius_logistic_fits_are_newtons() {
+fn logistic_fits_at_radius_zero_equal_newtons_method() {
     let data = rows(
         &[
             [1.0, 0.5],
@@ -260,7 +260,7 @@ fn certain_labels_and_a_large_radius_leave_nothing_to_learn() {
 }
 
 #[test]
-fn fits_that_do_not_exist_are_explained() {
+fn fits_that_do_not_exist_are_refused() {
     let apart = rows(&[[1.0], [2.0], [-1.0]], &[1.0, 1.0, -1.0]);
     let config = logistic(1.0);
     assert_eq!(fit(&apart, 0.0, &config), Err(FitError::Separable));
@@ -314,7 +314,7 @@ fn unusable_input_is_refused() {
 
 /// Fewer rows than features, equal rows, rows of zeros: nothing tells some weights apart.
 #[test]
-fn flat_bottoms_are_no_obstacle() {
+fn flat_minima_are_solved() {
     let few = rows(&[[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]], &[1.0, -2.0]);
     let equal = rows(&[[1.0, 1.0]; 4], &[1.0, 2.0, 3.0, 10.0]);
     let zeros = rows(&[[0.0, 0.0]; 3], &[1.0, -1.0, 5.0]);

@@ -29,9 +29,9 @@ proptest! {
         let folds = 2 + (share * (n - 1) as f64) as usize;
         let data = numbered(&labels);
         let loss = if stratify { LOGISTIC } else { Loss::Absolute };
-        let division = Folds::new(&data, loss, folds, seed).unwrap();
-        prop_assert_eq!(&division, &Folds::new(&data, loss, folds, seed).unwrap());
-        let splits = division.splits(&data);
+        let partition = Folds::new(&data, loss, folds, seed).unwrap();
+        prop_assert_eq!(&partition, &Folds::new(&data, loss, folds, seed).unwrap());
+        let splits = partition.splits(&data);
         prop_assert_eq!(splits.len(), folds);
 
         let mut left_out = vec![0; n];
@@ -53,7 +53,7 @@ proptest! {
 }
 
 #[test]
-fn another_seed_is_another_division() {
+fn another_seed_gives_other_folds() {
     let data = numbered(&[true; 20]);
     let divide = |seed| Folds::new(&data, Loss::Absolute, 4, seed).unwrap();
     assert_ne!(divide(1), divide(2));

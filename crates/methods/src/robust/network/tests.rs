@@ -63,7 +63,7 @@ fn entropy(outputs: &[f64], label: usize) -> f64 {
 }
 
 #[test]
-fn spectral_norms_are_met_from_above() {
+fn spectral_norms_are_bounded_tightly_from_above() {
     let diagonal = Matrix::from_fn(3, 5, |a, b| if a == b { [0.5, -3.0, 2.0][a] } else { 0.0 });
     let turned = Matrix::from_rows(&[[0.6, -0.8], [0.8, 0.6]]).unwrap();
     let ones = Matrix::from_fn(4, 9, |_, _| 1.0);
@@ -129,7 +129,7 @@ fn one_linear_layer_gives_the_exact_losses() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_options_are_refused() {
     let two = Matrix::zeros(2, 3);
     assert_eq!(slope(&[], Norm::L2), Err(LayersError::Empty));
     let (layer, ins, outs) = (1, 3, 2);
@@ -156,7 +156,7 @@ fn what_cannot_be_is_refused() {
 
 proptest! {
     #[test]
-    fn nothing_changes_faster_than_the_slope(
+    fn no_output_changes_faster_than_the_slope(
         seed in any::<u64>(), hidden in 1..6usize, classes in 1..4usize,
     ) {
         let mut draw = Draw::new(seed);
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn it_grows_with_the_radius_ever_more_slowly(
+    fn the_bound_is_increasing_and_concave_in_the_radius(
         outputs in prop::collection::vec(-4.0..4.0f64, 3..=24), slope in 0.0..3.0f64,
         radii in prop::array::uniform2(0.0..3.0f64), cost in 0.1..3.0f64,
     ) {

@@ -8,7 +8,7 @@ use crate::robust::{Loss, Norm, fit};
 use crate::strategy::Scores;
 
 #[test]
-fn a_seed_is_a_federation() {
+fn the_same_seed_draws_the_same_federation() {
     let hospitals = Hospitals::default();
     assert_eq!(hospitals.draw(1), hospitals.draw(1));
     assert_ne!(hospitals.draw(1), hospitals.draw(2));

@@ -1,5 +1,4 @@
-//! Proposition 1 and Theorem 1 of CS-RCFL, on the matrix of transfer losses and every grouping of
-//! a few silos.
+//! Proposition 1 and Theorem 1 of CS-RCFL, for all groupings of a few silos.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The robust loss is approached by distributions within the ball, and exceeded by none.
+//! Distributions within the ball attain the robust loss, and none exceeds it.
 
 use proptest::prelude::*;
 

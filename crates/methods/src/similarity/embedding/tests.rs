@@ -62,14 +62,14 @@ fn named(names: &[&str]) -> Part {
 }
 
 #[test]
-fn buffers_are_never_part() {
+fn buffers_are_never_compared() {
     let all = selected(Part::All).unwrap();
     assert_eq!(all.len(), 33);
     assert!(all.iter().all(|&value| value >= 0.0));
 }
 
 #[test]
-fn parts_are_what_their_names_say() {
+fn parts_select_the_named_values() {
     assert_eq!(selected(Part::Last(1)).unwrap(), [101.0, 100.0, 100.0]);
     // In the order of the file, in which layer10 comes before layer9.
     assert_eq!(
@@ -82,7 +82,7 @@ fn parts_are_what_their_names_say() {
 }
 
 #[test]
-fn unknown_parts_are_refused_with_those_there_are() {
+fn errors_about_unknown_parts_list_the_known_ones() {
     for name in ["layer11", "count", "layer1.mean", ""] {
         let error = selected(named(&[name])).unwrap_err();
         assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
@@ -160,7 +160,7 @@ fn an_update_is_measured_from_its_own_start() {
 }
 
 #[test]
-fn the_place_of_a_bad_value_is_one_among_the_compared() {
+fn errors_name_the_column_among_the_compared_values() {
     let layout = layout();
     let mut values = model(&layout).values().to_vec();
     let range = layout.range(layout.position("layer10.weight").unwrap());
@@ -178,7 +178,7 @@ fn the_place_of_a_bad_value_is_one_among_the_compared() {
 }
 
 #[test]
-fn a_sketch_is_of_the_chosen_part() {
+fn a_sketch_uses_the_chosen_part_only() {
     let layout = layout();
     let model = model(&layout);
     let sketch = Sketch {
@@ -201,7 +201,7 @@ fn a_sketch_is_of_the_chosen_part() {
 }
 
 #[test]
-fn it_is_written_in_a_charter_as_people_would() {
+fn embeddings_are_read_from_and_written_to_files() {
     let read = |text: &str| serde_json::from_str::<Embedding>(text);
     assert_eq!(read("{}").unwrap(), Embedding::default());
     let full = r#"{"part":{"last":2},"update":true,"sketch":{"columns":64,"seed":7}}"#;

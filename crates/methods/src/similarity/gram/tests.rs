@@ -33,7 +33,7 @@ fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
 }
 
 #[test]
-fn in_f64_it_is_the_definition() {
+fn the_f64_gram_matrix_equals_its_definition() {
     for (n, d) in [(1, 1), (3, 5), (9, 16), (17, 100), (20, 5000)] {
         let models = models(n, d);
         let gram = gram_f64(&Vectors::new(&models).unwrap()).unwrap();
@@ -79,7 +79,7 @@ fn without_columns_all_products_are_zero() {
 }
 
 #[test]
-fn the_number_of_threads_does_not_show() {
+fn threads_do_not_change_a_bit() {
     // Many blocks of one tile; several tiles, and more blocks than are worked on at once.
     for (n, d) in [(30, 100_000), (TILE + 100, 12_000)] {
         let models = models(n, d);
@@ -111,7 +111,7 @@ fn long_rows_are_as_accurate_as_promised() {
 }
 
 #[test]
-fn no_size_of_the_values_is_lost() {
+fn values_of_any_magnitude_give_exact_results() {
     for size in [1e-30f32, 1e25] {
         let mut models = models(20, 100_000);
         for value in models.iter_mut().flatten() {
@@ -128,7 +128,7 @@ fn no_size_of_the_values_is_lost() {
 }
 
 #[test]
-fn rows_of_zeros_keep_the_fast_way() {
+fn rows_of_zeros_use_the_fast_path() {
     let mut models = models(20, 100_000);
     models[3].fill(0.0);
     let rows = Vectors::new(&models).unwrap();

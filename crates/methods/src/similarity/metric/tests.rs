@@ -133,7 +133,7 @@ fn the_known_similarities() {
 }
 
 #[test]
-fn a_zero_vector_is_like_nothing() {
+fn a_zero_vector_has_similarity_zero() {
     let models = [[0.0f32, 0.0], [3.0, 4.0], [-6.0, -8.0]];
     let cosine = Metric::Cosine
         .similarity(&Vectors::new(&models).unwrap())

@@ -50,7 +50,7 @@ fn distance(model: &Params, to: [f64; 5]) -> f64 {
 }
 
 #[test]
-fn fedprox_without_a_pull_is_fedavg_bit_for_bit() {
+fn fedprox_with_mu_zero_equals_fedavg_bit_for_bit() {
     let average = federation("fedavg", json!({})).rounds(3);
     let proximal = federation("fedprox", json!({ "mu": 0.0 })).rounds(3);
     assert_eq!(average.state.models, proximal.state.models);
@@ -59,7 +59,7 @@ fn fedprox_without_a_pull_is_fedavg_bit_for_bit() {
 }
 
 #[test]
-fn a_strong_pull_drifts_less_from_the_optimum() {
+fn a_strong_proximal_term_drifts_less_from_the_optimum() {
     let off = |mu: f64| {
         let federation = federation("fedprox", json!({ "mu": mu })).rounds(200);
         distance(&federation.state.models[0], optimum())

@@ -170,7 +170,7 @@ fn known_first_gradients() {
 }
 
 #[test]
-fn l2_ends_where_the_losses_over_q_project_to() {
+fn l2_converges_to_the_projection_of_prior_plus_losses_over_q() {
     let one = [
         0.27015387808623426,
         0.0,
@@ -190,7 +190,7 @@ fn l2_ends_where_the_losses_over_q_project_to() {
 }
 
 #[test]
-fn kl_ends_at_the_tilted_prior() {
+fn kl_converges_to_the_tilted_prior() {
     for (q, rate) in [(1.0, 0.1), (0.5, 0.4), (10.0, 0.1), (3.0, 5.0)] {
         let divergence = Divergence::Kl;
         let ascent = Ascent {
@@ -208,7 +208,7 @@ fn kl_ends_at_the_tilted_prior() {
 }
 
 #[test]
-fn chi_squared_ends_at_the_linear_tilt() {
+fn chi_squared_converges_to_the_linearly_tilted_prior() {
     let mean: f64 = PRIOR.iter().zip(LOSSES).map(|(p, v)| p * v).sum();
     for (q, rate) in [(1.0, 0.1), (0.5, 3.0), (10.0, 0.1)] {
         let divergence = Divergence::ChiSquared;
@@ -226,7 +226,7 @@ fn chi_squared_ends_at_the_linear_tilt() {
         let found = climbed(&ascent, &PRIOR, &LOSSES, 2000);
         assert!(distance(&found, &known) < 1e-12, "q {q}: {found:?}");
     }
-    // Where that would be negative somebody is left out.
+    // Where that would be negative, clients get weight 0.
     let ascent = Ascent {
         divergence: Divergence::ChiSquared,
         ..Ascent::default()
@@ -240,7 +240,7 @@ fn chi_squared_ends_at_the_linear_tilt() {
 }
 
 #[test]
-fn a_strong_prior_is_where_weights_end() {
+fn weights_converge_to_a_strong_prior() {
     let mut lambda = vec![0.0; 5];
     lambda[3] = 1.0;
     for divergence in DIVERGENCES {
@@ -283,7 +283,7 @@ fn a_strong_prior_is_where_weights_end() {
 }
 
 #[test]
-fn without_a_prior_it_is_the_step_of_drfa() {
+fn q_zero_is_the_step_of_drfa() {
     let lambda = [0.3, 0.1, 0.2, 0.25, 0.15];
     let moved: Vec<f64> = lambda
         .iter()
@@ -300,13 +300,13 @@ fn without_a_prior_it_is_the_step_of_drfa() {
         assert!(distance(&ascent.step(&lambda, &PRIOR, &LOSSES).unwrap(), &drfa) < 1e-12);
         assert!(distance(&literal_step(&ascent, &lambda, &PRIOR, &LOSSES), &drfa) < 1e-12);
     }
-    let told = sampled_losses(3, &[(0, 1.0), (2, 0.5)]).unwrap();
+    let losses = sampled_losses(3, &[(0, 1.0), (2, 0.5)]).unwrap();
     let ascent = Ascent {
         q: 0.0,
         rate: 0.5,
         ..Ascent::default()
     };
-    let found = ascent.step(&[0.5, 0.3, 0.2], &uniform(3), &told).unwrap();
+    let found = ascent.step(&[0.5, 0.3, 0.2], &uniform(3), &losses).unwrap();
     assert!(distance(&found, &[0.8375, 0.0, 0.1625]) < 1e-12);
     // Its counterpart on a logarithmic scale.
     let ascent = Ascent {
@@ -319,7 +319,7 @@ fn without_a_prior_it_is_the_step_of_drfa() {
 }
 
 #[test]
-fn a_rate_of_zero_stays_and_kl_lifts_again_who_had_nothing() {
+fn a_rate_of_zero_changes_nothing_and_kl_raises_zero_weights() {
     let lambda = [0.0, 0.5, 0.25, 0.25, 0.0];
     for divergence in DIVERGENCES {
         let ascent = Ascent {
@@ -340,7 +340,7 @@ fn a_rate_of_zero_stays_and_kl_lifts_again_who_had_nothing() {
 }
 
 #[test]
-fn a_floor_lifts_all_who_are_below_it() {
+fn weights_below_the_floor_are_raised_to_it() {
     let ascent = Ascent {
         floor: 0.001,
         ..Ascent::default()
@@ -382,7 +382,7 @@ fn gradients_are_slopes_of_the_distance() {
 }
 
 #[test]
-fn what_has_no_step_is_refused() {
+fn invalid_steps_are_refused() {
     let ascent = Ascent::default();
     let error = |ascent: Ascent, lambda: &[f64], prior: &[f64], losses: &[f64]| {
         ascent.step(lambda, prior, losses).unwrap_err()

@@ -1,14 +1,14 @@
-//! Betweenness by hops: Brandes' accumulation, level by level over sets of bits.
+//! Betweenness with hops as distances: Brandes' algorithm, level by level over bit sets.
 
 use rayon::prelude::*;
 
 use super::neighbours::{Levels, Neighbours, members};
 
-/// Sources whose contributions are added up together. Fixed, whatever the number of threads, so
-/// that the order of every sum is.
+/// Number of sources whose contributions are added together. It does not depend on the number of
+/// threads, so that the order of every sum is fixed.
 const SOURCES: usize = 16;
 
-/// Counts of paths above this are scaled down, so that they never overflow.
+/// Path counts above this are scaled down, so that they never overflow.
 pub(super) const MANY: f64 = 1e150;
 
 /// `Σ σ_st(k)/σ_st` over unordered pairs `{s, t}` without `k`, for every node `k`, where `σ_st`
@@ -24,8 +24,8 @@ pub(super) fn betweenness(neighbours: &Neighbours) -> Vec<f64> {
     })
 }
 
-/// Adds up the dependencies of all sources, which `add` adds for some of them, and halves them:
-/// every pair was met from both its ends.
+/// Sums the dependencies of all sources, which `add` computes for a few at a time, and halves them:
+/// every pair is counted from both ends.
 pub(super) fn add_up(
     nodes: usize,
     add: impl Fn(std::ops::Range<usize>, &mut [f64]) + Sync,
@@ -48,11 +48,11 @@ pub(super) fn add_up(
     total.iter().map(|total| total / 2.0).collect()
 }
 
-/// What is known from one source.
+/// State of the search from one source.
 struct Search<'a> {
     neighbours: &'a Neighbours,
     levels: Levels<'a>,
-    /// Shortest paths from the source; of a level that was scaled down, their ratios.
+    /// Number of shortest paths from the source; ratios of them on levels that were scaled down.
     paths: Vec<f64>,
     /// First 1/σ, then (1 + δ)/σ: what a node gives every path that reaches it.
     shares: Vec<f64>,
@@ -85,8 +85,7 @@ impl<'a> Search<'a> {
                 scale(&mut self.paths, level, most);
             }
         }
-        // Nobody lies behind the last level, so its nodes depend on nothing; and the source is
-        // not between itself and others.
+        // Nodes of the last level have dependency 0; the source is not between itself and others.
         let inner = self.levels.sets().skip(1);
         let outer = self.levels.sets().skip(2);
         for (level, after) in inner.zip(outer).rev() {
@@ -100,9 +99,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Scales the counts of a level to at most 1. Only their ratios matter to the next level, and what
-/// reaches a node is divided by the sum of what reaches it; counts too far apart for a float are
-/// taken as 10¹⁵⁰ apart, which no sum notices.
+/// Scales the counts of a level to at most 1: only their ratios matter to the next level. Ratios
+/// beyond 10¹⁵⁰ are cut off there, which does not change any sum.
 fn scale(paths: &mut [f64], level: &[u64], most: f64) {
     for node in members(level) {
         paths[node] = (paths[node] / most).max(1.0 / MANY);

@@ -1,20 +1,20 @@
-//! Closeness: how near everybody else is.
+//! Closeness: the reciprocal of mean distances to other nodes.
 
 use rayon::prelude::*;
 
-use super::lengths::Roads;
+use super::lengths::Distances;
 use super::neighbours::{Levels, Neighbours};
 
-/// What one node can reach.
+/// The nodes that one node can reach.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reach {
-    /// Other nodes of its component.
+    /// Number of other nodes in its component.
     pub(super) others: f64,
     /// Sum of the distances (or resistances) to them.
     pub(super) distance: f64,
 }
 
-/// What every node reaches, in hops.
+/// The reach of every node, with distances in hops.
 pub(super) fn by_hops(neighbours: &Neighbours) -> Vec<Reach> {
     (0..neighbours.nodes())
         .into_par_iter()
@@ -34,13 +34,13 @@ pub(super) fn by_hops(neighbours: &Neighbours) -> Vec<Reach> {
         .collect()
 }
 
-/// What every node reaches, by lengths.
-pub(super) fn by_lengths(roads: &Roads, nodes: usize) -> Vec<Reach> {
+/// The reach of every node, with the lengths of edges.
+pub(super) fn by_lengths(edges: &Distances, nodes: usize) -> Vec<Reach> {
     (0..nodes)
         .into_par_iter()
         .map(|source| {
             let mut reach = Reach::default();
-            for (_, distance) in roads.distances(source).skip(1) {
+            for (_, distance) in edges.distances(source).skip(1) {
                 reach.others += 1.0;
                 reach.distance += distance;
             }

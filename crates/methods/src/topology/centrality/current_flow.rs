@@ -1,5 +1,5 @@
-//! Centralities of a graph as an electrical network, every edge a resistor of 1 Ω: all paths
-//! count, not only the shortest (Newman 2005; Brandes & Fleischer 2005).
+//! Current-flow centralities: every edge is a resistor of 1 Ω, so that all paths count, not only the
+//! shortest (Newman 2005; Brandes & Fleischer 2005).
 
 use petgraph::graph::NodeIndex;
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ pub(super) fn betweenness(graph: &Graph) -> Vec<f64> {
             })
             .collect();
         for (&(a, b), (through_a, through_b)) in part.edges.iter().zip(passing) {
-            // A current through a node is half of what flows in its edges: it enters and leaves.
+            // The current through a node is half of that in its edges: it enters and leaves.
             total[part.nodes[a]] += through_a / 2.0;
             total[part.nodes[b]] += through_b / 2.0;
         }
@@ -37,12 +37,12 @@ pub(super) fn betweenness(graph: &Graph) -> Vec<f64> {
 ///
 /// `at_a[s]`: potential of `a` when a unit of current enters at `s` and leaves through the ground.
 fn passing(at_a: &[f64], at_b: &[f64], a: usize, b: usize, room: &mut Vec<f64>) -> (f64, f64) {
-    // Current from s to t is the difference of what s and t alone send through the edge.
+    // By superposition: the current from s to t is the difference of those from s and t to ground.
     let current = |s: usize| at_a[s] - at_b[s];
     room.clear();
     room.extend((0..at_a.len()).filter(|&s| s != a && s != b).map(current));
     room.sort_unstable_by(f64::total_cmp);
-    // Σ_{s<t} |x_s − x_t| by gaps: each is crossed by the pairs that it separates.
+    // Σ_{s<t} |x_s − x_t| as a sum over gaps, each times the number of pairs that it separates.
     let between: f64 = room
         .windows(2)
         .zip(1..)
@@ -52,7 +52,7 @@ fn passing(at_a: &[f64], at_b: &[f64], a: usize, b: usize, room: &mut Vec<f64>) 
     (between + from(current(b)), between + from(current(a)))
 }
 
-/// What every node reaches, its distance from another being the resistance between them.
+/// The reach of every node, with resistances as distances.
 pub(super) fn resistances(graph: &Graph) -> Vec<Reach> {
     let mut reach = vec![Reach::default(); graph.node_count()];
     for part in Component::all(graph) {
@@ -75,7 +75,7 @@ pub(super) fn resistances(graph: &Graph) -> Vec<Reach> {
 struct Component {
     /// Its nodes in the graph, ascending.
     nodes: Vec<usize>,
-    /// Its edges, by places in `nodes`: smaller first, ascending.
+    /// Its edges as positions in `nodes`, the smaller first, ascending.
     edges: Vec<(usize, usize)>,
 }
 

@@ -1,27 +1,27 @@
-//! Eigenvector centrality: who is the neighbour of central nodes.
+//! Eigenvector centrality.
 
 use super::neighbours::Neighbours;
 
-/// Steps after which the iteration is cut off. Two components, or two halves of one, that are
-/// nearly equally well connected take the longest.
+/// Maximum number of steps. Convergence is slowest with two nearly equally well connected
+/// components, or halves of one.
 const STEPS: usize = 10_000;
 
-/// The iteration ends when no entry moves by more: some units in the last place.
-const STILL: f64 = 1e-15;
+/// Largest change of an entry at which the iteration has converged: a few units in the last place.
+const CONVERGED: f64 = 1e-15;
 
 /// The limit of power iteration on `A + I` from equal values, at Euclidean norm 1 and never
 /// negative. The identity keeps bipartite graphs from oscillating and moves no eigenvector.
 ///
 /// On a connected graph that is the leading eigenvector of `A`. On others the components of the
-/// largest eigenvalue share the norm in proportion to how much of the start they hold, and
-/// everybody else tends to 0; without any edge all entries are equal.
+/// largest eigenvalue share the norm in proportion to their part of the start, and all other
+/// entries tend to 0; without edges all entries are equal.
 pub(super) fn eigenvector(neighbours: &Neighbours) -> Vec<f64> {
     let nodes = neighbours.nodes();
     let mut centrality = neighbours.values(1.0 / (nodes as f64).sqrt());
-    let everybody = neighbours.everybody();
+    let all = neighbours.all_nodes();
     for _ in 0..STEPS {
         let mut next: Vec<f64> = (0..nodes)
-            .map(|node| centrality[node] + neighbours.of(node).sum(&everybody, &centrality))
+            .map(|node| centrality[node] + neighbours.of(node).sum(&all, &centrality))
             .collect();
         let norm = next.iter().map(|value| value * value).sum::<f64>().sqrt();
         let mut moved: f64 = 0.0;
@@ -30,7 +30,7 @@ pub(super) fn eigenvector(neighbours: &Neighbours) -> Vec<f64> {
             moved = moved.max((*next - before).abs());
         }
         centrality[..nodes].copy_from_slice(&next);
-        if moved <= STILL {
+        if moved <= CONVERGED {
             break;
         }
     }

@@ -1,12 +1,14 @@
-//! The inverse of a grounded Laplacian, in a fixed order of operations: the same bits on every
-//! machine, which a library that picks its kernels by processor does not promise.
+//! The inverse of a grounded Laplacian in a fixed order of operations.
+//!
+//! It gives the same bits on every machine; linear algebra libraries do not, because they choose
+//! kernels by processor.
 
 use rayon::prelude::*;
 
 use crate::Matrix;
 
 /// The inverse of the Laplacian of a connected graph without its last row and column (the ground),
-/// which are 0 in the result. By Cholesky's factorisation; the matrix is positive definite.
+/// which are 0 in the result. Uses the Cholesky factorisation; the matrix is positive definite.
 pub(super) fn grounded_inverse(laplacian: &Matrix) -> Matrix {
     let size = laplacian.rows();
     let free = size - 1;
@@ -53,7 +55,7 @@ fn solve(factor: &Matrix, first: usize, x: &mut [f64]) {
     }
 }
 
-/// A dot product over eight lanes, so that it need not wait for every single sum.
+/// A dot product over eight independent partial sums.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut lanes = [0.0; 8];

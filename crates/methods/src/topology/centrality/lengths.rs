@@ -1,4 +1,4 @@
-//! Shortest paths where edges have lengths.
+//! Shortest paths in graphs whose edges have lengths.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,12 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::super::Graph;
 use super::betweenness::{MANY, add_up};
 
-/// How long an edge is to a centrality that is made of shortest paths. A similarity itself is
-/// never a length: the most alike would be the farthest apart.
+/// Length of an edge for centralities based on shortest paths. It decreases with the similarity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lengths {
-    /// Every edge counts 1: the graph is binary.
+    /// 1 for every edge: the graph is unweighted.
     #[default]
     Hops,
     /// `1 − R` for similarity `R`.
@@ -23,16 +22,15 @@ pub enum Lengths {
     Reciprocal,
 }
 
-/// Lengths are whole numbers of this many parts of 1. So sums of them are exact, paths of equal
-/// length tie from whichever end they are measured, and no edge is of length 0 (the most alike
-/// have a similarity of exactly 1).
+/// Lengths are integer multiples of `1/UNIT`. So sums are exact, equally long paths tie in both
+/// directions, and no edge has length 0 (a similarity may be exactly 1).
 const UNIT: f64 = (1u64 << 32) as f64;
 
-/// The longest an edge can be: distances over any number of clients stay within 64 bits.
+/// Largest length of an edge: distances over any number of clients stay within 64 bits.
 const LONGEST: f64 = 1024.0;
 
 impl Lengths {
-    /// The length of an edge in parts of 1, at least 1 part.
+    /// The length of an edge in units of `1/UNIT`, at least 1.
     fn of(self, similarity: f64) -> u64 {
         let length = match self {
             Self::Hops => 1.0,
@@ -43,13 +41,13 @@ impl Lengths {
     }
 }
 
-/// Neighbours and the lengths of the edges to them, by node, ascending.
-pub(super) struct Roads {
+/// Adjacency lists with lengths, ascending.
+pub(super) struct Distances {
     from: Vec<Vec<(usize, u64)>>,
 }
 
-impl Roads {
-    /// Those of a graph.
+impl Distances {
+    /// The adjacency lists of a graph.
     pub(super) fn new(graph: &Graph, lengths: Lengths) -> Self {
         let mut from = vec![Vec::new(); graph.node_count()];
         for edge in graph.edge_references() {
@@ -58,7 +56,7 @@ impl Roads {
             from[a].push((b, length));
             from[b].push((a, length));
         }
-        from.iter_mut().for_each(|roads| roads.sort_unstable());
+        from.iter_mut().for_each(|edges| edges.sort_unstable());
         Self { from }
     }
 
@@ -72,8 +70,7 @@ impl Roads {
         })
     }
 
-    /// Every node that can be reached from `source`, itself first, with its distance; nearest
-    /// first.
+    /// All nodes in reach of `source`, itself first, with their distances; nearest first.
     pub(super) fn distances(&self, source: usize) -> impl Iterator<Item = (usize, f64)> {
         let reached = self.reach(source);
         let distance = |(node, distance): (usize, u64)| (node, distance as f64 / UNIT);
@@ -111,10 +108,10 @@ impl Roads {
             distance[node] = at;
         }
         let distance = &distance;
-        // The neighbours through which shortest paths come to a node.
+        // The predecessors of a node on shortest paths.
         let before = |node: usize| {
-            let roads = self.from[node].iter();
-            let shortest = roads.filter(move |(from, length)| {
+            let edges = self.from[node].iter();
+            let shortest = edges.filter(move |(from, length)| {
                 distance[*from].checked_add(*length) == Some(distance[node])
             });
             shortest.map(|(from, _)| *from)
@@ -132,7 +129,7 @@ impl Roads {
         }
         let mut dependency = vec![0.0; self.from.len()];
         for &(node, _) in reached.iter().skip(1).rev() {
-            // Added up again: what was scaled in between must not count for more than a whole.
+            // Summed again: counts may have been scaled in between.
             let arriving: f64 = before(node).map(|from| paths[from]).sum();
             let share = (1.0 + dependency[node]) / arriving;
             for from in before(node) {

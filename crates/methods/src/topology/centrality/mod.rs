@@ -1,9 +1,9 @@
-//! How central a client is to a graph, in six ways.
+//! Six centrality measures of the nodes of a graph.
 //!
 //! Definitions are those of networkx, so that results can be compared. All of them are defined on
 //! every graph, connected or not, and are finite and never negative. Sums are taken in an order
-//! that does not depend on the number of threads, without fused or library kernels: the same graph
-//! gives the same bits on every machine.
+//! that does not depend on the number of threads, without fused operations or library kernels: the
+//! same graph gives the same bits on every machine.
 
 mod betweenness;
 mod closeness;
@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Graph;
 use closeness::Reach;
-use lengths::Roads;
+use lengths::Distances;
 use neighbours::Neighbours;
 
-/// A way to say how central a node is.
+/// A centrality measure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Centrality {
@@ -33,13 +33,13 @@ pub enum Centrality {
     Betweenness,
     /// Number of neighbours. Normalised by `1/(K−1)`.
     Degree,
-    /// How near others are: `(r−1)/Σd`, with `r` nodes in its component. Normalised (Wasserman &
-    /// Faust 1994) by the part of others that it reaches, `(r−1)/(K−1)`.
+    /// Closeness, `(r−1)/Σd` over distances `d`, with `r` nodes in its component. Normalised (Wasserman &
+    /// Faust 1994) by the share of other nodes in reach, `(r−1)/(K−1)`.
     Closeness,
     /// Its entry in the leading eigenvector of the adjacency matrix, of Euclidean norm 1, raw as
     /// well as normalised (Bonacich 1972). Where the graph is not connected: the limit of power
-    /// iteration from equal values, so that the components with the largest eigenvalue have it
-    /// all.
+    /// iteration from equal values, which is positive on the components with the largest
+    /// eigenvalue only.
     Eigenvector,
     /// As betweenness, with paths replaced by electrical current (Newman 2005), every edge a unit
     /// resistor. Normalised by `2/((K−1)(K−2))` of the whole graph; between components no current
@@ -52,22 +52,23 @@ pub enum Centrality {
     CurrentFlowCloseness,
 }
 
-/// On which scale a centrality is told.
+/// Scale of centralities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Comparable between graphs of different sizes.
     #[default]
     Normalised,
-    /// As it is counted: grows with the graph (betweenness as `K²`), so that a softmax of it
-    /// leaves next to nothing to all but the most central.
+    /// Raw counts, which grow with the graph (betweenness as `K²`): a softmax of them gives nearly all
+    /// weight to the most central client.
     Raw,
 }
 
 impl Centrality {
     /// The centrality of every node.
     ///
-    /// `lengths` matter to betweenness and closeness only; the others take the graph as binary.
+    /// `lengths` only affects betweenness and closeness; the other measures treat the graph as
+    /// unweighted.
     pub fn of(self, graph: &Graph, scale: Scale, lengths: Lengths) -> Vec<f64> {
         let nodes = graph.node_count();
         let others = nodes.saturating_sub(1) as f64;
@@ -100,7 +101,7 @@ impl Centrality {
     }
 }
 
-/// Divides by the largest there can be, unless raw values are wanted.
+/// Divides by the largest possible value, unless raw values are wanted.
 fn per(mut values: Vec<f64>, most: f64, scale: Scale) -> Vec<f64> {
     if scale == Scale::Normalised {
         for value in &mut values {
@@ -110,7 +111,7 @@ fn per(mut values: Vec<f64>, most: f64, scale: Scale) -> Vec<f64> {
     values
 }
 
-/// `a/b`, and 0 where there is nothing to divide by: nobody else, or nobody in reach.
+/// `a/b`, and 0 for `b = 0`: no other node, or none in reach.
 fn quotient(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
@@ -118,14 +119,14 @@ fn quotient(a: f64, b: f64) -> f64 {
 fn betweenness(graph: &Graph, lengths: Lengths) -> Vec<f64> {
     match lengths {
         Lengths::Hops => betweenness::betweenness(&Neighbours::new(graph)),
-        _ => Roads::new(graph, lengths).betweenness(),
+        _ => Distances::new(graph, lengths).betweenness(),
     }
 }
 
 fn closeness(graph: &Graph, lengths: Lengths) -> Vec<Reach> {
     match lengths {
         Lengths::Hops => closeness::by_hops(&Neighbours::new(graph)),
-        _ => closeness::by_lengths(&Roads::new(graph, lengths), graph.node_count()),
+        _ => closeness::by_lengths(&Distances::new(graph, lengths), graph.node_count()),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Neighbourhoods as sets of bits where they are large, and breadth-first search over them.
+//! Neighbourhoods as bit sets where they are large, and breadth-first search over them.
 //!
-//! A graph of similarities is dense and shallow: with a quarter of all edges nearly everybody is
-//! at most two steps away. Then the union of neighbourhoods, and sums over those neighbours that
-//! lie in a given level, cost a few words of bits where adjacency lists would look at every edge.
+//! A graph of similarities is dense and shallow: with a quarter of all edges nearly all nodes are at
+//! most two steps apart. Unions of neighbourhoods, and sums over the neighbours in a level, then
+//! cost a few machine words, where adjacency lists would visit every edge.
 //! Nodes with fewer neighbours than a set has words keep a list.
 
 use petgraph::graph::NodeIndex;
@@ -28,7 +28,7 @@ pub(super) enum Near {
 }
 
 impl Neighbours {
-    /// Those of a graph.
+    /// The neighbourhoods of a graph.
     pub(super) fn new(graph: &Graph) -> Self {
         let words = graph.node_count().div_ceil(WORD);
         let near = graph.node_indices().map(|node| {
@@ -57,13 +57,13 @@ impl Neighbours {
         &self.near[node]
     }
 
-    /// A value for every node, and for the unused bits of the last word.
+    /// A vector with `value` for every node and for the unused bits of the last word.
     pub(super) fn values(&self, value: f64) -> Vec<f64> {
         vec![value; self.words * WORD]
     }
 
     /// The set of all nodes.
-    pub(super) fn everybody(&self) -> Vec<u64> {
+    pub(super) fn all_nodes(&self) -> Vec<u64> {
         let mut set = vec![0; self.words];
         (0..self.nodes()).for_each(|node| insert(&mut set, node));
         set
@@ -71,8 +71,8 @@ impl Neighbours {
 }
 
 impl Near {
-    /// Sum of the values of those neighbours that are in `set`, ascending (within a word, then
-    /// over the words, if there are many).
+    /// Sum of the values of the neighbours that are in `set`, ascending (within each word, then over
+    /// the words).
     ///
     /// `values` are as long as [`Neighbours::values`] makes them.
     pub(super) fn sum(&self, set: &[u64], values: &[f64]) -> f64 {
@@ -100,7 +100,7 @@ impl Near {
         }
     }
 
-    /// Adds them to a set.
+    /// Adds the neighbours to a set.
     fn join(&self, set: &mut [u64]) {
         match self {
             Self::Few(list) => list.iter().for_each(|&node| insert(set, node)),
@@ -137,28 +137,28 @@ pub(super) struct Levels<'a> {
     neighbours: &'a Neighbours,
     /// One set per distance, one after the other.
     sets: Vec<u64>,
-    everybody: Vec<u64>,
+    all: Vec<u64>,
     unseen: Vec<u64>,
 }
 
 impl<'a> Levels<'a> {
-    /// Room for searches.
+    /// Workspace for searches.
     pub(super) fn new(neighbours: &'a Neighbours) -> Self {
         Self {
             neighbours,
             sets: Vec::new(),
-            everybody: neighbours.everybody(),
+            all: neighbours.all_nodes(),
             unseen: vec![0; neighbours.words],
         }
     }
 
-    /// Searches from `source`; what was found before is forgotten.
+    /// Searches from `source`; discards the previous search.
     pub(super) fn search(&mut self, source: usize) {
         let words = self.neighbours.words;
         self.sets.clear();
         self.sets.resize(words, 0);
         insert(&mut self.sets, source);
-        self.unseen.copy_from_slice(&self.everybody);
+        self.unseen.copy_from_slice(&self.all);
         self.unseen[source / WORD] ^= 1 << (source % WORD);
         let mut last = 0;
         while self.unseen.iter().any(|&word| word != 0) {

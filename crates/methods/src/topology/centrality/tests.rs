@@ -139,7 +139,7 @@ const EIGHT: [(usize, usize, f64); 11] = [
 ];
 
 #[test]
-fn networkx_says_the_same_of_eight_nodes() {
+fn centralities_of_eight_nodes_equal_those_of_networkx() {
     use Centrality::*;
     let graph = graph(8, EIGHT);
     let betweenness = [
@@ -200,7 +200,7 @@ fn networkx_says_the_same_of_eight_nodes() {
 }
 
 #[test]
-fn networkx_says_the_same_where_edges_have_lengths() {
+fn centralities_with_edge_lengths_equal_those_of_networkx() {
     let graph = graph(8, EIGHT);
     let of = |centrality: Centrality, lengths| centrality.of(&graph, Scale::Normalised, lengths);
     let complement = [
@@ -264,7 +264,7 @@ fn networkx_says_the_same_where_edges_have_lengths() {
 
 #[test]
 fn extreme_similarities_still_have_lengths() {
-    // Complete, so that hops would say 0 of everybody; 0 and 1 are next to each other.
+    // Complete, so that all centralities by hops are 0; 0 and 1 are next to each other.
     let graph = graph(3, [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 0.0)]);
     for lengths in [Lengths::Complement, Lengths::Reciprocal] {
         let found = Centrality::Betweenness.of(&graph, Scale::Raw, lengths);
@@ -275,7 +275,7 @@ fn extreme_similarities_still_have_lengths() {
 }
 
 #[test]
-fn where_all_are_alike_all_are_equally_central() {
+fn symmetric_graphs_have_equal_centralities() {
     for nodes in 0..6 {
         let cycle = graph(
             nodes,
@@ -437,7 +437,7 @@ fn inner_nodes(graph: &Graph) -> f64 {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_bit() {
+fn threads_do_not_change_a_bit() {
     // Three clumps of different density, one of them apart.
     let edges = (0..150usize)
         .flat_map(|b| (0..b).map(move |a| (a, b)))

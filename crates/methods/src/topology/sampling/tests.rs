@@ -19,7 +19,7 @@ fn mean_shares(sampling: Sampling, draws: usize, rounds: u64) -> Vec<f64> {
 }
 
 #[test]
-fn on_average_the_mean_is_the_weighted_one() {
+fn sampling_with_replacement_is_unbiased() {
     let theta = [1.0, -2.0, 5.0, 0.5, 3.0];
     let expected: f64 = LAMBDA.iter().zip(theta).map(|(l, t)| l * t).sum();
     let (rounds, draws) = (20_000, 3);
@@ -40,7 +40,7 @@ fn on_average_the_mean_is_the_weighted_one() {
 }
 
 #[test]
-fn without_replacement_the_heavy_count_for_less() {
+fn sampling_without_replacement_reduces_large_weights() {
     // Two of four with weight; probabilities of being drawn first or second.
     let chosen = |k: usize| -> f64 {
         let second = |first: usize| LAMBDA[first] * LAMBDA[k] / (1.0 - LAMBDA[first]);
@@ -61,14 +61,14 @@ fn without_replacement_the_heavy_count_for_less() {
 }
 
 #[test]
-fn everybody_counts_by_weight_under_full_participation() {
+fn full_sampling_has_all_clients_with_lambda_as_shares() {
     let sample = Sampling::Full.draw(&LAMBDA, 0, 7).unwrap();
     assert_eq!(sample.clients, [0, 1, 2, 3, 4]);
     assert_eq!(sample.shares, LAMBDA);
 }
 
 #[test]
-fn a_single_client_with_weight_is_the_only_one() {
+fn only_clients_with_positive_weight_are_sampled() {
     let lambda = [0.0, 0.0, 1.0, 0.0];
     for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
         let sample = sampling.draw(&lambda, 3, 1).unwrap();
@@ -77,7 +77,7 @@ fn a_single_client_with_weight_is_the_only_one() {
 }
 
 #[test]
-fn what_cannot_be_drawn_from_is_refused() {
+fn invalid_weights_and_draws_are_refused() {
     for sampling in [
         Sampling::WithReplacement,
         Sampling::WithoutReplacement,
@@ -116,7 +116,7 @@ fn sampled_losses_are_scaled_and_others_are_zero() {
 
 proptest! {
     #[test]
-    fn samples_are_of_clients_with_weight(
+    fn clients_of_weight_zero_are_never_sampled(
         parts in prop::collection::vec(prop_oneof![Just(0u32), 1..1000u32], 1..40),
         draws in 1usize..60, seed: u64,
     ) {

@@ -131,7 +131,7 @@ fn an_answer_with_more_to_come_does_not_count_for_a_new_member() {
         };
         answers(&mut one, by, answer);
     }
-    assert!(one.member.sync.listening());
+    assert!(one.member.participation.listening());
 }
 
 #[test]
@@ -140,12 +140,12 @@ fn of_one_member_nobody_and_of_two_the_other_is_asked() {
         let epoch = epoch(n, 5);
         let (mut one, _) = One::start(epoch, MemberIndex(0), Start::New);
         for (nth, by) in (1..).zip(one.others()) {
-            assert_eq!(one.member.sync.listening(), nth <= needed, "{n}");
+            assert_eq!(one.member.participation.listening(), nth <= needed, "{n}");
             up(&mut one, by);
             let answer = one.answer(nth);
             answers(&mut one, by, answer);
         }
-        assert!(!one.member.sync.listening());
+        assert!(!one.member.participation.listening());
     }
 }
 
@@ -183,7 +183,7 @@ fn an_own_inclusion_or_vote_in_the_chain_shows_that_a_key_was_used() {
         let effects = answers(&mut one, x, answer);
         let noticed = effects.contains(&notices()[0]);
         assert_eq!(noticed, kind != "neither", "{kind}");
-        assert_eq!(one.member.sync.lost_journal(), noticed);
+        assert_eq!(one.member.participation.lost_journal(), noticed);
     }
 }
 
@@ -227,7 +227,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
         ..one.answer(1)
     };
     answers(&mut one, x, answer);
-    assert!(!one.member.sync.lost_journal());
+    assert!(!one.member.participation.lost_journal());
     // A vote of another member.
     let (mut one, _) = new();
     up(&mut one, x);
@@ -237,7 +237,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
         ..one.answer(1)
     };
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(!one.member.sync.lost_journal());
+    assert!(!one.member.participation.lost_journal());
     // A vote that its journal holds.
     let one = One::follower(4);
     let (vote, _) = one.sealed(one.me, 0, 1, Body::Nullify);
@@ -249,7 +249,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
         ..one.answer(1)
     };
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(!one.member.sync.lost_journal());
+    assert!(!one.member.participation.lost_journal());
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn an_old_copy_of_a_journal_is_noticed() {
         ..one.answer(1)
     };
     answers(&mut one, x, answer);
-    assert!(one.member.sync.lost_journal());
+    assert!(one.member.participation.lost_journal());
     let contribution = one.contributes(one.epoch.lead(1));
     assert!(!one.at(2000).contains(&contribution));
     let contribution = one.contributes(one.epoch.lead(2));
@@ -333,12 +333,12 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     one.member.chain.keep(early[0].hash(), early[0].clone());
     let effects = one.add_certificate(&proof(&one, &early[0]));
     assert!(!effects.contains(&Effect::Report(Report::TakingPart)));
-    assert!(one.member.sync.listening());
+    assert!(one.member.participation.listening());
     let (late, _) = final_at(&one, 12);
     one.member.chain.keep(late[0].hash(), late[0].clone());
     let effects = one.add_certificate(&proof(&one, &late[0]));
     assert!(effects.contains(&Effect::Report(Report::TakingPart)));
-    assert!(!one.member.sync.listening());
+    assert!(!one.member.participation.listening());
     // From now on it trains and contributes.
     assert!(effects.contains(&Effect::Train { round: 1 }));
 }
@@ -381,7 +381,7 @@ fn fewer_than_q_answers_are_not_enough_however_late_the_final_block() {
         let (block, _) = final_at(&one, 99);
         one.member.chain.keep(block[0].hash(), block[0].clone());
         one.add_certificate(&proof(&one, &block[0]));
-        assert_eq!(one.member.sync.listening(), enough < 3, "{enough}");
+        assert_eq!(one.member.participation.listening(), enough < 3, "{enough}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What holds of every step.
+//! Properties of every step.
 
 use proptest::prelude::*;
 
@@ -68,7 +68,7 @@ proptest! {
 
     /// Nothing that is proportional to (1, …, 1) in the losses matters.
     #[test]
-    fn a_loss_that_all_share_changes_nothing(
+    fn a_constant_added_to_all_losses_changes_nothing(
         (lambda, prior, losses) in clients(), divergence in divergence(), shift in -10.0..10.0f64,
     ) {
         let ascent = Ascent { divergence, ..Ascent::default() };

@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn rustworkx_says_the_same(graph in any_graph(1..=140)) {
+    fn centralities_equal_those_of_rustworkx(graph in any_graph(1..=140)) {
         let betweenness = some(oracle::betweenness_centrality(&graph, false, true, 1000));
         let found = normalised(&graph, Centrality::Betweenness);
         prop_assert!(close(&found, &betweenness, 1e-12), "{found:?} {betweenness:?}");
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn rustworkx_has_the_same_eigenvector(graph in connected_graph(1..=30)) {
+    fn eigenvector_centralities_equal_those_of_rustworkx(graph in connected_graph(1..=30)) {
         let weight = |_| Ok::<_, ()>(1.0);
         let known = oracle::eigenvector_centrality(&graph, weight, Some(100_000), Some(1e-15));
         let found = normalised(&graph, Centrality::Eigenvector);
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn lengths_that_are_equal_are_hops(graph in any_graph(1..=80)) {
+    fn equal_lengths_give_the_centralities_of_hops(graph in any_graph(1..=80)) {
         let equal = graph.map(|_, _| (), |_, _| 0.75);
         let hops = raw(&graph, Centrality::Betweenness);
         for lengths in [Lengths::Complement, Lengths::Reciprocal] {

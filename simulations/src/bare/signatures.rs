@@ -1,4 +1,4 @@
-//! Signatures that the world saw being made need no arithmetic to be checked.
+//! A cache of signatures: those that were made in the simulation need not be verified.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,26 +10,26 @@ use protocol::envelope::{self, OVERHEAD};
 use protocol::identity::{Claim, PublicKey, Strict, Verifier};
 use protocol::message::Message;
 
-/// Length of what is signed of a frame before the body.
+/// Length of a frame before its signature.
 const HEADER: usize = OVERHEAD - 64;
 
-/// Knows every signature that was made in this world, and by whom over what; checks any other one
-/// strictly, and remembers the answer.
+/// A verifier that knows every signature made in the simulation, with its key and statement. It
+/// verifies any other signature strictly, and caches the result.
 #[derive(Debug, Default)]
-pub(super) struct Oracle(Mutex<BTreeMap<[u8; 64], Made>>);
+pub(super) struct SignatureCache(Mutex<BTreeMap<[u8; 64], Known>>);
 
-/// What a signature is known to be.
+/// What is known of a signature.
 #[derive(Debug)]
-enum Made {
-    /// By that key over this frame, without the signature in it.
+enum Known {
+    /// Made with that key over this frame, except the signature in it.
     Frame(PublicKey, Bytes),
-    /// Looked at: by that key over this statement it holds, or not.
+    /// Verified with that key over this statement, with the result.
     Checked(PublicKey, Vec<u8>, bool),
 }
 
-impl Made {
-    /// Whether the claim holds, if that is known.
-    fn says(&self, claim: &Claim<'_>) -> Option<bool> {
+impl Known {
+    /// Whether the claim is valid, if that is known.
+    fn answer(&self, claim: &Claim<'_>) -> Option<bool> {
         match self {
             Self::Frame(key, frame) => {
                 let same = *key == claim.key.public()
@@ -44,8 +44,8 @@ impl Made {
     }
 }
 
-impl Oracle {
-    /// A member sealed this frame itself.
+impl SignatureCache {
+    /// Records that a member sealed this frame itself.
     pub(super) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
         let signature = frame
             .get(HEADER..)
@@ -55,11 +55,11 @@ impl Oracle {
             (silo, signature, envelope::claimed(frame))
             && sender == by
         {
-            self.note(*signature, Made::Frame(silo.key, frame.clone()));
+            self.note(*signature, Known::Frame(silo.key, frame.clone()));
         }
     }
 
-    /// A member signed this message.
+    /// Records that a member signed this message.
     pub(super) fn signed(&self, epoch: &Epoch, message: &Message) {
         let signature = message.signature.to_bytes();
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,24 +70,24 @@ impl Oracle {
         }
     }
 
-    fn note(&self, signature: [u8; 64], made: Made) {
+    fn note(&self, signature: [u8; 64], entry: Known) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(signature, made);
+        known.insert(signature, entry);
     }
 }
 
-impl Verifier for Oracle {
+impl Verifier for SignatureCache {
     fn verify(&self, claim: &Claim<'_>) -> bool {
         let bytes = claim.signature.to_bytes();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(holds) = known.get(&bytes).and_then(|made| made.says(claim)) {
+        if let Some(holds) = known.get(&bytes).and_then(|entry| entry.answer(claim)) {
             return holds;
         }
         let holds = Strict.verify(claim);
-        let made = Made::Checked(claim.key.public(), claim.message.to_vec(), holds);
-        // What holds is not forgotten for what does not.
+        let entry = Known::Checked(claim.key.public(), claim.message.to_vec(), holds);
+        // An invalid claim does not replace a valid one.
         if holds || !known.contains_key(&bytes) {
-            known.insert(bytes, made);
+            known.insert(bytes, entry);
         }
         holds
     }

@@ -1,4 +1,4 @@
-//! The event loop of a bare run.
+//! The simulator of bare members: its state and event loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,46 +13,46 @@ use protocol::message::Kind;
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
 use crate::genesis::{BEAT, PATIENCE, epoch};
-use crate::invariants::{Violation, Watch, kind};
+use crate::invariants::{Monitor, Violation, kind};
 use crate::random::Random;
 
-use super::byzantine::{Behaviour, Liar};
+use super::byzantine::{Behaviour, ByzantineMember};
 use super::deaths::Death;
-use super::faults::{self, Act, Script};
+use super::faults::{self, Script, ScriptedFault};
 use super::links::Links;
-use super::oracle::Oracle;
-use super::work::Shelf;
-use super::{Ended, Options, Wrong};
+use super::signatures::SignatureCache;
+use super::work::Store;
+use super::{Ended, FailureKind, Options};
 
-mod course;
-mod dying;
-mod forgetting;
-mod living;
-mod working;
+mod deaths;
+mod lost_journals;
+mod members;
+mod run;
+mod work;
 
-use forgetting::Forgotten;
+use lost_journals::LostJournals;
 
 struct Node {
     key: SecretKey,
     member: Option<Member>,
-    /// Counts lives; what belongs to an earlier one is void.
-    life: u32,
+    /// Counts starts and stops: events from before the last one are void.
+    restarts: u32,
     journal: Vec<Record>,
-    /// Lost its journal and has not voted since.
+    /// Whether it lost its journal and has not signed anything since.
     lost: bool,
     /// How it died, if it is dead for good.
     dead: Option<String>,
-    armed: Option<Time>,
-    shelf: Shelf,
-    liar: Option<Liar>,
-    /// What it last refused, or why it voted against a view.
+    timer: Option<Time>,
+    store: Store,
+    byzantine: Option<ByzantineMember>,
+    /// The last reason why it refused something or voted against a view.
     last: String,
 }
 
 impl Node {
     /// Whether the run ends only when this member has finished.
-    fn counts(&self) -> bool {
-        self.liar.is_none() && self.dead.is_none()
+    fn must_finish(&self) -> bool {
+        self.byzantine.is_none() && self.dead.is_none()
     }
 
     fn complete(&self) -> bool {
@@ -72,24 +72,24 @@ enum Event {
     },
     Timer {
         node: usize,
-        life: u32,
+        restarts: u32,
     },
     Work {
         node: usize,
-        life: u32,
+        restarts: u32,
         effect: Effect,
     },
-    Act(Act),
+    Fault(ScriptedFault),
     Restart(usize),
-    /// A liar does what it does once per beat.
-    Lie(usize),
+    /// A Byzantine member's beat.
+    ByzantineBeat(usize),
 }
 
-pub(super) struct World<'a> {
+pub(super) struct Simulator<'a> {
     options: &'a Options,
     seed: u64,
     epoch: Arc<Epoch>,
-    oracle: Arc<Oracle>,
+    signatures: Arc<SignatureCache>,
     now: Time,
     queue: BTreeMap<(Time, u64), Event>,
     sequence: u64,
@@ -97,17 +97,17 @@ pub(super) struct World<'a> {
     links: Links,
     linked: BTreeSet<(usize, usize)>,
     random: Random,
-    watch: Watch,
+    monitor: Monitor,
     byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
-    amnesiac: Vec<MemberIndex>,
-    forgotten: Forgotten,
+    losing_journals: Vec<MemberIndex>,
+    lost_journals: LostJournals,
     deaths: Vec<Death>,
     healed: Option<Time>,
     trace: blake3::Hasher,
     ended: Ended,
 }
 
-impl<'a> World<'a> {
+impl<'a> Simulator<'a> {
     pub(super) fn new(seed: u64, options: &'a Options) -> Self {
         let n = options.members;
         let mut random = Random::new(seed, "world");
@@ -116,38 +116,38 @@ impl<'a> World<'a> {
             .collect();
         let epoch = Arc::new(epoch(&keys, options.rounds));
         let Script {
-            acts,
+            timed,
             byzantine,
-            amnesiac,
+            losing_journals,
             deaths,
         } = faults::script(&mut random, n, epoch.roster.faulty(), &options.faults);
-        let oracle = Arc::new(Oracle::default());
+        let signatures = Arc::new(SignatureCache::default());
         let nodes: Vec<_> = keys
             .into_iter()
             .zip(epoch.roster.members())
             .map(|(key, me)| {
-                let liar = byzantine.get(&me).map(|behaviours| {
-                    let (epoch, oracle) = (epoch.clone(), oracle.clone());
-                    Liar::new(epoch, oracle, me, key.clone(), behaviours, seed)
+                let byzantine = byzantine.get(&me).map(|behaviours| {
+                    let (epoch, signatures) = (epoch.clone(), signatures.clone());
+                    ByzantineMember::new(epoch, signatures, me, key.clone(), behaviours, seed)
                 });
                 Node {
                     key,
                     member: None,
-                    life: 0,
+                    restarts: 0,
                     journal: Vec::new(),
                     lost: false,
                     dead: None,
-                    armed: None,
-                    shelf: Shelf::default(),
-                    liar,
+                    timer: None,
+                    store: Store::default(),
+                    byzantine,
                     last: String::new(),
                 }
             })
             .collect();
-        let mut world = Self {
+        let mut simulator = Self {
             options,
             seed,
-            oracle,
+            signatures,
             now: Time::ZERO,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -155,14 +155,14 @@ impl<'a> World<'a> {
             links: Links::new(seed, options.faults),
             linked: BTreeSet::new(),
             random,
-            watch: Watch::new(
+            monitor: Monitor::new(
                 epoch.clone(),
                 byzantine.keys().copied().collect(),
                 Duration::ZERO,
             ),
             byzantine,
-            amnesiac,
-            forgotten: Forgotten::default(),
+            losing_journals,
+            lost_journals: LostJournals::default(),
             deaths,
             healed: None,
             trace: blake3::Hasher::new(),
@@ -178,10 +178,10 @@ impl<'a> World<'a> {
             },
             epoch,
         };
-        for (time, act) in acts {
-            world.schedule(time, Event::Act(act));
+        for (time, fault) in timed {
+            simulator.schedule(time, Event::Fault(fault));
         }
-        world
+        simulator
     }
 
     fn schedule(&mut self, after: Duration, event: Event) {
@@ -189,55 +189,60 @@ impl<'a> World<'a> {
         self.queue.insert((self.now + after, self.sequence), event);
     }
 
-    fn event(&mut self, event: Event) -> Result<(), Wrong> {
+    fn event(&mut self, event: Event) -> Result<(), FailureKind> {
         let time = (self.now - Time::ZERO).as_micros() as u64;
         self.trace.update(&time.to_le_bytes());
         match event {
             Event::Deliver { from, to, frame } => {
                 self.trace
                     .update(&[0, from as u8, to as u8])
-                    .update(told(&frame));
+                    .update(trace_bytes(&frame));
                 self.deliver(from, to, &frame)
             }
             Event::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
-            Event::Timer { node, life } => {
+            Event::Timer { node, restarts } => {
                 self.trace.update(&[1, node as u8]);
-                let due = self.nodes[node].armed == Some(self.now) && self.nodes[node].life == life;
+                let due = self.nodes[node].timer == Some(self.now)
+                    && self.nodes[node].restarts == restarts;
                 if due {
                     self.feed(node, Input::Time)
                 } else {
                     Ok(())
                 }
             }
-            Event::Work { node, life, effect } => {
+            Event::Work {
+                node,
+                restarts,
+                effect,
+            } => {
                 self.trace.update(&[2, node as u8]);
-                if self.nodes[node].life == life {
+                if self.nodes[node].restarts == restarts {
                     self.work(node, &effect)
                 } else {
                     Ok(())
                 }
             }
-            Event::Act(act) => {
+            Event::Fault(fault) => {
                 self.trace.update(&[3]);
-                self.act(act)
+                self.play(fault)
             }
             Event::Restart(node) => {
                 self.trace.update(&[4, node as u8]);
                 self.start(node)?;
                 self.relink()
             }
-            Event::Lie(node) => self.lie(node),
+            Event::ByzantineBeat(node) => self.byzantine_beat(node),
         }
     }
 
-    fn act(&mut self, act: Act) -> Result<(), Wrong> {
+    fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {
         self.ended.faults += 1;
-        match act {
-            Act::Cut(links) => self.links.cut(&links),
-            Act::Mend(links) => self.links.mend(&links),
-            Act::Crash(node) => return self.crash(node),
-            Act::Die(node) => return self.die(node, "at a drawn time"),
-            Act::Heal => {
+        match fault {
+            ScriptedFault::Cut(links) => self.links.cuts.cut(&links),
+            ScriptedFault::Mend(links) => self.links.cuts.mend(&links),
+            ScriptedFault::Crash(node) => return self.crash(node),
+            ScriptedFault::Die(node) => return self.die(node, "at a drawn time"),
+            ScriptedFault::Heal => {
                 self.links.heal();
                 self.healed = Some(self.now);
                 for node in 0..self.nodes.len() {
@@ -248,11 +253,12 @@ impl<'a> World<'a> {
         self.relink()
     }
 
-    /// Tells members who can be reached now. A link that is cut one way goes unnoticed.
-    fn relink(&mut self) -> Result<(), Wrong> {
-        let up = |world: &Self, a: usize, b: usize| {
-            let alive = world.nodes[a].member.is_some() && world.nodes[b].member.is_some();
-            alive && (world.links.open(a, b) || world.links.open(b, a))
+    /// Notifies members whose connections changed. A link that is cut in one direction goes
+    /// unnoticed.
+    fn relink(&mut self) -> Result<(), FailureKind> {
+        let up = |simulator: &Self, a: usize, b: usize| {
+            let alive = simulator.nodes[a].member.is_some() && simulator.nodes[b].member.is_some();
+            alive && (simulator.links.cuts.open(a, b) || simulator.links.cuts.open(b, a))
         };
         let n = self.nodes.len();
         for (a, b) in (0..n)
@@ -279,13 +285,13 @@ impl<'a> World<'a> {
     }
 }
 
-fn violated(violation: Violation) -> Wrong {
-    Wrong::Violated(violation)
+fn violated(violation: Violation) -> FailureKind {
+    FailureKind::Violated(violation)
 }
 
-/// What tells one frame from another: all of it if it stands alone, otherwise the part that holds
-/// the signature over the rest.
-fn told(frame: &Bytes) -> &[u8] {
+/// The part of a frame that identifies it in the trace: the header and signature, or all of a frame
+/// without a sender's signature.
+fn trace_bytes(frame: &Bytes) -> &[u8] {
     match kind(frame) {
         None | Some(Kind::Certificate | Kind::Evidence) => frame,
         Some(_) => &frame[..OVERHEAD.min(frame.len())],

@@ -1,4 +1,4 @@
-//! What is refused, and what a rule looks like in a file.
+//! Refused input, and rules read from files.
 
 use super::*;
 
@@ -149,7 +149,7 @@ fn options_out_of_range_are_refused() {
 }
 
 #[test]
-fn references_are_asked_for_and_checked() {
+fn missing_and_invalid_references_are_refused() {
     let five = models(&[[0.5, 0.5]; 5]);
     let (start, trusted, other, bad) = (
         model(&[0.0, 0.0]),
@@ -197,7 +197,7 @@ fn references_are_asked_for_and_checked() {
 }
 
 #[test]
-fn rules_are_written_in_files_by_their_names() {
+fn rules_are_read_and_written_by_name() {
     let all = [
         vec![Aggregation::Mean, Aggregation::TrustWeighted],
         robust(2, 9),

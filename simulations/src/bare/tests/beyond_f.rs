@@ -1,14 +1,14 @@
-//! More members missing than a federation can bear, and journals that are lost.
+//! More faulty members than a federation tolerates, and lost journals.
 
 use super::*;
 
-/// Nobody promises progress here, but whatever is said must be safe, and a federation that does not
-/// finish says who is stuck where.
+/// Progress is not promised here. Safety must hold, and a federation that does not finish must give
+/// a diagnosis.
 #[test]
-fn beyond_f_faults_only_safety_is_promised() {
+fn more_than_f_faults_leave_safety_and_a_diagnosis() {
     for members in [3, 4, 7] {
         let faults = match members {
-            3 => without_liars(),
+            3 => without_byzantine(),
             _ => Faults::all(),
         };
         let ended = sweep(
@@ -21,20 +21,20 @@ fn beyond_f_faults_only_safety_is_promised() {
         );
         let stalled = ended.iter().filter_map(|ended| ended.stalled.as_ref());
         let stalled: Vec<_> = stalled.collect();
-        assert!(!stalled.is_empty(), "{members}: some must be stuck");
+        assert!(!stalled.is_empty(), "{members}: some runs must stall");
         for diagnosis in stalled {
             assert!(diagnosis.members.iter().any(|member| !member.complete));
         }
     }
 }
 
-/// A member that comes back as if it were new, although its key has signed before.
+/// A member restarts as if it were new, although its key has signed before.
 #[test]
-fn a_used_key_is_noticed_before_it_signs_anything() {
+fn a_hidden_loss_of_a_journal_violates_no_property() {
     let faults = Faults {
-        amnesia: Amnesia::Hidden,
+        journal_loss: JournalLoss::Hidden,
         deaths: Deaths::None,
-        lies: Lies::None,
+        byzantine: Byzantine::None,
         ..Faults::all()
     };
     sweep(4, seeds(60), faults);
@@ -42,19 +42,19 @@ fn a_used_key_is_noticed_before_it_signs_anything() {
         7,
         seeds(10),
         Faults {
-            lies: Lies::Any,
+            byzantine: Byzantine::Any,
             ..faults
         },
     );
 }
 
-/// Old answers and small claims must not let a member without its journal vote too early.
+/// Replayed answers and small claims must not make a member without its journal vote too early.
 #[test]
-fn a_member_without_its_journal_is_not_fooled_by_old_answers() {
-    let lies = Lies::Only(&[Behaviour::Replay, Behaviour::SyncSmallClaim]);
+fn a_member_without_its_journal_votes_only_when_that_is_safe() {
+    let byzantine = Byzantine::Only(&[Behaviour::Replay, Behaviour::SyncSmallClaim]);
     let faults = Faults {
         deaths: Deaths::None,
-        lies,
+        byzantine,
         beyond: 1,
         ..Faults::all()
     };

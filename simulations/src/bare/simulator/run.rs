@@ -1,26 +1,26 @@
-//! The course of a run: from the first event to the end, and where everybody stands then.
+//! A run from its first event to the final checks.
 
 use std::time::Duration;
 
 use protocol::member::Member;
 use protocol::{Hash, MemberIndex, Time};
 
-use super::super::ending::{self, Held};
-use super::super::{Diagnosis, Ended, Failure, Standing, Wrong};
-use super::{BEAT, Event, Node, PATIENCE, World};
+use super::super::ending::{self, MemberChain};
+use super::super::{Diagnosis, Ended, Failure, FailureKind, Standing};
+use super::{BEAT, Event, Node, PATIENCE, Simulator};
 
-/// Events that may happen at one moment.
-const AT_ONCE: u64 = 20_000;
-/// Events that a run may have.
-const IN_ALL: u64 = 4_000_000;
+/// Most events at one moment of virtual time.
+const EVENTS_AT_ONCE: u64 = 20_000;
+/// Most events of a run.
+const EVENTS_PER_RUN: u64 = 4_000_000;
 
-impl World<'_> {
+impl Simulator<'_> {
     pub(in crate::bare) fn run(mut self) -> Result<Ended, Box<Failure>> {
-        let result = self.play();
-        result.and_then(|()| self.finish()).map_err(|wrong| {
+        let result = self.run_events();
+        result.and_then(|()| self.finish()).map_err(|kind| {
             Box::new(Failure {
                 seed: self.seed,
-                wrong,
+                kind,
                 diagnosis: self.diagnosis(),
             })
         })?;
@@ -30,30 +30,31 @@ impl World<'_> {
         Ok(self.ended)
     }
 
-    /// Plays events until everybody that counts has finished, or the run is given up.
-    fn play(&mut self) -> Result<(), Wrong> {
+    /// Processes events until every member that must finish has finished, or the run is given up.
+    fn run_events(&mut self) -> Result<(), FailureKind> {
         for node in 0..self.nodes.len() {
             self.start(node)?;
         }
         self.relink()?;
         for (at, node) in self.nodes.iter().enumerate() {
-            if node.liar.is_some() {
+            if node.byzantine.is_some() {
                 self.sequence += 1;
                 let first = Time::ZERO + self.random.span(Duration::ZERO, BEAT);
-                self.queue.insert((first, self.sequence), Event::Lie(at));
+                self.queue
+                    .insert((first, self.sequence), Event::ByzantineBeat(at));
             }
         }
         let mut at_once = 0;
         while let Some(((time, _), event)) = self.queue.pop_first() {
-            if self.lawless() || self.hopeless(time)? {
+            if self.too_many_faulty() || self.past_bound(time)? {
                 self.ended.stalled = Some(self.diagnosis());
                 break;
             }
             at_once = if time == self.now { at_once + 1 } else { 0 };
-            if at_once > AT_ONCE {
+            if at_once > EVENTS_AT_ONCE {
                 return Err(busy(at_once, "without time passing"));
             }
-            if self.ended.events > IN_ALL {
+            if self.ended.events > EVENTS_PER_RUN {
                 return Err(busy(self.ended.events, "in one run"));
             }
             self.now = time;
@@ -62,7 +63,7 @@ impl World<'_> {
             if self
                 .nodes
                 .iter()
-                .filter(|node| node.counts())
+                .filter(|node| node.must_finish())
                 .all(Node::complete)
             {
                 break;
@@ -71,23 +72,24 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What must be true when a run is over.
-    fn finish(&self) -> Result<(), Wrong> {
+    /// Checks the chains of honest members after the run.
+    fn finish(&self) -> Result<(), FailureKind> {
         let honest = self.nodes.iter().zip(self.epoch.roster.silos());
-        let held: Vec<_> = honest
-            .filter(|(node, _)| node.counts())
-            .map(|(node, silo)| Held {
+        let chains: Vec<_> = honest
+            .filter(|(node, _)| node.must_finish())
+            .map(|(node, silo)| MemberChain {
                 name: &silo.name,
                 complete: node.complete(),
                 chain: ending::chain(&node.journal),
             })
             .collect();
-        ending::check(&self.epoch, &held).map_err(Wrong::Chains)
+        ending::check(&self.epoch, &chains).map_err(FailureKind::Chains)
     }
 
-    /// Whether healing takes longer than it may: for every round 2f + 4 views of the longest kind.
-    /// That is wrong unless more members are missing than the federation can bear.
-    fn hopeless(&self, at: Time) -> Result<bool, Wrong> {
+    /// Whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
+    /// longest kind for every round. That is an error unless more members are faulty than the
+    /// federation tolerates.
+    fn past_bound(&self, at: Time) -> Result<bool, FailureKind> {
         let Some(healed) = self.healed else {
             return Ok(false);
         };
@@ -106,19 +108,19 @@ impl World<'_> {
         if beyond {
             return Ok(true);
         }
-        Err(Wrong::NotLive {
+        Err(FailureKind::NotLive {
             healed: healed.elapsed(),
             ended: at.elapsed(),
         })
     }
 
-    /// Where everybody stands.
+    /// The state of every member.
     fn diagnosis(&self) -> Diagnosis {
         let members = self.nodes.iter().zip(self.epoch.roster.members());
         let standing = |(node, me): (&Node, MemberIndex)| {
             let mut flaws = Vec::new();
             if let Some(behaviours) = self.byzantine.get(&me) {
-                flaws.push(format!("lies: {behaviours:?}"));
+                flaws.push(format!("Byzantine: {behaviours:?}"));
             }
             flaws.extend(node.dead.clone());
             if node.lost {
@@ -127,7 +129,7 @@ impl World<'_> {
             let at = |member: &Member| (member.view(), member.round());
             Standing {
                 name: self.epoch.roster.name(me).into(),
-                flaw: flaws.join(", "),
+                fault: flaws.join(", "),
                 at: node.member.as_ref().map(at),
                 complete: node.complete(),
                 last: node.last.clone(),
@@ -139,6 +141,6 @@ impl World<'_> {
     }
 }
 
-fn busy(events: u64, span: &'static str) -> Wrong {
-    Wrong::Busy { events, span }
+fn busy(events: u64, span: &'static str) -> FailureKind {
+    FailureKind::Busy { events, span }
 }

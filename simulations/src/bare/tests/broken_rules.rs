@@ -1,17 +1,17 @@
-//! A broken rule is noticed: a checker that cannot fail proves nothing.
+//! Rules that are broken on purpose are noticed: the checkers can fail.
 
 use protocol::member::{Config, Mutation};
 
 use super::*;
 
-/// Whether something else than a lack of progress is noticed within 400 seeds.
-fn caught(options: &Options) -> bool {
-    let wrong = |failure: &Failure| !matches!(failure.wrong, Wrong::NotLive { .. });
+/// Whether one of 400 seeds fails with something else than a lack of progress.
+fn noticed(options: &Options) -> bool {
+    let wrong = |failure: &Failure| !matches!(failure.kind, FailureKind::NotLive { .. });
     (0..400).any(|seed| run(seed, options).is_err_and(|failure| wrong(&failure)))
 }
 
-/// The lies that a rule of voting or proposing is there for.
-const LIES: Lies = Lies::Only(&[
+/// The behaviours against which the rules of voting and proposing protect.
+const BYZANTINE: Byzantine = Byzantine::Only(&[
     Behaviour::DoubleVote,
     Behaviour::DoubleProposal,
     Behaviour::DoubleContribution,
@@ -19,9 +19,9 @@ const LIES: Lies = Lies::Only(&[
     Behaviour::IgnoredReceipt,
     Behaviour::BadDecision,
     Behaviour::BadOutcome,
-    Behaviour::Stuffed,
-    Behaviour::Stale,
-    Behaviour::Hasty,
+    Behaviour::ForgedEntry,
+    Behaviour::StaleParent,
+    Behaviour::EarlyEmptyBlock,
     Behaviour::WrongParent,
 ]);
 
@@ -31,12 +31,12 @@ fn broken(rule: Mutation) -> bool {
         Faults {
             crashes: 6,
             deaths: Deaths::None,
-            lies: LIES,
+            byzantine: BYZANTINE,
             ..Faults::all()
         },
     );
-    options.alter = Some(Arc::new(move |config: Config| config.breaking(rule)));
-    caught(&options)
+    options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
+    noticed(&options)
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_broken_rule_of_proposing_is_noticed() {
 }
 
 #[test]
-fn a_rule_that_the_surroundings_break_is_noticed() {
+fn records_that_are_durable_too_late_or_lost_are_noticed() {
     let mut late = Options::new(
         4,
         Faults {
@@ -68,6 +68,6 @@ fn a_rule_that_the_surroundings_break_is_noticed() {
     );
     late.persist_last = true;
     let mut forget = late.clone();
-    (forget.persist_last, forget.forget) = (false, true);
-    assert!(caught(&late) && caught(&forget));
+    (forget.persist_last, forget.journals_vanish) = (false, true);
+    assert!(noticed(&late) && noticed(&forget));
 }

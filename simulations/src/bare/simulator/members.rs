@@ -1,4 +1,4 @@
-//! How members come to life, hear and speak, and stop for a while.
+//! Members of a bare run: how they start, receive, send, crash and restart.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use protocol::envelope::Opened;
 use protocol::member::{Config, Member, Start};
 use protocol::{MemberIndex, Record, envelope};
 
-use super::super::byzantine::Act as Deed;
-use super::super::faults::Amnesia;
-use super::super::work::{self, Shelf};
-use super::{BEAT, Event, World, Wrong, violated};
+use super::super::byzantine::Actions;
+use super::super::faults::JournalLoss;
+use super::super::work::{self, Store};
+use super::{BEAT, Event, FailureKind, Simulator, violated};
 
-impl World<'_> {
-    pub(super) fn start(&mut self, at: usize) -> Result<(), Wrong> {
-        let hidden = self.options.faults.amnesia == Amnesia::Hidden;
+impl Simulator<'_> {
+    pub(super) fn start(&mut self, at: usize) -> Result<(), FailureKind> {
+        let hidden = self.options.faults.journal_loss == JournalLoss::Hidden;
         let node = &mut self.nodes[at];
         if node.member.is_some() || node.dead.is_some() {
             return Ok(());
         }
-        let start = if node.life == 0 || self.options.forget {
+        let start = if node.restarts == 0 || self.options.journals_vanish {
             Start::New
         } else if node.lost && hidden {
             node.journal.clear();
             node.lost = false;
-            self.forgotten.unaware.insert(at);
+            self.lost_journals.unaware.insert(at);
             Start::New
         } else if node.lost {
             node.journal.clear();
@@ -35,7 +35,7 @@ impl World<'_> {
         } else {
             Start::Kept(node.journal.clone())
         };
-        node.life += 1;
+        node.restarts += 1;
         let seed = self.random.bytes();
         let config = Config::new(
             self.epoch.clone(),
@@ -45,72 +45,77 @@ impl World<'_> {
         );
         let config = self
             .options
-            .alter
+            .configure
             .as_ref()
-            .map_or(config.clone(), |alter| alter(config));
+            .map_or(config.clone(), |configure| configure(config));
         let mut effects = Vec::new();
         node.member = Some(Member::new(config, start, self.now, &mut effects));
-        self.excuse();
+        self.excuse_unaware();
         self.perform(at, effects)?;
-        self.arm(at);
+        self.set_timer(at);
         Ok(())
     }
 
-    /// A member stops, and comes back after a while.
-    pub(super) fn crash(&mut self, at: usize) -> Result<(), Wrong> {
+    /// A member crashes, and restarts after a while.
+    pub(super) fn crash(&mut self, at: usize) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
         if self.nodes[at].member.is_none() {
             return Ok(());
         }
-        if let Some(first) = self.amnesiac.iter().position(|&member| member == me) {
-            self.amnesiac.remove(first);
+        if let Some(first) = self.losing_journals.iter().position(|&member| member == me) {
+            self.losing_journals.remove(first);
             self.nodes[at].lost = true;
-            self.nodes[at].shelf = Shelf::default();
+            self.nodes[at].store = Store::default();
         }
         let down = self.random.span(BEAT / 10, BEAT * 15);
         self.schedule(down, Event::Restart(at));
         self.stop(at)
     }
 
-    /// A member is gone, with all that it did not make durable.
-    pub(super) fn stop(&mut self, at: usize) -> Result<(), Wrong> {
+    /// A member stops and loses everything that is not durable.
+    pub(super) fn stop(&mut self, at: usize) -> Result<(), FailureKind> {
         let node = &mut self.nodes[at];
         node.member = None;
-        node.life += 1;
-        node.armed = None;
-        let emptied = node.lost;
-        self.watch
-            .crashed(self.now, MemberIndex(at as u16), emptied)
+        node.restarts += 1;
+        node.timer = None;
+        let journal_lost = node.lost;
+        self.monitor
+            .crashed(self.now, MemberIndex(at as u16), journal_lost)
             .map_err(violated)?;
-        self.excuse();
+        self.excuse_unaware();
         self.relink()
     }
 
-    pub(super) fn deliver(&mut self, from: usize, to: usize, frame: &Bytes) -> Result<(), Wrong> {
+    pub(super) fn deliver(
+        &mut self,
+        from: usize,
+        to: usize,
+        frame: &Bytes,
+    ) -> Result<(), FailureKind> {
         let Some(member) = &self.nodes[to].member else {
             return Ok(());
         };
-        let opened = envelope::open(&self.epoch, &*self.oracle, &member.known(), frame);
+        let opened = envelope::open(&self.epoch, &*self.signatures, &member.known(), frame);
         let reader = MemberIndex(to as u16);
         if opened.is_ok() {
-            // What is forged is not heard.
-            self.watch
-                .heard(self.now, reader, frame)
+            // Frames that do not verify are not delivered.
+            self.monitor
+                .delivered(self.now, reader, frame)
                 .map_err(violated)?;
         }
         if let Ok(Opened::Message(message)) = &opened {
-            self.remember(message, to);
+            self.note_binding(message, to);
         }
         match opened {
-            Ok(opened) => match self.nodes[to].liar.as_mut() {
+            Ok(opened) => match self.nodes[to].byzantine.as_mut() {
                 None => self.feed(to, Input::Opened(opened)),
-                Some(liar) => {
-                    let deed = liar.incoming(self.now, opened);
-                    self.do_deed(to, deed)
+                Some(byzantine) => {
+                    let actions = byzantine.incoming(self.now, opened);
+                    self.perform_actions(to, actions)
                 }
             },
-            Err(_) if self.nodes[from].liar.is_some() => Ok(()),
-            Err(why) => Err(Wrong::Unreadable {
+            Err(_) if self.nodes[from].byzantine.is_some() => Ok(()),
+            Err(why) => Err(FailureKind::Unreadable {
                 from: self.epoch.roster.name(MemberIndex(from as u16)).into(),
                 to: self.epoch.roster.name(reader).into(),
                 why: why.to_string(),
@@ -118,37 +123,37 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn feed(&mut self, at: usize, input: Input) -> Result<(), Wrong> {
+    pub(super) fn feed(&mut self, at: usize, input: Input) -> Result<(), FailureKind> {
         let Some(member) = self.nodes[at].member.as_mut() else {
             return Ok(());
         };
         let mut effects = Vec::new();
         member.step(self.now, input, &mut effects);
         self.perform(at, effects)?;
-        self.arm(at);
+        self.set_timer(at);
         Ok(())
     }
 
-    fn arm(&mut self, at: usize) {
+    fn set_timer(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         let deadline = node.member.as_ref().and_then(Member::deadline);
         let deadline = deadline.map(|time| time.max(self.now + Duration::from_micros(1)));
-        if deadline != node.armed {
-            node.armed = deadline;
-            let life = node.life;
+        if deadline != node.timer {
+            node.timer = deadline;
+            let restarts = node.restarts;
             if let Some(time) = deadline {
-                self.schedule(time - self.now, Event::Timer { node: at, life });
+                self.schedule(time - self.now, Event::Timer { node: at, restarts });
             }
         }
     }
 
-    /// Carries out the effects of a step, unless its member crashes or dies in it.
-    fn perform(&mut self, at: usize, effects: Vec<Effect>) -> Result<(), Wrong> {
-        if let Some(death) = self.doom(at, &effects) {
-            return self.perish(at, effects, death);
+    /// Carries out the effects of a step, or part of them if the member crashes or dies in it.
+    fn perform(&mut self, at: usize, effects: Vec<Effect>) -> Result<(), FailureKind> {
+        if let Some(death) = self.due_death(at, &effects) {
+            return self.die_within_step(at, effects, death);
         }
         let (records, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(durable);
-        let life = self.nodes[at].life;
+        let restarts = self.nodes[at].restarts;
         let inside = self.healed.is_none()
             && !records.is_empty()
             && self.random.chance(self.options.faults.inside);
@@ -162,35 +167,41 @@ impl World<'_> {
             return self.crash(at);
         }
         for effect in first {
-            self.effect(at, life, effect)?;
+            self.effect(at, restarts, effect)?;
         }
         if inside {
             return self.crash(at);
         }
         second
             .into_iter()
-            .try_for_each(|effect| self.effect(at, life, effect))
+            .try_for_each(|effect| self.effect(at, restarts, effect))
     }
 
-    pub(super) fn effect(&mut self, at: usize, life: u32, effect: Effect) -> Result<(), Wrong> {
+    pub(super) fn effect(
+        &mut self,
+        at: usize,
+        restarts: u32,
+        effect: Effect,
+    ) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
         match effect {
-            Effect::Persist(record) => self.keep(at, record),
-            Effect::Send { to, frame } => self.say(at, Some(to), frame),
-            Effect::Publish { frame } => self.say(at, None, frame),
+            Effect::Persist(record) => self.persist(at, record),
+            Effect::Send { to, frame } => self.send_or_tamper(at, Some(to), frame),
+            Effect::Publish { frame } => self.send_or_tamper(at, None, frame),
             Effect::Report(report) => match report {
                 Report::Fault(evidence) => self
-                    .watch
+                    .monitor
                     .accused(self.now, me, &evidence)
                     .map_err(violated),
                 Report::Entered { view, round, .. } => {
                     self.ended.views = self.ended.views.max(view);
-                    let liar = self.nodes[at].liar.as_mut();
-                    let deed = liar.map(|liar| liar.entered(self.now, view, round));
-                    deed.map_or(Ok(()), |deed| self.do_deed(at, deed))
+                    let byzantine = self.nodes[at].byzantine.as_mut();
+                    let actions =
+                        byzantine.map(|byzantine| byzantine.entered(self.now, view, round));
+                    actions.map_or(Ok(()), |actions| self.perform_actions(at, actions))
                 }
                 Report::KeyUsedBefore => {
-                    self.forgotten.unaware.remove(&at);
+                    self.lost_journals.unaware.remove(&at);
                     self.nodes[at].lost = true;
                     Ok(())
                 }
@@ -211,7 +222,7 @@ impl World<'_> {
                     takes,
                     Event::Work {
                         node: at,
-                        life,
+                        restarts,
                         effect: work,
                     },
                 );
@@ -220,7 +231,7 @@ impl World<'_> {
         }
     }
 
-    fn keep(&mut self, at: usize, record: Record) -> Result<(), Wrong> {
+    fn persist(&mut self, at: usize, record: Record) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
         let signed = match &record {
             Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message) => {
@@ -229,55 +240,68 @@ impl World<'_> {
             _ => None,
         };
         if let Some(message) = signed {
-            // It takes part again.
+            // It takes part again, so its loss is over.
             self.nodes[at].lost = false;
-            self.oracle.signed(&self.epoch, message);
+            self.signatures.signed(&self.epoch, message);
         }
-        self.watch.kept(self.now, me, &record).map_err(violated)?;
+        self.monitor
+            .persisted(self.now, me, &record)
+            .map_err(violated)?;
         self.nodes[at].journal.push(record);
         Ok(())
     }
 
-    /// A member says something; a liar says what it likes.
-    fn say(&mut self, at: usize, to: Option<MemberIndex>, frame: Bytes) -> Result<(), Wrong> {
+    /// A member sends a frame; a Byzantine one may send something else.
+    fn send_or_tamper(
+        &mut self,
+        at: usize,
+        to: Option<MemberIndex>,
+        frame: Bytes,
+    ) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
-        self.oracle.sealed(&self.epoch, me, &frame);
-        match self.nodes[at].liar.as_mut() {
-            Some(liar) => {
-                let deed = liar.outgoing(self.now, to, frame);
-                self.do_deed(at, deed)
+        self.signatures.sealed(&self.epoch, me, &frame);
+        match self.nodes[at].byzantine.as_mut() {
+            Some(byzantine) => {
+                let actions = byzantine.outgoing(self.now, to, frame);
+                self.perform_actions(at, actions)
             }
             None => self.send(at, to, frame),
         }
     }
 
-    /// A liar does what it does once per beat, and does it again with the next.
-    pub(super) fn lie(&mut self, at: usize) -> Result<(), Wrong> {
+    /// A Byzantine member does what it does every beat.
+    pub(super) fn byzantine_beat(&mut self, at: usize) -> Result<(), FailureKind> {
         let node = &mut self.nodes[at];
         if node.dead.is_some() {
             return Ok(());
         }
-        let deed = match (&mut node.liar, &node.member) {
-            (Some(liar), Some(member)) => liar.beat(self.now, member.round()),
-            _ => Deed::default(),
+        let actions = match (&mut node.byzantine, &node.member) {
+            (Some(byzantine), Some(member)) => byzantine.beat(self.now, member.round()),
+            _ => Actions::default(),
         };
-        self.schedule(BEAT, Event::Lie(at));
-        self.do_deed(at, deed)
+        self.schedule(BEAT, Event::ByzantineBeat(at));
+        self.perform_actions(at, actions)
     }
 
-    fn do_deed(&mut self, at: usize, deed: Deed) -> Result<(), Wrong> {
-        self.ended.faults += deed.bad;
-        for opened in deed.inject {
+    fn perform_actions(&mut self, at: usize, actions: Actions) -> Result<(), FailureKind> {
+        self.ended.faults += actions.misdeeds;
+        for opened in actions.inject {
             self.schedule(Duration::ZERO, Event::Inject { to: at, opened });
         }
-        deed.out
+        actions
+            .out
             .into_iter()
             .try_for_each(|(to, frame)| self.send(at, to, frame))
     }
 
-    fn send(&mut self, at: usize, to: Option<MemberIndex>, frame: Bytes) -> Result<(), Wrong> {
+    fn send(
+        &mut self,
+        at: usize,
+        to: Option<MemberIndex>,
+        frame: Bytes,
+    ) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
-        self.watch.said(self.now, me, &frame).map_err(violated)?;
+        self.monitor.sent(self.now, me, &frame).map_err(violated)?;
         let readers = match to {
             Some(to) => to.at()..to.at() + 1,
             None => 0..self.nodes.len(),
@@ -299,7 +323,7 @@ impl World<'_> {
     }
 }
 
-/// Whether an effect is part of what a step makes durable before anything else of it is done.
+/// Whether an effect is made durable before anything else of its step is done.
 pub(super) fn durable(effect: &Effect) -> bool {
     matches!(
         effect,

@@ -1,4 +1,4 @@
-//! The state folder: its owner, damage, and missing blobs.
+//! Damaged and lost state folders of a node.
 
 use super::*;
 
@@ -154,4 +154,48 @@ fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() 
     let nothing = output(&["chain", "--state", demo.folder.to_str().unwrap()]);
     assert_eq!(nothing.status.code(), Some(2));
     assert!(text(&nothing.stderr).contains("there is no journal in"));
+}
+
+/// Four silos with null training for that many short rounds.
+fn long(name: &str, rounds: u64) -> Demo {
+    let text = QUICK.replace("rounds = 3", &format!("rounds = {rounds}"));
+    let file = scenario(name, &text);
+    Demo::new(name, &["--scenario", file.to_str().unwrap()])
+}
+
+/// Kills a node, and lets what it said before go by.
+fn kill(nodes: &mut Nodes, node: usize) {
+    nodes.kill(node);
+    let end = Instant::now() + Duration::from_secs(10);
+    while nodes
+        .next(end)
+        .is_some_and(|said| said.node != node || !said.line.is_null())
+    {}
+}
+
+/// Waits for a node to adopt that many more rounds.
+fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
+    (0..rounds).for_each(|_| drop(nodes.until(node, "adopted", 30)));
+}
+
+/// Waits for the end of all nodes; the chain that each has then.
+fn ended(nodes: &mut Nodes) -> Vec<Value> {
+    let chain = |config: &PathBuf| {
+        let state = config.with_file_name("state");
+        let said = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
+        serde_json::from_str(&said).unwrap()
+    };
+    let end = Instant::now() + Duration::from_secs(120);
+    let mut alive = nodes.configs.len();
+    while alive > 0 {
+        let Some(said) = nodes.next(end) else {
+            panic!("not done after 120 s\n{}", nodes.tails());
+        };
+        let ended = said.line.is_null() && said.start == nodes.starts[said.node];
+        alive -= usize::from(ended);
+    }
+    for node in 0..nodes.configs.len() {
+        assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
+    }
+    nodes.configs.iter().map(chain).collect()
 }

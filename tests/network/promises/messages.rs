@@ -1,8 +1,8 @@
-//! Guarantees about connections and frames.
+//! What a network promises of messages: frames, gossip, muting, connections.
 
 use super::*;
 
-/// Round trips are measured, and reported once a member can be reached.
+/// Round trips are measured, and said once a member can be reached.
 pub(crate) async fn members_come_up_with_a_round_trip<L: Lab>() {
     let mut lab = L::new(2).await;
     let mut first = lab.start(0, ROOM).await;
@@ -15,13 +15,13 @@ pub(crate) async fn members_come_up_with_a_round_trip<L: Lab>() {
     }
 }
 
-/// Frames arrive unchanged at their addressee, and nowhere else.
+/// Frames arrive unchanged at the member they are for, and nowhere else.
 pub(crate) async fn sent_frames_arrive_unchanged<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let sizes = [1, 4, 16_383, 16_384, 16_385, 65_536, 300_000];
     for (number, &size) in (0..).zip(&sizes) {
         all[0]
-            .send(Command::Send {
+            .say(Command::Send {
                 to: MemberIndex(2),
                 frame: bytes(size, number),
             })
@@ -41,7 +41,7 @@ pub(crate) async fn sent_frames_arrive_unchanged<L: Lab>() {
     assert_eq!(came, sent);
     // What was not for it did not come to member 1 before what was.
     all[2]
-        .send(Command::Send {
+        .say(Command::Send {
             to: MemberIndex(1),
             frame: numbered(7, 4),
         })
@@ -55,10 +55,10 @@ pub(crate) async fn a_frame_over_the_limit_is_lost<L: Lab>() {
     let large = Bytes::from(vec![0; protocol::codec::LIMIT + 1]);
     let to = MemberIndex(1);
     for frame in [large.clone(), numbered(1, 4)] {
-        all[0].send(Command::Send { to, frame }).await;
+        all[0].say(Command::Send { to, frame }).await;
     }
     for frame in [large, numbered(2, 4)] {
-        all[0].send(Command::Publish { frame }).await;
+        all[0].say(Command::Publish { frame }).await;
     }
     let mut came = [all[1].frame().await, all[1].frame().await];
     came.sort_by(|(_, a), (_, b)| a.cmp(b));
@@ -76,7 +76,7 @@ pub(crate) async fn frames_of_one_member_stay_in_order<L: Lab>() {
         for from in [0, 1] {
             let size = if number % 50 == 0 { 200_000 } else { 40 };
             all[from]
-                .send(Command::Send {
+                .say(Command::Send {
                     to: MemberIndex(2),
                     frame: numbered(number, size),
                 })
@@ -92,9 +92,9 @@ pub(crate) async fn frames_of_one_member_stay_in_order<L: Lab>() {
     }
 }
 
-/// Every frame that arrives was sent to its receiver, also on a network that loses and doubles
-/// frames. A published frame never arrives twice.
-pub(crate) async fn only_sent_frames_arrive<L: Lab>() {
+/// Whatever comes was said, to whom it came; where messages are lost and doubled too. A published
+/// frame never comes twice.
+pub(crate) async fn nothing_comes_that_was_not_said<L: Lab>() {
     const FRAMES: u32 = 200;
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let [speaker, first, second] = &mut all[..] else {
@@ -105,10 +105,10 @@ pub(crate) async fn only_sent_frames_arrive<L: Lab>() {
     for number in 0..FRAMES {
         for to in [1, 2] {
             let (member, frame) = (MemberIndex(to), sent(to, number));
-            speaker.send(Command::Send { to: member, frame }).await;
+            speaker.say(Command::Send { to: member, frame }).await;
         }
         let frame = published(number);
-        speaker.send(Command::Publish { frame }).await;
+        speaker.say(Command::Publish { frame }).await;
     }
     // The end is said until it is heard: it may be lost like anything else.
     for (to, reader) in [(1, first), (2, second)] {
@@ -126,7 +126,7 @@ pub(crate) async fn only_sent_frames_arrive<L: Lab>() {
                     loop {
                         sleep(Duration::from_secs(1)).await;
                         let (to, frame) = (MemberIndex(to), end.clone());
-                        speaker.send(Command::Send { to, frame }).await;
+                        speaker.say(Command::Send { to, frame }).await;
                     }
                 };
                 tokio::select! {
@@ -156,8 +156,8 @@ pub(crate) async fn only_sent_frames_arrive<L: Lab>() {
     }
 }
 
-/// Published frames of every size reach all other members once, however often and by however many
-/// members they are published.
+/// Published frames of every size reach all others, once, however often and by whomever they are
+/// published.
 pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
     let (_lab, mut all) = whole::<L>(4, ROOM).await;
     // Around every limit that gossip may have, and well beyond.
@@ -177,7 +177,7 @@ pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
     for (number, &size) in (0..).zip(&sizes) {
         for _ in 0..2 {
             all[0]
-                .send(Command::Publish {
+                .say(Command::Publish {
                     frame: bytes(size, number),
                 })
                 .await;
@@ -194,19 +194,19 @@ pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
                 frame.len()
             );
             // As a member does that passes on what it learned.
-            ends.send(Command::Publish { frame }).await;
+            ends.say(Command::Publish { frame }).await;
         }
         assert_eq!(came, expected);
     }
     // Whatever came a second time came before this.
     all[0]
-        .send(Command::Publish {
+        .say(Command::Publish {
             frame: numbered(1, 4),
         })
         .await;
     for member in 1..4 {
         all[member]
-            .send(Command::Send {
+            .say(Command::Send {
                 to: MemberIndex(0),
                 frame: numbered(2, 4),
             })
@@ -216,7 +216,7 @@ pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
     }
 }
 
-/// A member passes a published frame on only after its silo accepted it.
+/// What was published is passed on by a member only when its silo accepted it.
 pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() {
     let (_lab, mut all) = L::line().await;
     let [author, between, end] = &mut all[..] else {
@@ -228,7 +228,7 @@ pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() 
         let publish = Command::Publish {
             frame: frame.clone(),
         };
-        author.send(publish).await;
+        author.say(publish).await;
         let (from, came, ticket) = between.unjudged().await;
         assert_eq!((from, came), (0, frame));
         assert!(ticket.is_some(), "{number} came directly");
@@ -240,15 +240,15 @@ pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() 
     assert!(ticket.is_some());
 }
 
-/// Frames of a muted member do not arrive until its mute ends; frames of others do.
-pub(crate) async fn frames_of_a_muted_member_are_dropped_until_its_mute_ends<L: Lab>() {
+/// Nothing is heard from a muted member, by others everything, and from it again afterwards.
+pub(crate) async fn a_muted_member_is_not_heard_until_its_mute_ends<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let span = Duration::from_secs(3);
     let mute = Command::Mute {
         peer: MemberIndex(0),
         span,
     };
-    all[2].send(mute).await;
+    all[2].say(mute).await;
     // What is said after this answer is said to somebody who has muted.
     let hash = Hash::of(b"nobody has this");
     all[2].fetch(hash, 1, &[]).await;
@@ -257,10 +257,10 @@ pub(crate) async fn frames_of_a_muted_member_are_dropped_until_its_mute_ends<L: 
         to: MemberIndex(to),
         frame: numbered(number, 4),
     };
-    all[0].send(say(1, 2)).await;
-    all[0].send(say(2, 1)).await;
+    all[0].say(say(1, 2)).await;
+    all[0].say(say(2, 1)).await;
     assert_eq!(all[1].frame().await, (0, numbered(2, 4)));
-    all[1].send(say(3, 2)).await;
+    all[1].say(say(3, 2)).await;
     assert_eq!(all[2].frame().await, (1, numbered(3, 4)));
     sleep(span).await;
     let [muted, _, reader] = &mut all[..] else {
@@ -269,7 +269,7 @@ pub(crate) async fn frames_of_a_muted_member_are_dropped_until_its_mute_ends<L: 
     // Its stream may have been closed meanwhile, and a frame or two are lost with it.
     let speak = async {
         loop {
-            muted.send(say(4, 2)).await;
+            muted.say(say(4, 2)).await;
             sleep(Duration::from_millis(100)).await;
         }
     };
@@ -280,8 +280,8 @@ pub(crate) async fn frames_of_a_muted_member_are_dropped_until_its_mute_ends<L: 
     assert_eq!(heard, (0, numbered(4, 4)));
 }
 
-/// A silo that does not read for a while gets every event afterwards.
-pub(crate) async fn a_slow_reader_gets_every_event<L: Lab>() {
+/// A silo that does not read for a while finds everything afterwards.
+pub(crate) async fn a_slow_reader_loses_nothing<L: Lab>() {
     const FRAMES: u32 = 500;
     let mut lab = L::new(2).await;
     let mut quick = lab.start(0, ROOM).await;
@@ -290,14 +290,14 @@ pub(crate) async fn a_slow_reader_gets_every_event<L: Lab>() {
     slow.up(0).await;
     for number in 0..FRAMES {
         quick
-            .send(Command::Send {
+            .say(Command::Send {
                 to: MemberIndex(1),
                 frame: numbered(number, 1000),
             })
             .await;
         if number % 4 == 0 {
             quick
-                .send(Command::Publish {
+                .say(Command::Publish {
                     frame: numbered(FRAMES + number, 1000),
                 })
                 .await;
@@ -309,8 +309,8 @@ pub(crate) async fn a_slow_reader_gets_every_event<L: Lab>() {
     }
 }
 
-/// A member that does not read delays no other member.
-pub(crate) async fn a_member_that_does_not_read_delays_no_other<L: Lab>() {
+/// A member that does not read keeps nobody else from speaking and hearing.
+pub(crate) async fn one_that_does_not_read_holds_up_nobody<L: Lab>() {
     const FRAMES: u32 = 200;
     let mut lab = L::new(3).await;
     let mut speaker = lab.start(0, ROOM).await;
@@ -321,11 +321,11 @@ pub(crate) async fn a_member_that_does_not_read_delays_no_other<L: Lab>() {
     for number in 0..FRAMES {
         // Many times what the deaf one and everything on the way to it can hold.
         let (to, frame) = (MemberIndex(2), bytes(400_000, number.into()));
-        speaker.send(Command::Send { to, frame }).await;
+        speaker.say(Command::Send { to, frame }).await;
         let (to, frame) = (MemberIndex(1), numbered(number, 100));
-        speaker.send(Command::Send { to, frame }).await;
+        speaker.say(Command::Send { to, frame }).await;
         let frame = numbered(FRAMES + number, 100);
-        speaker.send(Command::Publish { frame }).await;
+        speaker.say(Command::Publish { frame }).await;
     }
     let mut came = BTreeSet::new();
     while came.len() < 2 * FRAMES as usize {
@@ -334,8 +334,8 @@ pub(crate) async fn a_member_that_does_not_read_delays_no_other<L: Lab>() {
     drop(deaf);
 }
 
-/// A member that stops is reported down; after a restart it is up and can be sent frames.
-pub(crate) async fn a_restarted_member_is_reached_again<L: Lab>() {
+/// A member that goes is down, and one that comes again is up and can be spoken to.
+pub(crate) async fn a_member_that_returns_is_reached_again<L: Lab>() {
     let (mut lab, mut all) = whole::<L>(3, ROOM).await;
     for round in 0..2 {
         let gone = all.remove(2);
@@ -347,7 +347,7 @@ pub(crate) async fn a_restarted_member_is_reached_again<L: Lab>() {
         // Nobody is there: what is sent now is lost, and what is asked is answered.
         let hash = Hash::of(b"nobody has this");
         all[0]
-            .send(Command::Send {
+            .say(Command::Send {
                 to: MemberIndex(2),
                 frame: numbered(99, 4),
             })
@@ -359,14 +359,14 @@ pub(crate) async fn a_restarted_member_is_reached_again<L: Lab>() {
         back.all_up([0, 1]).await;
         for (member, ends) in (0..).zip(&mut all) {
             ends.up(2).await;
-            ends.send(Command::Send {
+            ends.say(Command::Send {
                 to: MemberIndex(2),
                 frame: numbered(round, 4),
             })
             .await;
             assert_eq!(back.frame().await, (member, numbered(round, 4)));
         }
-        back.send(Command::Publish {
+        back.say(Command::Publish {
             frame: numbered(10 + round, 4),
         })
         .await;

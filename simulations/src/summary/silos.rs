@@ -1,5 +1,5 @@
-//! What every silo has in the end, members and others: the model that it adopted or was given, and
-//! what that is compared with.
+//! The result of every silo, members and outsiders: the model that it adopted or was given, and the
+//! references that it is compared with.
 
 use std::sync::Arc;
 
@@ -14,30 +14,31 @@ use methods::{Learner, Params};
 use protocol::{Hash, MemberIndex};
 
 use crate::error::RunError;
-use crate::federate::Recorded;
-use crate::federation::{Division, Federation};
+use crate::federate::RunRecord;
+use crate::federation::Federation;
+use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
 use super::ServedInfo;
-use super::metrics::{AdoptedModel, Owned, adopted, last};
+use super::metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 
-/// What a federation is compared with.
+/// The references that a federation is compared with.
 #[derive(Default)]
 pub(crate) struct Reference {
-    /// Whether it is compared at all.
+    /// Whether references are computed.
     pub(crate) wanted: bool,
-    /// One model for everybody, without anything that a strategy attaches to it.
+    /// One global model, without what a strategy's wrappers add to it.
     pub(crate) global: Option<Params>,
-    /// What silos start from that train alone; `None`: the initial model.
+    /// The model from which silos train alone; `None`: the initial model.
     pub(crate) start: Option<Params>,
 }
 
-/// A silo in the end, its figures on its own test rows.
-pub(super) struct End {
+/// The result of one silo, with metrics on its own held-out rows.
+pub(super) struct SiloResult {
     pub(super) name: String,
     pub(super) rows: RowCounts,
-    /// Its place among the members; `None` outside.
+    /// Its position among the members; `None` for a silo outside.
     pub(super) member: Option<usize>,
     pub(super) coalition_index: Option<u32>,
     pub(super) model: Option<Hash>,
@@ -48,7 +49,7 @@ pub(super) struct End {
     pub(super) served: Option<ServedInfo>,
 }
 
-/// What all jobs share.
+/// What the measurements of all silos share.
 struct Context {
     key: &'static str,
     alone: Alone,
@@ -60,18 +61,18 @@ struct Context {
     radius: Radius,
 }
 
-/// Measures members, then others, in the order of the study.
-pub(super) fn ends(
+/// Measures the members and then the silos outside, in the order of the study.
+pub(super) fn silo_results(
     scenario: &Scenario,
     study: &Study,
-    division: &Division,
+    participation: &Participation,
     federation: &Federation,
-    recorded: &Recorded,
+    recorded: &RunRecord,
     reference: &Reference,
     threads: &Arc<Threads>,
-) -> Result<Vec<End>, RunError> {
-    let n = division.members.len();
-    let finals = last(&adopted(&recorded.notices), n);
+) -> Result<Vec<SiloResult>, RunError> {
+    let n = participation.members.len();
+    let finals = last_adopted(&adopted_models(&recorded.notices), n);
     let newest = finals.iter().flatten().max_by_key(|adopted| adopted.round);
     let initial = federation.members[0].initial_seed;
     let first = 1 + u64::from(scenario.strategy.standardise);
@@ -86,10 +87,10 @@ pub(super) fn ends(
         seed: federation.seed,
         rounds: first..=scenario.rounds,
     };
-    // First, since every silo is measured with it.
+    // This comes first, because every silo is compared with it.
     let pooled = study.pooled.as_ref().filter(|_| reference.wanted);
     let pooled = pooled.map(|pooled| {
-        let (learner, alone) = (pooled(&division.members), alone.clone());
+        let (learner, alone) = (pooled(&participation.members), alone.clone());
         move || alone.train(&*learner).ok().map(|(model, _)| model)
     });
     let pooled = threads.all(pooled).map_err(RunError::Setup)?;
@@ -103,8 +104,8 @@ pub(super) fn ends(
         last: newest.cloned(),
         radius: scenario.charter.radius.clone(),
     });
-    let members = division.members.iter().map(|&at| (at, true));
-    let others = division.others.iter().map(|&at| (at, false));
+    let members = participation.members.iter().map(|&at| (at, true));
+    let others = participation.others.iter().map(|&at| (at, false));
     let strategy = &federation.members[0].strategy;
     let mut jobs = Vec::new();
     for (nth, (at, takes_part)) in members.chain(others).enumerate() {
@@ -137,7 +138,8 @@ pub(super) fn ends(
                         seed: equipped.seed(seed, last.round + 1),
                     };
                     let given = strategy.unseen(&last.state, last.round + 1, newcomer);
-                    // What is personal, the newcomer trains around what it is given.
+                    // The newcomer trains its personal parameters around the model that it is
+                    // given.
                     let alone = context.alone_with(seed);
                     given
                         .and_then(|model| alone.around(&*equipped, &model))
@@ -147,10 +149,10 @@ pub(super) fn ends(
             };
             let (name, rows) = silo;
             let shared = coalition_index.is_none_or(|own| context.members_of(own) > 1);
-            let mut end = context.measure(&*plain, &*equipped, seed, own, shared);
-            (end.name, end.rows, end.coalition_index) = (name, rows, coalition_index);
-            end.member = takes_part.then_some(nth);
-            end
+            let mut result = context.measure(&*plain, &*equipped, seed, own, shared);
+            (result.name, result.rows, result.coalition_index) = (name, rows, coalition_index);
+            result.member = takes_part.then_some(nth);
+            result
         });
     }
     threads.all(jobs).map_err(RunError::Setup)
@@ -162,10 +164,10 @@ impl Context {
         plain: &dyn Learner,
         equipped: &dyn Learner,
         seed: u64,
-        own: Option<Owned>,
+        own: Option<OwnModel>,
         shared: bool,
-    ) -> End {
-        let value = |learner: &dyn Learner, (model, personal): &Owned| {
+    ) -> SiloResult {
+        let value = |learner: &dyn Learner, (model, personal): &OwnModel| {
             let metrics = learner.evaluate(model, personal, Split::Test).ok()?;
             metrics.values.get(self.key).copied()
         };
@@ -200,7 +202,7 @@ impl Context {
             }
             _ => None,
         };
-        End {
+        SiloResult {
             name: String::new(),
             rows: RowCounts::default(),
             member: None,

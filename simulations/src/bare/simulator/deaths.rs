@@ -1,25 +1,29 @@
-//! How members die for good.
+//! Deaths: members that stop and never restart.
 
 use protocol::MemberIndex;
 use protocol::effects::Effect;
 
-use super::super::deaths::{Cut, Death};
-use super::{World, Wrong, living};
+use super::super::deaths::{Death, StepCut};
+use super::{FailureKind, Simulator, members};
 
-/// A death that strikes now, and which effect of the step showed its moment.
-pub(super) struct Doom {
+/// A death that is due in this step, and the index of the effect that showed its moment.
+pub(super) struct DueDeath {
     death: Death,
     at: usize,
 }
 
-impl World<'_> {
-    /// The death that this step of a member brings, if one does.
-    pub(super) fn doom(&mut self, at: usize, effects: &[Effect]) -> Option<Doom> {
+impl Simulator<'_> {
+    /// The death that is due in this step of a member, if one is.
+    pub(super) fn due_death(&mut self, at: usize, effects: &[Effect]) -> Option<DueDeath> {
         let me = MemberIndex(at as u16);
         let node = &self.nodes[at];
         let member = node.member.as_ref()?;
-        // Those that something else is wrong with are counted already.
-        if self.deaths.is_empty() || !node.counts() || node.lost || self.amnesiac.contains(&me) {
+        // Members with another fault already count among the faulty.
+        if self.deaths.is_empty()
+            || !node.must_finish()
+            || node.lost
+            || self.losing_journals.contains(&me)
+        {
             return None;
         }
         let leads = self.epoch.lead(member.view()) == me;
@@ -29,12 +33,12 @@ impl World<'_> {
             if round < death.round {
                 continue;
             }
-            let shown = |effect: &Effect| death.moment.shown(effect, leads);
+            let shown = |effect: &Effect| death.moment.reached_by(effect, leads);
             let Some(at) = effects.iter().position(shown) else {
                 continue;
             };
-            if death.spared > 0 {
-                death.spared -= 1;
+            if death.skip > 0 {
+                death.skip -= 1;
             } else {
                 struck = Some((which, at));
                 break;
@@ -42,38 +46,38 @@ impl World<'_> {
         }
         let (which, at) = struck?;
         let death = self.deaths.remove(which);
-        Some(Doom { death, at })
+        Some(DueDeath { death, at })
     }
 
     /// A member dies in the middle of a step.
-    pub(super) fn perish(
+    pub(super) fn die_within_step(
         &mut self,
         at: usize,
         effects: Vec<Effect>,
-        doom: Doom,
-    ) -> Result<(), Wrong> {
-        let Doom { death, at: shown } = doom;
-        let life = self.nodes[at].life;
+        due: DueDeath,
+    ) -> Result<(), FailureKind> {
+        let DueDeath { death, at: shown } = due;
+        let restarts = self.nodes[at].restarts;
         let done = |index: usize, effect: &Effect| match death.cut {
-            Cut::Before => false,
-            Cut::Kept => living::durable(effect),
-            Cut::Said => living::durable(effect) || index <= shown,
-            Cut::After => true,
+            StepCut::Before => false,
+            StepCut::Persisted => members::durable(effect),
+            StepCut::UpToMoment => members::durable(effect) || index <= shown,
+            StepCut::After => true,
         };
         let (kept, rest): (Vec<_>, Vec<_>) = effects
             .into_iter()
             .enumerate()
             .filter(|(index, effect)| done(*index, effect))
-            .partition(|(_, effect)| living::durable(effect));
+            .partition(|(_, effect)| members::durable(effect));
         for (_, effect) in kept.into_iter().chain(rest) {
-            self.effect(at, life, effect)?;
+            self.effect(at, restarts, effect)?;
         }
         let Death { moment, cut, .. } = death;
         self.die(at, &format!("{cut:?} {moment:?}"))
     }
 
     /// A member stops for good.
-    pub(super) fn die(&mut self, at: usize, when: &str) -> Result<(), Wrong> {
+    pub(super) fn die(&mut self, at: usize, when: &str) -> Result<(), FailureKind> {
         let node = &mut self.nodes[at];
         if node.dead.is_some() {
             return Ok(());

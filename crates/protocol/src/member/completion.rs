@@ -1,0 +1,68 @@
+//! Completion: the last round is adopted, here and at other members.
+
+use std::collections::BTreeSet;
+
+use super::Member;
+use crate::effects::{Effect, Report};
+use crate::message::Body;
+use crate::roster::MemberIndex;
+
+/// Which members have adopted the last round.
+#[derive(Default)]
+pub(super) struct Completion {
+    /// This member has.
+    pub(super) reached: bool,
+    /// It has not told the others yet.
+    pub(super) unsent: bool,
+    /// Others that have.
+    others: BTreeSet<MemberIndex>,
+}
+
+impl Member {
+    /// The last round is final and adopted here.
+    pub(super) fn all_rounds_applied(&mut self) {
+        self.completion.reached = true;
+        self.lead = None;
+        self.completion.unsent = true;
+        self.out.push(Effect::Report(Report::Complete));
+    }
+
+    /// Tells the others that the last round is adopted here, with the first beat after it. Not at
+    /// once, because everybody is busy with that round then.
+    pub(super) fn send_complete_to_all(&mut self) {
+        if std::mem::take(&mut self.completion.unsent) {
+            // To each directly: messages of this kind are not passed on by gossip.
+            self.send_complete(self.others());
+        }
+    }
+
+    /// A member can be reached: it is told too, if the last round is adopted here.
+    pub(super) fn send_complete_to(&mut self, peer: MemberIndex) {
+        if self.completion.reached && peer != self.me() {
+            self.send_complete(vec![peer]);
+        }
+    }
+
+    fn send_complete(&mut self, members: Vec<MemberIndex>) {
+        let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
+        let send = |to| Effect::Send {
+            to,
+            frame: frame.clone(),
+        };
+        self.out.extend(members.into_iter().map(send));
+    }
+
+    /// Another member has adopted the last round, so it has everything that is missing here.
+    pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) {
+        let last = self.config.epoch.charter.rounds;
+        if round != last || member == self.me() || !self.completion.others.insert(member) {
+            return;
+        }
+        self.out
+            .push(Effect::Report(Report::MemberComplete { member }));
+        if self.chain.learned.round < last {
+            self.sync.catching_up = true;
+            self.ask_if_useful(member);
+        }
+    }
+}

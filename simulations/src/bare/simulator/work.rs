@@ -1,0 +1,83 @@
+//! The work that members request: training, checking, fetching.
+
+use protocol::effects::{Effect, Input};
+use protocol::{Hash, MemberIndex, Record};
+
+use super::super::byzantine::ByzantineMember;
+use super::super::work;
+use super::{FailureKind, Simulator, violated};
+
+impl Simulator<'_> {
+    /// Performs a piece of work when its time has passed.
+    pub(super) fn work(&mut self, at: usize, effect: &Effect) -> Result<(), FailureKind> {
+        let me = MemberIndex(at as u16);
+        let mut store = std::mem::take(&mut self.nodes[at].store);
+        let fetch = |blob: &Hash, holders: &[MemberIndex]| {
+            let byzantine = self.nodes[at].byzantine.as_ref();
+            byzantine.is_some_and(|byzantine| byzantine.claims_blob(blob))
+                || holders.iter().any(|&holder| self.serves(holder, me, blob))
+        };
+        let input = work::perform(me, &mut store, self.options, effect, &fetch);
+        self.nodes[at].store = store;
+        let Some(mut input) = input else {
+            return Ok(());
+        };
+        match (&mut input, effect) {
+            (Input::Planned(planned), _) => {
+                let byzantine = self.nodes[at].byzantine.as_ref();
+                let invited = byzantine.is_some_and(ByzantineMember::claims_invitation);
+                if let (Some(some), true) = (&mut planned.participants, invited) {
+                    some.push(me);
+                    some.sort();
+                    some.dedup();
+                    self.ended.faults += 1;
+                }
+            }
+            (Input::Trained { round, .. }, _) if self.nodes[at].byzantine.is_none() => {
+                self.ended.trainings[*round as usize - 1] += 1;
+            }
+            (
+                Input::Decided {
+                    result: Ok(decision),
+                    ..
+                },
+                _,
+            ) => {
+                if let Some(byzantine) = self.nodes[at].byzantine.as_mut() {
+                    *decision = byzantine.decide(std::mem::take(decision));
+                }
+            }
+            (
+                Input::Applied {
+                    round,
+                    result: Ok(()),
+                },
+                Effect::Apply { rounds, .. },
+            ) => {
+                self.monitor
+                    .applied(self.now, me, rounds)
+                    .map_err(violated)?;
+                self.nodes[at]
+                    .journal
+                    .push(Record::Applied { round: *round });
+            }
+            _ => {}
+        }
+        self.feed(at, input)
+    }
+
+    /// Whether a member serves a blob to another that requests it now.
+    fn serves(&self, holder: MemberIndex, to: MemberIndex, blob: &Hash) -> bool {
+        let (from, asker) = (holder.at(), to.at());
+        let reached = self.links.cuts.open(from, asker) && self.links.cuts.open(asker, from);
+        let node = &self.nodes[from];
+        let Some(member) = node.member.as_ref().filter(|_| reached && holder != to) else {
+            return false;
+        };
+        let byzantine = node.byzantine.as_ref();
+        byzantine.is_none_or(|byzantine| byzantine.serves(to, blob))
+            && (byzantine.is_some_and(|byzantine| byzantine.claims_blob(blob))
+                || node.store.outcomes.contains(blob)
+                || node.store.blobs.contains(blob) && member.may_serve(to, blob))
+    }
+}

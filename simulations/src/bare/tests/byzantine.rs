@@ -1,0 +1,45 @@
+//! Every Byzantine behaviour, alone and in combination.
+
+use super::*;
+
+/// Only these behaviours. The list is leaked, which is fine for a few tests.
+fn only(behaviours: &[Behaviour]) -> Faults {
+    Faults {
+        journal_loss: JournalLoss::Never,
+        deaths: Deaths::None,
+        byzantine: Byzantine::Only(Box::leak(behaviours.into())),
+        ..Faults::all()
+    }
+}
+
+#[test]
+fn four_members_finish_with_one_byzantine_member_of_any_behaviour() {
+    for behaviour in Behaviour::ALL {
+        let mut options = Options::new(4, only(&[behaviour]));
+        if behaviour == Behaviour::Uninvited {
+            options.plans = Plans::Subset;
+        }
+        let ended = run_all(&options, seeds(8));
+        let quiet = ended.iter().all(|ended| ended.faults < 10);
+        assert!(!quiet, "{behaviour:?} does nothing");
+    }
+}
+
+#[test]
+fn seven_members_finish_with_two_byzantine_members_of_any_behaviour() {
+    for behaviour in Behaviour::ALL {
+        sweep(7, seeds(1), only(&[behaviour]));
+    }
+}
+
+/// Without any other fault: no lost message can be what saves the federation.
+#[test]
+fn four_members_finish_with_one_byzantine_member_on_a_perfect_network() {
+    for behaviour in Behaviour::ALL {
+        let faults = Faults {
+            byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),
+            ..Faults::none()
+        };
+        sweep(4, seeds(3), faults);
+    }
+}

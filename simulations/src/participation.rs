@@ -1,0 +1,65 @@
+//! Which silos of a study take part in a federation, and which stay outside.
+
+use std::collections::BTreeSet;
+
+use learn::Study;
+
+use crate::error::RunError;
+use crate::scenario::Scenario;
+
+/// The silos that take part, and those that do not.
+pub(crate) struct Participation {
+    /// The silos that take part, as a study.
+    pub(crate) study: Study,
+    /// Their positions in the whole study.
+    pub(crate) members: Vec<usize>,
+    /// The positions of those that stay outside.
+    pub(crate) others: Vec<usize>,
+}
+
+/// Splits the silos of `study` by the key `outside` of the scenario.
+///
+/// # Errors
+/// [`RunError::Setup`]: an unknown silo is named, or no silo is left to take part.
+pub(crate) fn participation(scenario: &Scenario, study: &Study) -> Result<Participation, RunError> {
+    let names: Vec<_> = study.silos.iter().map(|silo| silo.name.as_str()).collect();
+    let outside: Result<BTreeSet<usize>, String> = scenario
+        .outside
+        .iter()
+        .map(|name| position(&names, name))
+        .collect();
+    let outside = outside.map_err(|what| {
+        RunError::Setup(format!(
+            "{}: `outside` names an unknown {what}",
+            scenario.file
+        ))
+    })?;
+    let all = 0..study.silos.len();
+    let (others, members): (Vec<_>, Vec<_>) = all.partition(|at| outside.contains(at));
+    if members.is_empty() {
+        return Err(RunError::Setup(format!(
+            "{}: `outside` names all silos, but at least one must take part",
+            scenario.file
+        )));
+    }
+    let silos = members.iter().map(|&at| study.silos[at].clone());
+    Ok(Participation {
+        study: Study {
+            silos: silos.collect(),
+            ..study.clone()
+        },
+        members,
+        others,
+    })
+}
+
+/// The position of the silo with that name, or with that position from 0. The error names the silo
+/// and what is known.
+pub(crate) fn position(names: &[&str], name: &str) -> Result<usize, String> {
+    let by_name = names.iter().position(|own| *own == name);
+    let by_position = || name.parse().ok().filter(|&at: &usize| at < names.len());
+    by_name.or_else(by_position).ok_or_else(|| {
+        let names = names.join(", ");
+        format!("silo {name:?}: expected one of {names}, or a position from 0")
+    })
+}

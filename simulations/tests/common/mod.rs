@@ -1,0 +1,36 @@
+//! What several tests of whole federations share.
+
+// Each test uses some of it.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+
+use learn::Study;
+use simulations::Summary;
+use simulations::toy::{ToyLearner, study};
+
+/// Tensors of the toy models. Some strategies keep some of them personal.
+const TENSORS: [&str; 3] = ["layer0.weight", "layer1.weight", "norm0.weight"];
+
+/// The phases in which a scenario can kill a lead, in the order of a round.
+pub(crate) const LEAD_PHASES: [&str; 6] = [
+    "collecting",
+    "scoring",
+    "including",
+    "deciding",
+    "voting",
+    "notarised",
+];
+
+/// A study of toy silos with these points and three tensors.
+pub(crate) fn three_tensors(centres: &[[f32; 3]]) -> Study {
+    let silo = |centre: &[f32; 3]| Arc::new(ToyLearner::layered(&TENSORS, centre));
+    let silos: Vec<_> = centres.iter().map(silo).collect();
+    study(&silos)
+}
+
+/// The outcomes of all rounds.
+pub(crate) fn outcomes(summary: &Summary) -> Vec<&str> {
+    let rounds = summary.rounds.iter();
+    rounds.map(|round| round.outcome.as_str()).collect()
+}
