@@ -110,7 +110,7 @@ macro_rules! kinds {
                 for (from, to) in [(0, 1), (1, 2)] {
                     for number in 0u32.. {
                         let frame = format!("is gossip there? {from} {number}").into();
-                        all[from].send(mesh::Command::Publish { frame }).await;
+                        all[from].say(mesh::Command::Publish { frame }).await;
                         let gossiped = |event| match event {
                             mesh::Event::Received { ticket, .. } => Some(ticket.is_some()),
                             _ => None,
