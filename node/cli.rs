@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use rota::mesh::Transport;
+use rota::schema::Document;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
@@ -18,31 +19,33 @@ pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topol
 #[command(name = "rota", version, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.")]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Say more on standard error: -v what happens, -vv every step. RUST_LOG overrides it
+    /// Log level on standard error: -v for events, -vv for every step; RUST_LOG overrides it
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
-/// What the program does.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a whole federation in this process and report on it
     Simulate(Simulate),
     /// List the built-in scenarios
     Scenarios,
-    /// The lead's mathematics on CSV files: coalitions, groups, topologies, robust losses
+    /// Print the JSON Schema of a TOML file, for editors that complete and check
+    Schema(Schema),
+    /// Compute what a lead computes, on CSV files: coalitions, groups, topologies, robust losses
     #[command(subcommand)]
     Solve(Solve),
-    /// List the strategies: what they do, their options with defaults, where they come from
+    /// List the strategies with their options, defaults and sources
     Strategies(Strategies),
     /// Run one institution's node
     Run(Run),
-    /// Print the agreed chain that a node's journal holds: who led, who was in, which outcome
+    /// Print the agreed chain in a node's journal: leads, contributors and outcomes
     Chain(Chain),
-    /// Make an institution's key, or show what it is known by
+    /// Make an institution's key, or show its public key
     #[command(subcommand)]
     Identity(Identity),
     /// Set up federations
@@ -50,11 +53,12 @@ pub(crate) enum Command {
     Federation(Federation),
 }
 
-/// Where the data lie: as said, or in the environment, or in `./data` if that is there.
-pub(crate) fn data_folder(said: Option<&Path>) -> Option<PathBuf> {
+/// The folder of data: as given, or from the environment, or `./data` if that exists.
+pub(crate) fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
     let environment = std::env::var_os("ROTA_DATA").filter(|folder| !folder.is_empty());
     let beside = PathBuf::from("data");
-    said.map(Path::to_owned)
+    given
+        .map(Path::to_owned)
         .or_else(|| environment.map(PathBuf::from))
         .or_else(|| beside.is_dir().then_some(beside))
 }
@@ -64,59 +68,89 @@ pub(crate) fn data_folder(said: Option<&Path>) -> Option<PathBuf> {
 pub(crate) struct Simulate {
     /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
     pub(crate) scenario: Option<String>,
-    /// Draw everything random from this number
+    /// Seed that everything random follows from [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Number of silos
+    /// Number of silos [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) silos: Option<usize>,
-    /// Number of rounds
+    /// Number of rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u64>,
-    /// How to learn together, by name
+    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
-    /// What carries the bytes
+    /// Network between the silos
     #[arg(long, value_enum, value_name = "MESH", default_value_t)]
     pub(crate) mesh: MeshKind,
-    /// How, with --mesh loopback [default: quic]
+    /// Transport for --mesh loopback: quic or tcp [default: quic]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) transport: Option<TransportKind>,
-    /// Folder of the data that are not built in [default: $ROTA_DATA, or ./data]
+    /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Folder for the HTML report [default: rota-report; none with --json]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print one JSON document in place of the text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Do the same check once for all silos of this process
+    /// Share results of checks between the silos of this process, which saves time
     #[arg(long)]
     pub(crate) memo: bool,
-    /// Leave out what the coalitions are compared with: own models alone, one global model
+    /// Skip the reference models: every silo alone, and one global model
     #[arg(long)]
     pub(crate) no_references: bool,
-    /// Show no progress
+    /// Hide the progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Options of `rota schema`.
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// The kind of file
+    #[arg(value_enum, value_name = "FILE")]
+    pub(crate) file: SchemaFile,
+}
+
+/// The files that have a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFile {
+    /// A scenario, for `rota simulate`
+    Scenario,
+    /// federation.toml, the agreement of all members
+    Federation,
+    /// silo.toml, the configuration of a node
+    Silo,
+}
+
+impl SchemaFile {
+    /// The document of that name.
+    pub(crate) fn document(self) -> Document {
+        match self {
+            Self::Scenario => Document::Scenario,
+            Self::Federation => Document::Federation,
+            Self::Silo => Document::Silo,
+        }
+    }
 }
 
 /// Options of `rota strategies`.
 #[derive(Debug, Args)]
 pub(crate) struct Strategies {
-    /// Print one JSON document in place of the text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What carries the bytes of a federation in this process.
+/// The network of a federation in this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MeshKind {
     /// A simulated network in virtual time: the same seed gives the same events
     #[default]
     Virtual,
-    /// Real sockets of this machine, in real time
+    /// Real sockets on 127.0.0.1, in real time
     Loopback,
 }
 
@@ -139,8 +173,7 @@ impl From<TransportKind> for Transport {
 }
 
 impl Simulate {
-    /// The sockets to run on; none in virtual time. Refuses a transport for a network that is only
-    /// simulated.
+    /// The sockets to run on; none in virtual time. Refuses a transport for the simulated network.
     pub(crate) fn sockets(&self) -> Result<Option<Transport>, CommandError> {
         match (self.mesh, self.transport) {
             (MeshKind::Virtual, None) => Ok(None),
@@ -149,7 +182,7 @@ impl Simulate {
         }
     }
 
-    /// What it changes in the scenario.
+    /// The changes to the scenario.
     pub(crate) fn overrides(&self) -> Overrides {
         Overrides {
             seed: self.seed,
@@ -159,7 +192,7 @@ impl Simulate {
         }
     }
 
-    /// Where the data lie: as said here, or in the environment, or in `./data` if that is there.
+    /// The folder of data: `--data`, or from the environment, or `./data` if that exists.
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         data_folder(self.data.as_deref())
     }

@@ -49,6 +49,7 @@ pub mod institution;
 pub mod loopback;
 pub mod pool;
 pub mod report;
+pub mod schema;
 pub mod store;
 
 #[cfg(test)]

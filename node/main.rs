@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Scenarios => commands::scenarios::run(),
+        Command::Schema(schema) => commands::schema::run(schema),
         Command::Solve(solve) => commands::solve::run(solve, &bar),
         Command::Strategies(strategies) => commands::strategies::run(strategies),
         Command::Run(run) => commands::run::run(run),

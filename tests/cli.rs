@@ -154,7 +154,7 @@ fn reports_over_real_sockets_name_the_transport_and_no_virtual_time() {
     assert!(page.contains("loopback, QUIC") && page.contains("--mesh loopback"));
     assert!(!page.contains("of virtual time,"));
 
-    let cut = "[[fault]]\npartition = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
+    let cut = "[[fault]]\nsplit = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
     let file = scenario("sockets-cut", &format!("{NULL}{cut}"));
     let (code, error) = refused(&[&file, "--mesh", "loopback"]);
     assert_eq!(code, 2, "{error}");

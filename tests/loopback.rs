@@ -171,7 +171,7 @@ fn kills_and_byzantine_members_are_carried_out() {
 #[test]
 fn what_sockets_cannot_be_told_to_do_is_refused() {
     assert_eq!(loopback::check(&small("")), Ok(()));
-    let cut = "[[fault]]\npartition = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
+    let cut = "[[fault]]\nsplit = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
     for (more, what) in [
         (cut, "a [[fault]] cuts links"),
         ("[network]\nloss = 0.1\n", "[network] loses messages"),

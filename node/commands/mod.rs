@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod identity;
 pub(crate) mod run;
 pub(crate) mod scenarios;
+pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod solve;
 pub(crate) mod strategies;

@@ -1,4 +1,4 @@
-//! `silo.toml`: read raw, made once into an [`Institution`] that cannot be wrong.
+//! `silo.toml`, checked: the configuration of one institution's node.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use methods::Learner;
 use methods::robust::Radius;
 use methods::strategy::equip;
 use protocol::{MemberIndex, SecretKey};
-use serde::{Deserialize, Serialize};
 
+use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
 use crate::identity::{self, IdentityError};
 
-/// Everything that one institution's node is told.
+/// The configuration of one institution's node, with the agreement and the key that it names.
 #[derive(Clone)]
 pub struct Institution {
     /// What the members agreed on.
     pub agreement: Agreement,
-    /// This institution's place in the roster.
+    /// This institution's position in the roster.
     pub me: MemberIndex,
     /// Its key.
     pub key: SecretKey,
@@ -32,9 +32,9 @@ pub struct Institution {
     pub listen: Vec<String>,
     /// All members, and where they may be found.
     pub roster: Vec<Contact>,
-    /// Its own seed, for how rows are divided and in which order they are trained on.
+    /// Its own seed, for the division of its rows and their order in training.
     pub seed: u64,
-    /// How it comes by its own robustness radius.
+    /// Its robustness radius, or the rule that chooses it.
     pub radius: Radius,
     /// Its data.
     pub data: Data,
@@ -58,41 +58,6 @@ pub enum Data {
     },
 }
 
-/// The file.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Raw {
-    federation: PathBuf,
-    identity: PathBuf,
-    state: PathBuf,
-    listen: Vec<String>,
-    #[serde(default)]
-    seed: u64,
-    #[serde(default)]
-    radius: Radius,
-    data: RawData,
-    #[serde(default)]
-    peer: Vec<RawPeer>,
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawData {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    share: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    folder: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    csv: Option<Box<CsvConfig>>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawPeer {
-    name: String,
-    addresses: Vec<String>,
-}
-
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
@@ -102,10 +67,10 @@ pub enum SetupError {
     /// The key file.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The key belongs to nobody.
+    /// The key is of no member.
     #[error(
-        "the key {key} in {} is not in the roster of {}: use the identity that was admitted there, \
-         or ask to be admitted", identity.display(), federation.display()
+        "the key {key} in {} is not in the roster of {}: use the key file of a member, \
+         or ask the members to add this key", identity.display(), federation.display()
     )]
     NotAMember {
         /// The public key.
@@ -130,7 +95,8 @@ impl Institution {
             text: &text,
         };
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
-        let raw: Raw =
+        source.check_format(FORMAT).map_err(ConfigError::At)?;
+        let raw: SiloFile =
             toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
         let beside = file.parent().unwrap_or(Path::new(""));
         let data = raw.data.validate(beside, &wrong)?;
@@ -249,7 +215,7 @@ impl Institution {
     }
 }
 
-impl RawData {
+impl DataTable {
     fn validate(
         self,
         beside: &Path,
@@ -333,18 +299,19 @@ pub(crate) fn to_toml(
     peers: Vec<(String, Vec<String>)>,
 ) -> Result<String, String> {
     let data = match data.clone() {
-        Data::Rows(csv) => RawData {
+        Data::Rows(csv) => DataTable {
             csv: Some(csv),
-            ..RawData::default()
+            ..DataTable::default()
         },
-        Data::Share { silo, of, folder } => RawData {
+        Data::Share { silo, of, folder } => DataTable {
             share: Some(format!("{silo} of {of}")),
             folder,
             csv: None,
         },
     };
-    let peer = |(name, addresses)| RawPeer { name, addresses };
-    let raw = Raw {
+    let peer = |(name, addresses)| PeerTable { name, addresses };
+    let raw = SiloFile {
+        format: FORMAT,
         federation: "../federation.toml".into(),
         identity: "identity.key".into(),
         state: "state".into(),
@@ -358,6 +325,11 @@ pub(crate) fn to_toml(
     Ok(format!(
         "# The node of {name}. Paths are relative to this file.\n\n{text}"
     ))
+}
+
+/// The JSON Schema of `silo.toml`.
+pub fn schema() -> serde_json::Value {
+    agreement::schema_of::<SiloFile>("silo.toml")
 }
 
 #[cfg(test)]
@@ -384,7 +356,7 @@ mod tests {
             let listen = vec!["/ip4/127.0.0.1/tcp/1".into()];
             let peers = vec![("b".into(), Vec::new())];
             let text = to_toml("a", 3, radius.clone(), listen, &data, peers).unwrap();
-            assert_eq!(toml::from_str::<Raw>(&text).unwrap().radius, radius);
+            assert_eq!(toml::from_str::<SiloFile>(&text).unwrap().radius, radius);
         }
     }
 }

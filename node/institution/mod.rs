@@ -1,7 +1,8 @@
-//! One institution's node: its configuration, its life over a real network and a real disk, and
-//! what it tells its operator.
+//! One institution's node: its configuration, its run over a real network and a real disk, and
+//! its output for the operator.
 
 pub mod config;
+mod file;
 mod leaving;
 mod life;
 mod news;

@@ -66,7 +66,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refused> {
 }
 
 fn cuts(fault: &Fault) -> bool {
-    matches!(fault, Fault::Partition { .. })
+    matches!(fault, Fault::Split { .. })
 }
 
 /// The environment of one run over real sockets.

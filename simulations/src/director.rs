@@ -126,7 +126,7 @@ impl<'a> Director<'a> {
                     (When::Commit { .. }, None) => {}
                 }
             }
-            Fault::Partition {
+            Fault::Split {
                 members,
                 at,
                 lasts,

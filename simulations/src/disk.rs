@@ -16,7 +16,7 @@ use silo::{Adoptions, Blobs, Journal, Record, StoreError};
 use crate::recorder::Recorder;
 
 /// At which point of a commit a silo crashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cut {
     /// Before anything of the step is durable.

@@ -10,7 +10,7 @@ pub(crate) use silo::threads::wait;
 use silo::{Done, Job, Pool, Work};
 
 /// How long heavy work takes at a silo, in virtual time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Costs {
     /// Training on one row once, in microseconds.

@@ -17,7 +17,7 @@ use crate::invariants::{Frame, read_frame};
 /// How a Byzantine silo misbehaves. The bare simulator knows more ways, see
 /// [`Behaviour`](crate::bare::Behaviour); these are the ones that need models or that a scenario
 /// can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
     /// Contributes a model with a value that is not a number (NaN).

@@ -210,7 +210,7 @@ fn a_replayed_contribution_is_not_counted() {
 fn a_network_split_without_a_quorum_delays_the_federation_until_it_ends() {
     for one_way in [false, true] {
         let summary = summary(&format!(
-            "[[fault]]\npartition = [\"toy 0\", \"toy 2\"]\nat = \"20ms\"\nlasts = \"40s\"\none-way = {one_way}"
+            "[[fault]]\nsplit = [\"toy 0\", \"toy 2\"]\nat = \"20ms\"\nlasts = \"40s\"\none-way = {one_way}"
         ));
         assert_eq!(summary.rounds.len(), 3);
         // Two of four have no quorum.

@@ -3,26 +3,30 @@
 use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
 use protocol::charter::{self, Rotation, Verification};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
 /// The agreement of a federation. Every member has the same file.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FederationFile {
     /// Version of this file's format.
     #[serde(default = "newest")]
+    #[schemars(range(min = 1, max = 1))]
     pub(crate) format: u32,
     /// Name of the federation, for people.
     pub(crate) name: String,
     /// Number of rounds to learn, a first round that agrees on a common scale included.
+    #[schemars(range(min = 1))]
     pub(crate) rounds: u64,
     /// Seed of the initial model.
     #[serde(default)]
     pub(crate) seed: u64,
     /// Hash of the state that the first round starts from, as 64 hexadecimal digits. It follows
     /// from `task`, `strategy` and `seed`; a node refuses to start when it computes another one.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) start: String,
     /// Rules of the rounds: times, minimum numbers, sizes.
     pub(crate) charter: CharterTable,
@@ -40,22 +44,27 @@ pub(crate) fn newest() -> u32 {
 }
 
 /// Rules of the rounds: times, minimum numbers, sizes.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct CharterTable {
-    /// The unit of all timers: how long a message may take between members on a bad day. Whole
-    /// milliseconds.
+    /// The unit of all timers: how long a message may take between members on a bad day. Between
+    /// 10 ms and 10 minutes, in whole milliseconds.
     pub(crate) beat: Span,
     /// Number of beats that a round waits for a slow member before it goes on without it.
+    #[schemars(range(min = 1), extend("x-unit" = "beats"))]
     pub(crate) patience: u32,
     /// Number of beats after which the members replace a lead whose round is not final. At least
     /// twice the patience and half a beat for each of f + 4 phases.
+    #[schemars(range(min = 4), extend("x-unit" = "beats"))]
     pub(crate) limit: u32,
     /// Fewest contributions that a round may have: at least 2f + 1, at most the number of members.
+    #[schemars(range(min = 1), extend("x-unit" = "contributions"))]
     pub(crate) minimum: u16,
     /// Number of final rounds whose models a member keeps for others to fetch.
+    #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
     pub(crate) keep: u32,
     /// Largest size of a contribution, in bytes.
+    #[schemars(range(min = 1), extend("x-unit" = "bytes"))]
     pub(crate) blob_limit: u64,
     /// Whether members on one local network find each other by multicast DNS, which makes them
     /// visible to every machine on it.
@@ -63,16 +72,37 @@ pub(crate) struct CharterTable {
     pub(crate) discovery: bool,
     /// Largest Euclidean norm of a contribution; without it, any finite one is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) norm: Option<f64>,
     /// Who leads when.
     #[serde(default = "rotation")]
+    #[schemars(with = "RotationName")]
     pub(crate) rotation: Rotation,
     /// What a member checks before it votes.
     #[serde(default = "verification")]
+    #[schemars(with = "VerificationName")]
     pub(crate) verification: Verification,
     /// Whether the contributions that members evaluate carry the names of their authors. A strategy
     /// that keeps state for each member needs "shown".
     pub(crate) names: EntryNames,
+}
+
+/// Who leads when: the names of [`Rotation`], which has no schema of its own.
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read by the derived schema only")]
+enum RotationName {
+    /// A new lead in every view; each member once per cycle.
+    EveryRound,
+}
+
+/// What a member checks before it votes: the names of [`Verification`].
+#[derive(JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read by the derived schema only")]
+enum VerificationName {
+    /// It fetches every model, checks the decision and computes the new models itself.
+    Full,
 }
 
 fn rotation() -> Rotation {
@@ -84,7 +114,7 @@ fn verification() -> Verification {
 }
 
 /// Whether contributions carry the names of their authors.
-#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum EntryNames {
     /// Only the lead of a round knows who contributed what.
@@ -94,11 +124,12 @@ pub(crate) enum EntryNames {
 }
 
 /// One member.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct SiloTable {
     /// Name of the institution, different from all others.
     pub(crate) name: String,
     /// Its public key, as 64 hexadecimal digits: what `rota identity show` prints.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) key: String,
 }

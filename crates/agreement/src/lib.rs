@@ -12,6 +12,7 @@
 mod agreement;
 mod canonical;
 mod file;
+mod schema;
 mod seed;
 mod source;
 mod span;
@@ -20,8 +21,14 @@ mod work;
 
 pub use agreement::{Agreement, ConfigError, read_configuration};
 pub use canonical::{Canonical, CanonicalError};
+pub use schema::schema_of;
 pub use seed::silo_seed;
 pub use source::{FileError, Source};
 pub use span::Span;
 pub use strategy::strategy_error;
 pub use work::Work;
+
+/// The JSON Schema of `federation.toml`.
+pub fn federation_schema() -> serde_json::Value {
+    schema_of::<file::FederationFile>("federation.toml")
+}

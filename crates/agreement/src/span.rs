@@ -1,5 +1,6 @@
 //! Spans of time as people write them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,6 +18,26 @@ impl Span {
     /// So many milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
+    }
+}
+
+impl schemars::JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let number = r"[0-9]+(\.[0-9]+)?";
+        let unit = "(ms|s|m|h|[a-zµ]+)";
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": format!(r"^\s*({number}\s*{unit}\s*)+$"),
+            "x-type": "span of time, such as `\"5s\"`",
+        })
     }
 }
 

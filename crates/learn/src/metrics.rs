@@ -7,7 +7,7 @@ use crate::data::Rows;
 use crate::models::Loss;
 
 /// A metric that reports compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricName {
     /// The model's own loss, in standardised units.

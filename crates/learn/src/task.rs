@@ -19,7 +19,7 @@ use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, Regr
 const SILOS: usize = 8;
 
 /// What is learned. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum TaskConfig {
     /// A model on tables of rows.
@@ -35,7 +35,7 @@ pub enum TaskConfig {
 }
 
 /// A model on tables of rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
     /// Where the rows come from: `"diabetes"`, `"heart"`, or a `csv` table.
@@ -61,7 +61,7 @@ pub struct TableTask {
 }
 
 /// Where the rows come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The diabetes study (442 patients, built in), partitioned by age and sex; see
@@ -74,7 +74,7 @@ pub enum Source {
 }
 
 /// The model family.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ModelConfig {
     /// Linear regression.

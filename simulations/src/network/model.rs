@@ -10,7 +10,7 @@ use crate::cuts::Cuts;
 use crate::random::Random;
 
 /// Latency, bandwidth and faults of a federation's links.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LinkConfig {
     /// Shortest and longest latency; every pair of silos draws its own.

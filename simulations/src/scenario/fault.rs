@@ -1,4 +1,4 @@
-//! Faults by script: what a scenario may do to a federation.
+//! The faults that a scenario can script: kills, network splits, Byzantine members.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use serde::Deserialize;
 use crate::disk::Cut;
 use crate::tamper::Misbehaviour;
 
-/// Whom a fault hits.
+/// Which silo a kill hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    /// Whoever leads then.
+    /// The member that leads at that moment.
     Lead,
-    /// A silo, by name or by its place from 0.
+    /// A silo, by name or by its position from 0.
     Silo(String),
 }
 
 /// A moment of a round, as seen by its lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// The lead came to this phase.
+    /// The lead enters this phase.
     Phase(Phase),
-    /// The lead knows that its block is notarised, and not yet that it is final.
+    /// The lead knows that its block is notarised, but not yet that it is final.
     Notarised,
 }
 
 /// When a fault happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// So long after the start.
+    /// This long after the start.
     At(Duration),
-    /// At a moment of a round, the first time that any lead comes to it.
+    /// At a moment of a round, the first time that any lead reaches it.
     Round {
         /// The round, from 1.
         round: u64,
@@ -41,7 +41,7 @@ pub enum When {
     },
     /// In the middle of a step, at a commit of the silo's journal.
     Commit {
-        /// Which, from 1.
+        /// Number of the commit, from 1.
         nth: u64,
         /// Before or after it is durable.
         cut: Cut,
@@ -51,65 +51,92 @@ pub enum When {
 /// One scripted fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// A silo stops like in a power cut.
+    /// A silo stops as in a power cut.
     Kill {
-        /// Which.
+        /// Which silo.
         who: Who,
         /// When.
         when: When,
-        /// After which span it comes back; never if `None`.
+        /// Time until it restarts; `None`: it never does.
         restart_after: Option<Duration>,
-        /// Whether it comes back without its journal and blobs.
+        /// Whether it restarts without its journal and blobs.
         journal_lost: bool,
     },
-    /// Some silos are cut off from the others.
-    Partition {
-        /// They.
+    /// A network split: some silos cannot reach the others.
+    Split {
+        /// The silos that are cut off.
         members: Vec<String>,
-        /// When, after the start.
+        /// Its beginning, after the start.
         at: Duration,
-        /// For how long.
+        /// Its length.
         lasts: Duration,
-        /// Whether they still hear the others.
+        /// Whether the silos that are cut off still receive from the others.
         one_way: bool,
     },
-    /// A silo misbehaves from the beginning.
+    /// A silo that is Byzantine from the beginning.
     Byzantine {
-        /// Which, by name or by its place from 0.
+        /// Which, by name or by its position from 0.
         member: String,
-        /// How.
+        /// What it does.
         sends: Misbehaviour,
     },
 }
 
-/// A fault as written.
-#[derive(Debug, Clone, Deserialize)]
+/// One fault: a kill (`kill`), a network split (`split`) or a Byzantine member (`sends`). The other
+/// keys belong to one of these.
+#[derive(Debug, Clone, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RawFault {
-    restart_after: Option<Span>,
-    one_way: Option<bool>,
+    /// Kills a silo as in a power cut: its name, its position from 0, or "lead" for the member that
+    /// leads at that moment. Needs `at`; or `phase` and `round`; or, for a silo by name, `commit`
+    /// and `cut`.
     kill: Option<String>,
+    /// Time of a kill or of the beginning of a network split, after the start.
     at: Option<Span>,
+    /// Kill when a lead enters this phase of `round` for the first time.
     phase: Option<RawPhase>,
+    /// Round of `phase`.
+    #[schemars(range(min = 1))]
     round: Option<u64>,
+    /// Kill at this commit of the silo's journal, counted from 1.
+    #[schemars(range(min = 1))]
     commit: Option<u64>,
+    /// Kill before or after the commit is durable.
     cut: Option<Cut>,
+    /// Time between the kill and the restart; without it the silo never restarts.
+    restart_after: Option<Span>,
+    /// Whether the silo restarts with its journal and blobs. Kept, unless "lost".
     journal: Option<RawJournal>,
-    partition: Option<Vec<String>>,
+    /// Network split: the silos, by name or by position from 0, that cannot reach the others.
+    /// Needs `at` and `lasts`.
+    split: Option<Vec<String>>,
+    /// Length of the network split.
     lasts: Option<Span>,
-    member: Option<String>,
+    /// Whether the silos that are cut off still receive from the others. Default: false.
+    one_way: Option<bool>,
+    /// What a Byzantine member does from the beginning. Needs `member`.
     sends: Option<Misbehaviour>,
+    /// The Byzantine member, by name or by position from 0.
+    member: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// A moment of a round, as seen by its lead.
+#[derive(Debug, Clone, Copy, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum RawPhase {
+    /// The view has begun; the lead waits until it may open the round.
     Waiting,
+    /// The lead collects contributions.
     Collecting,
+    /// The members measure each other's models.
     Scoring,
+    /// The members sign for the sheet.
     Including,
+    /// The lead computes its decision.
     Deciding,
+    /// The members vote on the proposal.
     Voting,
+    /// The lead knows that its block is notarised, but not yet that it is final.
     Notarised,
 }
 
@@ -127,10 +154,13 @@ impl From<RawPhase> for Moment {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// What is on the disk of a silo that restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum RawJournal {
+    /// Everything that was durable.
     Kept,
+    /// Nothing.
     Lost,
 }
 
@@ -140,7 +170,7 @@ impl RawFault {
         let error = |key: &str, what: &str| source.key_of(&format!("fault.{nth}.{key}"), what);
         let set = [
             ("kill", self.kill.is_some()),
-            ("partition", self.partition.is_some()),
+            ("split", self.split.is_some()),
             ("sends", self.sends.is_some()),
             ("restart-after", self.restart_after.is_some()),
             ("journal", self.journal.is_some()),
@@ -204,16 +234,16 @@ impl RawFault {
                 journal_lost,
             });
         }
-        if let Some(members) = self.partition {
-            only(&["partition", "at", "lasts", "one-way"], "partition")?;
+        if let Some(members) = self.split {
+            only(&["split", "at", "lasts", "one-way"], "split")?;
             let (Some(at), Some(lasts)) = (self.at, self.lasts) else {
                 return Err(error(
-                    "partition",
+                    "split",
                     "needs `at` and `lasts`, such as \"10s\" and \"1m\"",
                 ));
             };
             let one_way = self.one_way == Some(true);
-            return Ok(Fault::Partition {
+            return Ok(Fault::Split {
                 members,
                 at: at.0,
                 lasts: lasts.0,
@@ -229,7 +259,7 @@ impl RawFault {
         }
         Err(error(
             "fault",
-            "says nothing: it needs one of kill, partition, sends",
+            "is empty: it needs one of kill, split, sends",
         ))
     }
 }

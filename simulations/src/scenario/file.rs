@@ -13,11 +13,12 @@ use crate::pool::Costs;
 pub(super) const FORMAT: u32 = 1;
 
 /// A federation to simulate: what it learns and how, the network, and the faults.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ScenarioFile {
     /// Version of this file's format.
     #[serde(default = "newest")]
+    #[schemars(range(min = 1, max = 1))]
     #[allow(
         dead_code,
         reason = "checked before the file is read, named here for the schema"
@@ -32,9 +33,11 @@ pub(super) struct ScenarioFile {
     #[serde(default)]
     pub(super) seed: u64,
     /// Number of rounds to learn, a first round that agrees on a common scale included.
+    #[schemars(range(min = 1))]
     pub(super) rounds: u64,
     /// Number of silos, from 1 to 1000. Without it: as many as the data have, or 8 where rows can be
     /// distributed over any number.
+    #[schemars(range(min = 1, max = 1000))]
     pub(super) silos: Option<usize>,
     /// Silos that take no part, by name or by position from 0. At the end they are given a model,
     /// which is measured on their rows.
@@ -66,7 +69,7 @@ fn newest() -> u32 {
 }
 
 /// How a silo chooses the model that it serves at the end, by cross-validation on its own rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ServeConfig {
     /// Number of folds of the cross-validation, at least 2; or 0 for no comparison.

@@ -210,6 +210,11 @@ impl Scenario {
     }
 }
 
+/// The JSON Schema of a scenario.
+pub fn schema() -> serde_json::Value {
+    agreement::schema_of::<ScenarioFile>("scenario")
+}
+
 fn check_silos(silos: Option<usize>) -> Result<(), String> {
     match silos {
         Some(silos) if !(1..=MOST_SILOS).contains(&silos) => Err(format!(

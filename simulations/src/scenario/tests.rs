@@ -99,7 +99,7 @@ fn faults_are_one_thing_each() {
     );
     assert!(wrong("sends = \"nan\"").contains("`sends` needs `member`"));
     assert!(wrong("sends = \"nothing\"").contains("expected one of `nan`, `wrong-shape`"));
-    assert!(wrong("at = \"1s\"").contains("says nothing"));
+    assert!(wrong("at = \"1s\"").contains("is empty"));
 }
 
 #[test]

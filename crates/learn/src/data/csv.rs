@@ -13,7 +13,7 @@ use super::{DataError, DataSet, Table, Target};
 use crate::file;
 
 /// CSV files and how to read them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsvConfig {
     /// The files, at least one. Without `silo-column` each is a silo.
@@ -63,7 +63,7 @@ pub struct CsvConfig {
 }
 
 /// Which columns are to be predicted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "the name of a column, a list of columns, or { mask = [columns] } is needed"
@@ -109,7 +109,7 @@ impl From<&str> for TargetColumns {
 }
 
 /// One CSV file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsvFile {
     /// Where it is, relative to the data folder.
@@ -120,7 +120,9 @@ pub struct CsvFile {
 }
 
 /// How rows with a missing feature are treated.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Incomplete {
     /// They are left out.

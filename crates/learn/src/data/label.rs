@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// When a row counts as positive: an operator (`>`, `>=`, `<`, `<=`, `=`, `!=`) and a value, as in
 /// `"> 0"` or `"= yes"`. Orders compare numbers; `=` and `!=` compare numbers where both are, and
 /// text otherwise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rule {
     operator: Operator,

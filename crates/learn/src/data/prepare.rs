@@ -8,7 +8,9 @@ use super::split::Parts;
 use super::{DataError, Rows, SplitConfig, Table, Target};
 
 /// How features, and the target where it is a number, are brought to mean 0 and deviation 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standardise {
     /// Not at all.

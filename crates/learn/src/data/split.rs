@@ -6,7 +6,7 @@ use super::DataError;
 use crate::random::{shuffle, stream};
 
 /// Which fractions of a silo's rows are held out. The rest trains.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SplitConfig {
     /// For choosing hyper-parameters, in `[0, 1)`; 0 by default.

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The loss of a regression.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum RegressionLoss {
     /// `|ŷ − y|`.

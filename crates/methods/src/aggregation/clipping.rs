@@ -10,7 +10,9 @@ use super::models::Models;
 use crate::params::{Params, weighted_mean};
 
 /// Initial centre of centred clipping.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClippingStart {
     /// The coordinate median: within the range of the honest models if most are honest.

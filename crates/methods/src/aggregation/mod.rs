@@ -64,7 +64,7 @@ use models::{Models, is_finite};
 /// A rule that combines several models into one. In TOML: `{ name = "trimmed-mean", share = 0.2 }`.
 ///
 /// `n` is the number of models with a weight above 0, `f` of them arbitrary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Aggregation {
     /// `Σ w_i x_i / Σ w_i`. Not robust: one arbitrary model can move it anywhere.

@@ -13,7 +13,7 @@ use crate::matrix::Matrix;
 /// A cluster is split after `after_round` rounds if it has more than `larger_than` clients, their
 /// mean update is short (`‖mean Δ‖ < mean_below`: the common model has converged) and one of their
 /// updates is long (`max ‖Δ‖ > largest_above`: for that client it has not).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cfl {
     /// ε₁ ≥ 0, in the unit of the weights. Default 0.4.
@@ -29,7 +29,9 @@ pub struct Cfl {
 }
 
 /// Linkage: the similarity of two groups of clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Linkage {
     /// Single linkage: the similarity of their most similar clients. It ends with the bipartition

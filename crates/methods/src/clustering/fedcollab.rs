@@ -19,7 +19,7 @@ const STEP: f64 = 1e-12;
 /// members `i`, with shares `β_i` of all `m` samples and `α_i = β_i / Σ_{j ∈ 𝒞} β_j`: more data
 /// make the first term smaller (it is `C/√m_𝒞` with `m_𝒞` samples in the coalition), divergent
 /// members make the second larger. FedCollab minimises the mean over the clients.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FedCollab {
     /// C ≥ 0: the weight of the first term, a lack of data. Default 1; the paper tunes it (8 and 10 in the

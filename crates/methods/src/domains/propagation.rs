@@ -6,7 +6,9 @@ use super::product::{product, product_of_transposed, product_with_transposed};
 use crate::Matrix;
 
 /// Activation `σ`, applied to every entry of a product.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
     /// `max(x, 0)`, as in the paper's final model: all generated parameters are at least 0, and
@@ -18,7 +20,9 @@ pub enum Activation {
 }
 
 /// How a bottleneck propagates. The paper only says that `W` is a bottleneck.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Passes {
     /// Two layers: `V̂ = σ(A·σ(A·V·W₁)·W₂)`.

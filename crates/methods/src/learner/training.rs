@@ -8,7 +8,7 @@ use super::LearnError;
 use crate::params::{Layout, Params};
 
 /// Local training, as every participant of a round carries it out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Training {
     /// Passes over the silo's training rows, at least 1.
@@ -31,7 +31,7 @@ impl Training {
 }
 
 /// The rule of a local step. Learning rates are per step, in units of the standardised data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Optimiser {
     /// Stochastic gradient descent: `v ← momentum·v + (g + decay·w)`, `w ← w − rate·v`.

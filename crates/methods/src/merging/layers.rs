@@ -13,7 +13,9 @@ use crate::params::{Layer, Params, layers};
 
 /// Relative variance of the clients' gradients of a layer (eq. (19)). Both variants are independent
 /// of the layer's size.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
     /// `(1/M)·Σ_k ‖g_kℓ − ḡ_ℓ‖² / ‖ḡ_ℓ‖²`, with `ḡ_ℓ` the mean of the clients' `g_kℓ`. Does not

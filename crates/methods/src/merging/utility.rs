@@ -10,7 +10,7 @@ use crate::coalitions::canonical;
 /// It is measured in samples. With one α for all, two clients of `n` samples each and with equally
 /// long gradients join if the angle φ between these has `cos(φ/2) > 1 − α/(2n)`; so an α that is
 /// small compared with the sample counts leaves nearly all clients alone.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alpha {
     /// `α_k = n_k`: a client alone has utility 0, and two such clients join below 120°, however

@@ -59,7 +59,9 @@ pub use samples::{LinearModel, Samples, SamplesError};
 use serde::{Deserialize, Serialize};
 
 /// The norm by which the distance of two feature vectors is measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Norm {
     /// Sum of absolute values; its dual is the largest absolute value.
@@ -84,7 +86,7 @@ impl Norm {
 }
 
 /// The loss on one row, and the cost of moving it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Loss {
     /// `|y − output|`; features and target may both move (see [`linear()`]).

@@ -153,7 +153,7 @@ fn choice(scores: &[RadiusScore], one_standard_error: bool) -> f64 {
 /// One of two radii, by the number of rows: an estimate from few rows needs a larger radius.
 ///
 /// The paper's experiments use such a rule; its numbers are not published.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TwoRadii {
     /// Number of rows from which the small radius applies.

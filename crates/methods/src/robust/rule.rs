@@ -7,7 +7,7 @@ use super::validate_radius;
 
 /// The rule for the radius of a silo's robust losses. In TOML, a number or one of the tables of the
 /// variants. Every silo applies it to its own rows; the radius is not sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "a number of at least 0, { threshold, small, large }, or { folds, grid }"
@@ -22,7 +22,7 @@ pub enum Radius {
 }
 
 /// Radii to choose from by cross-validation, see [`choose_radius`](super::radius::choose_radius).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RadiusGrid {
     /// Number of folds, at least 2; a silo with fewer rows uses one fold per row.

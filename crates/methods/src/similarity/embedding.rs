@@ -10,7 +10,7 @@ use crate::params::{Layout, Params, Role, layers};
 
 /// The values of a model that are compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
 /// layers only). The default: all weights as they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Embedding {
     /// The part of the model.
@@ -23,7 +23,7 @@ pub struct Embedding {
 }
 
 /// A part of a model. Buffers, such as the statistics of a normalisation, never belong to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// All weights and biases.

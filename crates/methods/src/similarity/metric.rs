@@ -9,7 +9,9 @@ use super::{
 use crate::Matrix;
 
 /// The metric of similarity; larger values are more similar (Ma et al. 2024, section 3.2 and appendix D).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// `⟨θ_k, θ_l⟩`. Used in all the paper's experiments.

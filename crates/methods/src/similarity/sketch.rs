@@ -19,7 +19,7 @@ use super::Vectors;
 ///
 /// A function of the seed and of the number of columns, the same on every machine: silos with
 /// the same seed can compare sketches that each computed from its own model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sketch {
     /// Columns of the sketch.

@@ -18,7 +18,9 @@ const STIFF: f64 = 1e15;
 
 /// The divergence `D(λ‖p)` of weights from the prior. The paper leaves it open; ℓ2 is that of the
 /// authors' earlier method.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Divergence {
     /// `½‖λ − p‖²`.

@@ -11,7 +11,7 @@ use super::{TableLearner, fits};
 use crate::models::{Loss, RegressionLoss};
 
 /// How the distance between rows is measured in robust losses.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RobustConfig {
     /// The norm on (standardised) features, and target in a regression; `"l2"` by default.

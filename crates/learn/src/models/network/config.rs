@@ -14,7 +14,7 @@ use crate::models::RegressionLoss;
 /// `{ layers = [{ conv = { channels = 16, kernel = 3 } }, "relu", { max-pool = { size = 2 } }],
 /// image = [1, 28, 28] }`. The last layer, which gives the outputs, follows from the target and is
 /// not written down.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NetworkConfig {
     /// The name of a known network, or all layers but the last.
@@ -71,6 +71,18 @@ impl NetworkConfig {
                 start: Start::default(),
             },
         }
+    }
+}
+
+impl schemars::JsonSchema for LayersConfig {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Layers".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let named = generator.subschema_for::<Architecture>();
+        let listed = generator.subschema_for::<Vec<LayerConfig>>();
+        schemars::json_schema!({ "anyOf": [named, listed] })
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One layer of a network. In TOML: `"relu"`, `{ dense = 512 }`,
 /// `{ conv = { channels = 32, kernel = 5 } }`, and so on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum LayerConfig {
     /// A convolution.
@@ -34,7 +34,7 @@ pub enum LayerConfig {
 }
 
 /// A convolution with square windows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ConvConfig {
     /// Output channels.
@@ -55,7 +55,7 @@ pub struct ConvConfig {
 }
 
 /// A max-pooling with square windows. Padding never wins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MaxPoolConfig {
     /// Side of the window.
@@ -72,7 +72,9 @@ pub struct MaxPoolConfig {
 }
 
 /// How the norm layers of a network normalise.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum NormConfig {
     /// Over the batch (Ioffe & Szegedy 2015), ε = 1e-5. In evaluation by running means of mean and
@@ -85,7 +87,9 @@ pub enum NormConfig {
 }
 
 /// How start weights are drawn. Scales of norm layers are 1, their shifts 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// Weights and biases uniform in `±1/√inputs`, as PyTorch's layers have it.

@@ -11,7 +11,7 @@ use crate::topology::project;
 /// Row `i` of the weights solves `min_w Σ_j w_j d_ij + α Σ_j (w_j − p_j)²` over the simplex, with
 /// `d_ij = −cos(Δ_i, Δ_j)`. Up to a constant that is `α‖w − (p − d_i/2α)‖²`, so the solution is
 /// the projection of `p − d_i/2α` onto the simplex.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PFedGraph {
     /// α > 0: how much the prior counts against similarity. Default 0.8.

@@ -44,7 +44,7 @@ fn is_mean(rule: &Aggregation) -> bool {
 const COMMON: [&str; 4] = ["training", "standardise", "personal", "aggregation"];
 
 /// A method and its own options; all have defaults.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Method {
     /// [`FedAvg`](crate::strategy::server::one_model::fedavg::FedAvg).
@@ -148,7 +148,7 @@ pub enum Method {
 }
 
 /// How many coalitions there are to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "a number of coalitions, or \"auto\"")]
 pub enum Coalitions {
     /// So many, at least 1.
@@ -158,7 +158,7 @@ pub enum Coalitions {
 }
 
 /// The word for [`Coalitions::Found`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Auto {
     /// `"auto"`.
@@ -333,6 +333,56 @@ impl StrategyConfig {
     /// [`StrategyError`]: the first thing that is wrong.
     pub fn validate(&self, members: usize) -> Result<(), StrategyError> {
         build(self, members).map(drop)
+    }
+}
+
+/// The options that go with every method, as the schema describes them.
+#[derive(schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read by the derived schema only")]
+struct CommonOptions {
+    /// Local training of a round.
+    training: Training,
+    /// Whether a common scale is agreed on in a first round of its own. In a scenario it is set by
+    /// the task: `standardise = "federation"` in `[task.table]`.
+    #[serde(default)]
+    standardise: bool,
+    /// Tensors and layers that stay with each silo, by name; or `"last-layer"`, `"norm-layers"`,
+    /// `"intercept"`.
+    #[serde(default)]
+    personal: Vec<String>,
+    /// What takes the place of the weighted mean wherever models of a coalition become one. In a
+    /// coalition too small for the rule it is the coordinate-wise median. Robust rules want equal
+    /// weights.
+    #[serde(default = "mean")]
+    aggregation: Aggregation,
+}
+
+fn mean() -> Aggregation {
+    Aggregation::Mean
+}
+
+impl schemars::JsonSchema for StrategyConfig {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Strategy".into()
+    }
+
+    /// Every method as an alternative, with its own options and the common ones.
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let common = CommonOptions::json_schema(generator).to_value();
+        let mut methods = Method::json_schema(generator);
+        let alternatives = methods.get_mut("oneOf").and_then(Value::as_array_mut);
+        for method in alternatives.into_iter().flatten() {
+            let options = method.get_mut("properties").and_then(Value::as_object_mut);
+            if let (Some(options), Some(common)) = (options, common["properties"].as_object()) {
+                options.extend(common.clone());
+            }
+            let required = method.get_mut("required").and_then(Value::as_array_mut);
+            if let Some(required) = required {
+                required.push("training".into());
+            }
+        }
+        methods
     }
 }
 

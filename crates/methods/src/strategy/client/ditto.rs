@@ -19,7 +19,7 @@ use crate::strategy::{EquipError, Strategy, StrategyError};
 const OWN: &str = "ditto";
 
 /// Options of Ditto.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ditto {
     /// How models weigh in the common one.

@@ -15,7 +15,7 @@ use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrate
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
 /// Options of FedProx.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedProx {
     /// How models weigh.

@@ -12,7 +12,7 @@ use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrate
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
 /// Options of FedSR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedSr {
     /// How models weigh. By training rows; the published code weighs all alike.

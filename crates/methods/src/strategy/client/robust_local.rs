@@ -13,7 +13,7 @@ use crate::strategy::{
 };
 
 /// Options of robust local models.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RobustLocal {
     /// ρ ≥ 0: half of it times the squared norm of the weights is added to the robust loss.

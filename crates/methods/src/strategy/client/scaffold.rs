@@ -20,7 +20,7 @@ use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, 
 const CONTROL: &str = "scaffold.control";
 
 /// Options of SCAFFOLD.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scaffold {
     /// The lead's step size η_g > 0. Default 1.

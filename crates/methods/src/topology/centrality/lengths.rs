@@ -10,7 +10,9 @@ use super::super::Graph;
 use super::betweenness::{MANY, add_up};
 
 /// Length of an edge for centralities based on shortest paths. It decreases with the similarity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lengths {
     /// 1 for every edge: the graph is unweighted.

@@ -23,7 +23,9 @@ use lengths::Distances;
 use neighbours::Neighbours;
 
 /// A centrality measure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Centrality {
     /// Share of shortest paths between others that lead through it (Freeman 1977): `Σ σ_st(k)/σ_st`
@@ -53,7 +55,9 @@ pub enum Centrality {
 }
 
 /// Scale of centralities.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Comparable between graphs of different sizes.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::layer::{LayerConfig, Start};
 
 /// A network known by name. Its last layer follows from the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Architecture {
     /// Two convolutions and a hidden layer of 512, for 3×32×32 (McMahan et al. 2017; TFL's CIFAR

@@ -38,7 +38,7 @@ const ROUNDS: &str = "fedcg.rounds";
 const MOST: usize = 1024;
 
 /// Options of FedCG.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedCg {
     /// How models weigh.
@@ -79,7 +79,9 @@ pub struct FedCg {
 }
 
 /// Which layers have branches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Branches {
     /// The last one that is no normalisation layer.
@@ -90,7 +92,9 @@ pub enum Branches {
 }
 
 /// W of the graph convolution.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mixing {
     /// Values × values: the square of a layer's size.
@@ -103,7 +107,9 @@ pub enum Mixing {
 }
 
 /// Who is near whom.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Neighbours {
     /// Domains with like branches (eq. (6)).
@@ -116,7 +122,9 @@ pub enum Neighbours {
 }
 
 /// How the student's opinion of a row is used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assignment {
     /// All branches, by their probabilities.

@@ -20,7 +20,7 @@ use crate::strategy::{
 };
 
 /// Options of CFL.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cfl {
     /// How silos weigh in a cluster's model. Default: all alike, as in the authors' code.

@@ -19,7 +19,7 @@ use crate::strategy::{
 };
 
 /// Options of FedCollab.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedCollab {
     /// How silos weigh in a coalition's model.

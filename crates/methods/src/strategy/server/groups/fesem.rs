@@ -11,7 +11,7 @@ use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
 
 /// Options of FeSEM.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fesem {
     /// Number of centres, from 1 to 1000. Default 2, a guess.

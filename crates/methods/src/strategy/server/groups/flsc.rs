@@ -22,7 +22,7 @@ use crate::strategy::{
 const CHOSEN: &str = "flsc";
 
 /// Options of FLSC.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Flsc {
     /// Number of models, from 1 to 1000. Default 3, a guess.

@@ -12,7 +12,7 @@ use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
 
 /// Options of IFCA.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ifca {
     /// Number of models, from 1 to 1000. Default 2, a guess.

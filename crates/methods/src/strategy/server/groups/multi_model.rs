@@ -24,7 +24,7 @@ use crate::strategy::{
 };
 
 /// How the contributions of the first round are divided among the models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum First {
     /// Dealt out evenly, in the order of their hashes: as good as at random.

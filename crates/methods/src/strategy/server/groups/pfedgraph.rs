@@ -22,7 +22,7 @@ use crate::strategy::{
 const FIRST: &str = "pfedgraph.first";
 
 /// Options of pFedGraph.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PFedGraph {
     /// What the prior is: by training rows, or all alike.
@@ -36,7 +36,9 @@ pub struct PFedGraph {
 }
 
 /// From where the change of a silo's model is measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
     /// From the model of before the first round, which all have in common.

@@ -10,7 +10,7 @@ use crate::strategy::server::one_model::minimax::Minimax;
 use crate::strategy::{Strategy, StrategyError};
 
 /// Options of AFL.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Afl {
     /// `γ_λ` ≥ 0: how far λ goes, in weight per unit of loss. Default 0.1, a guess.

@@ -7,7 +7,9 @@ use crate::params::Params;
 use crate::topology::{Sample, Sampling, half, uniform};
 
 /// Who trains in a round.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Participants {
     /// Everybody; the mean is over all, by λ.
@@ -19,7 +21,9 @@ pub enum Participants {
 }
 
 /// Whose losses move λ, where not everybody trains.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Losses {
     /// Everybody's: who does not train measures the model and sends nothing else.

@@ -10,7 +10,7 @@ use crate::strategy::{Strategy, StrategyError};
 use crate::topology::Ascent;
 
 /// Options of DRFA.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Drfa {
     /// Draws of who trains, by λ and with replacement; 0, the default: half as many as there are

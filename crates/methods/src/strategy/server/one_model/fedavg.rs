@@ -12,7 +12,9 @@ use crate::strategy::{
 };
 
 /// How models weigh in a mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightRule {
     /// By training rows. A number of rows may tell who a nameless contribution is from.

@@ -14,7 +14,7 @@ use crate::strategy::wrappers::self_reported::{Word, equip};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
 /// Options of FedFa.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedFa {
     /// What weights are made of.
@@ -25,7 +25,9 @@ pub struct FedFa {
 }
 
 /// What the weights of FedFa are made of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Information {
     /// The information of the accuracies and of how often silos took part (Huang et al. 2020).

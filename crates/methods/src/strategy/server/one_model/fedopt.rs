@@ -18,7 +18,7 @@ use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, 
 const MOMENTS: [&str; 2] = ["fedopt.first", "fedopt.second"];
 
 /// Options of the three.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedOpt {
     /// How models weigh in the mean change.

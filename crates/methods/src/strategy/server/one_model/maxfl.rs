@@ -16,7 +16,7 @@ use crate::strategy::wrappers::self_reported::{Word, equip};
 use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
 
 /// Options of MaxFL.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MaxFl {
     /// What silos do to whom the model does not appeal.
@@ -32,7 +32,9 @@ pub struct MaxFl {
 }
 
 /// What silos do to whom the common model does not appeal.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Appeal {
     /// They weigh less the surer they are (Cho et al. 2022).

@@ -11,7 +11,7 @@ use crate::strategy::wrappers::report::Reported;
 use crate::strategy::{Strategy, StrategyError};
 
 /// Options of the superquantile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Superquantile {
     /// How silos count in the distribution of losses.

@@ -27,7 +27,7 @@ const GRAPH: &str = "tfl.graph";
 const CLUSTERS: &str = "tfl.clusters";
 
 /// Options of TFL.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tfl {
     /// Who trains in a round: `"all"`, the default, or `{ sample = m }` draws by λ (0: half of
@@ -62,6 +62,7 @@ pub struct Tfl {
     /// `q` ≥ 0, in the unit of the loss: how much the distance of λ from the prior counts; `"inf"`
     /// makes λ the prior. Default 0.1, the paper's.
     #[serde(with = "strength")]
+    #[schemars(schema_with = "strength::schema")]
     pub q: f64,
     /// `η_λ` ≥ 0: how far λ goes, in weight per unit of loss. Default 0.1, a guess.
     pub rate: f64,
@@ -336,6 +337,12 @@ mod strength {
 
     use serde::de::{Deserializer, Error, Visitor};
     use serde::ser::Serializer;
+
+    pub(crate) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let number = schemars::json_schema!({ "type": "number", "minimum": 0 });
+        let inf = schemars::json_schema!({ "type": "string", "const": "inf" });
+        schemars::json_schema!({ "anyOf": [number, inf] })
+    }
 
     pub(crate) fn serialize<S: Serializer>(q: &f64, serializer: S) -> Result<S::Ok, S::Error> {
         match *q == f64::INFINITY {

@@ -24,7 +24,7 @@ mod newcomer;
 const LAYER: &str = "hcct.layer";
 
 /// Options of HCCT and HCCT-P.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hcct {
     /// What more data count against direction: `"own"` (the default, `α_k = n_k`), or
@@ -39,7 +39,7 @@ pub struct Hcct {
 }
 
 /// Options of HCCT-E.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HcctE {
     /// As in [`Hcct`].
@@ -55,7 +55,9 @@ pub struct HcctE {
 }
 
 /// Which models a new group averages, by rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Average {
     /// Those that its members receive from the groups in which they trained, as in the authors'

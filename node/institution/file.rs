@@ -1,0 +1,75 @@
+//! `silo.toml` as it is written: the tables and keys of the file.
+
+use std::path::PathBuf;
+
+use learn::data::CsvConfig;
+use methods::robust::Radius;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the format of `silo.toml`.
+pub(super) const FORMAT: u32 = 1;
+
+/// The configuration of one institution's node. Paths are relative to this file.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct SiloFile {
+    /// Version of this file's format.
+    #[serde(default = "newest")]
+    #[schemars(range(min = 1, max = 1))]
+    pub(super) format: u32,
+    /// The agreement, `federation.toml`: the same file at every member.
+    pub(super) federation: PathBuf,
+    /// The file of the institution's secret key, made by `rota identity new`.
+    pub(super) identity: PathBuf,
+    /// The folder of journal and models. Never put back an old copy of it.
+    pub(super) state: PathBuf,
+    /// Addresses to listen at, such as "/ip4/0.0.0.0/udp/4001/quic-v1" for QUIC or
+    /// "/ip4/0.0.0.0/tcp/4001" for TCP.
+    pub(super) listen: Vec<String>,
+    /// Seed of the division of the institution's rows into training, validation and test, and of
+    /// their order in training.
+    #[serde(default)]
+    pub(super) seed: u64,
+    /// The institution's robustness radius, in standardised units: a number, or a rule that chooses
+    /// one. It stays at the institution.
+    #[serde(default)]
+    pub(super) radius: Radius,
+    /// The institution's rows.
+    pub(super) data: DataTable,
+    /// Other members and their addresses, one table `[[peer]]` for each. Members without one are
+    /// reached when they connect.
+    #[serde(default)]
+    pub(super) peer: Vec<PeerTable>,
+}
+
+fn newest() -> u32 {
+    FORMAT
+}
+
+/// The institution's rows: either `csv` or `share`.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct DataTable {
+    /// A share of the task's own data, to try a federation out: "3 of 8" is the third of eight
+    /// silos.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^ *[0-9]+ * of  *[0-9]+ *$"))]
+    pub(super) share: Option<String>,
+    /// With `share`: the folder of data that are in files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) folder: Option<PathBuf>,
+    /// The institution's own CSV files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) csv: Option<Box<CsvConfig>>,
+}
+
+/// Where another member can be reached.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PeerTable {
+    /// Its name in the agreement.
+    pub(super) name: String,
+    /// Its addresses, such as "/dns4/rota.example.org/udp/4001/quic-v1".
+    pub(super) addresses: Vec<String>,
+}

@@ -1,0 +1,44 @@
+//! JSON Schemas of the TOML files, and the reference page that is made from them.
+
+mod page;
+
+use serde_json::Value;
+
+/// A TOML file that people write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Document {
+    /// A scenario, for `rota simulate`.
+    Scenario,
+    /// `federation.toml`, the agreement.
+    Federation,
+    /// `silo.toml`, the configuration of a node.
+    Silo,
+}
+
+impl Document {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Scenario, Self::Federation, Self::Silo];
+
+    /// What the file is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Scenario => "scenario",
+            Self::Federation => "federation.toml",
+            Self::Silo => "silo.toml",
+        }
+    }
+
+    /// Its JSON Schema, draft 7.
+    pub fn schema(self) -> Value {
+        match self {
+            Self::Scenario => simulations::scenario::schema(),
+            Self::Federation => agreement::federation_schema(),
+            Self::Silo => crate::institution::config::schema(),
+        }
+    }
+}
+
+/// The reference page as Markdown: every key of the three files.
+pub fn reference() -> String {
+    page::reference(&Document::ALL.map(|document| (document.title(), document.schema())))
+}
