@@ -18,7 +18,7 @@
 //!   and a [`budget`] limits what they may cost. [Certificates](certificate) and
 //!   [evidence] prove themselves; [`verify`] checks them.
 //! - **What a member does.** A [`Member`] takes [inputs](Input) and gives [effects](Effect):
-//!   messages to send, [records](Record) to make durable, [work](work) on models to do, and
+//!   messages to send, [records](Record) to make durable, [work] on models to do, and
 //!   [reports](Report) for people. Messages that it does not accept have a [`Refusal`].
 //! - **What surrounds it.** [`net`] holds the commands and events of a network. Everything that is
 //!   signed, hashed or kept is encoded by [`codec`].

@@ -8,7 +8,7 @@ pub struct Decision {
     /// Coalition of every entry, in bundle order. Where a round forms coalitions, they are
     /// numbered 0.. in the order of their first entry, and none is empty. Where coalitions are
     /// carried over from earlier rounds they keep their numbers (the places of
-    /// [`State::models`]), and one may have no entry.
+    /// [`State::models`](crate::State::models)), and one may have no entry.
     pub assignment: Vec<u32>,
     /// Value of the strategy's objective at this assignment; 0 where it has none.
     pub objective: f64,
@@ -42,7 +42,7 @@ pub enum DecideError {
         /// Position in the bundle.
         entry: usize,
     },
-    /// An entry that [`Strategy::admit`] would have refused.
+    /// An entry that [`Strategy::admit`](crate::Strategy::admit) would have refused.
     #[error("entry {entry}: {reason}")]
     Unusable {
         /// Position in the bundle.
