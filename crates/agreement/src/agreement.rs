@@ -71,7 +71,7 @@ impl Agreement {
         let digits = "must be 64 hexadecimal digits";
         let start = digits_of(&raw.start).ok_or_else(|| wrong("start", digits))?;
         let beat = raw.charter.beat.0;
-        if beat.subsec_nanos() % 1_000_000 != 0 {
+        if !beat.subsec_nanos().is_multiple_of(1_000_000) {
             return Err(wrong("charter.beat", "must be whole milliseconds"));
         }
         let silo = |(nth, silo): (usize, SiloTable)| {
