@@ -22,7 +22,6 @@ const CRATES: [(&str, &str); 8] = [
 const KNOWN: &[(&str, &str)] = &[
     ("methods", "strategy::catalogue::config"),
     ("methods", "strategy::client::fedcg::branched"),
-    ("methods", "learner::capabilities"),
 ];
 
 fn related(a: &Module, b: &Module) -> bool {

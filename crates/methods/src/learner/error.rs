@@ -1,6 +1,6 @@
 //! Why a learner did not do what it was asked.
 
-use super::capabilities::MissingCapability;
+use super::capability::MissingCapability;
 
 /// Why a learner did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -64,6 +64,7 @@
 //! ```
 
 mod capabilities;
+mod capability;
 mod error;
 mod optimiser;
 mod training;
@@ -77,9 +78,10 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Capability, Classifiers, MissingCapability, ModifiedGradients, Outputs,
-    RobustFits, RobustLosses, RowAccess, Stochastic, StochasticModels, Summaries,
+    Capabilities, Classifiers, ModifiedGradients, Outputs, RobustFits, RobustLosses, RowAccess,
+    Stochastic, StochasticModels, Summaries,
 };
+pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
 pub use optimiser::{ADAM, OptimiserState};
 pub use training::{GradientModifier, Metrics, Optimiser, Progress, Training, Update};

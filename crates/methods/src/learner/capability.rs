@@ -1,0 +1,79 @@
+//! The names of the capabilities, and the error that names a missing one.
+
+/// The name of a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// [`Summaries`](super::Summaries).
+    Summaries,
+    /// [`RobustLosses`](super::RobustLosses).
+    RobustLosses,
+    /// [`RobustFits`](super::RobustFits).
+    RobustFits,
+    /// [`ModifiedGradients`](super::ModifiedGradients).
+    ModifiedGradients,
+    /// [`RowAccess`](super::RowAccess).
+    RowAccess,
+    /// [`Outputs`](super::Outputs).
+    Outputs,
+    /// [`Classifiers`](super::Classifiers).
+    Classifiers,
+    /// [`StochasticModels`](super::StochasticModels).
+    StochasticModels,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Summaries,
+        Self::RobustLosses,
+        Self::RobustFits,
+        Self::ModifiedGradients,
+        Self::RowAccess,
+        Self::Outputs,
+        Self::Classifiers,
+        Self::StochasticModels,
+    ];
+
+    /// What the learner lacks, and what to do.
+    fn lack(self) -> &'static str {
+        match self {
+            Self::Summaries => {
+                "has nothing to summarise: leave out `standardise`, or use \
+                 `standardise = \"federation\"` in the task too"
+            }
+            Self::RobustLosses => {
+                "has no robust losses: they are known for absolute loss of one number and for \
+                 classes, of linear models and of perceptrons; use one of these, or radius 0"
+            }
+            Self::RobustFits => {
+                "has no robust fits: they are known for linear models with absolute loss and for \
+                 logistic models; use one of these, another strategy, or a radius that is a number"
+            }
+            Self::ModifiedGradients => {
+                "cannot train with a modified gradient, or something else modifies it already: \
+                 use one strategy that does so, or one that does not, such as fedavg"
+            }
+            Self::RowAccess => {
+                "gives no access to single rows, so that none can be held out: choose a strategy \
+                 that needs none, such as fedavg"
+            }
+            Self::Outputs => {
+                "does not give the outputs of its models row by row: choose a strategy that needs \
+                 none, such as fedavg"
+            }
+            Self::Classifiers => {
+                "has no classifier of its rows, by which fedcg sorts them into domains: choose \
+                 another strategy"
+            }
+            Self::StochasticModels => {
+                "has no stochastic models, which fedsr needs: they are known for classes and \
+                 perceptrons with a hidden layer; use an mlp with at least one hidden layer"
+            }
+        }
+    }
+}
+
+/// A learner lacks a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the learner {}", .0.lack())]
+pub struct MissingCapability(pub Capability);
