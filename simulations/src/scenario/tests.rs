@@ -27,7 +27,7 @@ fn what_is_built_in_can_be_used() {
         Scenario::load("nowhere.toml")
             .unwrap_err()
             .to_string()
-            .contains("built in are diabetes")
+            .contains("built-in scenarios are diabetes")
     );
 }
 
@@ -77,7 +77,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
 #[test]
 fn faults_are_one_thing_each() {
     let fault = |text: &str| Scenario::parse("s.toml", &format!("{GOOD}[[fault]]\n{text}"));
-    let kill = fault("kill = \"lead\"\nphase = \"scoring\"\nround = 2\nrestart_after = \"30s\"");
+    let kill = fault("kill = \"lead\"\nphase = \"scoring\"\nround = 2\nrestart-after = \"30s\"");
     let kill = kill.unwrap().faults;
     let moment = Moment::Phase(protocol::message::Phase::Scoring);
     assert_eq!(
