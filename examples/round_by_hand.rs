@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rota::methods::learner::{Optimiser, Training};
-use rota::methods::strategy::{Method, StrategyConfig, build};
+use rota::methods::strategy::{CsRcflOptions, Method, StrategyConfig, build};
 use rota::methods::{
     self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
 };
@@ -82,11 +82,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             weight_decay: 0.0,
         },
     };
-    let method = Method::CsRcfl {
+    let method = Method::CsRcfl(CsRcflOptions {
         coalitions: 2.into(),
         freeze: 1,
-        folds: 5,
-    };
+        ..CsRcflOptions::default()
+    });
     let strategy = build(&StrategyConfig::new(method, training), 4)?;
     let mut work = Work {
         layout,
@@ -273,7 +273,7 @@ impl Work {
 
     /// The entries of a sheet with their models, for the strategy.
     fn sheet(&self, sheet: &Sheet) -> Result<methods::Sheet, Box<dyn Error>> {
-        let entry = |entry: &rota::protocol::message::Entry| methods::Entry {
+        let entry = |entry: &rota::protocol::message::Entry| methods::ModelEntry {
             model: self.blobs[&entry.fields.blob].clone(),
             coalition: entry.fields.coalition,
             weight: entry.fields.weight,

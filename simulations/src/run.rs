@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use learn::{DataError, Study};
-use methods::strategy::{Method, StrategyConfig, WeightRule};
+use methods::strategy::{Averaging, Method, StrategyConfig};
 
 use crate::error::RunError;
 use crate::federate::federate;
@@ -56,9 +56,7 @@ pub fn run_study(
         reference.start = if strategy.is_plain_average() {
             summary::common_start(scenario, &recorded)
         } else {
-            let method = Method::FedAvg {
-                weight: WeightRule::default(),
-            };
+            let method = Method::FedAvg(Averaging::default());
             let average = StrategyConfig {
                 standardise: strategy.standardise,
                 ..StrategyConfig::new(method, strategy.training.clone())

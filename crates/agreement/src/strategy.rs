@@ -21,6 +21,8 @@ pub fn strategy_error(source: Source<'_>, error: &StrategyError) -> FileError {
         StrategyError::TooManyCoalitions { .. } => {
             source.key_of("strategy.coalitions", format!("is wrong: {error}"))
         }
-        StrategyError::Unknown(_) => source.key_of("strategy.name", format!("is wrong: {error}")),
+        StrategyError::Unknown { .. } => {
+            source.key_of("strategy.name", format!("is wrong: {error}"))
+        }
     }
 }

@@ -42,8 +42,8 @@
 //!
 //! ```
 //! use methods::learner::{Optimiser, Training};
-//! use methods::strategy::{Method, StrategyConfig, build};
-//! use methods::{Entry, Layout, Params, Role, Scores, Sheet, State, TensorSpec};
+//! use methods::strategy::{CsRcflOptions, Method, StrategyConfig, build};
+//! use methods::{Layout, ModelEntry, Params, Role, Scores, Sheet, State, TensorSpec};
 //!
 //! let layout = Layout::new(vec![TensorSpec::new("weight", [1], Role::Weight)])?;
 //! let model = |weight: f32| Params::from_values(&layout, &[weight]);
@@ -54,7 +54,8 @@
 //!     batch: 32,
 //!     optimiser: Optimiser::Sgd { rate: 0.1, momentum: 0.0, weight_decay: 0.0 },
 //! };
-//! let method = Method::CsRcfl { coalitions: 2.into(), freeze: 1, folds: 5 };
+//! let options = CsRcflOptions { coalitions: 2.into(), freeze: 1, ..CsRcflOptions::default() };
+//! let method = Method::CsRcfl(options);
 //! let strategy = build(&StrategyConfig::new(method, training), 4)?;
 //!
 //! // Every member derives the plan of the round from the last state.
@@ -65,7 +66,7 @@
 //! // The contributions, without names, and every member's losses on its own data: here the
 //! // distance from its optimal weight.
 //! let trained = [1.0, -1.0, 3.0, -3.0];
-//! let entries = trained.map(|weight| Entry { model: model(weight), coalition: Some(0), weight: None, member: None });
+//! let entries = trained.map(|weight| ModelEntry { model: model(weight), coalition: Some(0), weight: None, member: None });
 //! let losses = trained.map(|own| trained.map(|other| f64::abs((own - other).into())).to_vec());
 //! let sheet = Sheet { entries: entries.to_vec(), scores: Some(Scores::from_rows(&losses)?) };
 //!
@@ -102,7 +103,7 @@ pub use learner::{
 };
 pub use matrix::Matrix;
 pub use params::{Layout, Params, Role, TensorSpec};
-pub use strategy::{Decision, Entry, Outcome, Plan, Scores, Sheet, State, Strategy};
+pub use strategy::{Decision, ModelEntry, Outcome, Plan, Scores, Sheet, State, Strategy};
 
 /// A BLAKE3 digest of canonical bytes.
 pub type Digest = [u8; 32];

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use methods::params::Gate;
 use methods::strategy::summary_layout;
-use methods::{Entry as ModelEntry, Layout, Params, Plan, Scores, Sheet, State};
+use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
 use protocol::Hash;
 use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
 

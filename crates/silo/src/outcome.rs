@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use methods::strategy::Memory;
 use methods::{Decision, Learner, Params, State};
 use protocol::{Hash, codec};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ pub struct Document {
     /// Hashes of the models' documents, by coalition.
     pub models: Vec<Hash>,
     /// Numbers that the strategy keeps between rounds.
-    pub memory: BTreeMap<String, Vec<f64>>,
+    pub memory: Memory,
     /// Hashes of the documents of further models that the strategy keeps, by name.
     pub tables: BTreeMap<String, Vec<Hash>>,
 }

@@ -335,6 +335,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use methods::State;
+    use methods::strategy::{Kept, Memory};
 
     use super::*;
     use crate::testing::*;
@@ -344,7 +345,7 @@ mod tests {
         let state = State {
             models: vec![Towards::model(1.0), Towards::model(2.0)],
             tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
-            memory: BTreeMap::from([("rounds".into(), vec![3.0])]),
+            memory: Memory::from([("rounds", Kept::Count(3))]),
         };
         let settled = Settled::new(3, Vec::new(), Vec::new(), state);
         let blobs = MemoryBlobs::default();

@@ -10,6 +10,7 @@ use methods::strategy::State;
 use methods::{Learner, Role};
 use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
+use serde_json::Value;
 use silo::Notice;
 
 use crate::environment::Mesh;
@@ -243,10 +244,12 @@ impl Reports<'_> {
         outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
     }
 
-    /// What the strategy remembered after a round.
-    fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Vec<f64>> {
+    /// What the strategy kept after a round.
+    fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Value> {
         let adopted = all.iter().find(|adopted| adopted.round == of);
-        adopted.map_or_else(BTreeMap::new, |adopted| adopted.state.memory.clone())
+        let kept = adopted.into_iter().flat_map(|one| one.state.memory.iter());
+        kept.map(|(name, value)| (name.to_owned(), value.json()))
+            .collect()
     }
 
     fn rounds(&self, all: &[AdoptedModel]) -> Vec<RoundInfo> {

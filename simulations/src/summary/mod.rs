@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use methods::serving::{Candidate, Measured};
 use serde::Serialize;
+use serde_json::Value;
 use silo::Totals;
 
 use crate::environment::Mesh;
@@ -113,10 +114,10 @@ pub struct RoundInfo {
     pub authors: Vec<String>,
     /// Hash of its outcome, in hexadecimal. It depends on who took part, not on time or network.
     pub outcome: String,
-    /// The strategy's state after it, by name: λ, a prior, a graph, row by row. The pages of the
-    /// methods explain the names.
+    /// What the strategy keeps after it, by name: λ, a prior, a graph (its nodes and edges). The pages
+    /// of the methods explain the names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub memory: BTreeMap<String, Vec<f64>>,
+    pub memory: BTreeMap<String, Value>,
 }
 
 /// The result of a silo.

@@ -2,31 +2,82 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the lead chose: who learns with whom.
+/// The lead's choice of who learns with whom.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// Coalition of every entry, in bundle order. Where a round forms coalitions, they are
     /// numbered 0.. in the order of their first entry, and none is empty. Where coalitions are
-    /// carried over from earlier rounds they keep their numbers (the places of
+    /// carried over from earlier rounds they keep their numbers (the indices of
     /// [`State::models`](crate::State::models)), and one may have no entry.
     pub assignment: Vec<u32>,
-    /// Value of the strategy's objective at this assignment; 0 where it has none.
+    /// What the lead claims about its choice; `None` where the strategy leaves nothing to choose.
+    pub claim: Option<Claim>,
+}
+
+/// What a lead claims about an assignment that it chose.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Value of the strategy's objective at the assignment; smaller is better.
     pub objective: f64,
     /// A proven lower bound of the objective over all assignments.
     pub lower_bound: f64,
     /// Further assignments of the entries, of which a later round chooses one; empty where the
-    /// strategy has none such.
+    /// strategy has none.
     pub candidates: Vec<Vec<u32>>,
+}
+
+impl Decision {
+    /// The decision of a round that leaves nothing to choose.
+    pub fn fixed(assignment: Vec<u32>) -> Self {
+        Self {
+            assignment,
+            claim: None,
+        }
+    }
+
+    /// Whether it is the [fixed](Self::fixed) decision with this assignment; `rule` is the sentence
+    /// that says what the assignment has to be.
+    ///
+    /// # Errors
+    /// [`Objection::Infeasible`] if it is not.
+    pub fn must_be_fixed(&self, expected: &[u32], rule: &str) -> Result<(), Objection> {
+        if self.assignment != expected {
+            return Err(Objection::Infeasible(rule.into()));
+        }
+        match self.claim {
+            None => Ok(()),
+            Some(_) => {
+                let why = "it claims an objective, and this round leaves nothing to choose";
+                Err(Objection::Infeasible(why.into()))
+            }
+        }
+    }
+
+    /// What it claims, in a round that leaves no candidates to a later one.
+    pub(crate) fn final_claim(&self) -> Result<&Claim, Objection> {
+        let claim = self.claimed()?;
+        if claim.candidates.is_empty() {
+            return Ok(claim);
+        }
+        let why = "it lists candidate assignments, and no later round chooses among them";
+        Err(Objection::Infeasible(why.into()))
+    }
+
+    /// What it claims, in a round that leaves a choice.
+    pub(crate) fn claimed(&self) -> Result<&Claim, Objection> {
+        let none = || Objection::Infeasible("it claims no objective and no lower bound".into());
+        self.claim.as_ref().ok_or_else(none)
+    }
 }
 
 /// Why the lead could not decide.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DecideError {
     /// No entry at all.
-    #[error("nobody contributed, there is nothing to decide")]
+    #[error("no contributions: there is nothing to decide")]
     NoEntries,
     /// The plan asked for scores and the sheet has none.
-    #[error("this strategy decides from a cross-evaluation and the sheet has none")]
+    #[error("the strategy decides from a cross-evaluation, and the sheet has no scores")]
     NoScores,
     /// The score matrix belongs to another bundle.
     #[error("the sheet has {entries} contributions and scores of {scored}")]
@@ -37,7 +88,7 @@ pub enum DecideError {
         scored: usize,
     },
     /// The plan asked for numbers of rows and an entry has none.
-    #[error("entry {entry} does not say on how many rows it was trained")]
+    #[error("entry {entry} lacks its number of training rows")]
     NoWeight {
         /// Position in the bundle.
         entry: usize,
@@ -52,29 +103,61 @@ pub enum DecideError {
     },
 }
 
+impl DecideError {
+    /// The entries, all together, cannot be used.
+    pub(crate) fn unusable(error: impl ToString) -> Self {
+        Self::Unusable {
+            entry: 0,
+            reason: error.to_string(),
+        }
+    }
+}
+
 /// Why a member does not accept a decision.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Objection {
     /// The sheet itself admits no decision.
     #[error(transparent)]
     Sheet(#[from] DecideError),
-    /// The decision is not a numbered partition of the entries, or breaks the strategy's rules.
-    #[error("the decision is not feasible: {0}")]
+    /// The decision is not a numbered grouping of the entries, or breaks the strategy's rules.
+    #[error("the decision breaks the strategy's rules: {0}")]
     Infeasible(String),
-    /// The stated objective or bound is not what the assignment gives.
-    #[error("the decision states {stated}, the assignment gives {actual}")]
+    /// The claimed objective or bound is not that of the assignment.
+    #[error("claimed {what} {claimed}, recomputed {recomputed}: the decision is refused")]
     Misstated {
-        /// As proposed.
-        stated: f64,
+        /// Which of them: `"objective"` or `"lower bound"`.
+        what: &'static str,
+        /// As the lead claims.
+        claimed: f64,
         /// As recomputed.
-        actual: f64,
+        recomputed: f64,
     },
     /// A better decision was found.
-    #[error("a better decision exists: {found} instead of {proposed}")]
+    #[error("a better decision exists: objective {found} instead of {proposed}")]
     NotBest {
         /// Objective of the proposal.
         proposed: f64,
         /// Objective of what the checker found.
         found: f64,
     },
+}
+
+impl Objection {
+    /// An objective that is not what was recomputed.
+    pub(crate) fn objective(claimed: f64, recomputed: f64) -> Self {
+        Self::Misstated {
+            what: "objective",
+            claimed,
+            recomputed,
+        }
+    }
+
+    /// A lower bound that is not what was recomputed.
+    pub(crate) fn lower_bound(claimed: f64, recomputed: f64) -> Self {
+        Self::Misstated {
+            what: "lower bound",
+            claimed,
+            recomputed,
+        }
+    }
 }

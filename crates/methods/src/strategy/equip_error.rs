@@ -8,18 +8,18 @@ use crate::similarity::EmbeddingError;
 /// Why a strategy cannot work with a silo's learner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EquipError {
-    /// A word that names no tensor.
-    #[error("personal: the model has no {word:?}; it has {has}")]
+    /// A name that is no tensor or layer of the model.
+    #[error("personal: the model has no tensor or layer {name:?}; it has {has}")]
     Nothing {
-        /// The word.
-        word: String,
+        /// The name.
+        name: String,
         /// The model's tensors.
         has: String,
     },
     /// The model has no body.
     #[error(transparent)]
     OneLayer(#[from] OneLayer),
-    /// Everything would stay with the silos.
+    /// All tensors would stay with the silos.
     #[error("personal: with {0} personal there would be nothing to share: name less")]
     NothingShared(String),
     /// The common scale would not be common.

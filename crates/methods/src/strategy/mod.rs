@@ -11,11 +11,14 @@
 //! - `wrappers`: changes that are put around any strategy, or around any learner.
 //! - `catalogue`: the list of all methods, their options, and how they are built from a file.
 
+mod assign_and_aggregate;
 mod catalogue;
 mod client;
 mod decision;
 mod equip_error;
+mod memory;
 mod newcomer;
+mod options;
 mod outcome;
 mod participant;
 mod plan;
@@ -29,8 +32,10 @@ use std::sync::Arc;
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::{Layout, Params};
 
-pub use catalogue::config::{Auto, Coalitions, Method, StrategyConfig, StrategyError};
-pub use catalogue::{STRATEGIES, StrategyInfo, StrategyOptions, build, described};
+pub use assign_and_aggregate::AssignAndAggregate;
+pub use catalogue::config::StrategyConfig;
+pub use catalogue::methods::{Method, STRATEGIES};
+pub use catalogue::{StrategyInfo, StrategyOptions, build, described};
 pub use client::ditto::Ditto;
 pub use client::fedcg::{Assignment, Branches, FedCg, Mixing, Neighbours};
 pub use client::fedprox::FedProx;
@@ -38,38 +43,41 @@ pub use client::fedrep::FedRep;
 pub use client::fedsr::FedSr;
 pub use client::robust_local::RobustLocal;
 pub use client::scaffold::Scaffold;
-pub use decision::{DecideError, Decision, Objection};
+pub use decision::{Claim, DecideError, Decision, Objection};
 pub use equip_error::EquipError;
+pub use memory::{Edges, Kept, Memory};
 pub use newcomer::{Newcomer, least_loss};
+pub use options::StrategyError;
 pub use outcome::{Outcome, SettleError};
-pub use participant::{OwnRadius, Place, Scored, Site, Watch};
-pub use plan::{Names, Plan, Start};
+pub use participant::{OwnRadius, Participant, Scored, Watch};
+pub use plan::{Names, Plan};
 pub use server::groups::cfl::Cfl;
 pub use server::groups::cs_rcfl::CsRcfl;
 pub use server::groups::cs_rcfl_auto::{AutoCsRcfl, MOST};
+pub use server::groups::cs_rcfl_options::{Auto, Coalitions, CsRcflOptions};
 pub use server::groups::fedcollab::FedCollab;
 pub use server::groups::fesem::Fesem;
 pub use server::groups::flsc::Flsc;
 pub use server::groups::hcct::{Average, Hcct, HcctE};
 pub use server::groups::ifca::Ifca;
-pub use server::groups::local::Local;
+pub use server::groups::local::{Local, LocalOptions};
 pub use server::groups::multi_model::First;
 pub use server::groups::pfedgraph::{PFedGraph, Since};
 pub use server::one_model::afl::Afl;
 pub use server::one_model::client_sampling::{Losses, Participants};
 pub use server::one_model::drfa::Drfa;
-pub use server::one_model::fedavg::{FedAvg, WeightRule};
+pub use server::one_model::fedavg::{Averaging, FedAvg, WeightRule};
 pub use server::one_model::fedfa::{FedFa, Information};
 pub use server::one_model::fedopt::FedOpt;
 pub use server::one_model::maxfl::{Appeal, MaxFl};
 pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;
-pub use sheet::{Entry, Scores, ScoresError, Sheet};
+pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{DEVIATION, MEAN, Standardised};
 
-/// One method: what to train, who learns with whom, and what everybody adopts.
+/// One method: what members train, who learns with whom, and which models all members adopt.
 pub trait Strategy: Send + Sync {
     /// The name people use on the command line.
     fn name(&self) -> &'static str;
@@ -105,32 +113,8 @@ pub trait Strategy: Send + Sync {
     /// What round `round` (from 1) asks of the members.
     fn plan(&self, state: &State, round: u64) -> Plan;
 
-    /// How a silo begins its part in a round: by default from its own coalition's model, with the
-    /// task of the plan.
-    ///
-    /// # Errors
-    /// [`LearnError`] if it takes measurements for that and cannot.
-    fn start(
-        &self,
-        state: &State,
-        plan: &Plan,
-        round: u64,
-        place: Place<'_>,
-    ) -> Result<Start, LearnError> {
-        let _ = round;
-        let coalition = place.coalition;
-        let model = state.models.get(coalition as usize).ok_or_else(|| {
-            LearnError::Failed(format!("coalition {coalition} has no model to start from"))
-        })?;
-        Ok(Start {
-            model: model.clone(),
-            coalition,
-            task: plan.task.clone(),
-        })
-    }
-
     /// A silo's part in a round: what it contributes, and the coalition that its entry names. By
-    /// default it [begins](Self::start) and carries out the task.
+    /// default it carries out the task of the plan from its own coalition's model.
     ///
     /// # Errors
     /// [`LearnError`] if its learner cannot.
@@ -139,27 +123,29 @@ pub trait Strategy: Send + Sync {
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        participant::begin_and_train(self, state, plan, round, site, progress)
+        let _ = round;
+        let update = participant.carry_out(&plan.task, participant.start(state)?, progress)?;
+        Ok((participant.coalition, update))
     }
 
-    /// What a silo says that an entry's model loses on its data, where the plan
+    /// The self-reported loss of an entry's model on a silo's data, where the plan
     /// [cross-evaluates](Plan::cross_evaluate). By default the robust loss within its radius.
     ///
     /// # Errors
-    /// [`LearnError`] if its learner cannot say.
+    /// [`LearnError`] if its learner cannot compute it.
     fn score(
         &self,
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         scored: Scored<'_>,
     ) -> Result<f64, LearnError> {
         let _ = (state, plan, round);
-        participant::robust_loss(site, scored)
+        participant.robust_loss(scored)
     }
 
     /// Whether the outcome of a round numbers its coalitions as the state before did, so that a
@@ -169,7 +155,8 @@ pub trait Strategy: Send + Sync {
         false
     }
 
-    /// Layout of the contributions of a round, given the model's.
+    /// Layout of the contributions of a round, given the model's; one of
+    /// [`layouts`](Self::layouts).
     fn expects(
         &self,
         model: &Arc<Layout>,
@@ -180,13 +167,20 @@ pub trait Strategy: Send + Sync {
         model.clone()
     }
 
+    /// All layouts that contributions of any round can have: a charter has to allow the largest of
+    /// them. By default the model's.
+    fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+        let _ = summary;
+        vec![model.clone()]
+    }
+
     /// Whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the bundle
     /// of a round. A lead asks before it gives a receipt, so that one unusable contribution is
-    /// refused by itself and does not cost everybody the round.
+    /// refused by itself and does not cost all members the round.
     ///
     /// # Errors
     /// In one sentence, what is wrong with it.
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         let _ = (entry, round);
         Ok(())
     }
@@ -197,7 +191,7 @@ pub trait Strategy: Send + Sync {
     /// [`DecideError`] if the sheet admits no decision.
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError>;
 
-    /// Whether a member accepts a decision: feasible, honestly stated, and nothing better found.
+    /// Whether a member accepts a decision: feasible, with a true claim, and nothing better found.
     /// Tolerant of last bits.
     ///
     /// # Errors
@@ -234,11 +228,7 @@ pub trait Strategy: Send + Sync {
         newcomer: Newcomer<'_>,
     ) -> Result<Params, LearnError> {
         let _ = round;
-        let Newcomer {
-            learner, personal, ..
-        } = newcomer;
-        let best = least_loss(&state.models, learner, personal, None);
-        Ok(state.models[best].clone())
+        newcomer.best_model(state, None)
     }
 }
 
@@ -266,12 +256,11 @@ pub fn equip(
 
 /// The most bytes that a silo contributes to a round: what a charter has to allow.
 pub fn largest_contribution(strategy: &dyn Strategy, learner: &dyn Learner) -> u64 {
-    /// Rounds in which a strategy has shown all its layouts.
-    const ROUNDS: u64 = 4;
     let (model, summary) = (learner.layout(), summary_layout(learner));
-    let layouts = (1..=ROUNDS).map(|round| strategy.expects(&model, summary.as_ref(), round));
+    let layouts = strategy.layouts(&model, summary.as_ref());
     let sizes = layouts
-        .chain([model.clone()])
+        .iter()
+        .chain([&model])
         .map(|layout| layout.document_len());
     sizes.max().unwrap_or(0) as u64
 }

@@ -1,13 +1,13 @@
-//! What becomes of a silo that took no part.
+//! A silo that took no part in the federation, and the model that it is given.
 
 use std::ops::ControlFlow;
 
+use super::{OwnRadius, State};
 use crate::learner::{LearnError, Learner, Split, Training, Update};
 use crate::params::Params;
-use crate::strategy::OwnRadius;
 
-/// A silo outside the federation that comes for a model. It may look at its own rows, and at what
-/// everybody adopted.
+/// A silo outside the federation that is to be given a model, from its own rows and the state that
+/// the members adopted.
 #[derive(Clone, Copy)]
 pub struct Newcomer<'a> {
     /// What it learns with, [equipped](crate::strategy::Strategy::equip).
@@ -21,6 +21,20 @@ pub struct Newcomer<'a> {
 }
 
 impl Newcomer<'_> {
+    /// The model of `state` with the least loss on its training rows: robust within `radius`, where
+    /// one is given. See [`least_loss`].
+    ///
+    /// # Errors
+    /// None today; a method that trains to choose may fail.
+    pub fn best_model(
+        &self,
+        state: &State,
+        radius: Option<&OwnRadius>,
+    ) -> Result<Params, LearnError> {
+        let best = least_loss(&state.models, self.learner, self.personal, radius);
+        Ok(state.models[best].clone())
+    }
+
     /// Trains once from `start`.
     pub(crate) fn train(&self, start: &Params, training: &Training) -> Result<Update, LearnError> {
         let mut go_on = |_| ControlFlow::Continue(());

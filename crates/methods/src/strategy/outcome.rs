@@ -4,7 +4,7 @@ use super::{DecideError, State};
 use crate::aggregation::AggregationError;
 use crate::params::MeanError;
 
-/// What everybody adopts, the same bits on every member.
+/// The outcome of a round that all members adopt, the same bits on every member.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Coalition of every entry, in bundle order.
@@ -17,7 +17,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettleError {
     /// The decision does not fit the sheet.
-    #[error("the decision names {assigned} entries, the sheet has {entries}")]
+    #[error("the decision assigns {assigned} entries, the sheet has {entries}")]
     Mismatch {
         /// Length of the assignment.
         assigned: usize,
@@ -25,7 +25,7 @@ pub enum SettleError {
         entries: usize,
     },
     /// The decision names a coalition that cannot be.
-    #[error("the decision is not feasible: {0}")]
+    #[error("the decision breaks the strategy's rules: {0}")]
     Infeasible(String),
     /// The models could not be averaged.
     #[error(transparent)]

@@ -1,36 +1,68 @@
-//! What a silo brings to a round: its place, and what it keeps to itself.
+//! A silo that takes part in a round: what it learns with, and what it keeps to itself.
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Plan, State, Strategy};
-use crate::learner::{Capability, LearnError, Learner, MissingCapability, Split, Update};
+use super::State;
+use crate::learner::{Capability, LearnError, Learner, MissingCapability, Split, Task, Update};
 use crate::params::Params;
 use crate::robust::Radius;
 
 pub use crate::learner::Watch;
 
-/// A silo whose part in a round begins.
+/// A silo that takes part in a round.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// Its place in the roster.
+pub struct Participant<'a> {
+    /// Its position in the roster.
     pub member: u16,
     /// The coalition that it belongs to.
     pub coalition: u32,
-    /// What it learns with, [equipped](Strategy::equip).
+    /// What it learns with, [equipped](super::Strategy::equip).
     pub learner: &'a dyn Learner,
-    /// Its personal state.
+    /// Its personal state before the round.
     pub personal: &'a Params,
-}
-
-/// A silo at work in a round.
-#[derive(Clone, Copy)]
-pub struct Site<'a> {
-    /// Its place; the personal state is that before the round.
-    pub place: Place<'a>,
     /// Its robustness radius.
     pub radius: &'a OwnRadius,
     /// Its seed for this round.
     pub seed: u64,
+}
+
+impl Participant<'_> {
+    /// The model of its coalition, from which it starts.
+    ///
+    /// # Errors
+    /// [`LearnError::Unsupported`] if the state has no model of that number.
+    pub fn start<'s>(&self, state: &'s State) -> Result<&'s Params, LearnError> {
+        let coalition = self.coalition;
+        state.models.get(coalition as usize).ok_or_else(|| {
+            LearnError::Failed(format!("coalition {coalition} has no model to start from"))
+        })
+    }
+
+    /// Carries out `task` from `start`.
+    ///
+    /// # Errors
+    /// [`LearnError`] if its learner cannot.
+    pub fn carry_out(
+        &self,
+        task: &Task,
+        start: &Params,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        self.learner
+            .carry_out(start, self.personal, task, self.seed, progress)
+    }
+
+    /// The robust loss of a model within its radius.
+    ///
+    /// # Errors
+    /// [`LearnError`] if its learner knows no robust loss.
+    pub fn robust_loss(&self, scored: Scored<'_>) -> Result<f64, LearnError> {
+        let Scored {
+            model, personal, ..
+        } = scored;
+        let radius = self.radius.get(self.learner, model, personal)?;
+        self.learner.loss(model, personal, radius, Split::Train)
+    }
 }
 
 /// One model of a cross-evaluation, at a silo that scores it.
@@ -45,8 +77,8 @@ pub struct Scored<'a> {
     pub own: bool,
 }
 
-/// A silo's radius: a rule, and what it comes to on the silo's rows, worked out when it is first
-/// asked for. Clones share that.
+/// A silo's radius: a rule, and the value that it gives on the silo's rows, computed when it is
+/// first asked for. Clones share that value.
 #[derive(Debug, Clone, Default)]
 pub struct OwnRadius {
     rule: Radius,
@@ -77,7 +109,7 @@ impl OwnRadius {
         learner.capabilities().require(needed)
     }
 
-    /// The radius, ≥ 0. The first call works it out on rows as `model` scales them; every model of
+    /// The radius, ≥ 0. The first call computes it on rows as `model` scales them; every model of
     /// a federation scales them alike.
     ///
     /// # Errors
@@ -94,38 +126,4 @@ impl OwnRadius {
         let radius = learner.radius(model, personal, &self.rule)?;
         Ok(*self.known.get_or_init(|| radius))
     }
-}
-
-/// A silo's part in a round, from the start that the strategy names: what
-/// [`Strategy::contribute`] does by default.
-pub(crate) fn begin_and_train<S: Strategy + ?Sized>(
-    strategy: &S,
-    state: &State,
-    plan: &Plan,
-    round: u64,
-    site: Site<'_>,
-    progress: &mut Watch<'_>,
-) -> Result<(u32, Update), LearnError> {
-    let place = site.place;
-    let start = strategy.start(state, plan, round, place)?;
-    let update = place.learner.carry_out(
-        &start.model,
-        place.personal,
-        &start.task,
-        site.seed,
-        progress,
-    )?;
-    Ok((start.coalition, update))
-}
-
-/// The robust loss of a model within the silo's radius: what [`Strategy::score`] does by default.
-pub(crate) fn robust_loss(site: Site<'_>, scored: Scored<'_>) -> Result<f64, LearnError> {
-    let (
-        learner,
-        Scored {
-            model, personal, ..
-        },
-    ) = (site.place.learner, scored);
-    let radius = site.radius.get(learner, model, personal)?;
-    learner.loss(model, personal, radius, Split::Train)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::State;
 use crate::Digest;
 use crate::learner::Task;
 use crate::params::Params;
@@ -9,11 +10,11 @@ use crate::params::Params;
 /// What a round asks of the members: a function of the last final state alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Who takes part; `None`: everybody. Roster positions, ascending.
+    /// Roster positions of the members that take part, ascending; `None`: all members.
     pub participants: Option<Vec<u16>>,
     /// Hash of the start model of every coalition.
     pub starts: Vec<Digest>,
-    /// What a participant does.
+    /// The task of a participant.
     pub task: Task,
     /// Whether every participant scores every entry on its own data afterwards.
     pub cross_evaluate: bool,
@@ -21,15 +22,18 @@ pub struct Plan {
     pub weights: bool,
 }
 
-/// How a silo begins its part in a round.
-#[derive(Debug, Clone)]
-pub struct Start {
-    /// The model that it starts from.
-    pub model: Params,
-    /// The coalition that its entry names.
-    pub coalition: u32,
-    /// What it does.
-    pub task: Task,
+impl Plan {
+    /// A plan in which all members take part in `task`, from the models of `state`, without
+    /// scores and without numbers of rows.
+    pub fn everyone(state: &State, task: Task) -> Self {
+        Self {
+            participants: None,
+            starts: state.models.iter().map(Params::hash).collect(),
+            task,
+            cross_evaluate: false,
+            weights: false,
+        }
+    }
 }
 
 /// Whether a strategy needs to know members by name from round to round.
@@ -38,6 +42,6 @@ pub struct Start {
 pub enum Names {
     /// Entries stay nameless.
     Removed,
-    /// State is keyed by member; the charter must say so.
+    /// State is keyed by member; the charter must show names.
     Shown,
 }

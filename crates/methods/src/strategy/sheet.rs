@@ -1,21 +1,23 @@
 //! The sheet of a round: all contributions and, where asked for, the cross-evaluation.
 
+use super::{DecideError, SettleError};
 use crate::params::Params;
 
-/// One contribution, name off.
+/// One contribution of a sheet.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct ModelEntry {
     /// The contributed model (or summary).
     pub model: Params,
     /// The coalition whose model it started from; `None` if it had none yet.
     pub coalition: Option<u32>,
     /// Training rows, where the plan asks for weights.
     pub weight: Option<u64>,
-    /// Whose it is, by place in the roster, where names are shown.
+    /// Position of its member in the roster, where names are shown.
     pub member: Option<u16>,
 }
 
-/// Losses: row = whose data, column = whose model, both in bundle order. `n × n`, row-major.
+/// Losses of a cross-evaluation, `n × n`, row-major: the row is whose data, the column whose model,
+/// both in bundle order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores {
     n: usize,
@@ -26,7 +28,7 @@ pub struct Scores {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScoresError {
     /// A row of the wrong length.
-    #[error("row {row} has {got} scores, {expected} entries were to be scored")]
+    #[error("row {row} has {got} scores, expected one for each of {expected} entries")]
     Ragged {
         /// Which row, from 0.
         row: usize,
@@ -68,7 +70,7 @@ impl Scores {
             if let Some(column) = scores.iter().position(|score| !score.is_finite()) {
                 return Err(ScoresError::NotFinite { row, column });
             }
-            // One absurd score must not cost everybody the round.
+            // One absurd score must not cost all members the round.
             let bounded = scores
                 .iter()
                 .map(|s| s.clamp(-Self::LARGEST, Self::LARGEST));
@@ -97,7 +99,80 @@ impl Scores {
 #[derive(Debug, Clone)]
 pub struct Sheet {
     /// In bundle order (ascending entry id).
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ModelEntry>,
     /// Present exactly if the plan cross-evaluates.
     pub scores: Option<Scores>,
+}
+
+impl ModelEntry {
+    /// Refuses a contribution without its number of training rows, where that is asked for.
+    ///
+    /// # Errors
+    /// In one sentence, what is missing.
+    pub fn admit_rows(&self, asked: bool) -> Result<(), String> {
+        match self.weight {
+            None | Some(0) if asked => Err("the number of training rows is missing".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its weight in a mean: its rows, or as much as any other.
+    pub fn share(&self, by_rows: bool) -> f64 {
+        match self.weight {
+            Some(rows) if by_rows => rows as f64,
+            _ => 1.0,
+        }
+    }
+}
+
+impl Sheet {
+    /// Refuses a sheet without entries.
+    ///
+    /// # Errors
+    /// [`DecideError::NoEntries`].
+    pub fn not_empty(&self) -> Result<(), DecideError> {
+        match self.entries.is_empty() {
+            true => Err(DecideError::NoEntries),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a sheet without entries, or with an entry without its number of training rows.
+    ///
+    /// # Errors
+    /// [`DecideError::NoEntries`], [`DecideError::NoWeight`].
+    pub fn require_rows(&self) -> Result<(), DecideError> {
+        self.not_empty()?;
+        let without = |entry: &ModelEntry| entry.weight.is_none_or(|rows| rows == 0);
+        match self.entries.iter().position(without) {
+            Some(entry) => Err(DecideError::NoWeight { entry }),
+            None => Ok(()),
+        }
+    }
+
+    /// The scores, one row and one column for every entry; there is at least one.
+    ///
+    /// # Errors
+    /// [`DecideError::NoEntries`], [`DecideError::NoScores`], [`DecideError::Scores`].
+    pub fn require_scores(&self) -> Result<&Scores, DecideError> {
+        self.not_empty()?;
+        let scores = self.scores.as_ref().ok_or(DecideError::NoScores)?;
+        let (entries, scored) = (self.entries.len(), scores.len());
+        match scored == entries {
+            true => Ok(scores),
+            false => Err(DecideError::Scores { entries, scored }),
+        }
+    }
+
+    /// Refuses an assignment that has not one number for every entry.
+    ///
+    /// # Errors
+    /// [`SettleError::Mismatch`].
+    pub fn fits(&self, assignment: &[u32]) -> Result<(), SettleError> {
+        let (assigned, entries) = (assignment.len(), self.entries.len());
+        match assigned == entries {
+            true => Ok(()),
+            false => Err(SettleError::Mismatch { assigned, entries }),
+        }
+    }
 }

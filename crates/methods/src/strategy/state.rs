@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::Memory;
 use crate::params::Params;
 
-/// What one round hands to the next: part of every outcome, so that the next lead carries on.
+/// The state that one round hands to the next: part of every outcome, so that any member can lead
+/// the next round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     /// The models that silos start from, by coalition. Before the first round: one, the initial.
     pub models: Vec<Params>,
-    /// Anything else a strategy remembers, by name (λ, a graph, counters).
-    pub memory: BTreeMap<String, Vec<f64>>,
+    /// Anything else a strategy keeps, by name (λ, a graph, counts).
+    pub memory: Memory,
     /// Further models that it remembers, by name (every member's last, directions of groups), each
     /// of the layout of [`models`](Self::models). They travel by hash: one that was contributed as
     /// it is costs nothing.
@@ -18,16 +20,16 @@ pub struct State {
 }
 
 impl State {
-    /// The state before the first round: everybody in one coalition around the initial model.
+    /// The state before the first round: all members in one coalition, with the initial model.
     pub fn genesis(initial: Params) -> Self {
         Self {
             models: vec![initial],
-            memory: BTreeMap::new(),
+            memory: Memory::default(),
             tables: BTreeMap::new(),
         }
     }
 
-    /// Other models, and everything else as it is.
+    /// The same state with other models.
     pub fn with(&self, models: Vec<Params>) -> Self {
         Self {
             models,

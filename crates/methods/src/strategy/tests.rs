@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::Strategy;
-use super::server::means;
 use super::*;
 use crate::Digest;
 use crate::aggregation::Aggregation;
@@ -19,11 +18,12 @@ mod equipped;
 mod fedcg;
 mod hcct;
 mod hospital;
+mod multi_model;
 mod quadratic;
 mod robust_local;
-mod several;
+mod self_weighted;
+mod standardise;
 mod tfl;
-mod weighed;
 
 fn training() -> Training {
     let optimiser = Optimiser::Sgd {
@@ -55,6 +55,23 @@ fn cs_rcfl(coalitions: usize, freeze: u64) -> CsRcfl {
     }
 }
 
+fn local(members: usize) -> Local {
+    Local {
+        training: training(),
+        members,
+    }
+}
+
+/// The same decision with another claim.
+fn claiming(decision: &Decision, change: impl FnOnce(&mut Claim)) -> Decision {
+    let mut claim = decision.claim.clone().unwrap_or_default();
+    change(&mut claim);
+    Decision {
+        claim: Some(claim),
+        ..decision.clone()
+    }
+}
+
 fn layout() -> Arc<Layout> {
     Layout::new(vec![
         TensorSpec::new(MEAN, [2], Role::Buffer),
@@ -73,8 +90,8 @@ fn weights(model: &Params) -> Vec<f32> {
     model.tensor("weight").unwrap().to_vec()
 }
 
-fn entry(weights: [f32; 2], coalition: Option<u32>, rows: u64) -> Entry {
-    Entry {
+fn entry(weights: [f32; 2], coalition: Option<u32>, rows: u64) -> ModelEntry {
+    ModelEntry {
         model: model(weights),
         coalition,
         weight: Some(rows),
@@ -82,7 +99,7 @@ fn entry(weights: [f32; 2], coalition: Option<u32>, rows: u64) -> Entry {
     }
 }
 
-fn sheet(entries: Vec<Entry>, rows: Option<&[Vec<f64>]>) -> Sheet {
+fn sheet(entries: Vec<ModelEntry>, rows: Option<&[Vec<f64>]>) -> Sheet {
     Sheet {
         entries,
         scores: rows.map(|rows| Scores::from_rows(rows).unwrap()),
@@ -140,7 +157,7 @@ fn fedavg_weighs_by_rows_or_not() {
 
 #[test]
 fn fedavg_needs_entries_and_rows() {
-    let strategy = fedavg(true);
+    let strategy: &dyn Strategy = &fedavg(true);
     let empty = sheet(Vec::new(), None);
     assert_eq!(
         strategy.decide(&genesis(), &empty, 1),
@@ -158,7 +175,7 @@ fn fedavg_needs_entries_and_rows() {
         strategy.admit(&bare.entries[1], 1).is_err() && strategy.admit(&bare.entries[0], 1).is_ok()
     );
     bare.entries[1].weight = None;
-    let decision = means::given(vec![0, 0]);
+    let decision = Decision::fixed(vec![0, 0]);
     assert!(strategy.settle(&genesis(), &bare, &decision, 1).is_err());
     assert!(
         fedavg(false)
@@ -173,12 +190,7 @@ fn decisions_without_a_choice_are_checked() {
         vec![entry([1.0, 0.0], Some(0), 1), entry([4.0, 3.0], Some(0), 2)],
         None,
     );
-    let strategies: [&dyn Strategy; 2] = [
-        &fedavg(true),
-        &Local {
-            training: training(),
-        },
-    ];
+    let strategies: [&dyn Strategy; 2] = [&fedavg(true), &local(2)];
     for strategy in strategies {
         let honest = strategy.decide(&genesis(), &sheet, 1).unwrap();
         let lies = [
@@ -190,14 +202,8 @@ fn decisions_without_a_choice_are_checked() {
                 assignment: vec![0],
                 ..honest.clone()
             },
-            Decision {
-                objective: 1.0,
-                ..honest.clone()
-            },
-            Decision {
-                lower_bound: f64::NAN,
-                ..honest.clone()
-            },
+            claiming(&honest, |_| ()),
+            claiming(&honest, |claim| claim.lower_bound = f64::NAN),
         ];
         for lie in lies {
             assert!(
@@ -221,16 +227,14 @@ fn decisions_without_a_choice_are_checked() {
 
 #[test]
 fn local_models_stay_with_their_owners() {
-    let strategy = Local {
-        training: training(),
-    };
+    let strategy = local(5);
     let first = sheet(
         vec![entry([1.0, 0.0], Some(0), 1), entry([2.0, 0.0], Some(0), 1)],
         None,
     );
     let one = round(&strategy, &genesis(), &first, 1);
     assert_eq!(one.assignment, [0, 1]);
-    // Owner 0 is away; there is a newcomer, and one that claims what is taken, and one that claims
+    // Owner 0 is absent; there is a newcomer, and one that claims what is taken, and one that claims
     // what is not there.
     let claims = [(5.0, None), (6.0, Some(1)), (7.0, Some(1)), (8.0, Some(9))];
     let second = claims.map(|(weight, claim)| entry([weight, 0.0], claim, 1));
@@ -243,6 +247,60 @@ fn local_models_stay_with_their_owners() {
         .map(|model| weights(model)[0])
         .collect();
     assert_eq!(models, [1.0, 6.0, 5.0, 7.0, 8.0]);
+}
+
+#[test]
+fn local_keeps_no_more_models_than_members_when_one_claims_the_numbers_of_others() {
+    let strategies: [&dyn Strategy; 2] = [
+        &local(3),
+        &*equipped::strategy_for(3, "pfedgraph", json!({})),
+    ];
+    for strategy in strategies {
+        let first = [1.0, 2.0, 3.0].map(|weight| entry([weight, 1.0], Some(0), 1));
+        let mut outcome = round(strategy, &genesis(), &sheet(first.to_vec(), None), 1);
+        assert_eq!(outcome.assignment, [0, 1, 2]);
+        let mut own = outcome.assignment;
+        for number in 2..12 {
+            // The first entry claims the number of one of the others.
+            let claims = [own[1 + number as usize % 2], own[1], own[2]];
+            let entries = claims.map(|claim| entry([9.0, 1.0], Some(claim), 1));
+            outcome = round(
+                strategy,
+                &outcome.state,
+                &sheet(entries.to_vec(), None),
+                number,
+            );
+            assert_eq!(outcome.state.models.len(), 3, "{}", strategy.name());
+            own = outcome.assignment;
+            let mut all = own.clone();
+            all.sort_unstable();
+            assert_eq!(
+                all,
+                [0, 1, 2],
+                "{}: all have different numbers",
+                strategy.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn cfl_keeps_no_more_models_than_members_when_both_claim_the_newest_cluster() {
+    let cfl = equipped::strategy(
+        "cfl",
+        json!({ "mean-below": 1.0, "largest-above": 1.0, "larger-than": 1, "after": 0 }),
+    );
+    let mut state = genesis();
+    for number in 1..10 {
+        let newest = state.models.len() - 1;
+        let start = weights(&state.models[newest]);
+        let entries = [5.0, -5.0].map(|by| {
+            let claim = Some(newest as u32);
+            entry([start[0] + by, start[1]], claim, 1)
+        });
+        state = round(&*cfl, &state, &sheet(entries.to_vec(), None), number).state;
+        assert_eq!(state.models.len(), 2, "round {number}");
+    }
 }
 
 #[test]
@@ -264,7 +322,7 @@ fn cs_rcfl_keeps_coalitions_after_the_freeze() {
     assert!(
         !strategy.plan(&state, 2).cross_evaluate && cs_rcfl(3, 0).plan(&state, 9).cross_evaluate
     );
-    // Coalition 0 stays away; the last two have no coalition that exists.
+    // Coalition 0 is absent; the last two have no coalition that exists.
     let entries = vec![
         entry([12.0, 0.0], Some(1), 1),
         entry([0.0, 12.0], Some(2), 1),
@@ -277,9 +335,9 @@ fn cs_rcfl_keeps_coalitions_after_the_freeze() {
     let means: Vec<_> = outcome.state.models.iter().map(weights).collect();
     assert_eq!(means, [[0.0, 0.0], [10.0, 1.0], [0.5, 13.0]]);
     assert_eq!(outcome.state.models[0], state.models[0]);
-    let moved = means::given(vec![0, 2, 1, 2]);
+    let moved = Decision::fixed(vec![0, 2, 1, 2]);
     assert!(strategy.check(&state, &sheet, &moved, 2).is_err());
-    let beyond = means::given(vec![1, 2, 1, 3]);
+    let beyond = Decision::fixed(vec![1, 2, 1, 3]);
     assert!(matches!(
         strategy.settle(&state, &sheet, &beyond, 2),
         Err(SettleError::Infeasible(_))
@@ -312,47 +370,34 @@ fn cs_rcfl_refuses_dishonest_decisions() {
     let value = crate::coalitions::Program::new(scores, 2)
         .unwrap()
         .objective(&worse.assignment);
-    let priced = Decision {
-        objective: value,
-        ..worse
-    };
+    let priced = claiming(&worse, |claim| claim.objective = value);
     assert!(matches!(check(&priced), Err(Objection::NotBest { .. })));
+    let claimed = honest.claim.clone().unwrap();
     for lower_bound in [
-        honest.objective + 0.1,
+        claimed.objective + 0.1,
         f64::NAN,
         f64::INFINITY,
         f64::NEG_INFINITY,
     ] {
-        let boast = Decision {
-            lower_bound,
-            ..honest.clone()
-        };
+        let boast = claiming(&honest, |claim| claim.lower_bound = lower_bound);
         assert!(
             matches!(check(&boast), Err(Objection::Misstated { .. })),
             "{lower_bound}"
         );
     }
-    for objective in [f64::NAN, f64::INFINITY, honest.objective * (1.0 + 1e-6)] {
-        let lie = Decision {
-            objective,
-            ..honest.clone()
-        };
+    for objective in [f64::NAN, f64::INFINITY, claimed.objective * (1.0 + 1e-6)] {
+        let lie = claiming(&honest, |claim| claim.objective = objective);
         assert!(
             matches!(check(&lie), Err(Objection::Misstated { .. })),
             "{objective}"
         );
     }
     // Last bits are forgiven; a weaker bound is true.
-    let rounded = Decision {
-        objective: honest.objective * (1.0 + 1e-14),
-        ..honest.clone()
-    };
+    let rounded = claiming(&honest, |claim| claim.objective *= 1.0 + 1e-14);
     check(&rounded).unwrap();
-    check(&Decision {
-        lower_bound: 0.0,
-        ..honest
-    })
-    .unwrap();
+    check(&claiming(&honest, |claim| claim.lower_bound = 0.0)).unwrap();
+    let silent = Decision::fixed(honest.assignment);
+    assert!(matches!(check(&silent), Err(Objection::Infeasible(_))));
 }
 
 #[test]
@@ -404,28 +449,13 @@ fn scores_are_square_and_sane() {
             Err(ScoresError::NotFinite { row: 1, column: 1 })
         );
     }
-    // Whoever gives an absurd score must not cost the others their round.
+    // An absurd score of one member must not cost the others their round.
     let absurd = Scores::from_rows(&[vec![1.0, 1e300], vec![-1e101, 2.0]]).unwrap();
     assert_eq!((absurd.at(0, 1), absurd.at(1, 0)), (1e100, -1e100));
 }
 
 #[test]
-fn the_agreed_scale_stays_whatever_is_contributed() {
-    let strategy = Standardised::new(Box::new(fedavg(false)));
-    let state = genesis();
-    let forged = Params::from_values(&layout(), &[3e38, 1.0, 5.0, -7.0, 3.0, 5.0]);
-    let mut bad = entry([3.0, 5.0], Some(0), 1);
-    bad.model = forged;
-    let sheet = sheet(vec![entry([1.0, 1.0], Some(0), 1), bad], None);
-    let after = round(&strategy, &state, &sheet, 2).state;
-    for name in [MEAN, DEVIATION] {
-        assert_eq!(after.models[0].tensor(name), state.models[0].tensor(name));
-    }
-    assert_eq!(weights(&after.models[0]), [2.0, 3.0]);
-}
-
-#[test]
-fn who_has_no_entry_stays_where_numbers_are_kept() {
+fn silos_without_an_entry_keep_their_coalition_where_numbers_are_kept() {
     for (name, more, kept) in [
         ("local", json!({}), [false, true, true]),
         ("robust-local", json!({}), [false, true, true]),
@@ -447,155 +477,15 @@ fn who_has_no_entry_stays_where_numbers_are_kept() {
     }
 }
 
-/// The summary that a silo with these rows contributes.
-fn summary(rows: &[[f64; 2]]) -> Params {
-    let layout = Layout::new(vec![
-        TensorSpec::new("count", [1], Role::Buffer),
-        TensorSpec::new("sum", [2], Role::Buffer),
-        TensorSpec::new("squares", [2], Role::Buffer),
-    ])
-    .unwrap();
-    let count = rows.len() as f64;
-    let sums = [0, 1].map(|column| rows.iter().map(|row| row[column]).sum::<f64>());
-    let squares = [0, 1].map(|column| {
-        rows.iter()
-            .map(|row| libm::pow(row[column] - sums[column] / count, 2.0))
-            .sum::<f64>()
-    });
-    // In the order of names: count, squares, sum.
-    let values = [count, squares[0], squares[1], sums[0], sums[1]].map(|value| value as f32);
-    Params::from_values(&layout, &values)
-}
-
-fn summaries(silos: &[Vec<[f64; 2]>]) -> Sheet {
-    let entries = silos
-        .iter()
-        .map(|rows| Entry {
-            model: summary(rows),
-            coalition: Some(0),
-            weight: None,
-            member: None,
-        })
-        .collect();
-    Sheet {
-        entries,
-        scores: None,
-    }
-}
-
-#[test]
-fn standardised_rounds_are_one_late() {
-    let strategy = Standardised::new(Box::new(cs_rcfl(2, 1)));
-    let state = genesis();
-    assert_eq!(strategy.plan(&state, 1).task, Task::Summarise);
-    assert!(!strategy.plan(&state, 1).cross_evaluate);
-    assert_eq!(strategy.plan(&state, 2), cs_rcfl(2, 1).plan(&state, 1));
-    assert!(!strategy.plan(&state, 3).cross_evaluate);
-    let scale = summary(&[[1.0, 2.0]]).layout().clone();
-    assert_eq!(strategy.expects(&layout(), Some(&scale), 1), scale);
-    assert_eq!(strategy.expects(&layout(), Some(&scale), 2), layout());
-    assert_eq!(
-        round(&strategy, &state, &pairs(), 2).assignment,
-        [0, 1, 0, 1]
-    );
-    assert_eq!(strategy.name(), "cs-rcfl");
-}
-
-#[test]
-fn a_column_that_never_varies_gets_deviation_one() {
-    let silo = |rows: usize, value: f64| vec![[value, 1000.1]; rows];
-    let sheet = summaries(&[silo(3, 1.0), silo(7, 3.0), silo(1, 5.0)]);
-    let outcome = round(
-        &Standardised::new(Box::new(fedavg(true))),
-        &genesis(),
-        &sheet,
-        1,
-    );
-    let scaled = &outcome.state.models[0];
-    assert_eq!(scaled.tensor(DEVIATION).unwrap()[1], 1.0);
-    assert_eq!(weights(scaled), [0.0, 0.0]);
-    assert_eq!(outcome.assignment, [0, 0, 0]);
-}
-
-#[test]
-fn unusable_summaries_are_refused_by_name() {
-    let strategy = Standardised::new(Box::new(fedavg(true)));
-    let good = summary(&[[1.0, 2.0], [2.0, 5.0]]);
-    let forged = |at: usize, value: f32| {
-        let mut values = good.values().to_vec();
-        values[at] = value;
-        Params::from_values(good.layout(), &values)
-    };
-    let cases = [
-        (forged(0, 0.5), "rows"),
-        (forged(0, f32::NAN), "finite"),
-        (forged(2, -1.0), "negative"),
-        (forged(3, f32::INFINITY), "finite"),
-        (model([1.0, 1.0]), "no tensor"),
-    ];
-    for (bad, word) in cases {
-        let mut sheet = summaries(&[vec![[1.0, 1.0]], vec![[2.0, 2.0]]]);
-        sheet.entries[1].model = bad;
-        assert!(
-            strategy
-                .admit(&sheet.entries[1], 1)
-                .unwrap_err()
-                .contains(word)
-        );
-        assert!(strategy.decide(&genesis(), &sheet, 1).is_err());
-        let decision = means::given(vec![0, 0]);
-        assert!(strategy.check(&genesis(), &sheet, &decision, 1).is_err());
-        let Err(SettleError::Summary(error)) = strategy.settle(&genesis(), &sheet, &decision, 1)
-        else {
-            panic!("a forged summary was settled");
-        };
-        assert!(error.contains(word) && error.contains("entry 1"), "{error}");
-    }
-}
-
-#[test]
-fn a_model_without_buffers_cannot_be_scaled() {
-    let bare = Layout::new(vec![TensorSpec::new(MEAN, [2], Role::Weight)]).unwrap();
-    let state = State::genesis(Params::zeros(&bare));
-    let sheet = summaries(&[vec![[1.0, 1.0]]]);
-    let settled =
-        Standardised::new(Box::new(fedavg(true))).settle(&state, &sheet, &means::given(vec![0]), 1);
-    assert!(matches!(settled, Err(SettleError::Summary(error)) if error.contains(MEAN)));
-}
-
-fn rows() -> impl proptest::strategy::Strategy<Value = Vec<[f64; 2]>> {
-    prop::collection::vec([-5.0..5.0f64, 999.0..1001.0], 1..12)
-}
-
-proptest! {
-    #[test]
-    fn summaries_combine_to_the_scale_of_all_rows(silos in prop::collection::vec(rows(), 1..6)) {
-        let sheet = summaries(&silos);
-        let outcome = round(&Standardised::new(Box::new(fedavg(true))), &genesis(), &sheet, 1);
-        let scaled = &outcome.state.models[0];
-        let all: Vec<[f64; 2]> = silos.concat();
-        let count = all.len() as f64;
-        for column in 0..2 {
-            let mean = all.iter().map(|row| row[column]).sum::<f64>() / count;
-            let spread = all.iter().map(|row| libm::pow(row[column] - mean, 2.0)).sum::<f64>() / count;
-            let got = f64::from(scaled.tensor(MEAN).unwrap()[column]);
-            prop_assert!((got - mean).abs() <= 1e-6 * mean.abs().max(1.0));
-            let got = f64::from(scaled.tensor(DEVIATION).unwrap()[column]);
-            let expected = if spread == 0.0 { 1.0 } else { spread.sqrt() };
-            prop_assert!((got - expected).abs() <= 1e-3 * expected.max(0.1), "{got} {expected}");
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// What everybody signs: the same bits again and again, on any number of threads.
+    /// The outcome that all members sign: the same bits again and again, on any number of threads.
     #[test]
     fn settling_gives_the_same_bits_always(seed: u32, k in 1..5usize) {
         let layout = Layout::new(vec![TensorSpec::new("w", [300_000], Role::Weight)]).unwrap();
         let entries: Vec<_> = (0..8u32)
-            .map(|i| Entry {
+            .map(|i| ModelEntry {
                 model: Params::build(&layout, |values| {
                     let mut word = seed ^ i.wrapping_mul(0x9e37_79b9);
                     for value in values {

@@ -180,10 +180,7 @@ pub(super) fn case(models: &[Params]) -> Case {
     let mut entries: Vec<_> = models.iter().map(entry).collect();
     entries.sort_by_key(|entry| entry.id);
     let assignment = vec![0; entries.len()];
-    let decision = methods::Decision {
-        assignment,
-        ..methods::Decision::default()
-    };
+    let decision = methods::Decision::fixed(assignment);
     let sheet = Arc::new(Sheet {
         entries,
         scores: None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use methods::State;
+use methods::strategy::{Edges, Kept, Memory};
 use protocol::{Hash, codec};
 
 use crate::outcome::{Document, DocumentError, FORMAT, Settled};
@@ -63,12 +64,25 @@ fn journal_records_have_their_pinned_bytes() {
     golden::check("golden/records.hex", &golden::lines(lines));
 }
 
-/// A state with everything in it: two models, a table, a memory.
+/// A state with everything in it: two models, a table, a value of every type.
 fn settled() -> Settled {
+    let graph = Edges {
+        nodes: 3,
+        edges: vec![[0, 1], [1, 2]],
+    };
     let state = State {
         models: vec![Towards::model(1.0), Towards::model(2.0)],
         tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
-        memory: BTreeMap::from([("rounds".into(), vec![3.0])]),
+        memory: Memory::from([
+            ("rounds", Kept::Count(3)),
+            ("rows", Kept::Counts(vec![10, 300])),
+            ("effective", Kept::Number(1.5)),
+            ("lambda", Kept::Numbers(vec![0.25, 0.75])),
+            ("groups", Kept::Assignment(vec![0, 1])),
+            ("candidates", Kept::Candidates(vec![vec![0, 0], vec![0, 1]])),
+            ("clusters", Kept::Clusters(vec![Some(1), None])),
+            ("graph", Kept::Graph(graph)),
+        ]),
     };
     Settled::new(3, vec![hash(1), hash(2)], vec![0, 1], state)
 }

@@ -1,4 +1,4 @@
-//! A strategy and its options, as a charter writes them.
+//! The configuration of a strategy, as a charter has it.
 
 use std::fmt;
 
@@ -6,13 +6,11 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::aggregation::{Aggregation, AggregationError};
+use super::build;
+use super::methods::Method;
+use crate::aggregation::Aggregation;
 use crate::learner::Training;
-use crate::strategy::catalogue::{STRATEGIES, build};
-use crate::strategy::{
-    Afl, Cfl, Ditto, Drfa, FedCg, FedCollab, FedFa, FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc,
-    Hcct, HcctE, Ifca, MaxFl, PFedGraph, RobustLocal, Scaffold, Superquantile, Tfl, WeightRule,
-};
+use crate::strategy::StrategyError;
 
 /// A strategy and its options, as in a charter: one table with the name, the options of that
 /// method, and the options that go with every method.
@@ -43,238 +41,8 @@ fn is_mean(rule: &Aggregation) -> bool {
 /// The options that go with every method, and whether they must be given.
 const COMMON: [&str; 4] = ["training", "standardise", "personal", "aggregation"];
 
-/// A method and its own options; all have defaults.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Method {
-    /// [`FedAvg`](crate::strategy::server::one_model::fedavg::FedAvg).
-    #[serde(rename = "fedavg")]
-    FedAvg {
-        /// How models weigh.
-        #[serde(default)]
-        weight: WeightRule,
-    },
-    /// [`Local`](crate::strategy::server::groups::local::Local).
-    Local {},
-    /// [`CsRcfl`](crate::strategy::server::groups::cs_rcfl::CsRcfl).
-    CsRcfl {
-        /// Number of coalitions, from 1 to the number of members, or `"auto"`, which takes two
-        /// rounds to form them. Default 2, a guess.
-        #[serde(default)]
-        coalitions: Coalitions,
-        /// How often coalitions are formed anew before they are kept. Default 1; 0 never keeps
-        /// them.
-        #[serde(default = "one")]
-        freeze: u64,
-        /// Folds of cross-fitting with `"auto"`, at least 2. Default 5.
-        #[serde(default = "five")]
-        folds: usize,
-    },
-    /// FedAvg with a proximal term.
-    #[serde(rename = "fedprox")]
-    FedProx(FedProx),
-    /// Adam over the mean changes of the rounds.
-    #[serde(rename = "fedadam")]
-    FedAdam(FedOpt),
-    /// Yogi over the mean changes of the rounds.
-    #[serde(rename = "fedyogi")]
-    FedYogi(FedOpt),
-    /// Adagrad over the mean changes of the rounds.
-    #[serde(rename = "fedadagrad")]
-    FedAdagrad(FedOpt),
-    /// Control variates.
-    Scaffold(Scaffold),
-    /// FedAvg of all but the last layer.
-    #[serde(rename = "fedper")]
-    FedPer {
-        /// How models weigh.
-        #[serde(default)]
-        weight: WeightRule,
-    },
-    /// The same, head and body trained in turn.
-    #[serde(rename = "fedrep")]
-    FedRep(FedRep),
-    /// FedAvg of all but the normalisation layers.
-    #[serde(rename = "fedbn")]
-    FedBn {
-        /// How models weigh.
-        #[serde(default)]
-        weight: WeightRule,
-    },
-    /// FedAvg, and a model of one's own near the common one.
-    Ditto(Ditto),
-    /// Groups by the direction of training.
-    Hcct(Hcct),
-    /// The same, compared by the layer that differs most.
-    HcctE(HcctE),
-    /// HCCT of all but the last layer.
-    HcctP(Hcct),
-    /// Everybody alone, with a robust fit.
-    RobustLocal(RobustLocal),
-    /// The model of the worst mixture, near a prior from the topology of members.
-    Tfl(Tfl),
-    /// The model of the worst mixture, by few members in a round.
-    Drfa(Drfa),
-    /// The model of the worst mixture, by everybody.
-    Afl(Afl),
-    /// FedAvg's model moved towards those who could do without it.
-    #[serde(rename = "maxfl")]
-    MaxFl(MaxFl),
-    /// FedAvg with more weight for those on whose data the model is poor.
-    #[serde(rename = "fedfa")]
-    FedFa(FedFa),
-    /// FedAvg of those with the largest losses.
-    Superquantile(Superquantile),
-    /// Several models, chosen by loss.
-    Ifca(Ifca),
-    /// The same, several of them chosen by everybody.
-    Flsc(Flsc),
-    /// Several models, chosen by distance.
-    Fesem(Fesem),
-    /// Clusters that are split in two.
-    Cfl(Cfl),
-    /// Coalitions by amount and likeness of data.
-    #[serde(rename = "fedcollab")]
-    FedCollab(FedCollab),
-    /// A model for every silo, from those of the like.
-    #[serde(rename = "pfedgraph")]
-    PFedGraph(PFedGraph),
-    /// One model with branches for domains, which learn from their neighbours.
-    #[serde(rename = "fedcg")]
-    FedCg(FedCg),
-    /// FedAvg of representations that are distributions.
-    #[serde(rename = "fedsr")]
-    FedSr(FedSr),
-}
-
-/// How many coalitions there are to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(untagged, expecting = "a number of coalitions, or \"auto\"")]
-pub enum Coalitions {
-    /// So many, at least 1.
-    Number(usize),
-    /// As many as do best on rows that did not form them.
-    Found(Auto),
-}
-
-/// The word for [`Coalitions::Found`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Auto {
-    /// `"auto"`.
-    Auto,
-}
-
-impl Coalitions {
-    /// `"auto"`.
-    pub const AUTO: Self = Self::Found(Auto::Auto);
-}
-
-impl Default for Coalitions {
-    fn default() -> Self {
-        Self::Number(2)
-    }
-}
-
-impl From<usize> for Coalitions {
-    fn from(number: usize) -> Self {
-        Self::Number(number)
-    }
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn five() -> usize {
-    5
-}
-
-/// Why a configuration is not a strategy.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum StrategyError {
-    /// No strategy of that name.
-    #[error("there is no strategy {0:?}; there are {list}", list = names())]
-    Unknown(String),
-    /// A number out of its range.
-    #[error("strategy option {option} must be {allowed}, not {got}")]
-    Option {
-        /// The option, as written in a file.
-        option: &'static str,
-        /// What it may be.
-        allowed: &'static str,
-        /// What it is.
-        got: String,
-    },
-    /// An option of the rule that combines models.
-    #[error("strategy option aggregation: {0}")]
-    Aggregation(#[from] AggregationError),
-    /// More coalitions than members.
-    #[error(
-        "{coalitions} coalitions of {members} members cannot be formed: ask for at most {members}"
-    )]
-    TooManyCoalitions {
-        /// Coalitions asked for.
-        coalitions: usize,
-        /// Members at hand.
-        members: usize,
-    },
-}
-
-fn names() -> String {
-    let names: Vec<_> = STRATEGIES.iter().map(|strategy| strategy.name).collect();
-    names.join(", ")
-}
-
-impl Method {
-    /// The method of that name, with defaults for its options.
-    ///
-    /// # Errors
-    /// [`StrategyError::Unknown`].
-    pub fn named(name: &str) -> Result<Self, StrategyError> {
-        let only_name = serde_json::json!({ "name": name });
-        Self::deserialize(only_name).map_err(|_| StrategyError::Unknown(name.into()))
-    }
-
-    /// Its name, as in [`STRATEGIES`].
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::FedAvg { .. } => "fedavg",
-            Self::Local {} => "local",
-            Self::CsRcfl { .. } => "cs-rcfl",
-            Self::FedProx(_) => "fedprox",
-            Self::FedAdam(_) => "fedadam",
-            Self::FedYogi(_) => "fedyogi",
-            Self::FedAdagrad(_) => "fedadagrad",
-            Self::Scaffold(_) => "scaffold",
-            Self::FedPer { .. } => "fedper",
-            Self::FedRep(_) => "fedrep",
-            Self::FedBn { .. } => "fedbn",
-            Self::Ditto(_) => "ditto",
-            Self::Hcct(_) => "hcct",
-            Self::HcctE(_) => "hcct-e",
-            Self::HcctP(_) => "hcct-p",
-            Self::RobustLocal(_) => "robust-local",
-            Self::Tfl(_) => "tfl",
-            Self::Drfa(_) => "drfa",
-            Self::Afl(_) => "afl",
-            Self::MaxFl(_) => "maxfl",
-            Self::FedFa(_) => "fedfa",
-            Self::Superquantile(_) => "superquantile",
-            Self::Ifca(_) => "ifca",
-            Self::Flsc(_) => "flsc",
-            Self::Fesem(_) => "fesem",
-            Self::Cfl(_) => "cfl",
-            Self::FedCollab(_) => "fedcollab",
-            Self::PFedGraph(_) => "pfedgraph",
-            Self::FedCg(_) => "fedcg",
-            Self::FedSr(_) => "fedsr",
-        }
-    }
-}
-
 impl StrategyConfig {
-    /// A method with this local training, on every silo's own scale, nothing personal.
+    /// A method with this local training, on every silo's own scale, without personal layers.
     pub fn new(method: Method, training: Training) -> Self {
         Self {
             method,
@@ -285,7 +53,7 @@ impl StrategyConfig {
         }
     }
 
-    /// Its name, as in [`STRATEGIES`].
+    /// Its name, as in [`STRATEGIES`](super::methods::STRATEGIES).
     pub fn name(&self) -> &'static str {
         self.method.name()
     }
@@ -307,22 +75,19 @@ impl StrategyConfig {
         })
     }
 
-    /// Rounds without which it has not done what it is for: one to train, more where a scale or
-    /// coalitions take rounds of their own.
+    /// Fewest rounds that make a model: one to train, more where a scale or coalitions take rounds of
+    /// their own.
     pub fn least_rounds(&self) -> u64 {
-        let finds = matches!(
-            self.method,
-            Method::CsRcfl {
-                coalitions: Coalitions::Found(_),
-                ..
-            }
-        );
-        1 + u64::from(self.standardise) + u64::from(finds)
+        let rounds = match &self.method {
+            Method::CsRcfl(options) => options.forming_rounds(),
+            _ => 1,
+        };
+        rounds + u64::from(self.standardise)
     }
 
-    /// Whether it is FedAvg and nothing else: one model for everybody.
+    /// Whether it is FedAvg and nothing else: one model for all members.
     pub fn is_plain_average(&self) -> bool {
-        matches!(self.method, Method::FedAvg { .. })
+        matches!(self.method, Method::FedAvg(_))
             && self.personal.is_empty()
             && is_mean(&self.aggregation)
     }

@@ -67,7 +67,7 @@ fn unknown_names_and_keys_say_what_is_allowed() {
     let fedavg = config("fedavg", "/weight", "exact".into()).unwrap();
     let error = fedavg.switch("magic").unwrap_err().to_string();
     assert!(
-        error.starts_with("there is no strategy \"magic\"; there are fedavg, local, cs-rcfl"),
+        error.starts_with("unknown strategy \"magic\": expected one of fedavg, local, cs-rcfl"),
         "{error}"
     );
 }
@@ -140,8 +140,8 @@ fn a_number_of_coalitions_may_be_left_to_be_found() {
         error.contains("a number of coalitions, or \"auto\""),
         "{error}"
     );
-    if let Method::CsRcfl { folds, .. } = &mut auto.method {
-        *folds = 1;
+    if let Method::CsRcfl(options) = &mut auto.method {
+        options.folds = 1;
     }
     let error = auto.validate(8).unwrap_err().to_string();
     assert!(error.contains("folds must be at least 2, not 1"), "{error}");
@@ -278,7 +278,18 @@ fn own_options_have_ranges_too() {
             json!({ "name": "coordinate-median" }),
             "aggregation must be left out here",
         ),
-        ("maxfl", "/rate", json!(0), "rate must be a number above 0"),
+        (
+            "maxfl",
+            "/rate",
+            json!(0),
+            "rate must be above 0 and at most 1, not 0",
+        ),
+        (
+            "maxfl",
+            "/rate",
+            json!(1.5),
+            "rate must be above 0 and at most 1, not 1.5",
+        ),
         (
             "maxfl",
             "/epsilon",

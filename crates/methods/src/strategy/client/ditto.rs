@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Params};
-use crate::strategy::catalogue::not_negative;
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
@@ -24,7 +23,7 @@ const OWN: &str = "ditto";
 pub struct Ditto {
     /// How models weigh in the common one.
     pub weight: WeightRule,
-    /// λ ≥ 0 of `F_k(v) + λ/2·‖v − w‖²`: 0 is everybody alone. Default 0.1; the paper chooses
+    /// λ ≥ 0 of `F_k(v) + λ/2·‖v − w‖²`: 0 is local training. Default 0.1; the paper chooses
     /// among 0.05, 0.1, 0.2, 1 and 2.
     pub lambda: f64,
 }
@@ -39,11 +38,11 @@ impl Default for Ditto {
 }
 
 impl Ditto {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("lambda", self.lambda)?;
         Ok(Box::new(WrappedStrategy {
             name: "ditto",
-            inner: Box::new(FedAvg::on(basis, self.weight)),
+            inner: Box::new(FedAvg::on(setting, self.weight)),
             by: Near {
                 lambda: self.lambda,
             },

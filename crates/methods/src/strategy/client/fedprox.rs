@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
-use crate::strategy::catalogue::not_negative;
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
@@ -35,11 +34,11 @@ impl Default for FedProx {
 }
 
 impl FedProx {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("mu", self.mu)?;
         Ok(Box::new(WrappedStrategy {
             name: "fedprox",
-            inner: Box::new(FedAvg::on(basis, self.weight)),
+            inner: Box::new(FedAvg::on(setting, self.weight)),
             by: Proximal { mu: self.mu },
         }))
     }

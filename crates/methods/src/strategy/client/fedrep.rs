@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, GradientModifier, LearnError, Learner, Training, Update, Watch};
 use crate::params::Layout;
-use crate::strategy::catalogue::at_least_one;
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::{Built, Setting, at_least_one};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
@@ -38,15 +37,18 @@ impl Default for FedRep {
 }
 
 impl FedRep {
-    /// Without the personal layers.
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Built, StrategyError> {
         at_least_one("head-epochs", self.head_epochs.into())?;
-        Ok(Box::new(FedAvg::on(basis, self.weight)))
+        let strategy: Box<dyn Strategy> = Box::new(FedAvg::on(setting, self.weight));
+        let head_epochs = self.head_epochs;
+        Ok(Built::from(strategy)
+            .with_personal(LAST_LAYER)
+            .within(move |inner| in_turn(inner, head_epochs)))
     }
 }
 
-/// A strategy of bodies, whose silos train head and body in turn.
-pub(crate) fn in_turn(inner: Box<dyn Strategy>, head_epochs: u32) -> Box<dyn Strategy> {
+/// Makes silos train head and body in turn.
+fn in_turn(inner: Box<dyn Strategy>, head_epochs: u32) -> Box<dyn Strategy> {
     Box::new(WrappedStrategy {
         name: inner.name(),
         inner,

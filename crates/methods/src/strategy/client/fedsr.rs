@@ -1,12 +1,11 @@
-//! FedSR (Nguyen et al. 2022): representations that are short, and alike within a class.
+//! FedSR (Nguyen et al. 2022): one model with short representations that are similar within a class.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{Learner, Stochastic};
-use crate::strategy::catalogue::{at_least_one, not_negative};
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::{Built, Setting, at_least_one, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
@@ -40,20 +39,20 @@ impl Default for FedSr {
 }
 
 impl FedSr {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    /// Learners become stochastic before anything else is done to them.
+    pub(crate) fn build(&self, setting: Setting) -> Result<Built, StrategyError> {
         not_negative("length", self.length)?;
         not_negative("distance", self.distance)?;
         at_least_one("draws", self.draws.into())?;
-        Ok(Box::new(FedAvg::on(basis, self.weight)))
-    }
-
-    /// Makes learners stochastic before anything else is done to them.
-    pub(crate) fn around(&self, inner: Box<dyn Strategy>) -> Box<dyn Strategy> {
-        Box::new(WrappedStrategy {
-            name: "fedsr",
-            inner,
-            by: self.clone(),
-        })
+        let strategy: Box<dyn Strategy> = Box::new(FedAvg::on(setting, self.weight));
+        let by = self.clone();
+        Ok(Built::from(strategy).within(|inner| {
+            Box::new(WrappedStrategy {
+                name: "fedsr",
+                inner,
+                by,
+            })
+        }))
     }
 }
 

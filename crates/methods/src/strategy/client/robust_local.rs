@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{LearnError, Learner, Training, Update};
-use crate::strategy::catalogue::not_negative;
+use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::groups::local::Local;
 use crate::strategy::{
-    DecideError, Decision, EquipError, Objection, Outcome, OwnRadius, Plan, SettleError, Sheet,
-    Site, State, Strategy, StrategyError, Watch,
+    AssignAndAggregate, DecideError, EquipError, OwnRadius, Participant, Plan, SettleError, Sheet,
+    State, Strategy, StrategyError, Watch,
 };
 
 /// Options of robust local models.
@@ -22,22 +22,22 @@ pub struct RobustLocal {
 }
 
 impl RobustLocal {
-    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("ridge", self.ridge)?;
         Ok(Box::new(Fitted {
             ridge: self.ridge,
-            local: Local { training },
+            local: Local::new(setting),
         }))
     }
 }
 
-/// Everybody alone, with a fit instead of a training.
+/// Local models that are fitted instead of trained.
 struct Fitted {
     ridge: f64,
     local: Local,
 }
 
-impl Strategy for Fitted {
+impl AssignAndAggregate for Fitted {
     fn name(&self) -> &'static str {
         "robust-local"
     }
@@ -51,53 +51,48 @@ impl Strategy for Fitted {
         Ok(radius.suits(learner)?)
     }
 
+    fn training(&self) -> &Training {
+        &self.local.training
+    }
+
     fn keeps_numbers(&self, round: u64) -> bool {
-        self.local.keeps_numbers(round)
+        AssignAndAggregate::keeps_numbers(&self.local, round)
     }
 
-    fn plan(&self, state: &State, round: u64) -> Plan {
-        self.local.plan(state, round)
-    }
-
-    /// The fit starts from nothing: of the start model it keeps the buffers.
+    /// The fit does not depend on the values of the start model, of which it keeps the buffers.
     fn contribute(
         &self,
         state: &State,
-        plan: &Plan,
-        round: u64,
-        site: Site<'_>,
+        _: &Plan,
+        _: u64,
+        participant: Participant<'_>,
         _: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        let place = site.place;
-        let (learner, personal) = (place.learner, place.personal);
-        let start = self.start(state, plan, round, place)?;
-        let radius = site.radius.get(learner, &start.model, personal)?;
+        let Participant {
+            learner, personal, ..
+        } = participant;
+        let start = participant.start(state)?;
+        let radius = participant.radius.get(learner, start, personal)?;
         let fits = learner.robust_fits()?;
-        let update = fits.robust_fit(&start.model, personal, radius, self.ridge)?;
-        Ok((start.coalition, update))
+        let update = fits.robust_fit(start, personal, radius, self.ridge)?;
+        Ok((participant.coalition, update))
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        self.local.decide(state, sheet, round)
+    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+        self.local.assign(state, sheet, round)
     }
 
-    fn check(
+    fn rule(&self) -> &'static str {
+        self.local.rule()
+    }
+
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         round: u64,
-    ) -> Result<(), Objection> {
-        self.local.check(state, sheet, decision, round)
-    }
-
-    fn settle(
-        &self,
-        state: &State,
-        sheet: &Sheet,
-        decision: &Decision,
-        round: u64,
-    ) -> Result<Outcome, SettleError> {
-        self.local.settle(state, sheet, decision, round)
+    ) -> Result<State, SettleError> {
+        self.local.aggregate(state, sheet, assignment, round)
     }
 }

@@ -1,14 +1,12 @@
-//! SCAFFOLD (Karimireddy et al. 2020): control variates against the drift of silos that differ.
+//! SCAFFOLD (Karimireddy et al. 2020): control variates correct the drift of silos whose data differ.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{
-    Capability, GradientModifier, LearnError, Learner, Optimiser, Training, Update, Watch,
-};
+use crate::learner::{Capability, GradientModifier, LearnError, Learner, Optimiser, Update, Watch};
 use crate::params::{Attached, Layout, Params};
-use crate::strategy::catalogue::positive;
+use crate::strategy::options::{Setting, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
@@ -34,19 +32,14 @@ impl Default for Scaffold {
 }
 
 impl Scaffold {
-    /// For a federation of so many members.
-    pub(crate) fn build(
-        &self,
-        training: Training,
-        members: usize,
-    ) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("rate", self.rate)?;
         // The new control variate is the mean gradient, read off from how far plain steps went.
         let Optimiser::Sgd {
             rate,
             momentum: 0.0,
             ..
-        } = training.optimiser
+        } = setting.training.optimiser
         else {
             return Err(StrategyError::Option {
                 option: "training.optimiser",
@@ -56,11 +49,11 @@ impl Scaffold {
         };
         Ok(Box::new(WrappedStrategy {
             name: "scaffold",
-            inner: Box::new(FedAvg::new(training, WeightRule::Equal)),
+            inner: Box::new(FedAvg::new(setting.training, WeightRule::Equal)),
             by: Controlled {
                 server: self.rate,
                 local: rate,
-                members,
+                members: setting.members,
             },
         }))
     }

@@ -64,7 +64,8 @@ fn models_are_kept_while_coalitions_are_measured_and_nothing_stays_behind() {
         assert_eq!(model.values(), rounded);
     }
     assert_eq!(first.state.tables.len(), 1);
-    assert_eq!(first.state.memory["coalitions.candidates"].len(), 16);
+    let kept = first.state.memory.candidates("coalitions.candidates", 4);
+    assert_eq!(kept.map(<[_]>::len), Some(4));
     let second = found(silos.clone(), 2, 0.0);
     assert!(second.state.memory.is_empty() && second.state.tables.is_empty());
     let expected: Vec<Params> = (0..second.state.models.len() as u32)
@@ -72,7 +73,7 @@ fn models_are_kept_while_coalitions_are_measured_and_nothing_stays_behind() {
             let all = first.state.models.iter().zip(&second.coalitions);
             let members = all.filter(|(_, own)| **own == coalition);
             let members: Vec<_> = members.map(|(model, _)| (model, 1.0)).collect();
-            means::combined(&Aggregation::Mean, &members).unwrap()
+            crate::strategy::server::means::combined(&Aggregation::Mean, &members).unwrap()
         })
         .collect();
     assert_eq!(second.state.models, expected);
@@ -98,16 +99,20 @@ fn coalitions_can_be_formed_again_and_again_by_any_rule() {
     }
 }
 
-/// One silo at work.
-fn site<'a>(learner: &'a dyn Learner, personal: &'a Params, radius: &'a OwnRadius) -> Site<'a> {
-    let place = Place {
+fn candidates(decision: &Decision) -> &[Vec<u32>] {
+    &decision.claim.as_ref().unwrap().candidates
+}
+
+fn participant<'a>(
+    learner: &'a dyn Learner,
+    personal: &'a Params,
+    radius: &'a OwnRadius,
+) -> Participant<'a> {
+    Participant {
         member: 3,
         coalition: 0,
         learner,
         personal,
-    };
-    Site {
-        place,
         radius,
         seed: 9,
     }
@@ -120,7 +125,7 @@ fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
     let (learner, radius) = (&silos[0], OwnRadius::from(0.2));
     let state = State::genesis(learner.initial(0));
     let plan = strategy.plan(&state, 1);
-    let site = site(learner, &none, &radius);
+    let participant = participant(learner, &none, &radius);
     let score = |model: &Params, own: bool| {
         let personal = &none;
         let scored = Scored {
@@ -128,10 +133,13 @@ fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
             personal,
             own,
         };
-        strategy.score(&state, &plan, 1, site, scored).unwrap()
+        strategy
+            .score(&state, &plan, 1, participant, scored)
+            .unwrap()
     };
     let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-    let (_, update) = strategy.contribute(&state, &plan, 1, site, go_on).unwrap();
+    let update = strategy.contribute(&state, &plan, 1, participant, go_on);
+    let (_, update) = update.unwrap();
     let in_sample = learner
         .robust_loss(&update.shared, &none, 0.2, Split::Train)
         .unwrap();
@@ -154,7 +162,7 @@ fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
 }
 
 #[test]
-fn nothing_depends_on_who_a_silo_is() {
+fn contributions_do_not_depend_on_the_member_number() {
     let silos = hospitals(1, 1, 25);
     for strategy in [&auto(1, Aggregation::Mean) as &dyn Strategy, &cs_rcfl(2, 1)] {
         assert_eq!(strategy.names(), Names::Removed);
@@ -162,16 +170,19 @@ fn nothing_depends_on_who_a_silo_is() {
         let state = State::genesis(silos[0].initial(0));
         let plan = strategy.plan(&state, 1);
         let part = |member: u16| {
-            let mut site = site(&silos[0], &none, &radius);
-            site.place.member = member;
+            let mut participant = participant(&silos[0], &none, &radius);
+            participant.member = member;
             let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-            let (coalition, update) = strategy.contribute(&state, &plan, 1, site, go_on).unwrap();
+            let update = strategy.contribute(&state, &plan, 1, participant, go_on);
+            let (coalition, update) = update.unwrap();
             let scored = Scored {
                 model: &update.shared,
                 personal: &none,
                 own: true,
             };
-            let score = strategy.score(&state, &plan, 1, site, scored).unwrap();
+            let score = strategy
+                .score(&state, &plan, 1, participant, scored)
+                .unwrap();
             (coalition, update.shared.hash(), score.to_bits())
         };
         assert_eq!(part(0), part(31));
@@ -206,10 +217,10 @@ proptest! {
     fn the_order_of_entries_does_not_change_who_learns_with_whom((rows, order) in square()) {
         let (sheet, state) = (scored(&rows), genesis());
         let mixed = shuffled(&sheet, &order);
-        let back = |division: &[u32]| {
+        let back = |grouping: &[u32]| {
             let mut straight = vec![0; order.len()];
             for (place, &entry) in order.iter().enumerate() {
-                straight[entry] = division[place];
+                straight[entry] = grouping[place];
             }
             canonical(&straight)
         };
@@ -228,8 +239,8 @@ proptest! {
         let auto = auto(1, Aggregation::Mean);
         let one = auto.decide(&state, &sheet, 1).unwrap();
         let other = auto.decide(&state, &mixed, 1).unwrap();
-        let straight: Vec<_> = other.candidates.iter().map(|division| back(division)).collect();
-        prop_assert_eq!(&one.candidates, &straight);
+        let straight: Vec<_> = candidates(&other).iter().map(|grouping| back(grouping)).collect();
+        prop_assert_eq!(candidates(&one), &straight[..]);
         auto.check(&state, &sheet, &one, 1).unwrap();
     }
 }
@@ -268,7 +279,7 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
         .iter()
         .map(|silo| models.iter().map(|model| loss(silo, model)).collect())
         .collect();
-    let entry = |model: &Params| Entry {
+    let entry = |model: &Params| ModelEntry {
         model: model.clone(),
         coalition: Some(0),
         weight: None,
@@ -280,13 +291,13 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
     assert_eq!(plain.coalitions, by_hand.assignment);
 }
 
-/// Entries of a measuring round: the number of the own model, and a loss for every division.
+/// Entries of a measuring round: the number of the own model, and a loss for every grouping.
 fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> Sheet {
     let layout = auto(1, Aggregation::Mean).expects(&layout(), None, 2);
     let entry = |(own, losses): &(Option<u32>, Vec<f32>)| {
         let mut values = vec![0.0; MOST + 1];
         values[..losses.len()].copy_from_slice(losses);
-        Entry {
+        ModelEntry {
             model: Params::from_values(&layout, &values),
             coalition: *own,
             weight: None,
@@ -297,58 +308,59 @@ fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> Sheet {
 }
 
 #[test]
-fn the_lead_cannot_choose_other_divisions() {
+fn the_lead_cannot_choose_other_groupings() {
     let (strategy, state, sheet) = (auto(1, Aggregation::Mean), genesis(), pairs());
     let honest = strategy.decide(&state, &sheet, 1).unwrap();
     let expected: [&[u32]; 4] = [&[0, 0, 0, 0], &[0, 1, 0, 1], &[0, 1, 0, 2], &[0, 1, 2, 3]];
-    assert_eq!(honest.candidates, expected);
-    let change = |change: &dyn Fn(&mut Decision)| {
+    assert_eq!(candidates(&honest), expected);
+    let change = |change: &dyn Fn(&mut Vec<u32>, &mut Claim)| {
         let mut decision = honest.clone();
-        change(&mut decision);
+        change(&mut decision.assignment, decision.claim.as_mut().unwrap());
         strategy.check(&state, &sheet, &decision, 1).unwrap_err()
     };
     let infeasible = |error: Objection| matches!(error, Objection::Infeasible(_));
-    assert!(infeasible(change(&|one| one.assignment = vec![0, 1, 0, 1])));
-    assert!(infeasible(change(&|one| drop(one.candidates.pop()))));
     assert!(infeasible(change(
-        &|one| one.candidates[1] = vec![1, 0, 1, 0]
+        &|assignment, _| *assignment = vec![0, 1, 0, 1]
+    )));
+    assert!(infeasible(change(&|_, claim| drop(claim.candidates.pop()))));
+    assert!(infeasible(change(
+        &|_, claim| claim.candidates[1] = vec![1, 0, 1, 0]
     )));
     assert!(infeasible(change(
-        &|one| one.candidates[1] = vec![0, 1, 2, 0]
+        &|_, claim| claim.candidates[1] = vec![0, 1, 2, 0]
     )));
-    let worse = change(&|one| one.candidates[1] = vec![0, 0, 1, 1]);
+    let worse = change(&|_, claim| claim.candidates[1] = vec![0, 0, 1, 1]);
     assert!(matches!(worse, Objection::NotBest { .. }));
-    for lie in [honest.objective + 0.1, f64::NAN] {
+    for lie in [honest.claim.as_ref().unwrap().objective + 0.1, f64::NAN] {
         let misstated = |error| matches!(error, Objection::Misstated { .. });
-        assert!(misstated(change(&|one| one.objective = lie)));
-        assert!(misstated(change(&|one| one.lower_bound = lie)));
+        assert!(misstated(change(&|_, claim| claim.objective = lie)));
+        assert!(misstated(change(&|_, claim| claim.lower_bound = lie)));
     }
-    let short = Decision {
-        candidates: Vec::new(),
-        ..honest.clone()
-    };
+    let short = claiming(&honest, |claim| claim.candidates.clear());
     assert!(strategy.settle(&state, &sheet, &short, 1).is_err());
     // Where nothing is left to a later round, no candidates are accepted.
     let given = cs_rcfl(2, 1);
-    let mut stuffed = given.decide(&state, &sheet, 1).unwrap();
-    stuffed.candidates = honest.candidates.clone();
+    let stuffed = given.decide(&state, &sheet, 1).unwrap();
+    let stuffed = claiming(&stuffed, |claim| {
+        claim.candidates = candidates(&honest).to_vec();
+    });
     assert!(infeasible(
         given.check(&state, &sheet, &stuffed, 1).unwrap_err()
     ));
 }
 
 #[test]
-fn the_division_of_least_reported_loss_is_taken_whoever_is_there() {
+fn the_grouping_of_least_reported_loss_is_taken_with_members_absent() {
     let (strategy, start) = (auto(1, Aggregation::Mean), genesis());
     let state = round(&strategy, &start, &pairs(), 1).state;
-    // Entry 2 is away; somebody who was away before measured with the model of entry 1.
-    let told = [
+    // Entry 2 is absent; a silo that was absent before measured with the model of entry 1.
+    let reported = [
         (Some(3), vec![4.0, 1.0, 2.0, 3.0]),
         (Some(1), vec![4.0, 2.0, 2.0, 3.0]),
         (Some(0), vec![4.0, 1.0, 9.0, 3.0]),
         (Some(1), vec![4.0, 1.5, 2.0, 3.0]),
     ];
-    let sheet = reports(&told);
+    let sheet = reports(&reported);
     assert!(
         sheet
             .entries
@@ -356,7 +368,8 @@ fn the_division_of_least_reported_loss_is_taken_whoever_is_there() {
             .all(|entry| strategy.admit(entry, 2).is_ok())
     );
     let decision = strategy.decide(&state, &sheet, 2).unwrap();
-    assert_eq!((decision.objective, decision.lower_bound), (5.5, 5.5));
+    let claim = decision.claim.as_ref().unwrap();
+    assert_eq!((claim.objective, claim.lower_bound), (5.5, 5.5));
     let outcome = round(&strategy, &state, &sheet, 2);
     assert_eq!(outcome.assignment, [1, 1, 0, 1]);
     let means: Vec<_> = outcome.state.models.iter().map(weights).collect();
@@ -367,10 +380,7 @@ fn the_division_of_least_reported_loss_is_taken_whoever_is_there() {
     };
     assert!(strategy.check(&state, &sheet, &moved, 2).is_err());
     assert!(strategy.settle(&state, &sheet, &moved, 2).is_err());
-    let boast = Decision {
-        objective: 1.0,
-        ..decision
-    };
+    let boast = claiming(&decision, |claim| claim.objective = 1.0);
     assert!(strategy.check(&state, &sheet, &boast, 2).is_err());
     // Of equals the fewest coalitions.
     let flat = reports(&[(Some(0), vec![1.0; 4]), (Some(1), vec![1.0; 4])]);
@@ -378,7 +388,7 @@ fn the_division_of_least_reported_loss_is_taken_whoever_is_there() {
 }
 
 #[test]
-fn reports_that_say_nothing_are_refused() {
+fn unusable_reports_are_refused() {
     let strategy = auto(1, Aggregation::Mean);
     let state = round(&strategy, &genesis(), &pairs(), 1).state;
     let nameless = reports(&[(None, vec![1.0; 4])]);
@@ -418,7 +428,7 @@ fn a_silo_without_rows_to_hold_out_says_so() {
         personal,
         own,
     };
-    let error = strategy.score(&state, &plan, 1, site(&silo, &none, &radius), scored);
+    let error = strategy.score(&state, &plan, 1, participant(&silo, &none, &radius), scored);
     let error = error.unwrap_err().to_string();
     assert!(error.contains("holds rows out"), "{error}");
 }
@@ -435,8 +445,8 @@ fn many_entries_are_tried_up_to_a_number_and_alone() {
     let strategy = auto(1, Aggregation::Mean);
     let (sheet, state) = (scored(&rows), genesis());
     let decision = strategy.decide(&state, &sheet, 1).unwrap();
-    let most = |division: &Vec<u32>| 1 + *division.iter().max().unwrap() as usize;
-    let numbers: Vec<usize> = decision.candidates.iter().map(most).collect();
+    let most = |grouping: &Vec<u32>| 1 + *grouping.iter().max().unwrap() as usize;
+    let numbers: Vec<usize> = candidates(&decision).iter().map(most).collect();
     assert_eq!(numbers, (1..=MOST).chain([40]).collect::<Vec<_>>());
     strategy.check(&state, &sheet, &decision, 1).unwrap();
 }

@@ -155,7 +155,7 @@ fn the_graph_is_the_identity_and_then_by_the_averaged_branches() {
 }
 
 #[test]
-fn one_domain_is_one_branch_for_everybody() {
+fn one_domain_is_one_branch_for_all_rows() {
     let soft = federation(json!({ "domains": 1 })).rounds(4);
     let hard = federation(json!({ "domains": 1, "assignment": "hard" })).rounds(4);
     let model = &soft.state.models[0];
@@ -196,7 +196,7 @@ fn a_row_of_one_domain_teaches_all_domains_that_are_connected() {
         let changed = |domain: usize| tensor(&start, &name(domain)) != tensor(&end, &name(domain));
         (0..3).map(changed).collect()
     };
-    // Everybody is alone until the first aggregation.
+    // Every domain is alone until the first aggregation.
     assert_eq!(moved(0).iter().filter(|&&moved| moved).count(), 1);
     assert_eq!(moved(1), [true; 3]);
 }
@@ -236,7 +236,7 @@ fn a_step_of_the_branches_is_that_of_the_chain_rule() {
 fn graph_and_teacher_are_not_taken_from_a_contribution() {
     let federation = federation(json!({})).rounds(1);
     let state = &federation.state;
-    let honest = Entry {
+    let honest = ModelEntry {
         model: state.models[0].clone(),
         coalition: Some(0),
         weight: Some(3),
@@ -249,15 +249,43 @@ fn graph_and_teacher_are_not_taken_from_a_contribution() {
             into[layout.range(layout.position(name).unwrap())].fill(9.0);
         }
     });
-    let forged = Entry {
+    let forged = ModelEntry {
         model: forged,
         ..honest.clone()
     };
     let strategy = &*federation.strategy;
-    let settle = |entries: Vec<Entry>| round(strategy, state, &sheet(entries, None), 2).state;
-    let (clean, lied) = (settle(vec![honest.clone()]), settle(vec![honest, forged]));
-    assert_eq!(clean.models, lied.models);
-    assert_eq!(clean.memory["fedcg.rounds"], [2.0]);
+    let settle = |entries: Vec<ModelEntry>| round(strategy, state, &sheet(entries, None), 2).state;
+    let (clean, other) = (settle(vec![honest.clone()]), settle(vec![honest, forged]));
+    assert_eq!(clean.models, other.models);
+    assert_eq!(clean.memory.count("fedcg.rounds"), Some(2));
+}
+
+#[test]
+fn contributions_with_an_absurd_lambda_or_projection_are_refused() {
+    let federation = federation(json!({})).rounds(1);
+    let model = &federation.state.models[0];
+    let with = |name: &str, value: f32| ModelEntry {
+        model: Params::build(model.layout(), |into| {
+            into.copy_from_slice(model.values());
+            into[model.layout().range(model.layout().position(name).unwrap())][0] = value;
+        }),
+        coalition: Some(0),
+        weight: Some(3),
+        member: None,
+    };
+    let admit = |name, value| federation.strategy.admit(&with(name, value), 2);
+    for name in ["fedcg.graph.layer1.lambda", "fedcg.graph.layer1.projection"] {
+        assert_eq!(admit(name, 999.0), Ok(()), "{name}");
+        for value in [-1001.0, 1e30] {
+            let error = admit(name, value).unwrap_err();
+            assert!(
+                error.contains(name) && error.contains("at most 1000"),
+                "{error}"
+            );
+        }
+    }
+    // What no contribution decides may be anything.
+    assert_eq!(admit("fedcg.graph.adjacency", 1e30), Ok(()));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn silos_of_one_direction_are_grouped_and_of_opposite_ones_not() {
 }
 
 #[test]
-fn all_merged_is_fedavg_and_none_is_everybody_alone_bit_for_bit() {
+fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
     for average in ["received", "trained"] {
         let all = json!({ "alpha": { "common": 1e9 }, "average": average });
         let all = federation("hcct", all).rounds(3);
@@ -76,14 +76,14 @@ fn groups_may_be_given_in_number_or_kept() {
 fn the_layer_that_differs_most_is_found_once_and_remembered() {
     let federation = federation("hcct-e", json!({})).rounds(3);
     // In the order of names: layer0, layer1, norm0.
-    assert_eq!(federation.state.memory["hcct.layer"], [1.0]);
+    assert_eq!(federation.state.memory.count("hcct.layer"), Some(1));
 }
 
 /// A state and a sheet to decide on.
 fn case() -> (Box<dyn Strategy>, State, Sheet) {
     let federation = federation("hcct", json!({}));
     let start = federation.state.models[0].clone();
-    let entry = |moved: [f32; 2]| Entry {
+    let entry = |moved: [f32; 2]| ModelEntry {
         model: Params::build(start.layout(), |into| {
             into.copy_from_slice(start.values());
             into[0] += moved[0];
@@ -103,7 +103,8 @@ fn dishonest_decisions_are_refused() {
     let (strategy, state, sheet) = case();
     let honest = strategy.decide(&state, &sheet, 1).unwrap();
     assert_eq!(honest.assignment, [0, 0, 1]);
-    assert!(honest.lower_bound <= honest.objective);
+    let claimed = honest.claim.clone().unwrap();
+    assert!(claimed.lower_bound <= claimed.objective);
     let check = |decision: &Decision| strategy.check(&state, &sheet, decision, 1);
     check(&honest).unwrap();
     for assignment in [vec![1, 1, 0], vec![0, 0], vec![0, 2, 1]] {
@@ -114,27 +115,22 @@ fn dishonest_decisions_are_refused() {
         assert!(matches!(check(&infeasible), Err(Objection::Infeasible(_))));
     }
     for (objective, lower_bound) in [
-        (honest.objective - 1e-3, honest.lower_bound),
-        (f64::NAN, honest.lower_bound),
-        (honest.objective, f64::NEG_INFINITY),
-        (honest.objective, f64::NAN),
+        (claimed.objective - 1e-3, claimed.lower_bound),
+        (f64::NAN, claimed.lower_bound),
+        (claimed.objective, f64::NEG_INFINITY),
+        (claimed.objective, f64::NAN),
     ] {
-        let lie = Decision {
-            objective,
-            lower_bound,
-            ..honest.clone()
-        };
+        let lie = claiming(&honest, |claim| {
+            (claim.objective, claim.lower_bound) = (objective, lower_bound);
+        });
         assert!(
             matches!(check(&lie), Err(Objection::Misstated { .. })),
             "{lie:?}"
         );
     }
-    // Everybody alone has utility 0 with `α_k = n_k`: worse, and honestly said.
-    let alone = Decision {
-        assignment: vec![0, 1, 2],
-        objective: 0.0,
-        ..honest
-    };
+    // Every silo alone has utility 0 with `α_k = n_k`: worse, with an honest claim.
+    let mut alone = claiming(&honest, |claim| claim.objective = 0.0);
+    alone.assignment = vec![0, 1, 2];
     assert!(matches!(check(&alone), Err(Objection::NotBest { .. })));
 }
 

@@ -12,8 +12,8 @@ use crate::params::Gate;
 use crate::robust::RadiusGrid;
 
 /// Loss `½ Σ h_i (w_i − c_i)²` with curvature `h` and centre `c` of one's own, over the trained
-/// tensors in the order of the file; an epoch is one step. The buffer counts trainings. Of the
-/// silo's one row a model says its values.
+/// tensors in the order of the file; an epoch is one step. The buffer counts trainings. The outputs
+/// for the silo's one row are the values of the model.
 #[derive(Clone)]
 pub(super) struct Quadratic {
     pub(super) curvature: [f64; 5],
@@ -360,12 +360,19 @@ impl Federation {
         }
     }
 
-    /// One round in which everybody takes part.
+    /// One round in which all silos take part.
     pub(super) fn round(&mut self) {
         self.round += 1;
         let plan = self.strategy.plan(&self.state, self.round);
         let layout = self.learners[0].layout();
         let layout = self.strategy.expects(&layout, None, self.round);
+        assert!(
+            self.strategy
+                .layouts(&self.learners[0].layout(), None)
+                .contains(&layout),
+            "round {}: the layout of the contributions is declared",
+            self.round
+        );
         let gate = Gate {
             layout,
             norm: f64::INFINITY,
@@ -373,12 +380,6 @@ impl Federation {
         let (mut entries, mut who, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for (silo, learner) in self.learners.iter().enumerate() {
             let personal = &self.personal[silo];
-            let place = Place {
-                member: silo as u16,
-                coalition: self.coalitions[silo],
-                learner: &**learner,
-                personal,
-            };
             let out = |members: &Vec<u16>| !members.contains(&(silo as u16));
             if plan.participants.as_ref().is_some_and(out) {
                 continue;
@@ -392,18 +393,22 @@ impl Federation {
                 last = (at.step, at.steps);
                 ControlFlow::Continue(())
             };
-            let site = Site {
-                place,
+            let participant = Participant {
+                member: silo as u16,
+                coalition: self.coalitions[silo],
+                learner: &**learner,
+                personal,
                 radius: &self.radius,
                 seed: self.round,
             };
             let (state, strategy) = (&self.state, &self.strategy);
-            let contributed = strategy.contribute(state, &plan, self.round, site, &mut watch);
+            let contributed =
+                strategy.contribute(state, &plan, self.round, participant, &mut watch);
             let (coalition, update) = contributed.unwrap();
             assert_eq!(last.0, last.1, "all steps are reported, or none");
             who.push(silo);
             assert_eq!(update.personal.layout(), personal.layout());
-            let entry = Entry {
+            let entry = ModelEntry {
                 model: gate.admit(update.shared.document()).unwrap(),
                 coalition: Some(coalition),
                 weight: plan.weights.then_some(update.samples),
@@ -414,25 +419,24 @@ impl Federation {
             entries.push(entry);
         }
         let row = |(own, &silo): (usize, &usize)| -> Vec<f64> {
-            let place = Place {
+            let participant = Participant {
                 member: silo as u16,
                 coalition: self.coalitions[silo],
                 learner: &*self.learners[silo],
                 personal: &self.personal[silo],
-            };
-            let site = Site {
-                place,
                 radius: &self.radius,
                 seed: self.round,
             };
-            let score = |(at, entry): (usize, &Entry)| {
+            let score = |(at, entry): (usize, &ModelEntry)| {
                 let scored = Scored {
                     model: &entry.model,
                     personal: &after[own],
                     own: at == own,
                 };
                 let (state, round) = (&self.state, self.round);
-                let score = self.strategy.score(state, &plan, round, site, scored);
+                let score = self
+                    .strategy
+                    .score(state, &plan, round, participant, scored);
                 score.unwrap()
             };
             entries.iter().enumerate().map(score).collect()

@@ -14,7 +14,7 @@ fn built(ridge: f64) -> Box<dyn Strategy> {
 }
 
 #[test]
-fn everybody_keeps_its_own_robust_fit() {
+fn every_silo_keeps_its_own_robust_fit() {
     for (radius, ridge) in [(0.0, 0.0), (0.3, 0.0), (0.3, 0.5)] {
         let silos = hospitals(3, 2, 30);
         let mut federation = Federation::new(built(ridge), silos.clone());

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::Strategy;
 use super::quadratic::{Federation, Quadratic};
 use super::*;
-use crate::learner::Learner;
-use crate::strategy::wrappers::report::Reported;
+use crate::learner::{Capabilities, LearnError, Learner, Metrics, Split, Update};
+use crate::strategy::wrappers::report::Report;
 use crate::topology::{Sampling, total_variation, uniform};
 
 mod draws;
@@ -35,12 +35,12 @@ fn plain(values: &[f32]) -> Params {
     Params::from_values(&layout(values.len()), values)
 }
 
-/// What a member contributes that trained this and measured that.
-fn told(member: u16, values: &[f32], loss: f32) -> Entry {
+/// A contribution of a member, with these weights and this reported loss.
+fn reporting(member: u16, values: &[f32], loss: f32) -> ModelEntry {
     let report = Layout::new(vec![TensorSpec::new("report.loss", [1], Role::Buffer)]).unwrap();
     let report = Params::from_values(&report, &[loss]);
-    let whole = Reported(&["loss"]).contribution(&layout(values.len()));
-    Entry {
+    let whole = Report(&["loss"]).contribution(&layout(values.len()));
+    ModelEntry {
         model: Params::gather(&whole, &[&plain(values), &report]).unwrap(),
         coalition: Some(0),
         weight: None,
@@ -48,7 +48,7 @@ fn told(member: u16, values: &[f32], loss: f32) -> Entry {
     }
 }
 
-fn sheet(entries: Vec<Entry>) -> Sheet {
+fn sheet(entries: Vec<ModelEntry>) -> Sheet {
     super::sheet(entries, None)
 }
 
@@ -58,12 +58,39 @@ fn genesis(values: usize) -> State {
 }
 
 fn with_memory(mut state: State, name: &str, values: &[f64]) -> State {
-    state.memory.insert(name.into(), values.to_vec());
+    state.memory.insert(name, Kept::Numbers(values.to_vec()));
     state
 }
 
 fn memory<'a>(state: &'a State, name: &str) -> &'a [f64] {
-    &state.memory[name]
+    match state.memory.get(name) {
+        Some(Kept::Numbers(numbers)) => numbers,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn number(state: &State, name: &str) -> f64 {
+    match state.memory.get(name) {
+        Some(Kept::Number(number)) => *number,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// The adjacency matrix of the graph, row by row.
+fn adjacency(state: &State) -> Vec<f64> {
+    let Some(Kept::Graph(graph)) = state.memory.get("tfl.graph") else {
+        panic!("a graph");
+    };
+    let nodes = graph.nodes as usize;
+    let mut all = vec![0.0; nodes * nodes];
+    for [a, b] in graph
+        .edges
+        .iter()
+        .map(|edge| edge.map(|node| node as usize))
+    {
+        (all[nodes * a + b], all[nodes * b + a]) = (1.0, 1.0);
+    }
+    all
 }
 
 fn values(state: &State) -> Vec<f64> {
@@ -127,7 +154,7 @@ fn a_prior_without_strength_is_drfa() {
             );
             assert_eq!(lambdas.0, lambdas.1);
         }
-        assert_eq!(memory(&tfl.state, "tfl.tv"), [0.0]);
+        assert_eq!(number(&tfl.state, "tfl.tv"), 0.0);
         assert_ne!(memory(&tfl.state, "tfl.prior"), uniform(5));
         assert_ne!(memory(&drfa.state, "drfa.lambda"), uniform(5));
         assert!(drfa.state.tables.is_empty() && tfl.state.tables["tfl.models"].len() == 5);
@@ -135,7 +162,7 @@ fn a_prior_without_strength_is_drfa() {
 }
 
 #[test]
-fn everybody_and_no_prior_is_afl() {
+fn tfl_with_all_members_and_no_prior_equals_afl() {
     let tfl = federation("tfl", json!({ "q": 0 })).rounds(7);
     let afl = federation("afl", json!({})).rounds(7);
     assert_eq!(tfl.state.models, afl.state.models);
@@ -145,22 +172,62 @@ fn everybody_and_no_prior_is_afl() {
     );
 }
 
-/// Who trains in a round, as the silos see it.
+/// A learner whose updates are of one row if it was to train, else of none.
+struct Probe;
+
+impl Learner for Probe {
+    fn layout(&self) -> Arc<Layout> {
+        Layout::new(Vec::new()).unwrap()
+    }
+
+    fn initial(&self, _: u64) -> Params {
+        Params::empty()
+    }
+
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        _: &Training,
+        _: u64,
+        _: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        Ok(Update::kept(start, personal, 1))
+    }
+
+    fn evaluate(&self, _: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        Ok(Metrics::default())
+    }
+
+    fn samples(&self) -> u64 {
+        0
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::NONE
+    }
+}
+
+/// The members that train in a round, as the silos find out.
 fn trains(strategy: &dyn Strategy, state: &State, round: u64, members: u16) -> Vec<u16> {
     let plan = strategy.plan(state, round);
-    let silo = silos().remove(0);
-    let task = |member: &u16| {
-        let place = Place {
+    let (personal, radius) = (Params::empty(), OwnRadius::default());
+    let trains = |member: &u16| {
+        let participant = Participant {
             member: *member,
             coalition: 0,
-            learner: &silo as &dyn Learner,
-            personal: &Params::empty(),
+            learner: &Probe,
+            personal: &personal,
+            radius: &radius,
+            seed: 0,
         };
-        let start = strategy.start(state, &plan, round, place).unwrap();
-        assert_eq!((start.model, start.coalition), (state.models[0].clone(), 0));
-        start.task != Task::Keep
+        let go_on = &mut |_| std::ops::ControlFlow::Continue(());
+        let part = strategy.contribute(state, &plan, round, participant, go_on);
+        let (coalition, update) = part.unwrap();
+        assert_eq!((&update.shared, coalition), (&state.models[0], 0));
+        update.samples == 1
     };
-    (0..members).filter(task).collect()
+    (0..members).filter(trains).collect()
 }
 
 #[test]
@@ -200,7 +267,7 @@ fn the_steps_of_the_weights_are_those_of_the_paper() {
     let mut state = with_memory(genesis(1), "tfl.prior", &prior);
     for (round, known) in (1..).zip(known) {
         let losses = [0.9, 0.5, 0.4, 0.7, 1.2];
-        let entries = (0..5).map(|k| told(k, &[f32::from(k)], losses[usize::from(k)]));
+        let entries = (0..5).map(|k| reporting(k, &[f32::from(k)], losses[usize::from(k)]));
         state = super::round(&*strategy, &state, &sheet(entries.collect()), round).state;
         // Losses come in f32.
         assert!(close(memory(&state, "tfl.lambda"), &known, 1e-7));
@@ -214,9 +281,9 @@ fn the_steps_of_the_weights_are_those_of_the_paper() {
         memory(&state, "tfl.lambda"),
         memory(&state, "tfl.lambda-uniform"),
     );
-    assert_eq!(memory(&state, "tfl.tv"), [total_variation(lambda, without)]);
+    assert_eq!(number(&state, "tfl.tv"), total_variation(lambda, without));
     let effective = 1.0 / lambda.iter().map(|l| l * l).sum::<f64>();
-    assert_eq!(memory(&state, "tfl.effective"), [effective]);
+    assert_eq!(number(&state, "tfl.effective"), effective);
 }
 
 #[test]
@@ -246,42 +313,42 @@ fn afl_serves_the_one_that_fedavg_leaves_behind() {
 #[test]
 fn unusable_entries_are_refused_by_name() {
     let strategy = strategy("afl", 3, json!({}));
-    let good = || told(0, &[1.0], 0.5);
-    let nameless = Entry {
+    let good = || reporting(0, &[1.0], 0.5);
+    let nameless = ModelEntry {
         member: None,
         ..good()
     };
-    let bare = Entry {
+    let bare = ModelEntry {
         model: plain(&[1.0]),
-        ..told(1, &[1.0], 0.5)
+        ..reporting(1, &[1.0], 0.5)
     };
     let cases = [
         (nameless, "needs names"),
-        (told(3, &[1.0], 0.5), "member 3, of 3"),
-        (told(1, &[1.0], f32::INFINITY), "finite"),
-        (told(1, &[1.0], f32::NAN), "finite"),
+        (reporting(3, &[1.0], 0.5), "member 3, expected one below 3"),
+        (reporting(1, &[1.0], f32::INFINITY), "finite"),
+        (reporting(1, &[1.0], f32::NAN), "finite"),
         (bare, "lacks the loss"),
-        (told(0, &[2.0], 0.5), "same member"),
+        (reporting(0, &[2.0], 0.5), "same member"),
     ];
-    for (bad, word) in cases {
-        if word != "same member" {
-            assert!(strategy.admit(&bad, 2).unwrap_err().contains(word));
+    for (bad, reason) in cases {
+        if reason != "same member" {
+            assert!(strategy.admit(&bad, 2).unwrap_err().contains(reason));
         }
         let sheet = sheet(vec![good(), bad]);
         let error = strategy.decide(&genesis(1), &sheet, 2).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.starts_with("entry 1: ") && text.contains(word),
+            text.starts_with("entry 1: ") && text.contains(reason),
             "{text}"
         );
-        let decision = means::given(vec![0, 0]);
+        let decision = Decision::fixed(vec![0, 0]);
         assert!(strategy.check(&genesis(1), &sheet, &decision, 2).is_err());
         let settled = strategy.settle(&genesis(1), &sheet, &decision, 2);
         assert_eq!(settled.unwrap_err(), SettleError::Sheet(error));
     }
     let none = strategy.decide(&genesis(1), &sheet(Vec::new()), 1);
     assert_eq!(none, Err(DecideError::NoEntries));
-    let moved = means::given(vec![1]);
+    let moved = Decision::fixed(vec![1]);
     assert!(
         strategy
             .check(&genesis(1), &sheet(vec![good()]), &moved, 2)
@@ -359,7 +426,7 @@ proptest! {
         for (round, losses) in (1..).zip(rounds) {
             let entries = losses.iter().zip(0..);
             let entries: Vec<_> = entries
-                .filter_map(|(loss, k)| Some(told(k, &[f32::from(k), 1.0], (*loss)?)))
+                .filter_map(|(loss, k)| Some(reporting(k, &[f32::from(k), 1.0], (*loss)?)))
                 .collect();
             if entries.is_empty() {
                 continue;
@@ -370,8 +437,8 @@ proptest! {
                 prop_assert!(on.len() == 5 && on.iter().all(|w| (0.0..=1.0 + 1e-9).contains(w)), "{name} {on:?}");
                 prop_assert!((on.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{name} {on:?}");
             }
-            prop_assert!((0.0..=1.0 + 1e-9).contains(&memory(&state, "tfl.tv")[0]));
-            prop_assert!((1.0 - 1e-9..=5.0 + 1e-9).contains(&memory(&state, "tfl.effective")[0]));
+            prop_assert!((0.0..=1.0 + 1e-9).contains(&number(&state, "tfl.tv")));
+            prop_assert!((1.0 - 1e-9..=5.0 + 1e-9).contains(&number(&state, "tfl.effective")));
             // What was drawn by the new weights is drawn without complaint.
             let drawn = Sampling::WithReplacement.draw(memory(&state, "tfl.lambda"), 3, round);
             prop_assert!(drawn.is_ok());

@@ -21,23 +21,23 @@ pub const INTERCEPT: &str = "intercept";
 /// Name under which personal tensors are kept in the personal state.
 const PERSONAL: &str = "personal";
 
-/// The tensors of `model` that these words name: [`LAST_LAYER`], [`NORM_LAYERS`], [`INTERCEPT`],
+/// The tensors of `model` with these names: [`LAST_LAYER`], [`NORM_LAYERS`], [`INTERCEPT`],
 /// or else a tensor, or a layer with all its tensors.
 ///
 /// # Errors
-/// [`EquipError`] if a word names nothing, the common scale, or all that is trained.
-pub(crate) fn select(model: &Layout, words: &[String]) -> Result<Arc<Layout>, EquipError> {
+/// [`EquipError`] if a name matches nothing, the common scale, or all that is trained.
+pub(crate) fn select(model: &Layout, names: &[String]) -> Result<Arc<Layout>, EquipError> {
     let mut chosen = vec![false; model.tensors().len()];
-    for word in words {
-        let named = named(model, word)?;
-        if !named.contains(&true) {
+    for name in names {
+        let matched = named(model, name)?;
+        if !matched.contains(&true) {
             return Err(EquipError::Nothing {
-                word: word.clone(),
+                name: name.clone(),
                 has: model.describe(),
             });
         }
-        for (chosen, named) in chosen.iter_mut().zip(named) {
-            *chosen |= named;
+        for (chosen, matched) in chosen.iter_mut().zip(matched) {
+            *chosen |= matched;
         }
     }
     let mut at = chosen.iter();
@@ -49,7 +49,7 @@ pub(crate) fn select(model: &Layout, words: &[String]) -> Result<Arc<Layout>, Eq
         return Err(EquipError::Scale);
     }
     if personal.trained().tensors().len() == model.trained().tensors().len() {
-        return Err(EquipError::NothingShared(words.join(", ")));
+        return Err(EquipError::NothingShared(names.join(", ")));
     }
     Ok(personal)
 }
@@ -60,14 +60,15 @@ pub(crate) fn is_norm(layer: &str) -> bool {
     own.contains("norm") || own.starts_with("bn")
 }
 
-/// Which tensors a word names.
-fn named(model: &Layout, word: &str) -> Result<Vec<bool>, EquipError> {
-    let each = |names: &dyn Fn(&TensorSpec) -> bool| model.tensors().iter().map(names).collect();
+/// Which tensors a name matches.
+fn named(model: &Layout, name: &str) -> Result<Vec<bool>, EquipError> {
+    let each =
+        |matches: &dyn Fn(&TensorSpec) -> bool| model.tensors().iter().map(matches).collect();
     let layer = |tensor: &TensorSpec| {
         let (layer, _) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
         layer.to_owned()
     };
-    Ok(match word {
+    Ok(match name {
         LAST_LAYER => {
             let all = layers(model);
             let mut dense: Vec<_> = all.iter().filter(|layer| !is_norm(&layer.name)).collect();
@@ -87,7 +88,7 @@ fn named(model: &Layout, word: &str) -> Result<Vec<bool>, EquipError> {
     })
 }
 
-/// The variation that leaves what these words name with the silos.
+/// The wrapper that leaves the named tensors with the silos.
 pub(crate) struct PersonalLayers(pub(crate) Vec<String>);
 
 impl StrategyWrapper for PersonalLayers {

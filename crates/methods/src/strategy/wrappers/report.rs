@@ -1,16 +1,17 @@
-//! What silos measure of the model they start from, reported with their contributions.
+//! Wraps a learner so that it reports numbers with its contributions: metrics of the model that a
+//! silo starts from.
 //!
 //! Methods that weigh silos by their losses measure the model of a round once it is aggregated,
 //! which takes a second exchange. Here a silo measures the model when it starts from it, and sends
 //! the figures with what it trained: the same losses, one round later, in one exchange. They are
-//! the word of the silo.
+//! self-reported: nobody can check them.
 
 use std::sync::Arc;
 
 use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
 use crate::params::{Attached, Layout, LayoutError, Params, Role, TensorSpec};
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
-use crate::strategy::{Entry, EquipError};
+use crate::strategy::{EquipError, ModelEntry};
 
 /// Name of what is attached to a contribution.
 const REPORT: &str = "report";
@@ -18,9 +19,9 @@ const REPORT: &str = "report";
 /// Measures the start model on the training rows and attaches these metrics (`"loss"`,
 /// `"accuracy"`), in ascending order, to the contribution, as buffers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reported(pub(crate) &'static [&'static str]);
+pub(crate) struct Report(pub(crate) &'static [&'static str]);
 
-impl Reported {
+impl Report {
     /// Layout of a contribution, given that of the models.
     pub(crate) fn contribution(self, model: &Arc<Layout>) -> Arc<Layout> {
         let attached = self.attached(model).expect("the learner was equipped");
@@ -39,16 +40,16 @@ impl Reported {
         Ok(WrappedLearner::equip(inner, by)?)
     }
 
-    /// What was measured, in the order of the metrics, without a copy of the model; fewer where
-    /// the contribution does not say all.
-    pub(crate) fn said(self, entry: &Entry) -> Vec<f64> {
+    /// The reported numbers, in the order of their names, without a copy of the model; fewer where
+    /// the contribution lacks some.
+    pub(crate) fn values(self, entry: &ModelEntry) -> Vec<f64> {
         let of = |name: &&str| entry.model.tensor(&format!("{REPORT}.{name}"));
         let values = self.0.iter().filter_map(of).flatten();
         values.map(|&value| value.into()).collect()
     }
 
-    /// The contributed model by itself, and what was measured, in the order of the metrics.
-    pub(crate) fn read(self, entry: &Entry) -> (Params, Vec<f64>) {
+    /// The contributed model by itself, and the reported numbers, in the order of their names.
+    pub(crate) fn split(self, entry: &ModelEntry) -> (Params, Vec<f64>) {
         let attached = Attached::find(entry.model.layout(), &[REPORT]);
         let (model, report) = attached.split(&entry.model);
         let values = report[0].values().iter().map(|&value| value.into());
@@ -77,7 +78,7 @@ pub(crate) fn must_measure(learner: &dyn Learner, name: &'static str) -> Result<
 }
 
 struct Reporting {
-    report: Reported,
+    report: Report,
     contribution: Attached,
 }
 

@@ -1,4 +1,5 @@
-//! What silos say of themselves with their contributions, from what they measure and remember.
+//! Wraps a learner so that it reports numbers about its silo with every contribution, from what it
+//! measures and what it keeps from round to round.
 
 use std::sync::Arc;
 
@@ -6,22 +7,21 @@ use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
-use crate::strategy::wrappers::report::Reported;
+use crate::strategy::wrappers::report::Report;
 
 /// Name under which a silo keeps what it remembers in its personal state.
-const KEPT: &str = "word";
+const KEPT: &str = "self-reported";
 
-/// What a silo measures of itself, beyond the model that it starts from.
-pub(crate) trait Word: Send + Sync + 'static {
-    /// Names of the numbers that are said, ascending.
-    fn said(&self) -> Reported;
+/// The numbers that a silo reports about itself, and how it finds them.
+pub(crate) trait SelfReport: Send + Sync + 'static {
+    /// Names of the reported numbers, ascending.
+    fn report(&self) -> Report;
 
-    /// Names of the numbers that the silo remembers, ascending; zeros at first.
+    /// Names of the numbers that the silo keeps from round to round, ascending; zeros at first.
     fn kept(&self) -> &'static [&'static str];
 
-    /// The numbers said, after a training from `start` to `reached`, and what is remembered from
-    /// then on.
-    fn say(
+    /// The reported numbers, after a training from `start` to `reached`. Updates what is kept.
+    fn measure(
         &self,
         learner: &dyn Learner,
         start: &Params,
@@ -31,30 +31,30 @@ pub(crate) trait Word: Send + Sync + 'static {
     ) -> Result<Vec<f64>, LearnError>;
 }
 
-/// A learner that says this.
+/// A learner that reports this.
 pub(crate) fn equip(
-    word: impl Word,
+    numbers: impl SelfReport,
     inner: Arc<dyn Learner>,
 ) -> Result<Arc<dyn Learner>, EquipError> {
     let tensor = |name: &&str| TensorSpec::new(*name, [1], Role::Buffer);
-    let kept = Layout::new(word.kept().iter().map(tensor).collect())?;
+    let kept = Layout::new(numbers.kept().iter().map(tensor).collect())?;
     let rest = inner.initial_personal(0).layout().clone();
-    let by = Saying {
-        contribution: word.said().attached(&inner.layout())?,
+    let by = SelfReporting {
+        contribution: numbers.report().attached(&inner.layout())?,
         personal: Attached::new(&rest, &[(KEPT, &kept)])?,
-        word,
+        numbers,
     };
     Ok(WrappedLearner::equip(inner, by)?)
 }
 
-struct Saying<W> {
-    word: W,
+struct SelfReporting<R> {
+    numbers: R,
     contribution: Attached,
     personal: Attached,
 }
 
-impl<W: Word> Saying<W> {
-    fn said(
+impl<R: SelfReport> SelfReporting<R> {
+    fn reported(
         &self,
         inner: &dyn Learner,
         start: &Params,
@@ -63,19 +63,21 @@ impl<W: Word> Saying<W> {
     ) -> Result<Update, LearnError> {
         let (rest, kept) = self.personal.split(personal);
         let mut kept = kept[0].values().to_vec();
-        let said = self.word.say(inner, start, &rest, &update, &mut kept)?;
-        let said: Vec<f32> = said.into_iter().map(|value| value as f32).collect();
-        let said = Params::from_values(self.contribution.part(0), &said);
+        let numbers = self
+            .numbers
+            .measure(inner, start, &rest, &update, &mut kept)?;
+        let numbers: Vec<f32> = numbers.into_iter().map(|value| value as f32).collect();
+        let numbers = Params::from_values(self.contribution.part(0), &numbers);
         let kept = Params::from_values(self.personal.part(0), &kept);
         Ok(Update {
-            shared: self.contribution.join(&update.shared, &[&said]),
+            shared: self.contribution.join(&update.shared, &[&numbers]),
             personal: self.personal.join(&update.personal, &[&kept]),
             ..update
         })
     }
 }
 
-impl<W: Word> LearnerWrapper for Saying<W> {
+impl<R: SelfReport> LearnerWrapper for SelfReporting<R> {
     fn needs(&self) -> &'static [Capability] {
         &[]
     }
@@ -102,7 +104,7 @@ impl<W: Word> LearnerWrapper for Saying<W> {
     ) -> Result<Update, LearnError> {
         let (model, rest) = self.inside(start, personal);
         let update = Update::kept(&model, &rest, inner.samples());
-        self.said(inner, start, personal, update)
+        self.reported(inner, start, personal, update)
     }
 
     fn train(
@@ -117,6 +119,6 @@ impl<W: Word> LearnerWrapper for Saying<W> {
             ..job
         };
         let update = inside.run(inner, progress)?;
-        self.said(inner, job.start, job.personal, update)
+        self.reported(inner, job.start, job.personal, update)
     }
 }

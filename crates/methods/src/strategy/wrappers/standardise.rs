@@ -1,14 +1,13 @@
-//! A common scale before the first model: one round in which members share summaries only.
+//! Wraps a strategy to agree on a common scale of the columns first, in one round in which members
+//! share summaries only.
 
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Task, Update};
 use crate::params::{Layout, Params, Role};
-use crate::strategy::participant::begin_and_train;
-use crate::strategy::server::means::{fits, given, must_be};
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, OwnRadius,
-    Place, Plan, Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
+    DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
+    Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
 /// Buffer of a model that standardises: mean of every column, over all members' training rows.
@@ -44,7 +43,7 @@ struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Reads a contribution, or says in one sentence why it is no summary.
+    /// Reads a contribution, or gives the reason why it is no summary in one sentence.
     fn read(model: &'a Params) -> Result<Self, String> {
         let tensor = |name: &str| {
             model
@@ -82,12 +81,12 @@ fn combine(sheet: &Sheet) -> Result<(Vec<f32>, Vec<f32>), DecideError> {
     let first = sheet.entries.first().ok_or(DecideError::NoEntries)?;
     let columns = first.model.tensor("sum").map_or(0, <[f32]>::len);
     let (mut count, mut mean, mut squares) = (0f64, vec![0f64; columns], vec![0f64; columns]);
-    for (entry, Entry { model, .. }) in sheet.entries.iter().enumerate() {
+    for (entry, ModelEntry { model, .. }) in sheet.entries.iter().enumerate() {
         let unusable = |reason| DecideError::Unusable { entry, reason };
         let summary = Summary::read(model).map_err(unusable)?;
         if summary.sum.len() != columns {
             return Err(unusable(format!(
-                "the summary is of {} columns, the others' of {columns}",
+                "the summary is of {} columns, the others are of {columns}",
                 summary.sum.len()
             )));
         }
@@ -144,7 +143,7 @@ fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params,
 }
 
 /// The outcome of a later round with the scale that was agreed on: it travels with every model, and
-/// nobody may change it.
+/// no contribution may change it.
 fn keep_scale(state: &State, mut after: Outcome) -> Result<Outcome, SettleError> {
     let agreed = state.models.first();
     let scale = |name| agreed.and_then(|model| model.tensor(name));
@@ -180,34 +179,7 @@ impl Strategy for Standardised {
         if round > 1 {
             return self.inner.plan(state, round - 1);
         }
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Summarise,
-            cross_evaluate: false,
-            weights: false,
-        }
-    }
-
-    fn start(
-        &self,
-        state: &State,
-        plan: &Plan,
-        round: u64,
-        place: Place<'_>,
-    ) -> Result<Start, LearnError> {
-        if round > 1 {
-            return self.inner.start(state, plan, round - 1, place);
-        }
-        let model = state
-            .models
-            .first()
-            .ok_or_else(|| LearnError::Failed("there is no model to begin with".into()))?;
-        Ok(Start {
-            model: model.clone(),
-            coalition: place.coalition,
-            task: plan.task.clone(),
-        })
+        Plan::everyone(state, Task::Summarise)
     }
 
     fn contribute(
@@ -215,15 +187,17 @@ impl Strategy for Standardised {
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         if round > 1 {
-            return self
-                .inner
-                .contribute(state, plan, round - 1, site, progress);
+            let (inner, round) = (&self.inner, round - 1);
+            return inner.contribute(state, plan, round, participant, progress);
         }
-        begin_and_train(self, state, plan, round, site, progress)
+        let none = || LearnError::Failed("there is no model to start from".into());
+        let start = state.models.first().ok_or_else(none)?;
+        let update = participant.carry_out(&plan.task, start, progress)?;
+        Ok((participant.coalition, update))
     }
 
     fn score(
@@ -231,12 +205,12 @@ impl Strategy for Standardised {
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         scored: Scored<'_>,
     ) -> Result<f64, LearnError> {
         // Summaries are not scored.
         self.inner
-            .score(state, plan, round.saturating_sub(1), site, scored)
+            .score(state, plan, round.saturating_sub(1), participant, scored)
     }
 
     fn keeps_numbers(&self, round: u64) -> bool {
@@ -255,7 +229,13 @@ impl Strategy for Standardised {
         summary.unwrap_or(model).clone()
     }
 
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+    fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+        let mut layouts = self.inner.layouts(model, summary);
+        layouts.push(summary.unwrap_or(model).clone());
+        layouts
+    }
+
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         if round > 1 {
             return self.inner.admit(entry, round - 1);
         }
@@ -267,7 +247,7 @@ impl Strategy for Standardised {
             return self.inner.decide(state, sheet, round - 1);
         }
         combine(sheet)?;
-        Ok(given(vec![0; sheet.entries.len()]))
+        Ok(Decision::fixed(vec![0; sheet.entries.len()]))
     }
 
     fn check(
@@ -281,11 +261,8 @@ impl Strategy for Standardised {
             return self.inner.check(state, sheet, decision, round - 1);
         }
         combine(sheet)?;
-        must_be(
-            decision,
-            &vec![0; sheet.entries.len()],
-            "everybody belongs to coalition 0",
-        )
+        let all = vec![0; sheet.entries.len()];
+        decision.must_be_fixed(&all, "every entry belongs to coalition 0")
     }
 
     fn settle(
@@ -299,7 +276,7 @@ impl Strategy for Standardised {
             let after = self.inner.settle(state, sheet, decision, round - 1)?;
             return keep_scale(state, after);
         }
-        fits(sheet, &decision.assignment)?;
+        sheet.fits(&decision.assignment)?;
         let (mean, deviation) =
             combine(sheet).map_err(|error| SettleError::Summary(error.to_string()))?;
         let models = state
@@ -312,6 +289,7 @@ impl Strategy for Standardised {
             state: state.with(models),
         })
     }
+
     fn unseen(
         &self,
         state: &State,

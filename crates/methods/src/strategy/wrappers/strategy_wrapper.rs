@@ -1,18 +1,19 @@
-//! A method as what it changes in another one.
+//! Wraps a strategy to add a method that changes only what silos do, what they contribute, or the
+//! model that comes out.
 
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Names, Newcomer, Objection, Outcome, OwnRadius,
-    Place, Plan, Scored, SettleError, Sheet, Site, Start, State, Strategy, Watch,
+    DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
+    Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
-/// What a method changes in another: how silos learn, what they contribute, what becomes of the
-/// models. By default nothing.
+/// What a method changes in another one: how silos learn, what they contribute, which models come
+/// out. By default nothing.
 pub(crate) trait StrategyWrapper: Send + Sync {
-    /// What silos learn with, see [`Strategy::equip`].
+    /// The learner of a silo, see [`Strategy::equip`].
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         Ok(learner)
     }
@@ -28,14 +29,22 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         model.clone()
     }
 
-    /// What the members adopt, from the state before and what the other method makes of `sheet`.
+    /// Refuses a contribution that cannot be used, with the reason in one sentence; see
+    /// [`Strategy::admit`].
+    fn admit(&self, entry: &ModelEntry) -> Result<(), String> {
+        let _ = entry;
+        Ok(())
+    }
+
+    /// The outcome that members adopt, from the state before, the sheet, and the outcome of the
+    /// wrapped strategy.
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
         let _ = (before, sheet);
         Ok(after)
     }
 }
 
-/// A strategy with a variation.
+/// A strategy with a wrapper around it.
 pub(crate) struct WrappedStrategy<V> {
     pub(crate) name: &'static str,
     pub(crate) inner: Box<dyn Strategy>,
@@ -64,25 +73,16 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         self.inner.plan(state, round)
     }
 
-    fn start(
-        &self,
-        state: &State,
-        plan: &Plan,
-        round: u64,
-        place: Place<'_>,
-    ) -> Result<Start, LearnError> {
-        self.inner.start(state, plan, round, place)
-    }
-
     fn contribute(
         &self,
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        self.inner.contribute(state, plan, round, site, progress)
+        self.inner
+            .contribute(state, plan, round, participant, progress)
     }
 
     fn score(
@@ -90,10 +90,10 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         scored: Scored<'_>,
     ) -> Result<f64, LearnError> {
-        self.inner.score(state, plan, round, site, scored)
+        self.inner.score(state, plan, round, participant, scored)
     }
 
     fn keeps_numbers(&self, round: u64) -> bool {
@@ -110,7 +110,12 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         self.inner.expects(&model, summary, round)
     }
 
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+    fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+        self.inner.layouts(&self.by.contribution(model), summary)
+    }
+
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
+        self.by.admit(entry)?;
         self.inner.admit(entry, round)
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use actix::{Context, Recipient};
-use methods::strategy::{Place, Scored, Site};
+use methods::strategy::{Participant, Scored};
 use methods::{Progress, Scores, Task, Update};
 use protocol::effects::{Planned, Trained, WorkError};
 use protocol::message::{Entry, EntryFields};
@@ -232,12 +232,13 @@ impl WorkerActor {
             let after = trained
                 .as_ref()
                 .map_or(&own.personal, |training| &training.personal);
-            let site = site(&config, round, own.coalition, &own.personal);
+            let participant = participant(&config, round, own.coalition, &own.personal);
             let plan = base.plan(&config);
             // The radius follows from the agreed state, not from any contribution.
             let agreed = base.state.models.first();
             let radius = agreed.map(|model| {
-                site.radius
+                participant
+                    .radius
                     .get(&*config.learner, model, &own.personal.params)
             });
             if let Some(Err(error)) = radius {
@@ -258,7 +259,7 @@ impl WorkerActor {
                         .is_some_and(|training| training.blob == blob),
                 };
                 let (strategy, state) = (&config.strategy, &base.state);
-                let loss = strategy.score(state, plan, round, site, scored);
+                let loss = strategy.score(state, plan, round, participant, scored);
                 let loss = loss.map_err(|error| error.to_string());
                 let finite = |loss: f64| {
                     let why = || format!("expected a finite loss of model {blob}, found {loss}");
@@ -294,21 +295,18 @@ pub(super) fn refused<T>(panic: String) -> Result<T, WorkError> {
 }
 
 /// What a strategy needs to know of this silo in a round.
-fn site<'a>(
+fn participant<'a>(
     config: &'a SiloConfig,
     round: u64,
     coalition: u32,
     personal: &'a Personal,
-) -> Site<'a> {
+) -> Participant<'a> {
     let learner = &*config.learner;
-    let place = Place {
+    Participant {
         member: config.member.me.0,
         coalition,
         learner,
         personal: &personal.params,
-    };
-    Site {
-        place,
         radius: &config.radius,
         seed: learner.seed(config.seed, round),
     }
@@ -323,10 +321,10 @@ fn train(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<(u32, Update), String> {
     let (plan, round) = (base.plan(config), base.next());
-    let site = site(config, round, coalition, personal);
+    let participant = participant(config, round, coalition, personal);
     let trained = config
         .strategy
-        .contribute(&base.state, plan, round, site, progress);
+        .contribute(&base.state, plan, round, participant, progress);
     let (coalition, update) = trained.map_err(|error| error.to_string())?;
     if update.personal.layout() != personal.params.layout() {
         return Err("the learner returned a personal state of another layout".into());

@@ -1,4 +1,4 @@
-//! A silo of FedCG: how it trains the parts of a model, and what the model says of its rows.
+//! Wraps a learner for FedCG: trains the parts of a model with branches, and computes its outputs.
 //!
 //! A layer with a branch is the same layer with other values: `f_θ(z) + λ·f_V̂d(z) = f_θ+λV̂d(z)`,
 //! because a dense or convolutional layer is linear in its values. So the rows of a domain are
@@ -9,10 +9,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::Assignment;
+use super::branches::{Branched, no_rows, unusable};
 use super::running::{Running, Sgd};
-use super::shape::{Parts, Shape};
-use super::{Assignment, FedCg};
-use crate::domains::PropagationError;
+use super::shape::Parts;
 use crate::learner::{
     Capability, LearnError, Learner, Metrics, Optimiser, Progress, Split, Training, Update, Watch,
     mixed_seed,
@@ -20,33 +20,7 @@ use crate::learner::{
 use crate::params::{Layout, Params};
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, later};
 
-/// A learner of models that carry branches, graph, student and teacher.
-pub(super) struct Branched {
-    pub(super) options: FedCg,
-    pub(super) shape: Shape,
-    /// Whether a mixture of a row's branches gives the same mixture of its outputs.
-    mixes: bool,
-}
-
 impl Branched {
-    /// `output` is the learner's [`output_layer`](Outputs::output_layer).
-    pub(super) fn new(options: &FedCg, shape: Shape, output: Option<String>) -> Self {
-        let mixes = match &shape.in_model[..] {
-            [only] => output.is_some_and(|name| name == only.name),
-            _ => false,
-        };
-        Self {
-            options: options.clone(),
-            shape,
-            mixes,
-        }
-    }
-
-    /// Whether branches say nothing and never will.
-    pub(super) fn is_silent(&self) -> bool {
-        self.options.lambda == 0.0 && !self.options.learn_lambda
-    }
-
     fn classifier(
         &self,
         inner: &dyn Learner,
@@ -56,7 +30,7 @@ impl Branched {
         Ok(classifiers.classifier(labels, self.shape.domains(), &self.options.hidden))
     }
 
-    /// What a student or teacher says of every row of a part: rows × domains, before the softmax.
+    /// Outputs of a student or teacher for every row of a part: rows × domains, before the softmax.
     fn opinions(
         &self,
         inner: &dyn Learner,
@@ -67,26 +41,6 @@ impl Branched {
         let classifier = self.classifier(inner, &vec![0; inner.samples() as usize])?;
         let (model, personal) = complete(&*classifier, opinion, base);
         classifier.outputs()?.outputs(&model, &personal, split)
-    }
-
-    /// The model of a row with these shares of the branches, each by layer.
-    pub(super) fn effective(
-        &self,
-        base: &Params,
-        lambdas: &[f64],
-        shares: &[(f64, Vec<&[f64]>)],
-    ) -> Params {
-        Params::build(base.layout(), |into| {
-            into.copy_from_slice(base.values());
-            let layers = self.shape.in_model.iter().zip(lambdas).enumerate();
-            for (layer, (own, lambda)) in layers.filter(|(_, (_, lambda))| **lambda != 0.0) {
-                for (nth, at) in own.ranges.iter().cloned().flatten().enumerate() {
-                    let mixed = shares.iter().map(|(share, made)| share * made[layer][nth]);
-                    let mixed = lambda * mixed.sum::<f64>();
-                    into[at] = (f64::from(into[at]) + mixed) as f32;
-                }
-            }
-        })
     }
 
     /// Outputs of every row of a part, rows × k, from the shares of the domains in it.
@@ -293,7 +247,7 @@ impl LearnerWrapper for Branched {
 }
 
 impl Branched {
-    /// The domain of every training row: what the teacher says, or what was given for all of them
+    /// The domain of every training row: the output of the teacher, or what was given for all of them
     /// where there is no teacher.
     fn labels(&self, inner: &dyn Learner, parts: &Parts) -> Result<Vec<u32>, LearnError> {
         let domains = self.shape.domains();
@@ -359,15 +313,4 @@ fn softmax(values: &[f64]) -> Vec<f64> {
     let each: Vec<f64> = values.iter().map(|value| libm::exp(value - top)).collect();
     let sum: f64 = each.iter().sum();
     each.into_iter().map(|value| value / sum).collect()
-}
-
-/// A silo that gave these rows does not give them again.
-pub(super) fn no_rows() -> LearnError {
-    LearnError::Failed("the learner does not give single rows of those that it has".into())
-}
-
-pub(super) fn unusable(error: PropagationError) -> LearnError {
-    LearnError::Failed(format!(
-        "the branches of the domains cannot be made: {error}"
-    ))
 }

@@ -1,14 +1,15 @@
 //! FedCG (Caldarola et al. 2021): domains of rows, a branch for each, and a graph between them.
 //!
-//! A teacher, which everybody has, sorts rows into domains. Some layers of the model have a branch
+//! A teacher, which all silos share, sorts rows into domains. Some layers of the model have a branch
 //! for every domain, added to what all domains share; the branches are made by a graph convolution
 //! over all of them ([`domains`](crate::domains)), so that a domain with few rows learns from its
-//! neighbours. A student learns at the silos what the teacher says, and every few rounds becomes
+//! neighbours. A student learns the labels of the teacher at the silos, and every few rounds becomes
 //! the teacher. Where silos know their domains, these take the teacher's place. Everything that is
-//! trained is averaged by training rows (eq. (2)); whoever settles a round computes the graph from
+//! trained is averaged by training rows (eq. (2)); every member computes the graph from
 //! the averaged branches.
 
 mod branched;
+mod branches;
 mod graph;
 mod running;
 mod shape;
@@ -17,22 +18,28 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::branched::Branched;
-use self::shape::{ADJACENCY, DOMAIN, STUDENT, Shape, TEACHER};
+use self::branches::Branched;
+use self::shape::{ADJACENCY, DOMAIN, GRAPH, STUDENT, Shape, TEACHER};
 use crate::Matrix;
 use crate::domains::adjacency::{self, AdjacencyError};
 use crate::domains::{Activation, Passes};
 use crate::learner::{Learner, Optimiser};
 use crate::params::{Params, TensorSpec};
-use crate::strategy::catalogue::{at_least_one, not_negative, positive};
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::{Setting, at_least_one, not_negative, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::WrappedLearner;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
-use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{
+    EquipError, Kept, ModelEntry, Outcome, SettleError, Sheet, State, Strategy, StrategyError,
+};
 
 /// Rounds settled so far, in [`State::memory`].
 const ROUNDS: &str = "fedcg.rounds";
+
+/// Largest absolute value of λ and W in a contribution, in multiples of where λ starts (but at
+/// least of 1). Both start near 1 and are no weights of the model, so that the bound of its norm
+/// does not cover them.
+const LARGEST: f64 = 1000.0;
 
 /// Most domains that a charter may ask for.
 const MOST: usize = 1024;
@@ -45,7 +52,7 @@ pub struct FedCg {
     pub weight: WeightRule,
     /// Domains D, from 1 to 1024. Default 4, the best of the paper's table 4.
     pub domains: usize,
-    /// Whether every silo says which domain its rows are of ([`Learner::domain`]). There is no
+    /// Whether every silo gives the domain of its rows ([`Learner::domain`]). There is no
     /// teacher then, and the student learns to tell the given domains. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
@@ -62,14 +69,14 @@ pub struct FedCg {
     pub lambda: f64,
     /// Whether λ is trained. 0 that is not trained is FedAvg.
     pub learn_lambda: bool,
-    /// Who is near whom, from the first aggregation on; before it everybody is alone.
+    /// Which domains are neighbours, from the first aggregation on; before it none are.
     pub adjacency: Neighbours,
     /// A domain's own share β of its neighbourhood, from 0 to 1. Default 0.5, as in the paper.
     pub beta: f64,
-    /// How the student's opinion of a row is used where the model is measured.
+    /// How the student's domains of a row are used where the model is measured.
     pub assignment: Assignment,
     /// The student becomes the teacher, if there is one, every so many rounds, at least 1. The
-    /// paper does not say how many. Default 10.
+    /// paper gives no number. Default 10.
     pub refresh: u64,
     /// Learning rate of the student, > 0. Default 1e-4, as in the paper.
     pub student_rate: f64,
@@ -106,7 +113,7 @@ pub enum Mixing {
     None,
 }
 
-/// Who is near whom.
+/// Which domains are neighbours.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -117,11 +124,11 @@ pub enum Neighbours {
     Distance,
     /// All alike.
     Uniform,
-    /// Nobody.
+    /// None.
     Identity,
 }
 
-/// How the student's opinion of a row is used.
+/// How the student's domains of a row are used.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -157,7 +164,7 @@ impl Default for FedCg {
 }
 
 impl FedCg {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let refuse = |option, allowed, got| {
             Err(StrategyError::Option {
                 option,
@@ -180,12 +187,12 @@ impl FedCg {
         if self.hidden.contains(&0) {
             return refuse("hidden", "widths of at least 1", "0".into());
         }
-        if !matches!(basis.training.optimiser, Optimiser::Sgd { .. }) {
+        if !matches!(setting.training.optimiser, Optimiser::Sgd { .. }) {
             return refuse("training.optimiser", "sgd for fedcg", "another".into());
         }
         Ok(Box::new(WrappedStrategy {
             name: "fedcg",
-            inner: Box::new(FedAvg::on(basis, self.weight)),
+            inner: Box::new(FedAvg::on(setting, self.weight)),
             by: self.clone(),
         }))
     }
@@ -223,8 +230,24 @@ impl StrategyWrapper for FedCg {
         }
     }
 
+    fn admit(&self, entry: &ModelEntry) -> Result<(), String> {
+        let most = LARGEST * self.lambda.max(1.0);
+        for tensor in entry.model.layout().tensors() {
+            let connects = tensor.name.starts_with(GRAPH) && tensor.name != ADJACENCY;
+            let values = entry.model.tensor(&tensor.name).filter(|_| connects);
+            let large = |value: &&f32| f64::from(value.abs()) > most;
+            if let Some(value) = values.unwrap_or_default().iter().find(large) {
+                let name = &tensor.name;
+                return Err(format!(
+                    "tensor {name:?} holds {value}, expected at most {most} in absolute value"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed
-    /// anew. Both are taken from nobody's contribution.
+    /// anew. No contribution decides either of them.
     fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
         let infeasible = |what: &str| SettleError::Infeasible(what.into());
         let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
@@ -233,9 +256,8 @@ impl StrategyWrapper for FedCg {
         if start.layout() != mean.layout() {
             return Err(infeasible("the models have other tensors"));
         }
-        let past = before.memory.get(ROUNDS).and_then(|rounds| rounds.first());
-        let rounds = past.copied().unwrap_or(0.0) + 1.0;
-        let teacher = match rounds as u64 % self.refresh {
+        let rounds = before.memory.count(ROUNDS).unwrap_or(0).saturating_add(1);
+        let teacher = match rounds % self.refresh {
             0 if !self.given => named(mean, STUDENT),
             _ => named(start, TEACHER),
         };
@@ -259,7 +281,7 @@ impl StrategyWrapper for FedCg {
         let model = Params::gather(mean.layout(), &[&teacher, &graph, mean]);
         let mut after = after;
         after.state.models = vec![model.expect("the mean has every tensor")];
-        after.state.memory.insert(ROUNDS.into(), vec![rounds]);
+        after.state.memory.insert(ROUNDS, Kept::Count(rounds));
         Ok(after)
     }
 }

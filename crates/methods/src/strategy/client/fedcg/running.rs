@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::branched::{Branched, no_rows, unusable};
+use super::branches::{Branched, no_rows, unusable};
 use super::graph::Graph;
 use super::shape::Parts;
 use crate::Matrix;

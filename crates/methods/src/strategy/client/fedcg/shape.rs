@@ -23,7 +23,7 @@ pub(super) const TEACHER: &str = "fedcg.teacher.";
 /// `A`, domains × domains.
 pub(super) const ADJACENCY: &str = "fedcg.graph.adjacency";
 /// Under this name `A`, and of every layer λ and W.
-const GRAPH: &str = "fedcg.graph";
+pub(super) const GRAPH: &str = "fedcg.graph";
 
 /// Most values of one W: a gigabyte.
 const LARGEST: usize = 1 << 28;

@@ -6,17 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::Matrix;
 use crate::clustering;
 use crate::clustering::cfl::Linkage;
-use crate::learner::Task;
+use crate::learner::Training;
 use crate::params::Params;
 use crate::similarity::{Embedding, Part, gram_f64};
-use crate::strategy::catalogue::not_negative;
-use crate::strategy::server::means::{
-    Basis, admit_rows, coalition_means, given, kept, must_be, require_rows, weight,
-};
+use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
-    StrategyError,
+    AssignAndAggregate, DecideError, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
 };
 
 /// Options of CFL.
@@ -59,11 +56,11 @@ impl Default for Cfl {
 }
 
 impl Cfl {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("mean-below", self.mean_below)?;
         not_negative("largest-above", self.largest_above)?;
         Ok(Box::new(Splitting {
-            basis,
+            setting,
             by_rows: self.weight == WeightRule::Exact,
             rule: clustering::Cfl {
                 mean_below: self.mean_below,
@@ -77,7 +74,7 @@ impl Cfl {
 }
 
 struct Splitting {
-    basis: Basis,
+    setting: Setting,
     by_rows: bool,
     rule: clustering::Cfl,
 }
@@ -91,28 +88,29 @@ fn products(sheet: &Sheet, starts: &[&Params]) -> Result<Matrix, DecideError> {
         update: true,
         sketch: None,
     };
-    let rows = changes.rows(&models, starts).map_err(unusable)?;
-    gram_f64(&rows).map_err(unusable)
+    let rows = changes
+        .rows(&models, starts)
+        .map_err(DecideError::unusable)?;
+    gram_f64(&rows).map_err(DecideError::unusable)
 }
 
-fn unusable(error: impl ToString) -> DecideError {
-    DecideError::Unusable {
-        entry: 0,
-        reason: error.to_string(),
-    }
-}
-
-/// The parts of clusters that were there before, by numbers that these keep: of a cluster in two,
-/// the part of its first entry keeps the number, and the other gets the next new one.
-fn numbered(own: &[u32], parts: &[u32], clusters: usize) -> Vec<u32> {
+/// Numbers for the parts of clusters that were there before: of a cluster in two, the part of its
+/// first entry keeps the number, and the other gets the next new one, up to `most` clusters; beyond,
+/// a cluster stays in one piece.
+///
+/// Where every member stays in its cluster there are never more clusters than members. A member
+/// that claims to belong to one cluster after the other can leave empty ones behind; `most` bounds
+/// how many.
+fn numbered(own: &[u32], parts: &[u32], clusters: usize, most: usize) -> Vec<u32> {
     let mut continued = vec![false; clusters];
     let mut numbers: Vec<Option<u32>> = vec![None; parts.len()];
-    let mut next = clusters as u32;
+    let mut next = clusters;
     let number = |(&own, &part): (&u32, &u32)| {
         *numbers[part as usize].get_or_insert_with(|| {
-            if std::mem::replace(&mut continued[own as usize], true) {
+            let second = std::mem::replace(&mut continued[own as usize], true);
+            if second && next < most {
                 next += 1;
-                next - 1
+                next as u32 - 1
             } else {
                 own
             }
@@ -121,10 +119,26 @@ fn numbered(own: &[u32], parts: &[u32], clusters: usize) -> Vec<u32> {
     own.iter().zip(parts).map(number).collect()
 }
 
-impl Splitting {
-    fn clusters(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+impl AssignAndAggregate for Splitting {
+    fn name(&self) -> &'static str {
+        "cfl"
+    }
+
+    fn training(&self) -> &Training {
+        &self.setting.training
+    }
+
+    fn by_rows(&self) -> bool {
+        self.by_rows
+    }
+
+    fn keeps_numbers(&self, _: u64) -> bool {
+        true
+    }
+
+    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
         if self.by_rows {
-            require_rows(sheet)?;
+            sheet.require_rows()?;
         }
         let own = kept(state, sheet)?;
         if round <= self.rule.after_round {
@@ -132,67 +146,30 @@ impl Splitting {
         }
         let starts: Vec<_> = own.iter().map(|&own| &state.models[own as usize]).collect();
         let products = products(sheet, &starts)?;
-        let parts = self.rule.refine(&products, &own, round).map_err(unusable)?;
-        Ok(numbered(&own, &parts, state.models.len()))
-    }
-}
-
-impl Strategy for Splitting {
-    fn name(&self) -> &'static str {
-        "cfl"
+        let parts = self.rule.refine(&products, &own, round);
+        let parts = parts.map_err(DecideError::unusable)?;
+        let most = self.setting.members.max(sheet.entries.len());
+        Ok(numbered(&own, &parts, state.models.len(), most))
     }
 
-    fn keeps_numbers(&self, _: u64) -> bool {
-        true
+    fn rule(&self) -> &'static str {
+        "every entry keeps its cluster, unless that is to be split"
     }
 
-    fn plan(&self, state: &State, _: u64) -> Plan {
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.basis.training.clone()),
-            cross_evaluate: false,
-            weights: self.by_rows,
-        }
-    }
-
-    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        admit_rows(entry, self.by_rows)
-    }
-
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        Ok(given(self.clusters(state, sheet, round)?))
-    }
-
-    fn check(
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
-        round: u64,
-    ) -> Result<(), Objection> {
-        let expected = self.clusters(state, sheet, round)?;
-        let rule = "every entry keeps its cluster, unless that is to be split";
-        must_be(decision, &expected, rule)
-    }
-
-    fn settle(
-        &self,
-        state: &State,
-        sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         _: u64,
-    ) -> Result<Outcome, SettleError> {
-        let (assignment, before) = (&decision.assignment, &state.models);
+    ) -> Result<State, SettleError> {
+        let before = &state.models;
         let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
         let most = before.len() + sheet.entries.len();
         let clusters = last.clamp(before.len(), most);
-        let weight = |entry: &Entry| weight(entry, self.by_rows);
-        let rule = &self.basis.rule;
+        let weight = |entry: &ModelEntry| entry.share(self.by_rows);
+        let rule = &self.setting.rule;
         let models = coalition_means(rule, sheet, assignment, before, clusters, weight)?;
-        Ok(Outcome {
-            assignment: assignment.clone(),
-            state: state.with(models),
-        })
+        Ok(state.with(models))
     }
 }

@@ -4,13 +4,13 @@ use crate::aggregation::Aggregation;
 use crate::coalitions::Program;
 use crate::learner::{LearnError, Learner, Task, Training};
 use crate::params::Params;
-use crate::strategy::server::means::{coalition_means, given, kept, must_be, no_candidates};
+use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    DecideError, Decision, EquipError, Newcomer, Objection, Outcome, OwnRadius, Plan, Scores,
-    SettleError, Sheet, State, Strategy, least_loss,
+    Claim, DecideError, Decision, EquipError, Newcomer, Objection, Outcome, OwnRadius, Plan,
+    SettleError, Sheet, State, Strategy,
 };
 
-/// Train alone, let everybody score every model (eq. (10)), form `coalitions` coalitions by the
+/// Train alone, let all members score every model (eq. (10)), form `coalitions` coalitions by the
 /// coalition program (eq. (11)), and average each (eq. (6), all models alike). With a number of
 /// coalitions that is not given: [`AutoCsRcfl`](crate::strategy::server::groups::cs_rcfl_auto::AutoCsRcfl).
 ///
@@ -37,29 +37,13 @@ impl CsRcfl {
 
     /// The program of a round that forms coalitions.
     fn program(&self, sheet: &Sheet) -> Result<Program, DecideError> {
-        let scores = scores_of(sheet)?;
-        // With fewer contributions than coalitions asked for, as many as there are: a silo that is
-        // away must not cost the others their round.
+        let scores = sheet.require_scores()?;
+        // With fewer contributions than coalitions asked for, as many as there are: an absent
+        // silo must not cost the others their round.
         let coalitions = self.coalitions.min(scores.len());
         Ok(Program::new(scores, coalitions)
             .expect("between one coalition and one per entry can be formed"))
     }
-}
-
-/// The scores of a sheet, one row and one column for every entry; at least one.
-pub(crate) fn scores_of(sheet: &Sheet) -> Result<&Scores, DecideError> {
-    let entries = sheet.entries.len();
-    if entries == 0 {
-        return Err(DecideError::NoEntries);
-    }
-    let scores = sheet.scores.as_ref().ok_or(DecideError::NoScores)?;
-    if scores.len() != entries {
-        return Err(DecideError::Scores {
-            entries,
-            scored: scores.len(),
-        });
-    }
-    Ok(scores)
 }
 
 impl Strategy for CsRcfl {
@@ -77,24 +61,23 @@ impl Strategy for CsRcfl {
 
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.training.clone()),
             cross_evaluate: !self.frozen(round),
-            weights: false,
+            ..Plan::everyone(state, Task::Train(self.training.clone()))
         }
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(given(kept(state, sheet)?));
+            return Ok(Decision::fixed(kept(state, sheet)?));
         }
         let solution = self.program(sheet)?.solve(round);
         Ok(Decision {
             assignment: solution.assignment,
-            objective: solution.objective,
-            lower_bound: solution.lower_bound,
-            ..Decision::default()
+            claim: Some(Claim {
+                objective: solution.objective,
+                lower_bound: solution.lower_bound,
+                candidates: Vec::new(),
+            }),
         })
     }
 
@@ -106,25 +89,21 @@ impl Strategy for CsRcfl {
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            return must_be(
-                decision,
-                &kept(state, sheet)?,
-                "every entry keeps its coalition",
-            );
+            return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its coalition");
         }
-        no_candidates(decision)?;
+        let claim = decision.final_claim()?;
         let program = self.program(sheet)?;
         if !program.is_canonical(&decision.assignment) {
             return Err(Objection::Infeasible(format!(
-                "{} entries have to be divided into {} coalitions, numbered in the order \
-                 of their first entries",
+                "expected a grouping of {} entries into {} coalitions, numbered in the order of \
+                 their first entries",
                 sheet.entries.len(),
                 self.coalitions.min(sheet.entries.len())
             )));
         }
-        let (stated, actual) = (decision.objective, program.objective(&decision.assignment));
-        if !program.same(stated, actual) {
-            return Err(Objection::Misstated { stated, actual });
+        let actual = program.objective(&decision.assignment);
+        if !program.same(claim.objective, actual) {
+            return Err(Objection::objective(claim.objective, actual));
         }
         let audit = program.audit(&decision.assignment);
         if audit.assignment != decision.assignment {
@@ -134,10 +113,10 @@ impl Strategy for CsRcfl {
             });
         }
         // A bound above what can be confirmed would claim more than is known.
-        let (stated, actual) = (decision.lower_bound, audit.lower_bound);
-        let bounded = stated <= actual || program.same(stated, actual);
-        if !bounded || !stated.is_finite() {
-            return Err(Objection::Misstated { stated, actual });
+        let (claimed, confirmed) = (claim.lower_bound, audit.lower_bound);
+        let bounded = claimed <= confirmed || program.same(claimed, confirmed);
+        if !bounded || !claimed.is_finite() {
+            return Err(Objection::lower_bound(claimed, confirmed));
         }
         Ok(())
     }
@@ -170,13 +149,6 @@ impl Strategy for CsRcfl {
     }
 
     fn unseen(&self, state: &State, _: u64, newcomer: Newcomer<'_>) -> Result<Params, LearnError> {
-        let Newcomer {
-            learner,
-            personal,
-            radius,
-            ..
-        } = newcomer;
-        let best = least_loss(&state.models, learner, personal, Some(radius));
-        Ok(state.models[best].clone())
+        newcomer.best_model(state, Some(newcomer.radius))
     }
 }

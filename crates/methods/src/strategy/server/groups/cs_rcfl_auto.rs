@@ -1,11 +1,11 @@
-//! CS-RCFL (Konti et al. 2024) where nobody says how many coalitions there are.
+//! CS-RCFL (Konti et al. 2024) that finds the number of coalitions.
 //!
 //! By the losses that form them, more coalitions never cost more, since every silo's own model is
-//! the best on the rows that it was fitted to. What tells is rows that models have not seen, in
+//! the best on the rows that it was fitted to. So the number is chosen by losses on held-out rows, in
 //! two rounds. In the first every silo scores all models, its own by cross-fitting, and the lead
-//! divides the entries into 1, 2, … coalitions. In the second every silo reports what the mean
+//! groups the entries into 1, 2, … coalitions. In the second every silo reports what the mean
 //! models of its coalitions lose on its rows, its own part of each mean fitted without these rows;
-//! the division of least loss is taken.
+//! the grouping of least loss is taken.
 
 mod formed;
 mod held_out;
@@ -18,22 +18,21 @@ use crate::aggregation::Aggregation;
 use crate::coalitions::{Program, choice};
 use crate::learner::{LearnError, Learner, Metrics, Task, Training, Update};
 use crate::params::{Layout, Params};
-use crate::strategy::participant::{begin_and_train, robust_loss};
-use crate::strategy::server::groups::cs_rcfl::{CsRcfl, scores_of};
-use crate::strategy::server::means::{combined, fits};
+use crate::strategy::server::groups::cs_rcfl::CsRcfl;
+use crate::strategy::server::means::combined;
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Newcomer, Objection, Outcome, OwnRadius, Plan,
-    Scored, SettleError, Sheet, Site, State, Strategy, Watch,
+    Claim, DecideError, Decision, EquipError, ModelEntry, Newcomer, Objection, Outcome, OwnRadius,
+    Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
 use formed::{Formed, LOSSES, report};
 use held_out::HeldOut;
 
-/// Numbers of coalitions that are tried one by one; beyond, only everybody alone.
+/// Numbers of coalitions that are tried one by one; beyond, only every silo alone.
 pub const MOST: usize = 32;
 
 /// CS-RCFL that finds the number of coalitions. Coalitions are formed in pairs of rounds: in the
-/// odd ones everybody keeps the model it trained, in the even ones nobody trains for others.
+/// odd ones every silo keeps the model it trained; in the even ones silos only measure.
 #[derive(Debug, Clone)]
 pub struct AutoCsRcfl {
     /// What a member does in a round.
@@ -49,9 +48,9 @@ pub struct AutoCsRcfl {
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Models are trained, scored, and divided into every number of coalitions.
+    /// Models are trained, scored, and grouped into every number of coalitions.
     Form,
-    /// The divisions are measured, and one is taken.
+    /// The groupings are measured, and one is taken.
     Measure,
     /// Coalitions train as they are.
     Keep,
@@ -87,12 +86,10 @@ impl AutoCsRcfl {
         }
     }
 
-    /// The division of least reported loss, the sum of these losses, and the coalition of every
+    /// The grouping of least reported loss, the sum of these losses, and the coalition of every
     /// entry.
     fn measured(&self, state: &State, sheet: &Sheet) -> Result<Measured, DecideError> {
-        if sheet.entries.is_empty() {
-            return Err(DecideError::NoEntries);
-        }
+        sheet.not_empty()?;
         let formed = Formed::read(state).ok_or(DecideError::NoScores)?;
         let mut sums = vec![0f64; formed.candidates.len()];
         let mut places = Vec::with_capacity(sheet.entries.len());
@@ -106,17 +103,17 @@ impl AutoCsRcfl {
             places.push(own.ok_or_else(|| unusable("it names no model that it measured with"))?);
             let losses = entry.model.tensor(LOSSES).unwrap_or_default();
             if losses.len() < sums.len() {
-                return Err(unusable("it does not report a loss for every division"));
+                return Err(unusable("it does not report a loss for every grouping"));
             }
             for (sum, &loss) in sums.iter_mut().zip(losses) {
                 *sum += f64::from(loss);
             }
         }
         let chosen = choice::least(&sums).expect("there is at least one candidate");
-        let division = formed.candidates[chosen].clone();
+        let grouping = formed.candidates[chosen].clone();
         Ok(Measured {
-            assignment: places.iter().map(|&own| division[own]).collect(),
-            division,
+            assignment: places.iter().map(|&own| grouping[own]).collect(),
+            grouping,
             loss: sums[chosen],
         })
     }
@@ -124,11 +121,11 @@ impl AutoCsRcfl {
     /// What the silo's fold models make of its own rows.
     fn held_out(
         &self,
-        site: Site<'_>,
+        participant: Participant<'_>,
         start: &Params,
         progress: &mut Watch<'_>,
     ) -> Result<HeldOut, LearnError> {
-        HeldOut::fit(site, start, &self.training, self.folds, progress)
+        HeldOut::fit(participant, start, &self.training, self.folds, progress)
     }
 }
 
@@ -137,7 +134,7 @@ struct Measured {
     /// The coalition of every entry of this round.
     assignment: Vec<u32>,
     /// The coalition of every model of the round before.
-    division: Vec<u32>,
+    grouping: Vec<u32>,
     /// Sum of the losses that were reported for it.
     loss: f64,
 }
@@ -158,12 +155,9 @@ impl Strategy for AutoCsRcfl {
 
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            // To measure, folds are trained in the same way.
-            task: Task::Train(self.training.clone()),
             cross_evaluate: self.phase(round) == Phase::Form,
-            weights: false,
+            // To measure, folds are trained in the same way.
+            ..Plan::everyone(state, Task::Train(self.training.clone()))
         }
     }
 
@@ -172,24 +166,28 @@ impl Strategy for AutoCsRcfl {
         state: &State,
         plan: &Plan,
         round: u64,
-        site: Site<'_>,
+        participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         if self.phase(round) != Phase::Measure {
-            return begin_and_train(self, state, plan, round, site, progress);
+            let start = participant.start(state)?;
+            let update = participant.carry_out(&plan.task, start, progress)?;
+            return Ok((participant.coalition, update));
         }
-        let place = site.place;
-        let own = place.coalition as usize;
+        let Participant {
+            learner, personal, ..
+        } = participant;
+        let own = participant.coalition as usize;
         let formed = Formed::read(state).filter(|formed| own < formed.models.len());
         let formed = formed
             .ok_or_else(|| LearnError::Failed("there are no coalitions to be measured".into()))?;
         let start = formed.starts[own];
-        let radius = site.radius.get(place.learner, start, place.personal)?;
-        let held_out = self.held_out(site, start, progress)?;
+        let radius = participant.radius.get(learner, start, personal)?;
+        let held_out = self.held_out(participant, start, progress)?;
         let mut known: Vec<(Vec<usize>, f64)> = Vec::new();
         let mut losses = vec![0f32; MOST + 1];
-        for (loss, division) in losses.iter_mut().zip(&formed.candidates) {
-            let members = formed::coalition(division, own);
+        for (loss, grouping) in losses.iter_mut().zip(formed.candidates) {
+            let members = formed::coalition(grouping, own);
             let before = known.iter().find(|(known, _)| *known == members);
             let value = match before {
                 Some((_, value)) => *value,
@@ -206,35 +204,34 @@ impl Strategy for AutoCsRcfl {
             known.push((members, value));
         }
         let alone = known.last().map_or(0.0, |(_, value)| *value);
-        let samples = place.learner.samples();
+        let samples = learner.samples();
         let update = Update {
             shared: Params::from_values(&report(), &losses),
-            personal: place.personal.clone(),
+            personal: personal.clone(),
             samples,
             metrics: Metrics {
                 samples,
                 values: [("loss".to_owned(), alone)].into(),
             },
         };
-        Ok((place.coalition, update))
+        Ok((participant.coalition, update))
     }
 
     fn score(
         &self,
         state: &State,
-        plan: &Plan,
-        round: u64,
-        site: Site<'_>,
+        _: &Plan,
+        _: u64,
+        participant: Participant<'_>,
         scored: Scored<'_>,
     ) -> Result<f64, LearnError> {
         if !scored.own {
-            return robust_loss(site, scored);
+            return participant.robust_loss(scored);
         }
-        let (place, personal) = (site.place, scored.personal);
-        let radius = site.radius.get(place.learner, scored.model, personal)?;
-        let start = self.start(state, plan, round, place)?;
+        let (learner, personal) = (participant.learner, scored.personal);
+        let radius = participant.radius.get(learner, scored.model, personal)?;
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-        let held_out = self.held_out(site, &start.model, go_on)?;
+        let held_out = self.held_out(participant, participant.start(state)?, go_on)?;
         held_out.loss(radius, |fold| Ok(fold.clone()))
     }
 
@@ -245,12 +242,16 @@ impl Strategy for AutoCsRcfl {
         }
     }
 
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+    fn layouts(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+        vec![model.clone(), report()]
+    }
+
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         if self.phase(round) != Phase::Measure {
             return Ok(());
         }
         if entry.coalition.is_none() {
-            return Err("the report does not say which model it is about".into());
+            return Err("the report names no model that it measured".into());
         }
         let mut losses = entry.model.values().iter();
         let real = losses.all(|loss| loss.is_finite() && *loss >= 0.0);
@@ -265,9 +266,11 @@ impl Strategy for AutoCsRcfl {
                 let measured = self.measured(state, sheet)?;
                 Ok(Decision {
                     assignment: measured.assignment,
-                    objective: measured.loss,
-                    lower_bound: measured.loss,
-                    ..Decision::default()
+                    claim: Some(Claim {
+                        objective: measured.loss,
+                        lower_bound: measured.loss,
+                        candidates: Vec::new(),
+                    }),
                 })
             }
             Phase::Form => {
@@ -276,9 +279,11 @@ impl Strategy for AutoCsRcfl {
                 let found: Vec<_> = programs.par_iter().map(solve).collect();
                 Ok(Decision {
                     assignment: (0..sheet.entries.len() as u32).collect(),
-                    objective: mean(found.iter().map(|solution| solution.objective)),
-                    lower_bound: mean(found.iter().map(|solution| solution.lower_bound)),
-                    candidates: found.into_iter().map(|found| found.assignment).collect(),
+                    claim: Some(Claim {
+                        objective: mean(found.iter().map(|solution| solution.objective)),
+                        lower_bound: mean(found.iter().map(|solution| solution.lower_bound)),
+                        candidates: found.into_iter().map(|found| found.assignment).collect(),
+                    }),
                 })
             }
         }
@@ -296,40 +301,36 @@ impl Strategy for AutoCsRcfl {
             Phase::Measure => {
                 let expected = self.decide(state, sheet, round)?;
                 if *decision != expected {
-                    let why = "the division of least reported loss is to be taken";
+                    let why = "the grouping of least reported loss is to be taken";
                     return Err(Objection::Infeasible(why.into()));
                 }
                 Ok(())
             }
             Phase::Form => {
                 let programs = programs(sheet)?;
+                let claim = decision.claimed()?;
                 feasible(sheet, decision, &programs).map_err(Objection::Infeasible)?;
-                let cases: Vec<_> = programs.iter().zip(&decision.candidates).collect();
-                let audit = |(program, division): &(&Program, &Vec<u32>)| program.audit(division);
+                let cases: Vec<_> = programs.iter().zip(&claim.candidates).collect();
+                let audit = |(program, grouping): &(&Program, &Vec<u32>)| program.audit(grouping);
                 let audits: Vec<_> = cases.par_iter().map(audit).collect();
-                for ((program, division), audit) in cases.iter().zip(&audits) {
-                    if audit.assignment != **division {
+                for ((program, grouping), audit) in cases.iter().zip(&audits) {
+                    if audit.assignment != **grouping {
                         return Err(Objection::NotBest {
-                            proposed: program.objective(division),
+                            proposed: program.objective(grouping),
                             found: audit.objective,
                         });
                     }
                 }
-                // All programs are about the same losses, so any of them knows what rounding is.
+                // All programs are about the same losses and tolerate the same rounding.
                 let same = |a: f64, b: f64| programs[0].same(a, b);
-                let (stated, actual) = (
-                    decision.objective,
-                    mean(audits.iter().map(|audit| audit.objective)),
-                );
-                if !same(stated, actual) {
-                    return Err(Objection::Misstated { stated, actual });
+                let actual = mean(audits.iter().map(|audit| audit.objective));
+                if !same(claim.objective, actual) {
+                    return Err(Objection::objective(claim.objective, actual));
                 }
-                let (stated, actual) = (
-                    decision.lower_bound,
-                    mean(audits.iter().map(|audit| audit.lower_bound)),
-                );
-                if !stated.is_finite() || (stated > actual && !same(stated, actual)) {
-                    return Err(Objection::Misstated { stated, actual });
+                let claimed = claim.lower_bound;
+                let confirmed = mean(audits.iter().map(|audit| audit.lower_bound));
+                if !claimed.is_finite() || (claimed > confirmed && !same(claimed, confirmed)) {
+                    return Err(Objection::lower_bound(claimed, confirmed));
                 }
                 Ok(())
             }
@@ -348,22 +349,22 @@ impl Strategy for AutoCsRcfl {
             Phase::Form => {
                 let programs = programs(sheet)?;
                 feasible(sheet, decision, &programs).map_err(SettleError::Infeasible)?;
-                let after = formed::leave(state, sheet, &decision.candidates);
+                let after = formed::leave(state, sheet, candidates(decision));
                 Ok(Outcome {
                     assignment: decision.assignment.clone(),
                     state: after,
                 })
             }
             Phase::Measure => {
-                fits(sheet, &decision.assignment)?;
+                sheet.fits(&decision.assignment)?;
                 let measured = self.measured(state, sheet)?;
                 if decision.assignment != measured.assignment {
-                    let why = "the division of least reported loss is to be taken";
+                    let why = "the grouping of least reported loss is to be taken";
                     return Err(SettleError::Infeasible(why.into()));
                 }
-                let coalitions = measured.division.iter().max().map_or(0, |&last| last + 1);
+                let coalitions = measured.grouping.iter().max().map_or(0, |&last| last + 1);
                 let model = |coalition: u32| {
-                    let entries = state.models.iter().zip(&measured.division);
+                    let entries = state.models.iter().zip(&measured.grouping);
                     let members = entries.filter(|(_, own)| **own == coalition);
                     let members: Vec<_> = members.map(|(model, _)| (model, 1.0)).collect();
                     combined(&self.rule, &members)
@@ -394,24 +395,32 @@ impl Strategy for AutoCsRcfl {
 
 /// The program for every number of coalitions that is tried.
 fn programs(sheet: &Sheet) -> Result<Vec<Program>, DecideError> {
-    let scores = scores_of(sheet)?;
+    let scores = sheet.require_scores()?;
     let program = |&coalitions: &usize| {
         Program::new(scores, coalitions).expect("from one coalition to one per entry")
     };
     Ok(numbers(scores.len()).iter().map(program).collect())
 }
 
-/// Whether everybody keeps the own model, and there is a division for every program.
+/// The groupings that a decision leaves to the next round.
+fn candidates(decision: &Decision) -> &[Vec<u32>] {
+    let claim = decision.claim.as_ref();
+    claim.map_or(&[], |claim| &claim.candidates)
+}
+
+/// Whether every entry keeps its own model, and there is a grouping for every program.
 fn feasible(sheet: &Sheet, decision: &Decision, programs: &[Program]) -> Result<(), String> {
     let own = (0..sheet.entries.len() as u32).eq(decision.assignment.iter().copied());
-    let as_many = decision.candidates.len() == programs.len();
-    let mut pairs = programs.iter().zip(&decision.candidates);
-    if own && as_many && pairs.all(|(program, division)| program.is_canonical(division)) {
+    let candidates = candidates(decision);
+    let as_many = candidates.len() == programs.len();
+    let mut pairs = programs.iter().zip(candidates);
+    if own && as_many && pairs.all(|(program, grouping)| program.is_canonical(grouping)) {
         return Ok(());
     }
     Err(format!(
-        "{} entries have to keep their own models, and be divided into every number of coalitions \
-         up to {MOST} and into one for each, numbered in the order of their first entries",
+        "expected {} entries that keep their own models, with a grouping of them into every number \
+         of coalitions up to {MOST} and into one for each, numbered in the order of their first \
+         entries",
         sheet.entries.len()
     ))
 }

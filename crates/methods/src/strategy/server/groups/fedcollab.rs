@@ -1,5 +1,5 @@
-//! FedCollab (Bao et al. 2023): coalitions from how much data silos have and how far apart their
-//! data are, which a cross-evaluation tells.
+//! FedCollab (Bao et al. 2023): coalitions by how much data silos have and how far apart their data
+//! are, estimated by a cross-evaluation.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,13 @@ use crate::Matrix;
 use crate::clustering;
 use crate::coalitions::canonical;
 use crate::learner::Task;
-use crate::strategy::catalogue::{at_least_one, not_negative};
+use crate::strategy::options::{Setting, at_least_one, not_negative};
 use crate::strategy::server::groups::hcct::same;
-use crate::strategy::server::means::{
-    Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows, weight,
-};
+use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    DecideError, Decision, Entry, Objection, Outcome, Plan, Scores, SettleError, Sheet, State,
-    Strategy, StrategyError,
+    Claim, DecideError, Decision, ModelEntry, Objection, Outcome, Plan, Scores, SettleError, Sheet,
+    State, Strategy, StrategyError,
 };
 
 /// Options of FedCollab.
@@ -46,11 +44,11 @@ impl Default for FedCollab {
 }
 
 impl FedCollab {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("c", self.c)?;
         at_least_one("orders", self.orders.into())?;
         Ok(Box::new(Collaborating {
-            basis,
+            setting,
             by_rows: self.weight == WeightRule::Exact,
             freeze: self.freeze,
             rule: clustering::FedCollab {
@@ -62,7 +60,7 @@ impl FedCollab {
 }
 
 struct Collaborating {
-    basis: Basis,
+    setting: Setting,
     by_rows: bool,
     freeze: u64,
     rule: clustering::FedCollab,
@@ -91,15 +89,8 @@ impl Collaborating {
     }
 
     fn case(&self, sheet: &Sheet) -> Result<Case, DecideError> {
-        require_rows(sheet)?;
-        let entries = sheet.entries.len();
-        let scores = sheet.scores.as_ref().ok_or(DecideError::NoScores)?;
-        if scores.len() != entries {
-            return Err(DecideError::Scores {
-                entries,
-                scored: scores.len(),
-            });
-        }
+        sheet.require_rows()?;
+        let scores = sheet.require_scores()?;
         let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
         Ok(Case {
             rows: rows.collect(),
@@ -107,20 +98,18 @@ impl Collaborating {
         })
     }
 
-    /// Everybody together, and nobody different: no division has a smaller mean error.
+    /// The error of one coalition of all members without divergence: no grouping has a smaller mean
+    /// error.
     fn least(&self, case: &Case) -> f64 {
         let rows = case.rows.iter().map(|&rows| rows as f64);
         self.rule.c / rows.sum::<f64>().sqrt()
     }
 
-    /// The division that the search finds: a function of the case and the round.
+    /// The grouping that the search finds: a function of the case and the round.
     fn search(&self, case: &Case, round: u64) -> Result<(Vec<u32>, f64), DecideError> {
         let Case { rows, divergences } = case;
         let found = self.rule.solve(rows, divergences, round);
-        let found = found.map_err(|error| DecideError::Unusable {
-            entry: 0,
-            reason: error.to_string(),
-        })?;
+        let found = found.map_err(DecideError::unusable)?;
         Ok((found.assignment, found.error))
     }
 }
@@ -136,29 +125,29 @@ impl Strategy for Collaborating {
 
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.basis.training.clone()),
             cross_evaluate: !self.frozen(round),
             weights: self.by_rows || !self.frozen(round),
+            ..Plan::everyone(state, Task::Train(self.setting.training.clone()))
         }
     }
 
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
-        admit_rows(entry, self.by_rows || !self.frozen(round))
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
+        entry.admit_rows(self.by_rows || !self.frozen(round))
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(given(kept(state, sheet)?));
+            return Ok(Decision::fixed(kept(state, sheet)?));
         }
         let case = self.case(sheet)?;
         let (assignment, objective) = self.search(&case, round)?;
         Ok(Decision {
             assignment,
-            objective,
-            lower_bound: self.least(&case),
-            candidates: Vec::new(),
+            claim: Some(Claim {
+                objective,
+                lower_bound: self.least(&case),
+                candidates: Vec::new(),
+            }),
         })
     }
 
@@ -170,28 +159,25 @@ impl Strategy for Collaborating {
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            let own = kept(state, sheet)?;
-            return must_be(decision, &own, "every entry keeps its coalition");
+            return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its coalition");
         }
-        no_candidates(decision)?;
+        let claim = decision.final_claim()?;
         let case = self.case(sheet)?;
         let (assignment, entries) = (&decision.assignment, sheet.entries.len());
         if assignment.len() != entries || canonical(assignment) != *assignment {
             return Err(Objection::Infeasible(format!(
-                "{entries} entries have to be divided into coalitions, numbered in the order of \
-                 their first entries"
+                "expected a grouping of {entries} entries into coalitions, numbered in the order \
+                 of their first entries"
             )));
         }
         let error = self.rule.error(&case.rows, &case.divergences, assignment);
         let actual = error.map_err(|error| Objection::Infeasible(error.to_string()))?;
-        let pairs = [
-            (decision.objective, actual),
-            (decision.lower_bound, self.least(&case)),
-        ];
-        for (stated, actual) in pairs {
-            if !same(stated, actual) {
-                return Err(Objection::Misstated { stated, actual });
-            }
+        if !same(claim.objective, actual) {
+            return Err(Objection::objective(claim.objective, actual));
+        }
+        let least = self.least(&case);
+        if !same(claim.lower_bound, least) {
+            return Err(Objection::lower_bound(claim.lower_bound, least));
         }
         let (_, found) = self.search(&case, round)?;
         if actual > found && !same(actual, found) {
@@ -211,7 +197,7 @@ impl Strategy for Collaborating {
         round: u64,
     ) -> Result<Outcome, SettleError> {
         if self.by_rows {
-            require_rows(sheet)?;
+            sheet.require_rows()?;
         }
         let assignment = &decision.assignment;
         let (before, coalitions) = if self.frozen(round) {
@@ -220,8 +206,8 @@ impl Strategy for Collaborating {
             let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
             ([].as_slice(), last.min(sheet.entries.len()))
         };
-        let weight = |entry: &Entry| weight(entry, self.by_rows);
-        let rule = &self.basis.rule;
+        let weight = |entry: &ModelEntry| entry.share(self.by_rows);
+        let rule = &self.setting.rule;
         let models = coalition_means(rule, sheet, assignment, before, coalitions, weight)?;
         Ok(Outcome {
             assignment: assignment.clone(),

@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::clustering::fesem::assign;
 use crate::learner::LearnError;
 use crate::params::Params;
-use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several, distances};
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::Setting;
+use crate::strategy::server::groups::multi_model::{
+    First, ModelChoice, Models, MultiModel, distances,
+};
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
 
 /// Options of FeSEM.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -33,32 +35,29 @@ impl Default for Fesem {
 }
 
 impl Fesem {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let models = Models {
             count: self.models,
             weight: self.weight,
             first: self.start,
         };
-        Several::build("fesem", basis, models, Nearest)
+        MultiModel::build("fesem", setting, models, Nearest)
     }
 }
 
 struct Nearest;
 
-impl Belonging for Nearest {
-    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
-        let own = place.coalition;
-        let centre = state.models.get(own as usize).ok_or_else(|| {
-            LearnError::Failed(format!("coalition {own} has no model to start from"))
-        })?;
-        Ok((centre.clone(), own))
+impl ModelChoice for Nearest {
+    fn start(
+        &self,
+        state: &State,
+        participant: Participant<'_>,
+    ) -> Result<(Params, u32), LearnError> {
+        Ok((participant.start(state)?.clone(), participant.coalition))
     }
 
     fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
         let distances = distances(sheet, state.models.iter());
-        assign(&distances).map_err(|error| DecideError::Unusable {
-            entry: 0,
-            reason: error.to_string(),
-        })
+        assign(&distances).map_err(DecideError::unusable)
     }
 }

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::clustering::ifca::{flsc, flsc_start};
 use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
-use crate::strategy::catalogue::require;
+use crate::strategy::options::Setting;
+use crate::strategy::options::require;
 use crate::strategy::server::groups::ifca::{losses, unusable};
-use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several};
-use crate::strategy::server::means::{Basis, kept};
+use crate::strategy::server::groups::multi_model::{First, ModelChoice, Models, MultiModel};
+use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::{
-    DecideError, Entry, EquipError, Place, Sheet, State, Strategy, StrategyError,
+    DecideError, EquipError, ModelEntry, Participant, Sheet, State, Strategy, StrategyError,
 };
 
 /// Name under which the chosen models travel: 1 for each of them, 0 for the others.
@@ -48,7 +49,7 @@ impl Default for Flsc {
 }
 
 impl Flsc {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let valid = (1..=self.models.max(1)).contains(&self.select);
         require(
             valid,
@@ -65,7 +66,7 @@ impl Flsc {
             models: self.models,
             select: self.select,
         };
-        Several::build("flsc", basis, models, by)
+        MultiModel::build("flsc", setting, models, by)
     }
 }
 
@@ -93,7 +94,7 @@ fn naming(model: &Params, chosen: &[u32]) -> Params {
     attached.join(&base, &[&flags])
 }
 
-impl Belonging for BestModels {
+impl ModelChoice for BestModels {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         let flags = TensorSpec::new("chosen", [self.models], Role::Buffer);
         let flags = Layout::new(vec![flags])?;
@@ -101,14 +102,18 @@ impl Belonging for BestModels {
         Ok(WrappedLearner::equip(inner, Naming { models })?)
     }
 
-    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
-        let losses = losses(state, place)?;
+    fn start(
+        &self,
+        state: &State,
+        participant: Participant<'_>,
+    ) -> Result<(Params, u32), LearnError> {
+        let losses = losses(state, participant)?;
         let best = flsc(&losses, self.select).map_err(unusable)?.swap_remove(0);
         let start = flsc_start(&best, &state.models).map_err(unusable)?;
         Ok((naming(&start, &best), best[0]))
     }
 
-    fn sane(&self, entry: &Entry) -> Result<(), String> {
+    fn validate(&self, entry: &ModelEntry) -> Result<(), String> {
         let chosen = chosen(&entry.model);
         let own = entry.coalition.is_some_and(|own| chosen.contains(&own));
         if chosen.len() != self.select || !own {
@@ -122,14 +127,14 @@ impl Belonging for BestModels {
 
     fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
         let bad = sheet.entries.iter().enumerate();
-        let mut bad = bad.filter_map(|(entry, model)| Some((entry, self.sane(model).err()?)));
+        let mut bad = bad.filter_map(|(entry, model)| Some((entry, self.validate(model).err()?)));
         match bad.next() {
             Some((entry, reason)) => Err(DecideError::Unusable { entry, reason }),
             None => kept(state, sheet),
         }
     }
 
-    fn updates(&self, entry: &Entry, _: u32) -> Vec<u32> {
+    fn updates(&self, entry: &ModelEntry, _: u32) -> Vec<u32> {
         chosen(&entry.model)
     }
 

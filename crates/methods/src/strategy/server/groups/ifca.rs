@@ -6,10 +6,11 @@ use crate::Matrix;
 use crate::clustering::ifca::ifca;
 use crate::learner::{LearnError, Split};
 use crate::params::Params;
-use crate::strategy::server::groups::multi_model::{Belonging, First, Models, Several};
-use crate::strategy::server::means::{Basis, kept};
+use crate::strategy::options::Setting;
+use crate::strategy::server::groups::multi_model::{First, ModelChoice, Models, MultiModel};
+use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::{DecideError, Place, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
 
 /// Options of IFCA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -34,23 +35,23 @@ impl Default for Ifca {
 }
 
 impl Ifca {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let models = Models {
             count: self.models,
             weight: self.weight,
             first: self.start,
         };
-        Several::build("ifca", basis, models, BestModel)
+        MultiModel::build("ifca", setting, models, BestModel)
     }
 }
 
 /// Losses of every model on the silo's training rows, in one row.
-pub(crate) fn losses(state: &State, place: Place<'_>) -> Result<Matrix, LearnError> {
+pub(crate) fn losses(state: &State, participant: Participant<'_>) -> Result<Matrix, LearnError> {
     let mut losses = Matrix::zeros(1, state.models.len());
     for (loss, model) in losses.values_mut().iter_mut().zip(&state.models) {
-        let metrics = place
+        let metrics = participant
             .learner
-            .evaluate(model, place.personal, Split::Train)?;
+            .evaluate(model, participant.personal, Split::Train)?;
         // One model that cannot be used must not keep the others from being chosen.
         let value = metrics.get("loss")?;
         *loss = if value.is_finite() { value } else { f64::MAX };
@@ -65,9 +66,13 @@ pub(crate) fn unusable(error: impl ToString) -> LearnError {
 
 struct BestModel;
 
-impl Belonging for BestModel {
-    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError> {
-        let best = ifca(&losses(state, place)?).map_err(unusable)?[0];
+impl ModelChoice for BestModel {
+    fn start(
+        &self,
+        state: &State,
+        participant: Participant<'_>,
+    ) -> Result<(Params, u32), LearnError> {
+        let best = ifca(&losses(state, participant)?).map_err(unusable)?[0];
         Ok((state.models[best as usize].clone(), best))
     }
 

@@ -1,10 +1,24 @@
-//! Everybody alone: what a federation has to beat.
+//! Local training: every silo keeps its own model. The baseline that a federation has to beat.
 
-use crate::learner::{Task, Training};
-use crate::strategy::server::means::{fits, given, must_be};
+use serde::{Deserialize, Serialize};
+
+use crate::learner::Training;
+use crate::params::Params;
+use crate::strategy::options::Setting;
 use crate::strategy::{
-    DecideError, Decision, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
+    AssignAndAggregate, DecideError, SettleError, Sheet, State, Strategy, StrategyError,
 };
+
+/// Local training has no options of its own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LocalOptions {}
+
+impl LocalOptions {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+        Ok(Box::new(Local::new(setting)))
+    }
+}
 
 /// Every silo keeps its own model. The first round numbers them by entry; afterwards a silo keeps
 /// its number, so that missing a round loses nothing, and newcomers get the next free ones.
@@ -12,102 +26,116 @@ use crate::strategy::{
 pub struct Local {
     /// What a member does in a round.
     pub training: Training,
+    /// Members of the federation, at least 1: no more models than that are kept.
+    pub members: usize,
 }
 
-/// Every entry's number: the one it claims, if it is there and not taken, else a new one.
-pub(crate) fn numbers(state: &State, sheet: &Sheet, round: u64) -> Vec<u32> {
-    // Before the first round there is one model, which is nobody's own.
+impl Local {
+    pub(crate) fn new(setting: Setting) -> Self {
+        Self {
+            training: setting.training,
+            members: setting.members,
+        }
+    }
+}
+
+/// Every entry's number: the one it claims, if there is a model of that number and no entry before
+/// claims it, else a new one.
+///
+/// A member that claims the number of another makes the other take a new one. So that the list of
+/// models does not grow with every such claim, it has at most one for every member (at most
+/// `members`, or as many as there are entries); beyond, an entry takes the lowest number that no
+/// entry of this sheet has. As long as no member claims the number of another, numbers never
+/// run out.
+pub(crate) fn numbers(state: &State, sheet: &Sheet, members: usize, round: u64) -> Vec<u32> {
+    // The one model before the first round belongs to no member.
     let known = if round == 1 { 0 } else { state.models.len() };
+    let most = members.max(sheet.entries.len());
     let mut taken = vec![false; known];
-    let mut next = known as u32;
-    let number = |claimed: Option<u32>| match claimed {
-        Some(own) if taken.get(own as usize) == Some(&false) => {
-            taken[own as usize] = true;
-            own
-        }
-        _ => {
-            next += 1;
-            next - 1
-        }
-    };
-    sheet
+    let claimed: Vec<Option<u32>> = sheet
         .entries
         .iter()
-        .map(|entry| entry.coalition)
-        .map(number)
-        .collect()
+        .map(|entry| {
+            let own = entry.coalition?;
+            let free = taken.get_mut(own as usize).filter(|taken| !**taken)?;
+            *free = true;
+            Some(own)
+        })
+        .collect();
+    let number = |claimed: Option<u32>| {
+        claimed.unwrap_or_else(|| {
+            let number = match taken.len() < most {
+                true => taken.len(),
+                // There are as many numbers as members, so that one has no entry.
+                false => taken.iter().position(|taken| !taken).unwrap_or(taken.len()),
+            };
+            match taken.get_mut(number) {
+                Some(taken) => *taken = true,
+                None => taken.push(true),
+            }
+            number as u32
+        })
+    };
+    claimed.into_iter().map(number).collect()
 }
 
-impl Strategy for Local {
+/// The models after a round that gives every entry this model under its number.
+pub(crate) fn replaced(
+    before: Vec<Params>,
+    assignment: &[u32],
+    models: impl IntoIterator<Item = Params>,
+) -> Vec<Params> {
+    let mut after = before;
+    for (&own, next) in assignment.iter().zip(models) {
+        match after.get_mut(own as usize) {
+            Some(model) => *model = next,
+            // New numbers ascend in bundle order.
+            None => after.push(next),
+        }
+    }
+    after
+}
+
+impl AssignAndAggregate for Local {
     fn name(&self) -> &'static str {
         "local"
     }
 
-    /// But in the first, which numbers everybody.
+    fn training(&self) -> &Training {
+        &self.training
+    }
+
+    /// But in the first, which numbers all members.
     fn keeps_numbers(&self, round: u64) -> bool {
         round > 1
     }
 
-    fn plan(&self, state: &State, _: u64) -> Plan {
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.training.clone()),
-            cross_evaluate: false,
-            weights: false,
-        }
+    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+        Ok(numbers(state, sheet, self.members, round))
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        if sheet.entries.is_empty() {
-            return Err(DecideError::NoEntries);
-        }
-        Ok(given(numbers(state, sheet, round)))
+    fn rule(&self) -> &'static str {
+        OWN_COALITION
     }
 
-    fn check(
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         round: u64,
-    ) -> Result<(), Objection> {
-        let expected = self.decide(state, sheet, round)?;
-        must_be(
-            decision,
-            &expected.assignment,
-            "every entry keeps its own coalition",
-        )
-    }
-
-    fn settle(
-        &self,
-        state: &State,
-        sheet: &Sheet,
-        decision: &Decision,
-        round: u64,
-    ) -> Result<Outcome, SettleError> {
-        fits(sheet, &decision.assignment)?;
-        if decision.assignment != numbers(state, sheet, round) {
-            return Err(SettleError::Infeasible(
-                "every entry keeps its own coalition".into(),
-            ));
+    ) -> Result<State, SettleError> {
+        if assignment != numbers(state, sheet, self.members, round) {
+            return Err(SettleError::Infeasible(OWN_COALITION.into()));
         }
-        let mut models = if round == 1 {
-            Vec::new()
-        } else {
-            state.models.clone()
+        let before = match round {
+            1 => Vec::new(),
+            _ => state.models.clone(),
         };
-        for (entry, &own) in sheet.entries.iter().zip(&decision.assignment) {
-            match models.get_mut(own as usize) {
-                Some(model) => *model = entry.model.clone(),
-                // New numbers ascend in bundle order.
-                None => models.push(entry.model.clone()),
-            }
-        }
-        Ok(Outcome {
-            assignment: decision.assignment.clone(),
-            state: state.with(models),
-        })
+        let models = sheet.entries.iter().map(|entry| entry.model.clone());
+        Ok(state.with(replaced(before, assignment, models)))
     }
 }
+
+/// The rule of methods in which every member has a model of its own.
+pub(crate) const OWN_COALITION: &str = "every entry keeps its own coalition";

@@ -1,8 +1,9 @@
-//! Methods that make several models, and say which member belongs to which.
+//! Methods that make several models and assign members to them.
 
 pub(crate) mod cfl;
 pub(crate) mod cs_rcfl;
 pub(crate) mod cs_rcfl_auto;
+pub(crate) mod cs_rcfl_options;
 pub(crate) mod fedcollab;
 pub(crate) mod fesem;
 pub(crate) mod flsc;

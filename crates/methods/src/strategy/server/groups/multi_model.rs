@@ -1,8 +1,8 @@
-//! Several models, and every silo with one or some of them: what IFCA, FLSC and FeSEM share.
+//! What IFCA, FLSC and FeSEM share: several models, of which every silo trains one or some.
 //!
 //! There is one model before the first round, and silos that start from equal models would all
-//! choose the first of them. So in round 1 everybody trains from the initial model, and the
-//! contributions are divided into as many groups as there are to be models; their means are the
+//! choose the first of them. So in round 1 all silos train from the initial model, and the
+//! contributions are grouped into as many groups as there are to be models, whose means are the
 //! models. From round 2 on the method takes over.
 
 use std::sync::Arc;
@@ -11,19 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 use crate::clustering::kmeans::KMeans;
-use crate::learner::{LearnError, Learner, Task};
+use crate::learner::{LearnError, Learner, Training, Update};
 use crate::params::{Params, squared_distance};
-use crate::strategy::catalogue::require;
-use crate::strategy::server::means::{
-    Basis, admit_rows, coalition_means, given, must_be, require_rows, weight,
-};
+use crate::strategy::options::{Setting, require};
+use crate::strategy::server::means::coalition_means;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Objection, Outcome, Place, Plan, SettleError, Sheet,
-    Start, State, Strategy, StrategyError,
+    AssignAndAggregate, DecideError, EquipError, ModelEntry, Participant, Plan, SettleError, Sheet,
+    State, Strategy, StrategyError, Watch,
 };
 
-/// How the contributions of the first round are divided among the models.
+/// The grouping of the contributions of the first round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum First {
@@ -46,18 +44,22 @@ pub(crate) struct Models {
     pub(crate) first: First,
 }
 
-/// Who belongs to which model, from round 2 on.
-pub(crate) trait Belonging: Send + Sync {
+/// A rule by which silos choose among the models, from round 2 on.
+pub(crate) trait ModelChoice: Send + Sync {
     /// See [`Strategy::equip`].
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         Ok(inner)
     }
 
     /// The model that a silo starts from, and the coalition that it names.
-    fn start(&self, state: &State, place: Place<'_>) -> Result<(Params, u32), LearnError>;
+    fn start(
+        &self,
+        state: &State,
+        participant: Participant<'_>,
+    ) -> Result<(Params, u32), LearnError>;
 
-    /// In one sentence, what is wrong with a contribution.
-    fn sane(&self, entry: &Entry) -> Result<(), String> {
+    /// Refuses a contribution that cannot be used, with the reason in one sentence.
+    fn validate(&self, entry: &ModelEntry) -> Result<(), String> {
         let _ = entry;
         Ok(())
     }
@@ -66,29 +68,29 @@ pub(crate) trait Belonging: Send + Sync {
     fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError>;
 
     /// All models that an entry updates, ascending, `own` among them.
-    fn updates(&self, entry: &Entry, own: u32) -> Vec<u32> {
+    fn updates(&self, entry: &ModelEntry, own: u32) -> Vec<u32> {
         let _ = entry;
         vec![own]
     }
 
-    /// What a mean of contributions is as a model to start from.
+    /// The model to start from, of a mean of contributions.
     fn cleared(&self, mean: Params) -> Params {
         mean
     }
 }
 
-/// A strategy of several models.
-pub(crate) struct Several<B> {
+/// A strategy of several models with this rule of choice.
+pub(crate) struct MultiModel<B> {
     name: &'static str,
-    basis: Basis,
+    setting: Setting,
     models: Models,
     by: B,
 }
 
-impl<B: Belonging + 'static> Several<B> {
+impl<B: ModelChoice + 'static> MultiModel<B> {
     pub(crate) fn build(
         name: &'static str,
-        basis: Basis,
+        setting: Setting,
         models: Models,
         by: B,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
@@ -96,30 +98,10 @@ impl<B: Belonging + 'static> Several<B> {
         require(valid, "models", "from 1 to 1000", models.count)?;
         Ok(Box::new(Self {
             name,
-            basis,
+            setting,
             models,
             by,
         }))
-    }
-}
-
-impl<B: Belonging> Several<B> {
-    fn by_rows(&self) -> bool {
-        self.models.weight == WeightRule::Exact
-    }
-
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
-        if sheet.entries.is_empty() {
-            return Err(DecideError::NoEntries);
-        }
-        if self.by_rows() {
-            require_rows(sheet)?;
-        }
-        match (round, self.models.first) {
-            (1, First::Random) => Ok(dealt(sheet, self.models.count)),
-            (1, First::KMeans) => clusters(sheet, self.models.count),
-            _ => self.by.assign(state, sheet),
-        }
     }
 }
 
@@ -153,11 +135,7 @@ fn clusters(sheet: &Sheet, models: usize) -> Result<Vec<u32>, DecideError> {
         (squares[(i, 0)] + squares[(j, 0)] - squares[(i, j)]) / 2.0
     });
     let found = KMeans::new(models.min(entries.len()), seed).fit(&gram);
-    let found = found.map_err(|error| DecideError::Unusable {
-        entry: 0,
-        reason: error.to_string(),
-    })?;
-    Ok(found.labels)
+    Ok(found.map_err(DecideError::unusable)?.labels)
 }
 
 /// Squared distances of the entries' models (rows) from others (columns), buffers left out; the
@@ -175,9 +153,17 @@ pub(crate) fn distances<'a>(
     squares
 }
 
-impl<B: Belonging> Strategy for Several<B> {
+impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn training(&self) -> &Training {
+        &self.setting.training
+    }
+
+    fn by_rows(&self) -> bool {
+        self.models.weight == WeightRule::Exact
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -189,70 +175,52 @@ impl<B: Belonging> Strategy for Several<B> {
         round > 1
     }
 
-    fn plan(&self, state: &State, _: u64) -> Plan {
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.basis.training.clone()),
-            cross_evaluate: false,
-            weights: self.by_rows(),
-        }
-    }
-
-    fn start(
+    fn contribute(
         &self,
         state: &State,
         plan: &Plan,
         round: u64,
-        place: Place<'_>,
-    ) -> Result<Start, LearnError> {
-        let (model, coalition) = match (round, state.models.first()) {
-            (1, Some(initial)) => (initial.clone(), place.coalition),
-            _ => self.by.start(state, place)?,
+        participant: Participant<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        let (start, coalition) = match (round, state.models.first()) {
+            (1, Some(initial)) => (initial.clone(), participant.coalition),
+            _ => self.by.start(state, participant)?,
         };
-        let task = plan.task.clone();
-        Ok(Start {
-            model,
-            coalition,
-            task,
-        })
+        let update = participant.carry_out(&plan.task, &start, progress)?;
+        Ok((coalition, update))
     }
 
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
-        admit_rows(entry, self.by_rows())?;
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
+        entry.admit_rows(self.by_rows())?;
         match round {
             1 => Ok(()),
-            _ => self.by.sane(entry),
+            _ => self.by.validate(entry),
         }
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        Ok(given(self.assign(state, sheet, round)?))
+    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+        if self.by_rows() {
+            sheet.require_rows()?;
+        }
+        match (round, self.models.first) {
+            (1, First::Random) => Ok(dealt(sheet, self.models.count)),
+            (1, First::KMeans) => clusters(sheet, self.models.count),
+            _ => self.by.assign(state, sheet),
+        }
     }
 
-    fn check(
+    fn rule(&self) -> &'static str {
+        "every entry belongs to the model that the method assigns it"
+    }
+
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         round: u64,
-    ) -> Result<(), Objection> {
-        let expected = self.assign(state, sheet, round)?;
-        must_be(
-            decision,
-            &expected,
-            "every entry has the model it belongs to",
-        )
-    }
-
-    fn settle(
-        &self,
-        state: &State,
-        sheet: &Sheet,
-        decision: &Decision,
-        round: u64,
-    ) -> Result<Outcome, SettleError> {
-        crate::strategy::server::means::fits(sheet, &decision.assignment)?;
+    ) -> Result<State, SettleError> {
         let Some(initial) = state.models.first() else {
             return Err(SettleError::Infeasible("there is no model".into()));
         };
@@ -265,23 +233,20 @@ impl<B: Belonging> Strategy for Several<B> {
             entries: Vec::new(),
             scores: None,
         };
-        let mut assignment = Vec::new();
-        for (entry, &own) in sheet.entries.iter().zip(&decision.assignment) {
+        let mut updated = Vec::new();
+        for (entry, &own) in sheet.entries.iter().zip(assignment) {
             let models = match round {
                 1 => vec![own],
                 _ => self.by.updates(entry, own),
             };
             let copies = models.iter().map(|_| entry.clone());
             updates.entries.extend(copies);
-            assignment.extend(models);
+            updated.extend(models);
         }
-        let weight = |entry: &Entry| weight(entry, self.by_rows());
-        let (rule, count) = (&self.basis.rule, before.len());
-        let models = coalition_means(rule, &updates, &assignment, &before, count, weight)?;
+        let weight = |entry: &ModelEntry| entry.share(self.by_rows());
+        let (rule, count) = (&self.setting.rule, before.len());
+        let models = coalition_means(rule, &updates, &updated, &before, count, weight)?;
         let models = models.into_iter().map(|model| self.by.cleared(model));
-        Ok(Outcome {
-            assignment: decision.assignment.clone(),
-            state: state.with(models.collect()),
-        })
+        Ok(state.with(models.collect()))
     }
 }

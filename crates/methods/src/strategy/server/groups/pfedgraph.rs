@@ -4,18 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 use crate::aggregation::weights;
-use crate::learner::{Task, Training};
+use crate::learner::Training;
 use crate::params::{Params, weighted_mean};
 use crate::similarity::{Embedding, Metric, Part};
-use crate::strategy::catalogue::{positive, require};
-use crate::strategy::server::groups::local::numbers;
-use crate::strategy::server::means::{
-    admit_rows, fits, given, kept, must_be, require_rows, weight,
-};
+use crate::strategy::options::{Setting, positive, require};
+use crate::strategy::server::groups::local::{OWN_COALITION, numbers, replaced};
+use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
-    StrategyError,
+    AssignAndAggregate, DecideError, SettleError, Sheet, State, Strategy, StrategyError,
 };
 
 /// Where the model of before the first round is remembered.
@@ -61,12 +58,13 @@ impl Default for PFedGraph {
 }
 
 impl PFedGraph {
-    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("alpha", self.alpha)?;
         let valid = (-1.0..=1.0).contains(&self.alike);
         require(valid, "alike", "from -1 to 1", self.alike)?;
         Ok(Box::new(Graph {
-            training,
+            training: setting.training,
+            members: setting.members,
             by_rows: self.weight == WeightRule::Exact,
             since: self.since,
             rule: weights::PFedGraph {
@@ -79,30 +77,13 @@ impl PFedGraph {
 
 struct Graph {
     training: Training,
+    members: usize,
     by_rows: bool,
     since: Since,
     rule: weights::PFedGraph,
 }
 
-fn unusable(error: impl ToString) -> DecideError {
-    DecideError::Unusable {
-        entry: 0,
-        reason: error.to_string(),
-    }
-}
-
 impl Graph {
-    /// Who has which number of its own.
-    fn own(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
-        if sheet.entries.is_empty() {
-            return Err(DecideError::NoEntries);
-        }
-        if self.by_rows {
-            require_rows(sheet)?;
-        }
-        Ok(numbers(state, sheet, round))
-    }
-
     /// A row of weights for every entry, in plain `f64`: the same bits everywhere.
     fn graph(&self, state: &State, sheet: &Sheet) -> Result<Matrix, DecideError> {
         let first = state.tables.get(FIRST).and_then(|first| first.first());
@@ -118,91 +99,79 @@ impl Graph {
             update: true,
             sketch: None,
         };
-        let rows = changes.rows(&models, &starts).map_err(unusable)?;
-        let cosines = Metric::Cosine.similarity_f64(&rows).map_err(unusable)?;
+        let rows = changes
+            .rows(&models, &starts)
+            .map_err(DecideError::unusable)?;
+        let cosines = Metric::Cosine
+            .similarity_f64(&rows)
+            .map_err(DecideError::unusable)?;
         let prior = sheet.entries.iter();
-        let prior: Vec<f64> = prior.map(|entry| weight(entry, self.by_rows)).collect();
-        self.rule.weights(&cosines, &prior).map_err(unusable)
+        let prior: Vec<f64> = prior.map(|entry| entry.share(self.by_rows)).collect();
+        self.rule
+            .weights(&cosines, &prior)
+            .map_err(DecideError::unusable)
     }
 }
 
-impl Strategy for Graph {
+impl AssignAndAggregate for Graph {
     fn name(&self) -> &'static str {
         "pfedgraph"
     }
 
-    /// But in the first, which numbers everybody.
+    fn training(&self) -> &Training {
+        &self.training
+    }
+
+    fn by_rows(&self) -> bool {
+        self.by_rows
+    }
+
+    /// But in the first, which numbers all members.
     fn keeps_numbers(&self, round: u64) -> bool {
         round > 1
     }
 
-    fn plan(&self, state: &State, _: u64) -> Plan {
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.training.clone()),
-            cross_evaluate: false,
-            weights: self.by_rows,
+    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+        if self.by_rows {
+            sheet.require_rows()?;
         }
+        Ok(numbers(state, sheet, self.members, round))
     }
 
-    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        admit_rows(entry, self.by_rows)
+    fn rule(&self) -> &'static str {
+        OWN_COALITION
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        Ok(given(self.own(state, sheet, round)?))
-    }
-
-    fn check(
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         round: u64,
-    ) -> Result<(), Objection> {
-        let own = self.own(state, sheet, round)?;
-        must_be(decision, &own, "every entry keeps its own coalition")
-    }
-
-    fn settle(
-        &self,
-        state: &State,
-        sheet: &Sheet,
-        decision: &Decision,
-        round: u64,
-    ) -> Result<Outcome, SettleError> {
-        fits(sheet, &decision.assignment)?;
-        if decision.assignment != self.own(state, sheet, round)? {
-            let rule = "every entry keeps its own coalition";
-            return Err(SettleError::Infeasible(rule.into()));
+    ) -> Result<State, SettleError> {
+        if assignment != self.assign(state, sheet, round)? {
+            return Err(SettleError::Infeasible(OWN_COALITION.into()));
         }
         let graph = self.graph(state, sheet)?;
         let mut tables = state.tables.clone();
-        let mut models = state.models.clone();
+        let mut before = state.models.clone();
         if round == 1 {
-            // Before the first round there is one model, which is nobody's own.
+            // The one model before the first round belongs to no member.
             if self.since == Since::First {
-                tables.insert(FIRST.into(), models.clone());
+                tables.insert(FIRST.into(), before.clone());
             }
-            models.clear();
+            before.clear();
         }
-        for (row, &own) in decision.assignment.iter().enumerate() {
+        let mean = |row: usize| {
             let entries = sheet.entries.iter().map(|entry| &entry.model);
             let weighed = entries.zip(graph.row(row).iter().copied());
-            let mean = weighted_mean(&weighed.collect::<Vec<_>>())?;
-            match models.get_mut(own as usize) {
-                Some(model) => *model = mean,
-                // New numbers ascend in bundle order.
-                None => models.push(mean),
-            }
-        }
-        Ok(Outcome {
-            assignment: decision.assignment.clone(),
-            state: State {
-                tables,
-                ..state.with(models)
-            },
+            weighted_mean(&weighed.collect::<Vec<_>>())
+        };
+        let means = (0..sheet.entries.len()).map(mean);
+        let means = means.collect::<Result<Vec<_>, _>>()?;
+        Ok(State {
+            tables,
+            ..state.with(replaced(before, assignment, means))
         })
     }
 }

@@ -1,10 +1,10 @@
-//! Agnostic federated learning (Mohri, Sivek & Suresh 2019): the model of the worst mixture, by
-//! everybody in every round.
+//! Agnostic federated learning (Mohri, Sivek & Suresh 2019): one model for the worst mixture of
+//! members; all members train in every round.
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::Training;
-use crate::strategy::server::one_model::client_sampling::Turnout;
+use crate::strategy::options::Setting;
+use crate::strategy::server::one_model::client_sampling::ClientSampling;
 use crate::strategy::server::one_model::drfa::plain_ascent;
 use crate::strategy::server::one_model::minimax::Minimax;
 use crate::strategy::{Strategy, StrategyError};
@@ -15,7 +15,7 @@ use crate::strategy::{Strategy, StrategyError};
 pub struct Afl {
     /// `γ_λ` ≥ 0: how far λ goes, in weight per unit of loss. Default 0.1, a guess.
     pub rate: f64,
-    /// Nobody's weight falls below this, from 0, the default, to 1.
+    /// No member's weight falls below this, from 0, the default, to 1.
     pub lambda_floor: f64,
 }
 
@@ -29,20 +29,15 @@ impl Default for Afl {
 }
 
 impl Afl {
-    /// For a federation of so many members.
-    pub(crate) fn build(
-        &self,
-        training: Training,
-        members: usize,
-    ) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         Ok(Box::new(Minimax {
             name: "afl",
-            training,
-            members,
-            turnout: Turnout::everybody(),
+            training: setting.training,
+            members: setting.members,
+            sampling: ClientSampling::all_members(),
             ascent: plain_ascent(self.rate, self.lambda_floor)?,
             decay: 1.0,
-            learning: None,
+            learned_prior: None,
         }))
     }
 }

@@ -1,4 +1,5 @@
-//! Who trains in a round and whose losses count, where members are drawn by their weights.
+//! Client sampling: who trains in a round and whose losses count, where members are drawn by their
+//! weights.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use crate::topology::{Sample, Sampling, half, uniform};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Participants {
-    /// Everybody; the mean is over all, by λ.
+    /// All members; the mean is over all, by λ.
     #[default]
     All,
     /// So many draws by λ; 0: half as many as there are members, rounded up. λ is in the draws, so
@@ -20,35 +21,35 @@ pub enum Participants {
     Sample(usize),
 }
 
-/// Whose losses move λ, where not everybody trains.
+/// Whose losses move λ, where members are drawn.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Losses {
-    /// Everybody's: who does not train measures the model and sends nothing else.
+    /// Those of all members: one that does not train measures the model and sends nothing else.
     #[default]
     All,
-    /// Those of so many members drawn evenly, everybody once, in the place of all (DRFA's second
-    /// sample); 0: as many as there are draws of who trains.
+    /// Those of so many members, drawn evenly without replacement (DRFA's second sample); 0: as many
+    /// as there are draws of who trains.
     Uniform(usize),
 }
 
-/// How the members of a round are found. Everything is a function of λ, the start model and the
-/// round, so that anybody can draw again.
+/// How the members of a round are drawn. Everything is a function of λ, the start model and the
+/// round, so that every member can draw again.
 #[derive(Debug, Clone)]
-pub(crate) struct Turnout {
+pub(crate) struct ClientSampling {
     pub(crate) participants: Participants,
-    /// Whether who was drawn can be drawn again, and counts twice then.
+    /// Whether a member can be drawn twice, and then counts twice.
     pub(crate) replacement: bool,
     pub(crate) losses: Losses,
-    /// In every so many-th round everybody trains; 0: in none.
+    /// Every so many rounds all members train; 0: never.
     pub(crate) refresh: u64,
 }
 
-impl Turnout {
-    /// Everybody, in every round.
-    pub(crate) fn everybody() -> Self {
+impl ClientSampling {
+    /// All members, in every round.
+    pub(crate) fn all_members() -> Self {
         Self {
             participants: Participants::All,
             replacement: true,
@@ -58,13 +59,13 @@ impl Turnout {
     }
 
     /// Whether all train in every round.
-    pub(crate) fn is_everybody(&self) -> bool {
+    pub(crate) fn is_full_every_round(&self) -> bool {
         self.participants == Participants::All
     }
 
     /// Whether all train in this round.
     pub(crate) fn is_full(&self, round: u64) -> bool {
-        self.is_everybody() || self.refresh > 0 && round.is_multiple_of(self.refresh)
+        self.is_full_every_round() || self.refresh > 0 && round.is_multiple_of(self.refresh)
     }
 
     /// Who trains, and the weight of each of their models in the mean.
@@ -81,16 +82,16 @@ impl Turnout {
         drawn.expect("λ is on the simplex, and there is at least one draw")
     }
 
-    /// Whose losses count, ascending; `None`: those of all who are there.
-    pub(crate) fn tells(&self, members: usize, start: &Params, round: u64) -> Option<Vec<usize>> {
-        let told = match self.losses {
+    /// The members whose losses count, ascending; `None`: all that contribute.
+    pub(crate) fn reports(&self, members: usize, start: &Params, round: u64) -> Option<Vec<usize>> {
+        let reporting = match self.losses {
             _ if self.is_full(round) => return None,
             Losses::All => return None,
             Losses::Uniform(0) => self.draws(members),
-            Losses::Uniform(told) => told,
+            Losses::Uniform(members) => members,
         };
         let once = Sampling::WithoutReplacement;
-        let drawn = once.draw(&uniform(members), told, seed(start, round, 1));
+        let drawn = once.draw(&uniform(members), reporting, seed(start, round, 1));
         Some(drawn.expect("a uniform distribution is one").clients)
     }
 
@@ -103,7 +104,7 @@ impl Turnout {
     }
 }
 
-/// What a round's draws come from: nobody knows it before the round's start model is known.
+/// The seed of a round's draws: it is not known before the round's start model is.
 fn seed(start: &Params, round: u64, draw: u64) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = start.hash();
     let start = u64::from_le_bytes([a, b, c, d, e, f, g, h]);

@@ -1,10 +1,10 @@
-//! DRFA (Deng, Kamani & Mahdavi 2020): the model of the worst mixture, by few members in a round.
+//! DRFA (Deng, Kamani & Mahdavi 2020): one model for the worst mixture of members; members are drawn
+//! by their weights.
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::Training;
-use crate::strategy::catalogue::{not_negative, require};
-use crate::strategy::server::one_model::client_sampling::{Losses, Participants, Turnout};
+use crate::strategy::options::{Setting, not_negative, require, share};
+use crate::strategy::server::one_model::client_sampling::{ClientSampling, Losses, Participants};
 use crate::strategy::server::one_model::minimax::Minimax;
 use crate::strategy::{Strategy, StrategyError};
 use crate::topology::Ascent;
@@ -24,7 +24,7 @@ pub struct Drfa {
     /// What the rate is multiplied by after every round, above 0 and at most 1. Default 1, as in
     /// the paper; published code has 0.9.
     pub decay: f64,
-    /// Nobody's weight falls below this, from 0, the default, to 1; published code has 0.001.
+    /// No member's weight falls below this, from 0, the default, to 1; published code has 0.001.
     pub lambda_floor: f64,
 }
 
@@ -41,19 +41,14 @@ impl Default for Drfa {
 }
 
 impl Drfa {
-    /// For a federation of so many members.
-    pub(crate) fn build(
-        &self,
-        training: Training,
-        members: usize,
-    ) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let holds = self.decay > 0.0 && self.decay <= 1.0;
         require(holds, "decay", "above 0 and at most 1", self.decay)?;
         Ok(Box::new(Minimax {
             name: "drfa",
-            training,
-            members,
-            turnout: Turnout {
+            training: setting.training,
+            members: setting.members,
+            sampling: ClientSampling {
                 participants: Participants::Sample(self.sample),
                 replacement: true,
                 losses: self.losses,
@@ -61,7 +56,7 @@ impl Drfa {
             },
             ascent: plain_ascent(self.rate, self.lambda_floor)?,
             decay: self.decay,
-            learning: None,
+            learned_prior: None,
         }))
     }
 }
@@ -69,8 +64,7 @@ impl Drfa {
 /// A projected gradient step without a prior.
 pub(crate) fn plain_ascent(rate: f64, floor: f64) -> Result<Ascent, StrategyError> {
     not_negative("rate", rate)?;
-    let holds = (0.0..=1.0).contains(&floor);
-    require(holds, "lambda-floor", "from 0 to 1", floor)?;
+    share("lambda-floor", floor)?;
     Ok(Ascent {
         q: 0.0,
         rate,

@@ -1,14 +1,13 @@
-//! FedAvg (McMahan et al. 2017): one model for everybody.
+//! FedAvg (McMahan et al. 2017): one model for all members, the mean of theirs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::aggregation::Aggregation;
-use crate::learner::{Task, Training};
-use crate::strategy::server::means::{
-    Basis, admit_rows, coalition_means, given, must_be, require_rows, weight,
-};
+use crate::learner::Training;
+use crate::strategy::options::Setting;
+use crate::strategy::server::means::coalition_means;
 use crate::strategy::{
-    DecideError, Decision, Entry, Objection, Outcome, Plan, SettleError, Sheet, State, Strategy,
+    AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
 };
 
 /// How models weigh in a mean.
@@ -17,11 +16,25 @@ use crate::strategy::{
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightRule {
-    /// By training rows. A number of rows may tell who a nameless contribution is from.
+    /// By training rows. A number of rows may reveal the silo of a nameless contribution.
     #[default]
     Exact,
     /// All alike.
     Equal,
+}
+
+/// Options of FedAvg, and of methods that average in the same way.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Averaging {
+    /// How models weigh.
+    pub weight: WeightRule,
+}
+
+impl Averaging {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+        Ok(Box::new(FedAvg::on(setting, self.weight)))
+    }
 }
 
 /// `θ ← Σ n_k θ_k / Σ n_k` over all contributions of a round, trained locally from `θ`.
@@ -30,7 +43,7 @@ pub struct FedAvg {
     /// What a member does in a round.
     pub training: Training,
     /// Whether models weigh by training rows, as in the paper; else all alike. An exact number of
-    /// rows may tell who a nameless contribution is from.
+    /// rows may reveal the silo of a nameless contribution.
     pub weighted: bool,
     /// What takes the place of the mean.
     pub rule: Aggregation,
@@ -46,76 +59,39 @@ impl FedAvg {
         }
     }
 
-    pub(crate) fn on(Basis { training, rule }: Basis, weight: WeightRule) -> Self {
+    pub(crate) fn on(setting: Setting, weight: WeightRule) -> Self {
         Self {
-            rule,
-            ..Self::new(training, weight)
-        }
-    }
-
-    fn require_weights(&self, sheet: &Sheet) -> Result<(), DecideError> {
-        if sheet.entries.is_empty() {
-            return Err(DecideError::NoEntries);
-        }
-        match self.weighted {
-            true => require_rows(sheet),
-            false => Ok(()),
+            rule: setting.rule,
+            ..Self::new(setting.training, weight)
         }
     }
 }
 
-impl Strategy for FedAvg {
+impl AssignAndAggregate for FedAvg {
     fn name(&self) -> &'static str {
         "fedavg"
     }
 
-    fn plan(&self, state: &State, _: u64) -> Plan {
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.training.clone()),
-            cross_evaluate: false,
-            weights: self.weighted,
-        }
+    fn training(&self) -> &Training {
+        &self.training
     }
 
-    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        admit_rows(entry, self.weighted)
+    fn by_rows(&self) -> bool {
+        self.weighted
     }
 
-    fn decide(&self, _: &State, sheet: &Sheet, _: u64) -> Result<Decision, DecideError> {
-        self.require_weights(sheet)?;
-        Ok(given(vec![0; sheet.entries.len()]))
-    }
-
-    fn check(
-        &self,
-        _: &State,
-        sheet: &Sheet,
-        decision: &Decision,
-        _: u64,
-    ) -> Result<(), Objection> {
-        self.require_weights(sheet)?;
-        must_be(
-            decision,
-            &vec![0; sheet.entries.len()],
-            "everybody belongs to coalition 0",
-        )
-    }
-
-    fn settle(
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         _: u64,
-    ) -> Result<Outcome, SettleError> {
-        self.require_weights(sheet)?;
-        let weight = |entry: &Entry| weight(entry, self.weighted);
-        let models = coalition_means(&self.rule, sheet, &decision.assignment, &[], 1, weight)?;
-        Ok(Outcome {
-            assignment: decision.assignment.clone(),
-            state: state.with(models),
-        })
+    ) -> Result<State, SettleError> {
+        if self.weighted {
+            sheet.require_rows()?;
+        }
+        let weight = |entry: &ModelEntry| entry.share(self.weighted);
+        let models = coalition_means(&self.rule, sheet, assignment, &[], 1, weight)?;
+        Ok(state.with(models))
     }
 }

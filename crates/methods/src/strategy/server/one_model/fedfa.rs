@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregation::weights::{WeightsError, fedfa, fedfa_by_accuracy};
-use crate::learner::{LearnError, Learner, Split, Training, Update};
+use crate::learner::{LearnError, Learner, Split, Update};
 use crate::params::Params;
-use crate::strategy::catalogue::require;
-use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
-use crate::strategy::wrappers::report::{Reported, must_measure};
-use crate::strategy::wrappers::self_reported::{Word, equip};
+use crate::strategy::options::Setting;
+use crate::strategy::options::require;
+use crate::strategy::server::one_model::self_weighted::{SelfReported, SelfWeighted, Weighing};
+use crate::strategy::wrappers::report::{Report, must_measure};
+use crate::strategy::wrappers::self_reported::{SelfReport, equip};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
 /// Options of FedFa.
@@ -47,20 +48,20 @@ impl Default for FedFa {
 }
 
 impl FedFa {
-    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let valid = (0.0..=1.0).contains(&self.alpha);
         require(valid, "alpha", "from 0 to 1", self.alpha)?;
-        Ok(Box::new(Weighed {
+        Ok(Box::new(SelfWeighted {
             name: "fedfa",
-            training,
+            training: setting.training,
             by: self.clone(),
         }))
     }
 }
 
 impl Weighing for FedFa {
-    fn said(&self) -> Reported {
-        Account.said()
+    fn report(&self) -> Report {
+        Account.report()
     }
 
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -68,8 +69,8 @@ impl Weighing for FedFa {
         equip(Account, inner)
     }
 
-    fn sane(&self, said: &[f64], round: u64) -> Result<(), String> {
-        let (accuracy, rounds) = (said[0], said[1]);
+    fn validate(&self, values: &[f64], round: u64) -> Result<(), String> {
+        let (accuracy, rounds) = (values[0], values[1]);
         if !(0.0..=1.0).contains(&accuracy) {
             return Err(format!(
                 "an accuracy of {accuracy}, which is not from 0 to 1"
@@ -81,9 +82,9 @@ impl Weighing for FedFa {
         Ok(())
     }
 
-    fn weights(&self, told: &[Told], _: u64) -> Result<Vec<f64>, WeightsError> {
-        let accuracies: Vec<f64> = told.iter().map(|told| told.said[0]).collect();
-        let rounds: Vec<u64> = told.iter().map(|told| told.said[1] as u64).collect();
+    fn weights(&self, reported: &[SelfReported], _: u64) -> Result<Vec<f64>, WeightsError> {
+        let accuracies: Vec<f64> = reported.iter().map(|one| one.values[0]).collect();
+        let rounds: Vec<u64> = reported.iter().map(|one| one.values[1] as u64).collect();
         match self.variant {
             Information::Huang => fedfa(&accuracies, &rounds, self.alpha),
             Information::Accuracy => fedfa_by_accuracy(&accuracies),
@@ -94,16 +95,16 @@ impl Weighing for FedFa {
 /// The accuracy of the start model on the own training rows, and the rounds taken part in.
 struct Account;
 
-impl Word for Account {
-    fn said(&self) -> Reported {
-        Reported(&["accuracy", "participations"])
+impl SelfReport for Account {
+    fn report(&self) -> Report {
+        Report(&["accuracy", "participations"])
     }
 
     fn kept(&self) -> &'static [&'static str] {
         &["participations"]
     }
 
-    fn say(
+    fn measure(
         &self,
         learner: &dyn Learner,
         start: &Params,

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params};
-use crate::strategy::catalogue::{fraction, positive};
-use crate::strategy::server::means::Basis;
+use crate::strategy::options::{Setting, fraction, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
@@ -51,7 +50,7 @@ impl Default for FedOpt {
 
 /// How the second moment is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Second {
+pub(crate) enum SecondMoment {
     /// `v ← β₂v + (1 − β₂)Δ²`.
     Adam,
     /// `v ← v − (1 − β₂)Δ²·sign(v − Δ²)`.
@@ -64,8 +63,8 @@ impl FedOpt {
     pub(crate) fn build(
         &self,
         name: &'static str,
-        second: Second,
-        basis: Basis,
+        second: SecondMoment,
+        setting: Setting,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("rate", self.rate)?;
         positive("tau", self.tau)?;
@@ -73,7 +72,7 @@ impl FedOpt {
         fraction("beta2", self.beta2)?;
         Ok(Box::new(WrappedStrategy {
             name,
-            inner: Box::new(FedAvg::on(basis, self.weight)),
+            inner: Box::new(FedAvg::on(setting, self.weight)),
             by: Adaptive {
                 options: self.clone(),
                 second,
@@ -85,7 +84,7 @@ impl FedOpt {
 #[derive(Clone)]
 struct Adaptive {
     options: FedOpt,
-    second: Second,
+    second: SecondMoment,
 }
 
 impl Adaptive {
@@ -101,11 +100,11 @@ impl Adaptive {
         let square = change * change;
         let before = f64::from(*second);
         let now = match self.second {
-            Second::Adam => beta2 * before + (1.0 - beta2) * square,
-            Second::Yogi if before > square => before - (1.0 - beta2) * square,
-            Second::Yogi if before < square => before + (1.0 - beta2) * square,
-            Second::Yogi => before,
-            Second::Adagrad => before + square,
+            SecondMoment::Adam => beta2 * before + (1.0 - beta2) * square,
+            SecondMoment::Yogi if before > square => before - (1.0 - beta2) * square,
+            SecondMoment::Yogi if before < square => before + (1.0 - beta2) * square,
+            SecondMoment::Yogi => before,
+            SecondMoment::Adagrad => before + square,
         };
         let moment = beta1 * f64::from(*first) + (1.0 - beta1) * change;
         *weight = (f64::from(*weight) + rate * moment / (now.sqrt() + tau)) as f32;

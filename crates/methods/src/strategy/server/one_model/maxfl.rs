@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregation::step;
 use crate::aggregation::weights::{WeightsError, maxfl_steps};
-use crate::learner::{LearnError, Learner, Split, Training, Update};
+use crate::learner::{LearnError, Learner, Split, Update};
 use crate::params::Params;
-use crate::strategy::catalogue::positive;
+use crate::strategy::options::Setting;
+use crate::strategy::options::{positive, require};
 use crate::strategy::server::one_model::maxfl_joins::Joins;
-use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
-use crate::strategy::wrappers::report::Reported;
-use crate::strategy::wrappers::self_reported::{Word, equip};
+use crate::strategy::server::one_model::self_weighted::{SelfReported, SelfWeighted, Weighing};
+use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::self_reported::{SelfReport, equip};
 use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
 
 /// Options of MaxFL.
@@ -21,7 +22,8 @@ use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
 pub struct MaxFl {
     /// What silos do to whom the model does not appeal.
     pub variant: Appeal,
-    /// The lead's step size η_g > 0. Default 1.
+    /// The lead's step size η_g, above 0 and at most 1: a longer step could leave the range of the
+    /// contributed models. Default 1.
     pub rate: f64,
     /// ε > 0 of `Σ q_k Δ_k / (Σ q_k + ε)`: the less silos are undecided compared with it, the
     /// shorter the step. Default 1.
@@ -57,19 +59,20 @@ impl Default for MaxFl {
 }
 
 impl MaxFl {
-    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
-        positive("rate", self.rate)?;
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let holds = self.rate > 0.0 && self.rate <= 1.0;
+        require(holds, "rate", "above 0 and at most 1", self.rate)?;
         positive("epsilon", self.epsilon)?;
         let name = "maxfl";
         Ok(match self.variant {
-            Appeal::Cho => Box::new(Weighed {
+            Appeal::Cho => Box::new(SelfWeighted {
                 name,
-                training,
+                training: setting.training,
                 by: self.clone(),
             }),
-            Appeal::Joins => Box::new(Weighed {
+            Appeal::Joins => Box::new(SelfWeighted {
                 name,
-                training,
+                training: setting.training,
                 by: Joins,
             }),
         })
@@ -77,20 +80,20 @@ impl MaxFl {
 }
 
 impl Weighing for MaxFl {
-    fn said(&self) -> Reported {
-        Requirement.said()
+    fn report(&self) -> Report {
+        Requirement.report()
     }
 
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         equip(Requirement, inner)
     }
 
-    fn weights(&self, told: &[Told], round: u64) -> Result<Vec<f64>, WeightsError> {
+    fn weights(&self, reported: &[SelfReported], round: u64) -> Result<Vec<f64>, WeightsError> {
         if round <= self.warm_up {
-            return Ok(vec![1.0 / told.len() as f64; told.len()]);
+            return Ok(vec![1.0 / reported.len() as f64; reported.len()]);
         }
-        let losses: Vec<f64> = told.iter().map(|told| told.said[0]).collect();
-        let required: Vec<f64> = told.iter().map(|told| told.said[1]).collect();
+        let losses: Vec<f64> = reported.iter().map(|one| one.values[0]).collect();
+        let required: Vec<f64> = reported.iter().map(|one| one.values[1]).collect();
         maxfl_steps(&losses, &required, self.rate, self.epsilon)
     }
 
@@ -103,16 +106,16 @@ impl Weighing for MaxFl {
 /// that of the model which its first training led to, without anybody else.
 struct Requirement;
 
-impl Word for Requirement {
-    fn said(&self) -> Reported {
-        Reported(&["loss", "required"])
+impl SelfReport for Requirement {
+    fn report(&self) -> Report {
+        Report(&["loss", "required"])
     }
 
     fn kept(&self) -> &'static [&'static str] {
         &["known", "required"]
     }
 
-    fn say(
+    fn measure(
         &self,
         learner: &dyn Learner,
         start: &Params,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::aggregation::weights::{WeightsError, maxfl_joins};
 use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, squared_distance, weighted_mean};
-use crate::strategy::server::one_model::self_weighted::{Told, Weighing};
+use crate::strategy::server::one_model::self_weighted::{SelfReported, Weighing};
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
-use crate::strategy::wrappers::report::Reported;
+use crate::strategy::wrappers::report::Report;
 use crate::strategy::{EquipError, SettleError};
 
 /// Names under which silos keep the model of their first training, their own, and whether they
@@ -22,8 +22,8 @@ const KEPT: [&str; 3] = ["maxfl.prior", "maxfl.own", "maxfl.silo"];
 pub(crate) struct Joins;
 
 impl Weighing for Joins {
-    fn said(&self) -> Reported {
-        Reported(&["joined"])
+    fn report(&self) -> Report {
+        Report(&["joined"])
     }
 
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -34,7 +34,7 @@ impl Weighing for Joins {
         let [prior, own, silo] = KEPT;
         let kept = [(prior, &trained), (own, &trained), (silo, &flags)];
         let by = Joining {
-            contribution: self.said().attached(&inner.layout())?,
+            contribution: self.report().attached(&inner.layout())?,
             personal: Attached::new(&rest, &kept)?,
         };
         Ok(WrappedLearner::equip(inner, by)?)
@@ -44,15 +44,18 @@ impl Weighing for Joins {
         true
     }
 
-    fn sane(&self, said: &[f64], _: u64) -> Result<(), String> {
-        match said[0] {
+    fn validate(&self, values: &[f64], _: u64) -> Result<(), String> {
+        match values[0] {
             0.0 | 1.0 => Ok(()),
             joined => Err(format!("joined is 0 or 1, not {joined}")),
         }
     }
 
-    fn weights(&self, told: &[Told], _: u64) -> Result<Vec<f64>, WeightsError> {
-        Ok(told.iter().map(|told| told.said[0] * told.share).collect())
+    fn weights(&self, reported: &[SelfReported], _: u64) -> Result<Vec<f64>, WeightsError> {
+        Ok(reported
+            .iter()
+            .map(|one| one.values[0] * one.share)
+            .collect())
     }
 
     fn combine(&self, start: &Params, models: &[(&Params, f64)]) -> Result<Params, SettleError> {

@@ -1,48 +1,46 @@
-//! One model for everybody, in which silos weigh by what they say of themselves.
+//! One model for all members, in which silos weigh by numbers that they report about themselves.
 
 use std::sync::Arc;
 
 use crate::aggregation::weights::WeightsError;
-use crate::learner::{Learner, Task, Training};
+use crate::learner::{Learner, Training};
 use crate::params::{Layout, Params, weighted_mean};
-use crate::strategy::server::means::{admit_rows, fits, given, must_be, weight};
-use crate::strategy::wrappers::report::Reported;
+use crate::strategy::wrappers::report::Report;
 use crate::strategy::{
-    DecideError, Decision, Entry, EquipError, Objection, Outcome, Plan, SettleError, Sheet, State,
-    Strategy,
+    AssignAndAggregate, DecideError, EquipError, ModelEntry, SettleError, Sheet, State,
 };
 
-/// What is known of one contribution besides the model.
-pub(crate) struct Told {
-    /// What the silo said, in the order of the names.
-    pub(crate) said: Vec<f64>,
-    /// How it counts among equals: by rows, or 1.
+/// What a silo reports about itself with its contribution.
+pub(crate) struct SelfReported {
+    /// The reported numbers, in the order of their names.
+    pub(crate) values: Vec<f64>,
+    /// Its rows where silos count by rows, else 1.
     pub(crate) share: f64,
 }
 
-/// How silos weigh.
+/// A rule by which silos weigh.
 pub(crate) trait Weighing: Send + Sync {
-    /// What silos say.
-    fn said(&self) -> Reported;
+    /// The numbers that silos report.
+    fn report(&self) -> Report;
 
-    /// What silos learn with, so that they say it.
+    /// The learner of a silo, which reports them.
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        self.said().equip(inner)
+        self.report().equip(inner)
     }
 
-    /// Whether contributions say on how many rows they were trained.
+    /// Whether contributions come with their number of training rows.
     fn by_rows(&self) -> bool {
         false
     }
 
-    /// In one sentence, what is wrong with what one silo said.
-    fn sane(&self, said: &[f64], round: u64) -> Result<(), String> {
-        let _ = (said, round);
+    /// Refuses numbers that no silo can report, with the reason in one sentence.
+    fn validate(&self, values: &[f64], round: u64) -> Result<(), String> {
+        let _ = (values, round);
         Ok(())
     }
 
-    /// A number for every contribution, of which there is at least one.
-    fn weights(&self, told: &[Told], round: u64) -> Result<Vec<f64>, WeightsError>;
+    /// The weight of every contribution, of which there is at least one.
+    fn weights(&self, reported: &[SelfReported], round: u64) -> Result<Vec<f64>, WeightsError>;
 
     /// The next model: by default the mean with these weights.
     fn combine(&self, start: &Params, models: &[(&Params, f64)]) -> Result<Params, SettleError> {
@@ -51,112 +49,83 @@ pub(crate) trait Weighing: Send + Sync {
     }
 }
 
-/// A strategy of one model.
-pub(crate) struct Weighed<W> {
+/// A strategy of one model whose contributions weigh by this rule.
+pub(crate) struct SelfWeighted<W> {
     pub(crate) name: &'static str,
     pub(crate) training: Training,
     pub(crate) by: W,
 }
 
-impl<W: Weighing> Weighed<W> {
-    /// A contribution, read.
-    fn read(&self, entry: &Entry, round: u64) -> Result<Told, String> {
+impl<W: Weighing> SelfWeighted<W> {
+    fn read(&self, entry: &ModelEntry, round: u64) -> Result<SelfReported, String> {
         let by_rows = self.by.by_rows();
-        admit_rows(entry, by_rows)?;
-        let share = weight(entry, by_rows);
-        let said = self.by.said().said(entry);
-        if said.len() != self.by.said().0.len() {
-            let names = self.by.said().0.join(", ");
-            return Err(format!("the contribution does not say its {names}"));
+        entry.admit_rows(by_rows)?;
+        let share = entry.share(by_rows);
+        let values = self.by.report().values(entry);
+        if values.len() != self.by.report().0.len() {
+            let names = self.by.report().0.join(", ");
+            return Err(format!("the contribution does not report its {names}"));
         }
-        self.by.sane(&said, round)?;
-        Ok(Told { said, share })
+        self.by.validate(&values, round)?;
+        Ok(SelfReported { values, share })
     }
 
-    fn weigh(&self, sheet: &Sheet, round: u64) -> Result<Vec<f64>, DecideError> {
-        let mut told = Vec::with_capacity(sheet.entries.len());
+    fn weights(&self, sheet: &Sheet, round: u64) -> Result<Vec<f64>, DecideError> {
+        sheet.not_empty()?;
+        let mut reported = Vec::with_capacity(sheet.entries.len());
         for (entry, contribution) in sheet.entries.iter().enumerate() {
             let read = self.read(contribution, round);
-            told.push(read.map_err(|reason| DecideError::Unusable { entry, reason })?);
+            reported.push(read.map_err(|reason| DecideError::Unusable { entry, reason })?);
         }
-        let weights = match told.is_empty() {
-            true => return Err(DecideError::NoEntries),
-            false => self.by.weights(&told, round),
-        };
-        let unusable = |error: WeightsError| DecideError::Unusable {
-            entry: 0,
-            reason: error.to_string(),
-        };
-        weights.map_err(unusable)
+        let weights = self.by.weights(&reported, round);
+        weights.map_err(DecideError::unusable)
     }
 }
 
-impl<W: Weighing> Strategy for Weighed<W> {
+impl<W: Weighing> AssignAndAggregate for SelfWeighted<W> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn training(&self) -> &Training {
+        &self.training
+    }
+
+    fn by_rows(&self) -> bool {
+        self.by.by_rows()
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         self.by.equip(learner)
     }
 
-    fn plan(&self, state: &State, _: u64) -> Plan {
-        Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.training.clone()),
-            cross_evaluate: false,
-            weights: self.by.by_rows(),
-        }
+    fn contribution(&self, model: &Arc<Layout>) -> Arc<Layout> {
+        self.by.report().contribution(model)
     }
 
-    fn expects(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>, _: u64) -> Arc<Layout> {
-        self.by.said().contribution(model)
-    }
-
-    fn admit(&self, entry: &Entry, round: u64) -> Result<(), String> {
+    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         self.read(entry, round).map(drop)
     }
 
-    fn decide(&self, _: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        self.weigh(sheet, round)?;
-        Ok(given(vec![0; sheet.entries.len()]))
+    fn assign(&self, _: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+        self.weights(sheet, round)?;
+        Ok(vec![0; sheet.entries.len()])
     }
 
-    fn check(
-        &self,
-        _: &State,
-        sheet: &Sheet,
-        decision: &Decision,
-        round: u64,
-    ) -> Result<(), Objection> {
-        self.weigh(sheet, round)?;
-        let all = vec![0; sheet.entries.len()];
-        must_be(decision, &all, "everybody belongs to coalition 0")
-    }
-
-    fn settle(
+    fn aggregate(
         &self,
         state: &State,
         sheet: &Sheet,
-        decision: &Decision,
+        assignment: &[u32],
         round: u64,
-    ) -> Result<Outcome, SettleError> {
-        fits(sheet, &decision.assignment)?;
-        let ([start], true) = (
-            &state.models[..],
-            decision.assignment.iter().all(|&own| own == 0),
-        ) else {
+    ) -> Result<State, SettleError> {
+        let ([start], true) = (&state.models[..], assignment.iter().all(|&own| own == 0)) else {
             return Err(SettleError::Infeasible("there is one model for all".into()));
         };
-        let weights = self.weigh(sheet, round)?;
-        let model = |entry| self.by.said().read(entry).0;
+        let weights = self.weights(sheet, round)?;
+        let model = |entry| self.by.report().split(entry).0;
         let models: Vec<_> = sheet.entries.iter().map(model).collect();
         let models: Vec<_> = models.iter().zip(weights).collect();
-        let model = self.by.combine(start, &models)?;
-        Ok(Outcome {
-            assignment: decision.assignment.clone(),
-            state: state.with(vec![model]),
-        })
+        Ok(state.with(vec![self.by.combine(start, &models)?]))
     }
 }

@@ -1,13 +1,13 @@
-//! The superquantile (Pillutla et al. 2023): a model for those who fare worst.
+//! The superquantile (Pillutla et al. 2023): one model for the silos with the largest losses.
 
 use serde::{Deserialize, Serialize};
 
 use crate::aggregation::weights::{WeightsError, superquantile};
-use crate::learner::Training;
-use crate::strategy::catalogue::fraction;
+use crate::strategy::options::Setting;
+use crate::strategy::options::fraction;
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::server::one_model::self_weighted::{Told, Weighed, Weighing};
-use crate::strategy::wrappers::report::Reported;
+use crate::strategy::server::one_model::self_weighted::{SelfReported, SelfWeighted, Weighing};
+use crate::strategy::wrappers::report::Report;
 use crate::strategy::{Strategy, StrategyError};
 
 /// Options of the superquantile.
@@ -31,28 +31,28 @@ impl Default for Superquantile {
 }
 
 impl Superquantile {
-    pub(crate) fn build(&self, training: Training) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         fraction("theta", self.theta)?;
-        Ok(Box::new(Weighed {
+        Ok(Box::new(SelfWeighted {
             name: "superquantile",
-            training,
+            training: setting.training,
             by: self.clone(),
         }))
     }
 }
 
 impl Weighing for Superquantile {
-    fn said(&self) -> Reported {
-        Reported(&["loss"])
+    fn report(&self) -> Report {
+        Report(&["loss"])
     }
 
     fn by_rows(&self) -> bool {
         self.weight == WeightRule::Exact
     }
 
-    fn weights(&self, told: &[Told], _: u64) -> Result<Vec<f64>, WeightsError> {
-        let losses: Vec<f64> = told.iter().map(|told| told.said[0]).collect();
-        let shares: Vec<f64> = told.iter().map(|told| told.share).collect();
+    fn weights(&self, reported: &[SelfReported], _: u64) -> Result<Vec<f64>, WeightsError> {
+        let losses: Vec<f64> = reported.iter().map(|one| one.values[0]).collect();
+        let shares: Vec<f64> = reported.iter().map(|one| one.share).collect();
         superquantile(&losses, &shares, self.theta)
     }
 }

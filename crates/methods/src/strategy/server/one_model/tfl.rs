@@ -1,30 +1,15 @@
-//! TFL (Ma, Li & Peng 2024): the graph of clients that are alike says who speaks for many, and the
-//! weights of the worst mixture are held near that.
+//! TFL (Ma, Li & Peng 2024): the model of the worst mixture of members, near a prior that favours
+//! members that are central in the graph of similar members.
 
 use serde::{Deserialize, Serialize};
 
-use crate::Matrix;
-use crate::clustering::kmeans::{KMeans, KMeansError};
-use crate::learner::Training;
-use crate::params::{Layout, MeanError, Params, weighted_mean};
-use crate::similarity::{CompareError, Embedding, EmbeddingError, Metric, min_max};
-use crate::strategy::catalogue::{at_least_one, not_negative, require};
-use crate::strategy::server::one_model::client_sampling::{Losses, Participants, Turnout};
-use crate::strategy::server::one_model::minimax::{Contribution, Minimax, among_all};
-use crate::strategy::{State, Strategy, StrategyError};
-use crate::topology::{
-    Ascent, Centrality, Divergence, Lengths, Options, Sample, Scale, Topology, adjacency,
-    client_prior,
-};
-
-/// Table of the last model of every member.
-const MODELS: &str = "tfl.models";
-/// Table of the models that those were trained from, where changes are compared.
-const STARTS: &str = "tfl.starts";
-/// The adjacency matrix of members (or of clusters), 0 and 1, row by row.
-const GRAPH: &str = "tfl.graph";
-/// The cluster of every member; −1 for one that was away.
-const CLUSTERS: &str = "tfl.clusters";
+use crate::similarity::{Embedding, Metric};
+use crate::strategy::options::{Setting, at_least_one, not_negative, require, share};
+use crate::strategy::server::one_model::client_sampling::{ClientSampling, Losses, Participants};
+use crate::strategy::server::one_model::minimax::Minimax;
+use crate::strategy::server::one_model::topology_prior::TopologyPrior;
+use crate::strategy::{Strategy, StrategyError};
+use crate::topology::{Ascent, Centrality, Divergence, Lengths, Options, Scale};
 
 /// Options of TFL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -40,8 +25,8 @@ pub struct Tfl {
     pub losses: Losses,
     /// `f` ≥ 1: rounds from graph to graph. Default 5, the shortest that the paper tries.
     pub period: u64,
-    /// Whether everybody trains in rounds that learn a graph. Else it is learned from everybody's
-    /// last model. Default false; without meaning where everybody trains anyway.
+    /// Whether all members train in rounds that learn a graph; else it is learned from the last model
+    /// of every member. Default false; has no effect where all members train anyway.
     pub full_refresh: bool,
     /// How alike two models are. Default: dot, the paper's.
     pub similarity: Metric,
@@ -68,7 +53,7 @@ pub struct Tfl {
     pub rate: f64,
     /// How the distance from the prior is measured. Default: ℓ2.
     pub divergence: Divergence,
-    /// Nobody's weight falls below this, from 0 (the default) to 1.
+    /// No member's weight falls below this, from 0 (the default) to 1.
     pub lambda_floor: f64,
 }
 
@@ -97,23 +82,14 @@ impl Default for Tfl {
 }
 
 impl Tfl {
-    /// For a federation of so many members.
-    pub(crate) fn build(
-        &self,
-        training: Training,
-        members: usize,
-    ) -> Result<Box<dyn Strategy>, StrategyError> {
-        let between = |option, value: f64| {
-            let holds = (0.0..=1.0).contains(&value);
-            require(holds, option, "from 0 to 1", value)
-        };
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         at_least_one("period", self.period)?;
-        between("epsilon", self.epsilon)?;
-        between("lambda-floor", self.lambda_floor)?;
+        share("epsilon", self.epsilon)?;
+        share("lambda-floor", self.lambda_floor)?;
         not_negative("rate", self.rate)?;
         require(self.q >= 0.0, "q", "at least 0, or \"inf\"", self.q)?;
         require(
-            self.clusters <= members,
+            self.clusters <= setting.members,
             "clusters",
             "at most the number of members",
             self.clusters,
@@ -122,14 +98,14 @@ impl Tfl {
         require(
             !all || self.losses == Losses::All,
             "losses",
-            "\"all\" where all participate: everybody tells its loss there",
+            "\"all\" where all participate: all members report their losses there",
             "of a sample",
         )?;
         Ok(Box::new(Minimax {
             name: "tfl",
-            training,
-            members,
-            turnout: Turnout {
+            training: setting.training,
+            members: setting.members,
+            sampling: ClientSampling {
                 participants: self.participants,
                 replacement: self.replacement,
                 losses: self.losses,
@@ -142,7 +118,7 @@ impl Tfl {
                 floor: self.lambda_floor,
             },
             decay: 1.0,
-            learning: Some(Learning {
+            learned_prior: Some(TopologyPrior {
                 period: self.period,
                 table: !all && !self.full_refresh,
                 similarity: self.similarity,
@@ -156,178 +132,6 @@ impl Tfl {
                 clusters: self.clusters,
             }),
         }))
-    }
-}
-
-/// Where the prior over members comes from.
-pub(crate) struct Learning {
-    /// Rounds from graph to graph, at least 1.
-    period: u64,
-    /// Whether not all train in a round that learns a graph, so that last models are kept.
-    table: bool,
-    similarity: Metric,
-    embedding: Embedding,
-    graph: Options,
-    /// 0: none.
-    clusters: usize,
-}
-
-/// Why there is no topology of the models of a round.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LearningError {
-    #[error(transparent)]
-    Embedding(#[from] EmbeddingError),
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error(transparent)]
-    Clusters(#[from] KMeansError),
-    #[error(transparent)]
-    Centroids(#[from] MeanError),
-}
-
-/// What is learned of a list of models.
-struct Learned {
-    /// One number per model.
-    prior: Vec<f64>,
-    /// Of the models, or of their clusters.
-    adjacency: Matrix,
-    /// The cluster of every model, where there are some.
-    labels: Option<Vec<u32>>,
-}
-
-impl Learning {
-    /// Whether models of this layout have what is to be compared.
-    pub(crate) fn suits(&self, model: &std::sync::Arc<Layout>) -> Result<(), EmbeddingError> {
-        let model = Params::zeros(model);
-        self.embedding.rows(&[&model], &[&model]).map(drop)
-    }
-
-    /// Takes notice of the models that were trained in a round, and gives the prior after it: anew
-    /// in every `period`-th round, else `prior`.
-    ///
-    /// Where everybody trains, who is away in a round that learns keeps its prior, and the others
-    /// share what is left by their graph.
-    pub(crate) fn round(
-        &self,
-        state: &mut State,
-        start: &Params,
-        all: &[Contribution],
-        drawn: &Sample,
-        prior: &[f64],
-        round: u64,
-    ) -> Result<Vec<f64>, LearningError> {
-        let members = prior.len();
-        let learns = round.is_multiple_of(self.period);
-        if !self.table {
-            if !learns {
-                return Ok(prior.to_vec());
-            }
-            let present: Vec<_> = all.iter().map(|one| one.member).collect();
-            let models: Vec<_> = all.iter().map(|one| &one.model).collect();
-            let learned = self.learn(&models, &vec![start; models.len()])?;
-            learned.write(state, &present, members);
-            return Ok(match present.len() == members {
-                true => learned.prior,
-                false => among_all(prior.to_vec(), &present, &learned.prior),
-            });
-        }
-        let trained = |one: &&Contribution| drawn.clients.contains(&one.member);
-        let mut models = table(state, MODELS, start, members);
-        let mut starts = table(state, STARTS, start, members);
-        for one in all.iter().filter(trained) {
-            models[one.member] = one.model.clone();
-            starts[one.member] = start.clone();
-        }
-        let mut after = prior.to_vec();
-        if learns {
-            let (models, starts): (Vec<_>, Vec<_>) = models.iter().zip(&starts).unzip();
-            let learned = self.learn(&models, &starts)?;
-            learned.write(state, &(0..members).collect::<Vec<_>>(), members);
-            after = learned.prior;
-        }
-        if self.embedding.update {
-            state.tables.insert(STARTS.into(), starts);
-        }
-        state.tables.insert(MODELS.into(), models);
-        Ok(after)
-    }
-
-    /// The topology of models, or of their clusters. All in `f64` and in one order: what is learned
-    /// decides the weights of everybody's next model.
-    fn learn(&self, models: &[&Params], starts: &[&Params]) -> Result<Learned, LearningError> {
-        if self.clusters == 0 || self.clusters >= models.len() {
-            let topology = self.topology(models, starts)?;
-            return Ok(Learned {
-                adjacency: adjacency(&topology.graph),
-                prior: topology.prior,
-                labels: None,
-            });
-        }
-        let rows = self.embedding.rows(models, starts)?;
-        let labels = KMeans::new(self.clusters, 0).fit_rows_f64(&rows)?.labels;
-        let centroids = |of: &[&Params]| -> Result<Vec<Params>, MeanError> {
-            (0..self.clusters as u32)
-                .map(|cluster| {
-                    let own = of.iter().zip(&labels);
-                    let own = own.filter(|(_, label)| **label == cluster);
-                    weighted_mean(&own.map(|(&model, _)| (model, 1.0)).collect::<Vec<_>>())
-                })
-                .collect()
-        };
-        let models = centroids(models)?;
-        let starts = match self.embedding.update {
-            true => centroids(starts)?,
-            false => Vec::new(),
-        };
-        let topology = self.topology(
-            &models.iter().collect::<Vec<_>>(),
-            &starts.iter().collect::<Vec<_>>(),
-        )?;
-        let prior = client_prior(&topology.prior, &labels);
-        Ok(Learned {
-            adjacency: adjacency(&topology.graph),
-            prior: prior.expect("every cluster has members and a share of the prior"),
-            labels: Some(labels),
-        })
-    }
-
-    fn topology(&self, models: &[&Params], starts: &[&Params]) -> Result<Topology, LearningError> {
-        let rows = self.embedding.rows(models, starts)?;
-        let similarity = min_max(&self.similarity.similarity_f64(&rows)?);
-        let similarity = similarity.expect("similarities of models are square and finite");
-        let topology = Topology::learn(&similarity, &self.graph);
-        Ok(topology.expect("normalised similarities and a checked threshold make a graph"))
-    }
-}
-
-impl Learned {
-    /// Puts the graph into the state, for people: of these members of all.
-    fn write(&self, state: &mut State, present: &[usize], members: usize) {
-        let memory = &mut state.memory;
-        let Some(labels) = &self.labels else {
-            let mut all = Matrix::zeros(members, members);
-            for (row, &a) in present.iter().enumerate() {
-                for (column, &b) in present.iter().enumerate() {
-                    all[(a, b)] = self.adjacency[(row, column)];
-                }
-            }
-            memory.insert(GRAPH.into(), all.values().to_vec());
-            return;
-        };
-        let mut clusters = vec![-1.0; members];
-        for (&member, &label) in present.iter().zip(labels) {
-            clusters[member] = label.into();
-        }
-        memory.insert(CLUSTERS.into(), clusters);
-        memory.insert(GRAPH.into(), self.adjacency.values().to_vec());
-    }
-}
-
-/// A table of the state, one model per member; before there is one, the start model for all.
-fn table(state: &State, name: &str, start: &Params, members: usize) -> Vec<Params> {
-    match state.tables.get(name) {
-        Some(known) if known.len() == members => known.clone(),
-        _ => vec![start.clone(); members],
     }
 }
 

@@ -1,11 +1,11 @@
-//! Domains that silos say.
+//! FedCG with domains that silos give.
 
 use std::ops::ControlFlow;
 
 use super::*;
 use crate::learner::{Capabilities, LearnError, Metrics, Split, Update};
 
-/// A silo that says which domain it is of.
+/// A silo that gives its domain.
 struct Of(Option<u32>, Quadratic);
 
 impl Learner for Of {
@@ -39,7 +39,7 @@ impl Learner for Of {
     }
 }
 
-/// Two domains that go their own ways, each silo in the one that it says.
+/// Two domains with different optima, each silo in the one that it gives.
 fn options(given: bool) -> Value {
     json!({
         "domains": 2, "given": given, "adjacency": "identity", "sigma": "identity",
@@ -108,7 +108,7 @@ fn given_domains_come_apart_where_a_teacher_that_cannot_tell_leaves_them_togethe
     let given = apart(saying(true, &[Some(0), Some(1)]), [0, 1]);
     let swapped = apart(saying(true, &[Some(1), Some(0)]), [1, 0]);
     assert!(given < 1e-3 && swapped < 1e-3, "{given} {swapped}");
-    // A silo's row says nothing, so the teacher has both in one domain, whichever it is.
+    // A silo's row carries no information, so the teacher has both in one domain, whichever it is.
     for domain in 0..2 {
         let found = apart(saying(false, &[Some(0), Some(1)]), [domain; 2]);
         assert!(found > 0.5, "{found}");
@@ -126,7 +126,7 @@ fn the_student_learns_the_given_domain_and_there_is_no_teacher() {
             let wanted = f32::from(u8::from(class == domain));
             assert!((vote - wanted).abs() < 1e-3, "{votes:?}");
         }
-        assert_eq!(federation.state.memory["fedcg.rounds"], [12.0]);
+        assert_eq!(federation.state.memory.count("fedcg.rounds"), Some(12));
     }
 }
 
@@ -149,7 +149,7 @@ fn a_silo_without_a_domain_or_with_an_unknown_one_is_refused_before_the_first_ro
     // No domain is asked for where domains are found.
     assert_eq!(take_part(false, None), Ok(()));
     let found = saying(false, &[None, Some(2)]).rounds(1);
-    assert_eq!(found.state.memory["fedcg.rounds"], [1.0]);
+    assert_eq!(found.state.memory.count("fedcg.rounds"), Some(1));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who trains, who tells a loss, who is away.
+//! Client sampling: who trains, whose losses count, who is absent.
 
 use super::*;
 
@@ -18,39 +18,44 @@ fn a_step_of_drfa_by_hand() {
         let participants = strategy.plan(&state, round).participants.unwrap();
         assert!(trains.iter().all(|member| participants.contains(member)));
         let models: Vec<[f32; 2]> = (0..4).map(|k| [k as f32, 1.0]).collect();
-        let entry = |&k: &u16| told(k, &models[usize::from(k)], losses[usize::from(k)]);
+        let entry = |&k: &u16| reporting(k, &models[usize::from(k)], losses[usize::from(k)]);
         let sheet = sheet(participants.iter().map(entry).collect());
         let outcome = super::round(&*strategy, &state, &sheet, round);
         // Of two draws one model counts whole, or two count half.
         let mean = trains.iter().map(|&k| f64::from(k)).sum::<f64>() / trains.len() as f64;
         assert_eq!(values(&outcome.state), [mean, 1.0]);
         // Two members' losses count twice, the others' not at all.
-        let stepped = |told: [usize; 2]| {
+        let stepped = |reporting_pair: [usize; 2]| {
             let mut to = lambda;
-            for k in told {
+            for k in reporting_pair {
                 to[k] += 0.05 * 4.0 / 2.0 * f64::from(losses[k]);
             }
             crate::topology::project(&to).unwrap()
         };
         let got = memory(&outcome.state, "drfa.lambda");
-        let tells: Vec<[usize; 2]> = (0..4)
+        let reports: Vec<[usize; 2]> = (0..4)
             .flat_map(|a| (0..a).map(move |b| [b, a]))
-            .filter(|told| close(&stepped(*told), got, 1e-12))
+            .filter(|pair| close(&stepped(*pair), got, 1e-12))
             .collect();
-        let [tells] = tells[..] else {
-            panic!("{got:?} is a step of {} pairs", tells.len());
+        let [reports] = reports[..] else {
+            panic!("{got:?} is a step of {} pairs", reports.len());
         };
-        let tells: BTreeSet<u16> = tells.iter().map(|&k| k as u16).collect();
-        let both: BTreeSet<u16> = trains.iter().copied().chain(tells.clone()).collect();
+        let reports: BTreeSet<u16> = reports.iter().map(|&k| k as u16).collect();
+        let both: BTreeSet<u16> = trains.iter().copied().chain(reports.clone()).collect();
         assert_eq!(participants, both.into_iter().collect::<Vec<_>>());
-        seen.insert((trains, tells));
+        seen.insert((trains, reports));
     }
     assert!(seen.len() > 15, "the draws hardly differ: {seen:?}");
 }
 
 #[test]
-fn the_rate_decays_and_nobody_falls_below_the_floor() {
-    let losses = |all: [f32; 2]| sheet(vec![told(0, &[0.0], all[0]), told(1, &[0.0], all[1])]);
+fn the_rate_decays_and_no_weight_falls_below_the_floor() {
+    let losses = |all: [f32; 2]| {
+        sheet(vec![
+            reporting(0, &[0.0], all[0]),
+            reporting(1, &[0.0], all[1]),
+        ])
+    };
     let options = json!({ "sample": 2, "losses": "all", "decay": 0.9 });
     let decaying = strategy("drfa", 2, options);
     for round in 1..5 {
@@ -91,7 +96,7 @@ fn drawing_by_weights_is_right_on_average() {
     let rounds = 6000;
     let mut sums = [[0.0; 2]; 2];
     for round in 1..=rounds {
-        let entries = (0..5).map(|k| told(k, &models[usize::from(k)], 1.0));
+        let entries = (0..5).map(|k| reporting(k, &models[usize::from(k)], 1.0));
         let outcome = super::round(&*strategy, &state, &sheet(entries.collect()), 2 * round - 1);
         for (at, value) in values(&outcome.state).into_iter().enumerate() {
             sums[at][0] += value;
@@ -121,7 +126,7 @@ fn draws_differ_from_round_to_round_and_not_from_member_to_member() {
     let all: BTreeSet<_> = (1..30).map(|round| of(&state, round)).collect();
     assert!(all.len() > 20, "{all:?}");
     assert_eq!(of(&state, 4), of(&state.clone(), 4));
-    // Another start model, other draws: nobody knows them before.
+    // Another start model, other draws: they are not known before.
     let other = State::genesis(plain(&[0.0, 0.0, 1.0]));
     assert!((1..9).any(|round| of(&state, round) != of(&other, round)));
     for (participants, trains) in all {
@@ -139,7 +144,7 @@ fn without_replacement_as_many_train_as_are_drawn() {
         assert_eq!(
             strategy.plan(&state, round).participants,
             None,
-            "everybody tells a loss"
+            "all members report a loss"
         );
         assert_eq!(
             trains(&*strategy, &state, round, 5).len(),
@@ -156,7 +161,7 @@ fn who_only_tells_a_loss_is_not_in_the_mean() {
     let [drawn] = trains(&*strategy, &state, 1, 4)[..] else {
         panic!("one draw");
     };
-    let entries = (0..4).map(|k| told(k, &[if k == drawn { 7.0 } else { 1e9 }], k.into()));
+    let entries = (0..4).map(|k| reporting(k, &[if k == drawn { 7.0 } else { 1e9 }], k.into()));
     let outcome = super::round(&*strategy, &state, &sheet(entries.collect()), 1);
     assert_eq!(values(&outcome.state), [7.0]);
     // All losses count.
@@ -179,9 +184,9 @@ fn who_is_away_keeps_its_weight_and_its_prior() {
         let state = with_memory(genesis(2), "tfl.lambda", &lambda);
         let state = with_memory(state, "tfl.prior", &prior);
         let entries = vec![
-            told(3, &[4.0, 0.0], 0.1),
-            told(0, &[1.0, 2.0], 0.9),
-            told(1, &[2.0, 1.0], 0.2),
+            reporting(3, &[4.0, 0.0], 0.1),
+            reporting(0, &[1.0, 2.0], 0.9),
+            reporting(1, &[2.0, 1.0], 0.2),
         ];
         let outcome = super::round(&*strategy, &state, &sheet(entries), 2);
         let next = memory(&outcome.state, "tfl.lambda");
@@ -194,7 +199,7 @@ fn who_is_away_keeps_its_weight_and_its_prior() {
         let after = memory(&outcome.state, "tfl.prior");
         assert_eq!(after[2], 0.2);
         assert!(close(&[after.iter().sum()], &[1.0], 1e-12));
-        let graph = memory(&outcome.state, "tfl.graph");
+        let graph = adjacency(&outcome.state);
         assert!(graph[8..12].iter().all(|&edge| edge == 0.0));
     }
 }
@@ -203,25 +208,25 @@ fn who_is_away_keeps_its_weight_and_its_prior() {
 fn who_is_left_of_a_draw_shares_the_mean() {
     let strategy = strategy("tfl", 6, json!({ "participants": { "sample": 6 } }));
     let state = genesis(1);
-    // A round in which somebody is drawn and somebody is not.
+    // A round in which some members are drawn and some are not.
     let (round, drawn) = (1..)
         .map(|round| (round, trains(&*strategy, &state, round, 6)))
         .find(|(_, drawn)| (2..5).contains(&drawn.len()))
         .unwrap();
     let others = (0..6).filter(|k| !drawn.contains(k));
     let one = drawn[0];
-    let entries = others.clone().map(|k| told(k, &[1e9], 1.0));
-    let entries: Vec<_> = entries.chain([told(one, &[5.0], 1.0)]).collect();
+    let entries = others.clone().map(|k| reporting(k, &[1e9], 1.0));
+    let entries: Vec<_> = entries.chain([reporting(one, &[5.0], 1.0)]).collect();
     let outcome = super::round(&*strategy, &state, &sheet(entries), round);
     assert_eq!(values(&outcome.state), [5.0]);
-    // Nobody of the draw: the model stays as it is.
-    let entries = others.map(|k| told(k, &[1e9], 1.0)).collect();
+    // No drawn member is present: the model stays as it is.
+    let entries = others.map(|k| reporting(k, &[1e9], 1.0)).collect();
     let outcome = super::round(&*strategy, &state, &sheet(entries), round);
     assert_eq!(outcome.state.models, state.models);
-    // Nobody that has any weight: all alike.
+    // No present member has any weight: all alike.
     let afl = self::strategy("afl", 3, json!({}));
     let state = with_memory(genesis(1), "afl.lambda", &[0.0, 0.0, 1.0]);
-    let entries = vec![told(0, &[2.0], 1.0), told(1, &[4.0], 1.0)];
+    let entries = vec![reporting(0, &[2.0], 1.0), reporting(1, &[4.0], 1.0)];
     let outcome = super::round(&*afl, &state, &sheet(entries), 2);
     assert_eq!(values(&outcome.state), [3.0]);
     assert_eq!(memory(&outcome.state, "afl.lambda"), [0.0, 0.0, 1.0]);

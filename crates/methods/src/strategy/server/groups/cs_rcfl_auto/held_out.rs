@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Split, Training, Update, Watch, mixed_seed};
 use crate::params::Params;
-use crate::strategy::Site;
+use crate::strategy::Participant;
 use crate::strategy::wrappers::learner_wrapper::later;
 
 /// A silo's models of all its rows but one fold, one for every fold.
@@ -24,17 +24,17 @@ struct Fold {
 impl HeldOut {
     /// Trains a model without each of (up to) `folds` folds, from `start`.
     pub(super) fn fit(
-        site: Site<'_>,
+        participant: Participant<'_>,
         start: &Params,
         training: &Training,
         folds: usize,
         progress: &mut Watch<'_>,
     ) -> Result<Self, LearnError> {
-        let (learner, personal) = (site.place.learner, site.place.personal);
+        let (learner, personal) = (participant.learner, participant.personal);
         let rows = learner.samples();
         let folds = usize::try_from(rows).unwrap_or(folds).min(folds);
         let access = learner.row_access()?;
-        let held_out = (0..folds).map(|fold| access.holding_out(fold, folds, site.seed));
+        let held_out = (0..folds).map(|fold| access.holding_out(fold, folds, participant.seed));
         let learners: Option<Vec<_>> = held_out.collect();
         let learners = learners.filter(|learners| !learners.is_empty());
         let learners = learners.ok_or_else(|| {
@@ -49,7 +49,7 @@ impl HeldOut {
             .collect();
         let mut done = 0;
         let folds = learners.into_iter().enumerate().map(|(fold, learner)| {
-            let seed = mixed_seed(site.seed, fold as u64);
+            let seed = mixed_seed(participant.seed, fold as u64);
             let mut watch = later(progress, done, steps.iter().sum());
             let update = learner.train(start, personal, training, seed, &mut watch)?;
             done += steps[fold];

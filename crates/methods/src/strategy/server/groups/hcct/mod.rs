@@ -1,4 +1,8 @@
-//! HCCT (Sun, Kountouris & Zhang 2024): groups of silos whose training pulls in one direction.
+//! HCCT (Sun, Kountouris & Zhang 2024): groups of silos whose updates point in one direction.
+
+mod newcomer;
+
+use self::newcomer::LastGroups;
 
 use std::ops::Range;
 
@@ -9,16 +13,12 @@ use crate::learner::{LearnError, Task};
 use crate::merging::{Alpha, Grouping, Statistic, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
 use crate::similarity::{Vectors, gram_f64};
-use crate::strategy::catalogue::not_negative;
-use crate::strategy::server::means::{
-    Basis, admit_rows, coalition_means, given, kept, must_be, no_candidates, require_rows,
-};
+use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    DecideError, Decision, Entry, Newcomer, Objection, Outcome, Plan, SettleError, Sheet, State,
-    Strategy, StrategyError,
+    Claim, DecideError, Decision, Kept, ModelEntry, Newcomer, Objection, Outcome, Plan,
+    SettleError, Sheet, State, Strategy, StrategyError,
 };
-
-mod newcomer;
 
 /// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
 const LAYER: &str = "hcct.layer";
@@ -72,7 +72,7 @@ impl Hcct {
     pub(crate) fn build(
         &self,
         name: &'static str,
-        basis: Basis,
+        setting: Setting,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
         match self.alpha {
             Alpha::Own => {}
@@ -87,7 +87,7 @@ impl Hcct {
         }
         Ok(Box::new(Merging {
             name,
-            basis,
+            setting,
             options: self.clone(),
             statistic: None,
         }))
@@ -95,17 +95,17 @@ impl Hcct {
 }
 
 impl HcctE {
-    pub(crate) fn build(&self, basis: Basis) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         let options = Hcct {
             alpha: self.alpha.clone(),
             groups: self.groups,
             one_shot: self.one_shot,
             average: self.average,
         };
-        options.build("hcct-e", basis.clone())?;
+        options.build("hcct-e", setting.clone())?;
         Ok(Box::new(Merging {
             name: "hcct-e",
-            basis,
+            setting,
             options,
             statistic: Some(self.statistic),
         }))
@@ -116,7 +116,7 @@ impl HcctE {
 /// into groups by the directions of all `g_k` (Algorithm 2), whichever group they were in.
 struct Merging {
     name: &'static str,
-    basis: Basis,
+    setting: Setting,
     options: Hcct,
     /// HCCT-E: compare one layer, chosen by this in the first round.
     statistic: Option<Statistic>,
@@ -141,11 +141,10 @@ impl Merging {
         let Some(statistic) = self.statistic else {
             return Ok(None);
         };
-        let known = state.memory.get(LAYER).and_then(|known| known.first());
-        if let Some(&known) = known {
+        if let Some(known) = state.memory.count(LAYER) {
             return Ok(Some(known as usize));
         }
-        let chosen = choose_layer(gradients, statistic).map_err(unusable)?;
+        let chosen = choose_layer(gradients, statistic).map_err(DecideError::unusable)?;
         let all = layers(gradients[0].layout());
         Ok(all.iter().position(|layer| *layer == chosen))
     }
@@ -160,7 +159,7 @@ impl Merging {
         match self.layer(state, gradients)? {
             Some(layer) => {
                 let layer = layers(layout).into_iter().nth(layer);
-                let fewer = || unusable("the model has fewer layers than it had");
+                let fewer = || DecideError::unusable("the model has fewer layers than it had");
                 Ok(layer.ok_or_else(fewer)?.ranges)
             }
             None => {
@@ -172,7 +171,7 @@ impl Merging {
     }
 
     fn utility(&self, state: &State, sheet: &Sheet) -> Result<Utility, DecideError> {
-        require_rows(sheet)?;
+        sheet.require_rows()?;
         let gradients = self.gradients(state, sheet)?;
         let compared = self.compared(state, &gradients)?;
         let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
@@ -186,7 +185,7 @@ impl Merging {
 
     fn groups(&self, utility: &Utility) -> Option<usize> {
         let groups = self.options.groups;
-        // A silo that is away must not cost the others their round.
+        // An absent silo must not cost the others their round.
         (groups > 0).then(|| groups.min(utility.len()))
     }
 
@@ -202,7 +201,7 @@ fn gradient(start: &Params, model: &Params) -> Params {
     Params::build(model.layout(), |into| {
         let pairs = start.values().iter().zip(model.values());
         for (into, (start, model)) in into.iter_mut().zip(pairs) {
-            // At the edges of `f32`, whoever is there must not cost the others their round.
+            // A model at the edges of `f32` must not cost the other silos their round.
             *into = (start - model).clamp(f32::MIN, f32::MAX);
         }
     })
@@ -222,17 +221,9 @@ fn utility(
         values.copied().collect()
     };
     let parts: Vec<_> = gradients.iter().map(part).collect();
-    let parts = Vectors::new(&parts).map_err(unusable)?;
-    let gram = gram_f64(&parts).map_err(unusable)?;
-    Utility::new(&gram, rows, alpha).map_err(unusable)
-}
-
-/// No utility can be computed of these entries.
-fn unusable(error: impl ToString) -> DecideError {
-    DecideError::Unusable {
-        entry: 0,
-        reason: error.to_string(),
-    }
+    let parts = Vectors::new(&parts).map_err(DecideError::unusable)?;
+    let gram = gram_f64(&parts).map_err(DecideError::unusable)?;
+    Utility::new(&gram, rows, alpha).map_err(DecideError::unusable)
 }
 
 /// Whether two utilities are the same but for rounding.
@@ -252,30 +243,29 @@ impl Strategy for Merging {
 
     fn plan(&self, state: &State, _: u64) -> Plan {
         Plan {
-            participants: None,
-            starts: state.models.iter().map(|model| model.hash()).collect(),
-            task: Task::Train(self.basis.training.clone()),
-            cross_evaluate: false,
             weights: true,
+            ..Plan::everyone(state, Task::Train(self.setting.training.clone()))
         }
     }
 
-    fn admit(&self, entry: &Entry, _: u64) -> Result<(), String> {
-        admit_rows(entry, true)
+    fn admit(&self, entry: &ModelEntry, _: u64) -> Result<(), String> {
+        entry.admit_rows(true)
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(given(kept(state, sheet)?));
+            return Ok(Decision::fixed(kept(state, sheet)?));
         }
         let utility = self.utility(state, sheet)?;
         let best = self.best(&utility);
         Ok(Decision {
             assignment: best.assignment,
-            // Utility is to be large, objectives small.
-            objective: -best.total,
-            lower_bound: -utility.most(),
-            ..Decision::default()
+            claim: Some(Claim {
+                // Utility is to be large, objectives small.
+                objective: -best.total,
+                lower_bound: -utility.most(),
+                candidates: Vec::new(),
+            }),
         })
     }
 
@@ -287,28 +277,25 @@ impl Strategy for Merging {
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            let own = kept(state, sheet)?;
-            return must_be(decision, &own, "every entry keeps its group");
+            return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its group");
         }
-        no_candidates(decision)?;
+        let claim = decision.final_claim()?;
         let utility = self.utility(state, sheet)?;
         let (assignment, entries) = (&decision.assignment, sheet.entries.len());
         let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
         let as_many = self.groups(&utility).is_none_or(|asked| asked == groups);
         if assignment.len() != entries || canonical(assignment) != *assignment || !as_many {
             return Err(Objection::Infeasible(format!(
-                "{entries} entries have to be divided into groups, as many as agreed, numbered in \
-                 the order of their first entries"
+                "expected a grouping of {entries} entries into the agreed number of groups, \
+                 numbered in the order of their first entries"
             )));
         }
         let actual = utility.grouping(assignment).total;
-        for (stated, actual) in [
-            (decision.objective, -actual),
-            (decision.lower_bound, -utility.most()),
-        ] {
-            if !same(stated, actual) {
-                return Err(Objection::Misstated { stated, actual });
-            }
+        if !same(claim.objective, -actual) {
+            return Err(Objection::objective(claim.objective, -actual));
+        }
+        if !same(claim.lower_bound, -utility.most()) {
+            return Err(Objection::lower_bound(claim.lower_bound, -utility.most()));
         }
         // Where two merges gain the same but for rounding, the lead's choice stands.
         let found = self.best(&utility).total;
@@ -328,19 +315,19 @@ impl Strategy for Merging {
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        require_rows(sheet)?;
-        let rows = |entry: &Entry| entry.weight.unwrap_or(0) as f64;
-        let rule = &self.basis.rule;
+        sheet.require_rows()?;
+        let rows = |entry: &ModelEntry| entry.weight.unwrap_or(0) as f64;
+        let rule = &self.setting.rule;
         let assignment = &decision.assignment;
         let (before, after) = (&state.models, state.models.len());
-        let (mut memory, mut tables) = (state.memory.clone(), state.tables.clone());
+        let mut kept_state = state.clone();
         let models = if self.frozen(round) {
             coalition_means(rule, sheet, assignment, before, after, rows)?
         } else {
             if let Some(layer) = self.layer(state, &self.gradients(state, sheet)?)? {
-                memory.insert(LAYER.into(), vec![layer as f64]);
+                kept_state.memory.insert(LAYER, Kept::Count(layer as u64));
             }
-            newcomer::remember(state, sheet, assignment, &mut memory, &mut tables)?;
+            LastGroups::of(state, sheet, assignment)?.keep(&mut kept_state);
             let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
             let groups = groups.min(sheet.entries.len());
             match self.options.average {
@@ -358,11 +345,7 @@ impl Strategy for Merging {
         };
         Ok(Outcome {
             assignment: assignment.clone(),
-            state: State {
-                models,
-                memory,
-                tables,
-            },
+            state: kept_state.with(models),
         })
     }
 

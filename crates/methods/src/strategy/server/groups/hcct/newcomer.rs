@@ -1,43 +1,69 @@
 //! A silo from outside: admitted to a group by the utility of eq. (15), as in the paper's experiment
 //! with newcomers.
 
-use std::collections::BTreeMap;
-
 use super::{Merging, gradient, utility};
 use crate::learner::{LearnError, Update};
 use crate::params::{Params, weighted_mean};
 use crate::strategy::server::means::kept;
-use crate::strategy::{Newcomer, SettleError, Sheet, State};
+use crate::strategy::{Kept, Newcomer, SettleError, Sheet, State};
 
-/// What silos started from and what they trained, in the order of the last sheet that formed
-/// groups. Both are models that the round has anyway.
+/// The models that silos started from and those that they trained, in the order of the last sheet
+/// that formed groups. Both are models that the round has anyway.
 const STARTED: &str = "hcct.started";
 const TRAINED: &str = "hcct.trained";
 /// Their rows and their groups.
 const ROWS: &str = "hcct.rows";
 const GROUPS: &str = "hcct.groups";
 
-/// Keeps what a newcomer is compared with.
-pub(super) fn remember(
-    state: &State,
-    sheet: &Sheet,
-    assignment: &[u32],
-    memory: &mut BTreeMap<String, Vec<f64>>,
-    tables: &mut BTreeMap<String, Vec<Params>>,
-) -> Result<(), SettleError> {
-    let starts = kept(state, sheet)?.into_iter();
-    let started = starts.map(|start| state.models[start as usize].clone());
-    let trained = sheet.entries.iter().map(|entry| entry.model.clone());
-    let rows = sheet
-        .entries
-        .iter()
-        .map(|entry| entry.weight.unwrap_or(0) as f64);
-    tables.insert(STARTED.into(), started.collect());
-    tables.insert(TRAINED.into(), trained.collect());
-    memory.insert(ROWS.into(), rows.collect());
-    let groups = assignment.iter().map(|&group| group.into());
-    memory.insert(GROUPS.into(), groups.collect());
-    Ok(())
+/// The last round that formed groups, by entry: what a newcomer is compared with.
+pub(super) struct LastGroups {
+    started: Vec<Params>,
+    trained: Vec<Params>,
+    rows: Vec<u64>,
+    groups: Vec<u32>,
+}
+
+impl LastGroups {
+    /// Of this round.
+    pub(super) fn of(
+        state: &State,
+        sheet: &Sheet,
+        assignment: &[u32],
+    ) -> Result<Self, SettleError> {
+        let starts = kept(state, sheet)?.into_iter();
+        let started = starts.map(|start| state.models[start as usize].clone());
+        let entries = sheet.entries.iter();
+        Ok(Self {
+            started: started.collect(),
+            trained: entries.clone().map(|entry| entry.model.clone()).collect(),
+            rows: entries.map(|entry| entry.weight.unwrap_or(0)).collect(),
+            groups: assignment.to_vec(),
+        })
+    }
+
+    /// As the state keeps them; `None` before any round has formed groups.
+    fn read(state: &State) -> Option<Self> {
+        let (started, trained) = (state.tables.get(STARTED)?, state.tables.get(TRAINED)?);
+        let entries = started.len();
+        if entries == 0 || trained.len() != entries {
+            return None;
+        }
+        let groups = state.memory.assignment(GROUPS, entries, entries)?;
+        Some(Self {
+            rows: state.memory.counts(ROWS, entries)?.to_vec(),
+            groups: groups.to_vec(),
+            started: started.clone(),
+            trained: trained.clone(),
+        })
+    }
+
+    /// Keeps them in the state.
+    pub(super) fn keep(self, state: &mut State) {
+        state.tables.insert(STARTED.into(), self.started);
+        state.tables.insert(TRAINED.into(), self.trained);
+        state.memory.insert(ROWS, Kept::Counts(self.rows));
+        state.memory.insert(GROUPS, Kept::Assignment(self.groups));
+    }
 }
 
 impl Merging {
@@ -49,31 +75,29 @@ impl Merging {
         state: &State,
         newcomer: Newcomer<'_>,
     ) -> Result<Params, LearnError> {
-        let remembered = (
-            state.tables.get(STARTED),
-            state.tables.get(TRAINED),
-            state.memory.get(ROWS),
-            state.memory.get(GROUPS),
-        );
-        let (Some(started), Some(trained), Some(rows), Some(groups)) = remembered else {
-            // No round has formed groups yet.
-            return Ok(state.models[0].clone());
+        let Some(last) = LastGroups::read(state) else {
+            return newcomer.best_model(state, None);
         };
+        let LastGroups {
+            started,
+            trained,
+            mut rows,
+            groups,
+        } = last;
         let unsupported = |error: &dyn std::fmt::Display| LearnError::Failed(error.to_string());
-        let weighted: Vec<_> = started.iter().zip(rows.iter().copied()).collect();
+        let weights = rows.iter().map(|&rows| rows as f64);
+        let weighted: Vec<_> = started.iter().zip(weights).collect();
         let start = weighted_mean(&weighted).map_err(|error| unsupported(&error))?;
         let Update {
             shared, samples, ..
-        } = newcomer.train(&start, &self.basis.training)?;
+        } = newcomer.train(&start, &self.setting.training)?;
         let mut gradients: Vec<_> = started
             .iter()
-            .zip(trained)
+            .zip(&trained)
             .map(|(start, model)| gradient(start, model))
             .collect();
         gradients.push(gradient(&start, &shared));
-        let mut rows: Vec<_> = rows.iter().map(|&rows| rows as u64).collect();
         rows.push(samples);
-        let groups: Vec<_> = groups.iter().map(|&group| group as u32).collect();
         let utility = self
             .compared(state, &gradients)
             .and_then(|compared| utility(&gradients, &compared, &rows, &self.options.alpha))

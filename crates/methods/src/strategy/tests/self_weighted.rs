@@ -1,4 +1,4 @@
-//! Strategies of one model in which silos weigh by what they say of themselves.
+//! Strategies of one model in which silos weigh by self-reported numbers.
 
 use serde_json::{Value, json};
 
@@ -22,17 +22,17 @@ fn federation(name: &str, more: Value) -> Federation {
     Federation::new(strategy(name, more), silos())
 }
 
-/// A contribution with these weights whose silo says this.
-fn told(strategy: &dyn Strategy, weights: [f32; 2], said: &[(&str, f32)]) -> Entry {
+/// A contribution with these weights and self-reported numbers.
+fn reporting(strategy: &dyn Strategy, weights: [f32; 2], numbers: &[(&str, f32)]) -> ModelEntry {
     let layout = strategy.expects(&layout(), None, 2);
     let place = |name: &str| layout.range(layout.position(name).unwrap());
     let model = Params::build(&layout, |into| {
         into[place("weight")].copy_from_slice(&weights);
-        for (name, value) in said {
+        for (name, value) in numbers {
             into[place(&format!("report.{name}"))].copy_from_slice(&[*value]);
         }
     });
-    Entry {
+    ModelEntry {
         model,
         coalition: Some(0),
         weight: Some(10),
@@ -41,7 +41,7 @@ fn told(strategy: &dyn Strategy, weights: [f32; 2], said: &[(&str, f32)]) -> Ent
 }
 
 /// Where such contributions lead from 0.
-fn settled(strategy: &dyn Strategy, entries: &[Entry]) -> [f64; 2] {
+fn settled(strategy: &dyn Strategy, entries: &[ModelEntry]) -> [f64; 2] {
     let zero = State::genesis(Params::zeros(&layout()));
     let outcome = round(strategy, &zero, &sheet(entries.to_vec(), None), 2);
     assert!(outcome.assignment.iter().all(|&own| own == 0));
@@ -52,7 +52,7 @@ fn settled(strategy: &dyn Strategy, entries: &[Entry]) -> [f64; 2] {
 
 #[test]
 fn maxfl_moves_by_the_slope_of_the_sigmoid() {
-    let mut maxfl = federation("maxfl", json!({ "rate": 2.0, "epsilon": 0.5 }));
+    let mut maxfl = federation("maxfl", json!({ "rate": 0.5, "epsilon": 0.5 }));
     let start = [7.0, 0.0, 0.0, 0.0, 0.0];
     let left = libm::pow(0.8, 5.0);
     let train = |silo: &Quadratic, from: [f64; 5]| -> [f64; 5] {
@@ -81,24 +81,24 @@ fn maxfl_moves_by_the_slope_of_the_sigmoid() {
     let q = [slope(&a, required[0]), slope(&b, required[1])];
     let next: [f64; 5] = std::array::from_fn(|at| {
         let change = [&a, &b].map(|silo| train(silo, mean)[at] - mean[at]);
-        mean[at] + 2.0 * (q[0] * change[0] + q[1] * change[1]) / (q[0] + q[1] + 0.5)
+        mean[at] + 0.5 * (q[0] * change[0] + q[1] * change[1]) / (q[0] + q[1] + 0.5)
     });
     assert!(close(&maxfl.state.models[0], next));
     // What is required stays what it was.
     for (personal, required) in maxfl.personal.iter().zip(required) {
-        let kept = f64::from(personal.tensor("word.required").unwrap()[0]);
+        let kept = f64::from(personal.tensor("self-reported.required").unwrap()[0]);
         assert!((kept - required).abs() < 1e-6, "{kept} {required}");
     }
 }
 
 #[test]
-fn maxfl_heeds_most_whoever_is_undecided() {
+fn maxfl_weighs_undecided_silos_most() {
     let maxfl = strategy("maxfl", json!({}));
     let decided = |apart: f32| {
-        let said = |loss: f32| [("loss", loss), ("required", 3.0)];
+        let numbers = |loss: f32| [("loss", loss), ("required", 3.0)];
         let entries = [
-            told(&*maxfl, [1.0, 0.0], &said(3.0 + apart)),
-            told(&*maxfl, [0.0, 1.0], &said(3.0)),
+            reporting(&*maxfl, [1.0, 0.0], &numbers(3.0 + apart)),
+            reporting(&*maxfl, [0.0, 1.0], &numbers(3.0)),
         ];
         let [moved, undecided] = settled(&*maxfl, &entries);
         moved / undecided
@@ -107,7 +107,7 @@ fn maxfl_heeds_most_whoever_is_undecided() {
     let slopes = [0.0, 0.5, 1.0, 3.0, 30.0].map(decided);
     assert!(slopes.is_sorted_by(|a, b| a > b), "{slopes:?}");
     assert!((decided(-2.0) - decided(2.0)).abs() < 1e-6, "either way");
-    assert!(slopes[4] < 1e-9, "whoever has left is not heeded");
+    assert!(slopes[4] < 1e-9, "a silo that has decided has no weight");
 }
 
 /// Where a silo is after the training of a round.
@@ -177,21 +177,21 @@ fn silos_join_the_common_model_or_go_on_alone() {
     }
     // One leaves at once, another one later, one stays.
     assert_eq!((left, alone), (2, [false, true, true]));
-    let entry = told(&*federation.strategy, [0.0, 0.0], &[("joined", 0.5)]);
+    let entry = reporting(&*federation.strategy, [0.0, 0.0], &[("joined", 0.5)]);
     let error = federation.strategy.admit(&entry, 2).unwrap_err();
     assert!(error.contains("joined is 0 or 1"), "{error}");
-    // Nobody joins: everything stays.
-    let nobody = told(&*federation.strategy, [5.0, 5.0], &[("joined", 0.0)]);
-    assert_eq!(settled(&*federation.strategy, &[nobody]), [0.0, 0.0]);
+    // No silo joins: the model stays.
+    let none = reporting(&*federation.strategy, [5.0, 5.0], &[("joined", 0.0)]);
+    assert_eq!(settled(&*federation.strategy, &[none]), [0.0, 0.0]);
 }
 
 #[test]
 fn fedfa_weighs_by_the_information_of_accuracies() {
     let entries = |strategy: &dyn Strategy, rounds: [f32; 2]| {
-        let said = |accuracy, rounds| [("accuracy", accuracy), ("participations", rounds)];
+        let numbers = |accuracy, rounds| [("accuracy", accuracy), ("participations", rounds)];
         [
-            told(strategy, [1.0, 0.0], &said(0.5, rounds[0])),
-            told(strategy, [0.0, 1.0], &said(0.25, rounds[1])),
+            reporting(strategy, [1.0, 0.0], &numbers(0.5, rounds[0])),
+            reporting(strategy, [0.0, 1.0], &numbers(0.25, rounds[1])),
         ]
     };
     // −log₂ of ½ and ¼ are 1 and 2.
@@ -215,7 +215,7 @@ fn silos_count_the_rounds_that_they_took_part_in() {
     let federation = federation("fedfa", json!({})).rounds(3);
     for personal in &federation.personal {
         assert_eq!(
-            personal.tensor("word.participations"),
+            personal.tensor("self-reported.participations"),
             Some([3.0].as_slice())
         );
     }
@@ -226,8 +226,8 @@ fn silos_count_the_rounds_that_they_took_part_in() {
         (0.5, 3.0, "3 rounds taken part in, of 2"),
         (0.5, 1.5, "1.5 rounds"),
     ] {
-        let said = [("accuracy", accuracy), ("participations", rounds)];
-        let entry = told(&*federation.strategy, [0.0, 0.0], &said);
+        let numbers = [("accuracy", accuracy), ("participations", rounds)];
+        let entry = reporting(&*federation.strategy, [0.0, 0.0], &numbers);
         let error = federation.strategy.admit(&entry, 2).unwrap_err();
         assert!(error.contains(word), "{error}");
     }
@@ -237,8 +237,8 @@ fn silos_count_the_rounds_that_they_took_part_in() {
 fn the_superquantile_is_the_mean_of_the_worst() {
     let entries = |strategy: &dyn Strategy| {
         [
-            told(strategy, [1.0, 0.0], &[("loss", 0.1)]),
-            told(strategy, [0.0, 1.0], &[("loss", 0.4)]),
+            reporting(strategy, [1.0, 0.0], &[("loss", 0.1)]),
+            reporting(strategy, [0.0, 1.0], &[("loss", 0.4)]),
         ]
     };
     let at = |theta: f64| {
@@ -280,8 +280,8 @@ fn with_the_superquantile_the_worst_fare_better_than_with_fedavg() {
 }
 
 #[test]
-fn contributions_that_do_not_say_what_they_should_are_refused() {
-    for (name, word) in [
+fn contributions_without_their_reports_are_refused() {
+    for (name, names) in [
         ("maxfl", "loss, required"),
         ("fedfa", "accuracy, participations"),
         ("superquantile", "loss"),
@@ -289,17 +289,17 @@ fn contributions_that_do_not_say_what_they_should_are_refused() {
         let strategy = strategy(name, json!({}));
         let silent = entry([1.0, 0.0], Some(0), 1);
         let error = strategy.admit(&silent, 2).unwrap_err();
-        assert!(error.contains(&format!("say its {word}")), "{error}");
+        assert!(error.contains(&format!("report its {names}")), "{error}");
         let sheet = sheet(vec![silent], None);
         let error = strategy.decide(&genesis(), &sheet, 2).unwrap_err();
         assert!(matches!(error, DecideError::Unusable { entry: 0, .. }));
-        let nobody = Sheet {
+        let empty = Sheet {
             entries: Vec::new(),
             scores: None,
         };
-        let elsewhere = strategy.settle(&genesis(), &sheet, &means::given(vec![1]), 2);
+        let elsewhere = strategy.settle(&genesis(), &sheet, &Decision::fixed(vec![1]), 2);
         assert!(matches!(elsewhere, Err(SettleError::Infeasible(_))));
-        let error = strategy.decide(&genesis(), &nobody, 2).unwrap_err();
+        let error = strategy.decide(&genesis(), &empty, 2).unwrap_err();
         assert_eq!(error, DecideError::NoEntries, "{name}");
     }
 }
@@ -318,6 +318,6 @@ fn a_metric_that_the_task_does_not_measure_is_named_in_the_error() {
     let taken = layout.tensors().iter().cloned();
     let taken = taken.chain([TensorSpec::new("report.loss", [1], Role::Buffer)]);
     let taken = Layout::new(taken.collect()).unwrap();
-    let report = crate::strategy::wrappers::report::Reported(&["loss"]);
+    let report = crate::strategy::wrappers::report::Report(&["loss"]);
     assert!(report.attached(&taken).is_err());
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::equipped::strategy;
+use super::equipped::{strategy, strategy_for};
 use super::quadratic::{self, Federation, Quadratic, trained};
 use super::*;
 use crate::params::Gate;
@@ -155,7 +155,7 @@ fn flsc_refuses_contributions_that_name_other_models_than_agreed() {
         let at = zero
             .layout()
             .range(zero.layout().position("flsc.chosen").unwrap());
-        Entry {
+        ModelEntry {
             model: Params::build(zero.layout(), |into| into[at].copy_from_slice(&chosen)),
             coalition: Some(coalition),
             weight: None,
@@ -183,7 +183,7 @@ fn flsc_refuses_contributions_that_name_other_models_than_agreed() {
             matches!(error, DecideError::Unusable { entry: 1, .. }),
             "{error:?}"
         );
-        let decision = means::given(vec![2, 2]);
+        let decision = Decision::fixed(vec![2, 2]);
         assert!(strategy.check(state, &both, &decision, 2).is_err());
     }
 }
@@ -200,7 +200,7 @@ fn carried() -> (State, Sheet) {
 }
 
 #[test]
-fn a_model_that_nobody_chose_stays_as_it_is() {
+fn a_model_that_no_silo_chose_keeps_its_parameters() {
     let (state, sheet) = carried();
     let ifca = strategy("ifca", json!({ "models": 3 }));
     let outcome = round(&*ifca, &state, &sheet, 2);
@@ -211,10 +211,10 @@ fn a_model_that_nobody_chose_stays_as_it_is() {
     let by_rows = strategy("ifca", json!({ "models": 3, "weight": "exact" }));
     let outcome = round(&*by_rows, &state, &sheet, 2);
     assert_eq!(weights(&outcome.state.models[1])[0], 4.0);
-    for decision in [means::given(vec![1, 1, 0]), means::given(vec![1, 1])] {
+    for decision in [Decision::fixed(vec![1, 1, 0]), Decision::fixed(vec![1, 1])] {
         assert!(ifca.check(&state, &sheet, &decision, 2).is_err());
     }
-    let beyond = ifca.settle(&state, &sheet, &means::given(vec![1, 1, 3]), 2);
+    let beyond = ifca.settle(&state, &sheet, &Decision::fixed(vec![1, 1, 3]), 2);
     assert!(matches!(beyond, Err(SettleError::Infeasible(_))));
 }
 
@@ -285,7 +285,7 @@ fn cfl_waits_until_the_common_model_has_settled() {
 
 #[test]
 fn clusters_keep_their_numbers_and_models_while_others_are_split() {
-    // Cluster 1 is away; cluster 0 is split at once.
+    // Cluster 1 is absent; cluster 0 is split at once.
     let options = json!({ "after": 0, "mean-below": 0.5, "largest-above": 0.5 });
     let cfl = strategy("cfl", options);
     let state = genesis().with(vec![model([0.0, 0.0]), model([7.0, 7.0])]);
@@ -320,13 +320,14 @@ fn fedcollab_refuses_dishonest_decisions() {
     let honest = collab.decide(&state, &sheet, 1).unwrap();
     assert_eq!(honest.assignment, [0, 1, 0, 1]);
     // Pairs of ten rows each: C/√20, and half of a divergence of 0.15.
+    let claimed = honest.claim.clone().unwrap();
     let expected = 1.0 / 20f64.sqrt() + 0.5 * (0.15 + 0.15) / 2.0;
     assert!(
-        (honest.objective - expected).abs() < 1e-12,
+        (claimed.objective - expected).abs() < 1e-12,
         "{}",
-        honest.objective
+        claimed.objective
     );
-    assert!((honest.lower_bound - 1.0 / 40f64.sqrt()).abs() < 1e-12);
+    assert!((claimed.lower_bound - 1.0 / 40f64.sqrt()).abs() < 1e-12);
     let check = |decision: &Decision| collab.check(&state, &sheet, decision, 1);
     check(&honest).unwrap();
     let with = |assignment: &[u32]| Decision {
@@ -336,19 +337,16 @@ fn fedcollab_refuses_dishonest_decisions() {
     for infeasible in [with(&[1, 0, 1, 0]), with(&[0, 1]), with(&[0, 2, 0, 2])] {
         assert!(matches!(check(&infeasible), Err(Objection::Infeasible(_))));
     }
-    for (objective, lower_bound) in [(0.0, honest.lower_bound), (honest.objective, f64::NAN)] {
-        let lie = Decision {
-            objective,
-            lower_bound,
-            ..honest.clone()
-        };
+    for (objective, lower_bound) in [(0.0, claimed.lower_bound), (claimed.objective, f64::NAN)] {
+        let lie = claiming(&honest, |claim| {
+            (claim.objective, claim.lower_bound) = (objective, lower_bound);
+        });
         assert!(matches!(check(&lie), Err(Objection::Misstated { .. })));
     }
-    // Everybody alone: C/√10.
-    let alone = Decision {
-        objective: 1.0 / 10f64.sqrt(),
-        ..with(&[0, 1, 2, 3])
-    };
+    // Every silo alone: C/√10.
+    let alone = claiming(&with(&[0, 1, 2, 3]), |claim| {
+        claim.objective = 1.0 / 10f64.sqrt();
+    });
     assert!(matches!(check(&alone), Err(Objection::NotBest { .. })));
     let mut bare = sheet.clone();
     bare.scores = None;
@@ -361,7 +359,7 @@ fn pfedgraph_gives_every_silo_the_mean_of_those_like_it() {
     assert_eq!(
         federation.coalitions,
         [0, 1, 2, 3, 4, 5],
-        "everybody its own"
+        "every silo has its own"
     );
     for (silo, model) in federation.state.models.iter().enumerate() {
         assert!(
@@ -389,7 +387,7 @@ fn measured_from_the_round_before_silos_of_a_group_drift_apart() {
 }
 
 #[test]
-fn pfedgraph_with_a_strong_prior_is_fedavg_for_everybody() {
+fn pfedgraph_with_a_strong_prior_equals_fedavg() {
     for since in ["first", "round"] {
         let graph = federation("pfedgraph", json!({ "alpha": 1e9, "since": since })).rounds(3);
         let average = federation("fedavg", json!({})).rounds(3);
@@ -403,9 +401,9 @@ fn pfedgraph_with_a_strong_prior_is_fedavg_for_everybody() {
 }
 
 #[test]
-fn pfedgraph_solves_its_program_and_keeps_who_is_away() {
+fn pfedgraph_solves_its_program_and_keeps_the_models_of_absent_silos() {
     // Changes from 0 of (1, 0), (1, 0) and (0, 1): cosines 1 and 0, with p = ¼, ¼, ½.
-    let graph = strategy("pfedgraph", json!({ "alpha": 0.5 }));
+    let graph = strategy_for(4, "pfedgraph", json!({ "alpha": 0.5 }));
     let moved = [([2.0, 0.0], 1), ([1.0, 0.0], 1), ([0.0, 3.0], 2)];
     let entries = moved.map(|(weights, rows)| entry(weights, Some(0), rows));
     let one = round(&*graph, &genesis(), &sheet(entries.to_vec(), None), 1);
@@ -413,7 +411,7 @@ fn pfedgraph_solves_its_program_and_keeps_who_is_away() {
     // p + cos = (5/4, 5/4, 1/2) is nearest to (½, ½, 0); (1/4, 1/4, 3/2) to (0, 0, 1).
     let models: Vec<_> = one.state.models.iter().map(weights).collect();
     assert_eq!(models, [[1.5, 0.0], [1.5, 0.0], [0.0, 3.0]]);
-    // The second is away, the third claims its own, and there is a newcomer.
+    // The second is absent, the third claims its own, and there is a newcomer.
     let entries = vec![entry([0.0, 5.0], Some(2), 1), entry([4.0, 0.0], None, 1)];
     let two = round(&*graph, &one.state, &sheet(entries, None), 2);
     assert_eq!(two.assignment, [2, 3]);

@@ -1,0 +1,317 @@
+//! The list of all methods, one declaration each.
+//!
+//! To add a method, write it in a file of its own, and declare it here: its options type, name,
+//! description, paper, whether an `aggregation` rule can take the place of its mean, and how it is
+//! built. The enum [`Method`], [`STRATEGIES`], reading and writing of configurations, and the
+//! command line follow from the declaration.
+
+use serde::{Deserialize, Serialize};
+
+use super::StrategyInfo;
+use crate::strategy::options::{Built, Setting};
+use crate::strategy::server::one_model::fedopt::SecondMoment;
+use crate::strategy::{
+    Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedCg, FedCollab, FedFa, FedOpt, FedProx,
+    FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Ifca, LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS,
+    PFedGraph, RobustLocal, Scaffold, StrategyError, Superquantile, Tfl,
+};
+
+macro_rules! methods {
+    ($(
+        $variant:ident($options:ty) {
+            name: $name:literal,
+            about: $about:literal,
+            paper: $paper:literal,
+            takes_rule: $takes_rule:literal,
+            build: $build:expr,
+        }
+    )*) => {
+        /// A method and its own options; all have defaults.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[serde(tag = "name")]
+        pub enum Method {
+            $(
+                #[doc = $about]
+                #[serde(rename = $name)]
+                $variant($options),
+            )*
+        }
+
+        /// All strategies.
+        pub const STRATEGIES: &[StrategyInfo] = &[$(
+            StrategyInfo {
+                name: $name,
+                about: $about,
+                paper: $paper,
+            },
+        )*];
+
+        impl Method {
+            /// Its name, as in [`STRATEGIES`].
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
+            /// Whether another rule can take the place of its mean.
+            pub(crate) fn takes_rule(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => $takes_rule,)*
+                }
+            }
+
+            /// The method without what goes around every method.
+            pub(crate) fn build(&self, setting: Setting) -> Result<Built, StrategyError> {
+                match self {
+                    $(Self::$variant(options) => build_with(options, setting, $build),)*
+                }
+            }
+        }
+    };
+}
+
+/// Calls what a declaration names to build its method.
+fn build_with<O, B: Into<Built>>(
+    options: &O,
+    setting: Setting,
+    build: impl FnOnce(&O, Setting) -> Result<B, StrategyError>,
+) -> Result<Built, StrategyError> {
+    build(options, setting).map(Into::into)
+}
+
+impl Method {
+    /// The method of that name, with defaults for its options.
+    ///
+    /// # Errors
+    /// [`StrategyError::Unknown`].
+    pub fn named(name: &str) -> Result<Self, StrategyError> {
+        let only_name = serde_json::json!({ "name": name });
+        Self::deserialize(only_name).map_err(|_| {
+            let known: Vec<_> = STRATEGIES.iter().map(|strategy| strategy.name).collect();
+            StrategyError::Unknown {
+                name: name.into(),
+                known: known.join(", "),
+            }
+        })
+    }
+}
+
+methods! {
+    FedAvg(Averaging) {
+        name: "fedavg",
+        about: "one model for all members, the mean of their models",
+        paper: "McMahan et al. 2017, Communication-Efficient Learning of Deep Networks",
+        takes_rule: true,
+        build: Averaging::build,
+    }
+    Local(LocalOptions) {
+        name: "local",
+        about: "a model for every silo, trained alone; for comparison",
+        paper: "none",
+        takes_rule: false,
+        build: LocalOptions::build,
+    }
+    CsRcfl(CsRcflOptions) {
+        name: "cs-rcfl",
+        about: "coalitions of silos whose models do well on each other's data",
+        paper: "Konti et al. 2024, Distributionally Robust Clustered Federated Learning",
+        takes_rule: true,
+        build: CsRcflOptions::build,
+    }
+    FedProx(FedProx) {
+        name: "fedprox",
+        about: "one model; a proximal term keeps local training near it",
+        paper: "Li et al. 2020, Federated Optimization in Heterogeneous Networks",
+        takes_rule: true,
+        build: FedProx::build,
+    }
+    FedAdam(FedOpt) {
+        name: "fedadam",
+        about: "one model; Adam makes the step from the mean change of a round",
+        paper: "Reddi et al. 2021, Adaptive Federated Optimization",
+        takes_rule: true,
+        build: |options, setting| options.build("fedadam", SecondMoment::Adam, setting),
+    }
+    FedYogi(FedOpt) {
+        name: "fedyogi",
+        about: "one model; Yogi makes the step from the mean change of a round",
+        paper: "Reddi et al. 2021, Adaptive Federated Optimization",
+        takes_rule: true,
+        build: |options, setting| options.build("fedyogi", SecondMoment::Yogi, setting),
+    }
+    FedAdagrad(FedOpt) {
+        name: "fedadagrad",
+        about: "one model; Adagrad makes the step from the mean change of a round",
+        paper: "Reddi et al. 2021, Adaptive Federated Optimization",
+        takes_rule: true,
+        build: |options, setting| options.build("fedadagrad", SecondMoment::Adagrad, setting),
+    }
+    Scaffold(Scaffold) {
+        name: "scaffold",
+        about: "one model; control variates correct the drift of silos that differ",
+        paper: "Karimireddy et al. 2020, Stochastic Controlled Averaging (option II)",
+        takes_rule: false,
+        build: Scaffold::build,
+    }
+    FedPer(Averaging) {
+        name: "fedper",
+        about: "one model except for the last layer, which stays with each silo",
+        paper: "Arivazhagan et al. 2019, Federated Learning with Personalization Layers",
+        takes_rule: true,
+        build: |options, setting| {
+            Ok(Built::from(options.build(setting)?).with_personal(LAST_LAYER))
+        },
+    }
+    FedRep(FedRep) {
+        name: "fedrep",
+        about: "as fedper; every silo trains its last layer first, then the shared layers",
+        paper: "Collins et al. 2021, Exploiting Shared Representations",
+        takes_rule: true,
+        build: FedRep::build,
+    }
+    FedBn(Averaging) {
+        name: "fedbn",
+        about: "one model except for the normalisation layers, which stay with each silo",
+        paper: "Li et al. 2021, Federated Learning on Non-IID Features via Local Batch Normalization",
+        takes_rule: true,
+        build: |options, setting| {
+            Ok(Built::from(options.build(setting)?).with_personal(NORM_LAYERS))
+        },
+    }
+    Ditto(Ditto) {
+        name: "ditto",
+        about: "one model, and at every silo a model of its own that stays near it",
+        paper: "Li et al. 2021, Fair and Robust Federated Learning Through Personalization",
+        takes_rule: true,
+        build: Ditto::build,
+    }
+    Hcct(Hcct) {
+        name: "hcct",
+        about: "groups of silos whose updates point in one direction, weighed against more data",
+        paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
+        takes_rule: true,
+        build: |options, setting| options.build("hcct", setting),
+    }
+    HcctE(HcctE) {
+        name: "hcct-e",
+        about: "as hcct, compared by the one layer in which silos differ most",
+        paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
+        takes_rule: true,
+        build: HcctE::build,
+    }
+    HcctP(Hcct) {
+        name: "hcct-p",
+        about: "hcct of all but the last layer, which stays with each silo",
+        paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
+        takes_rule: true,
+        build: |options, setting| {
+            Ok(Built::from(options.build("hcct-p", setting)?).with_personal(LAST_LAYER))
+        },
+    }
+    RobustLocal(RobustLocal) {
+        name: "robust-local",
+        about: "a model for every silo, fitted alone with the least robust loss",
+        paper: "Konti et al. 2024, Distributionally Robust Clustered Federated Learning",
+        takes_rule: false,
+        build: RobustLocal::build,
+    }
+    Tfl(Tfl) {
+        name: "tfl",
+        about: "one model for the worst mixture of members, near a prior from their graph",
+        paper: "Ma et al. 2024, Topology-aware Federated Learning",
+        takes_rule: false,
+        build: Tfl::build,
+    }
+    Drfa(Drfa) {
+        name: "drfa",
+        about: "one model for the worst mixture of members; members are drawn by their weights",
+        paper: "Deng et al. 2020, Distributionally Robust Federated Averaging",
+        takes_rule: false,
+        build: Drfa::build,
+    }
+    Afl(Afl) {
+        name: "afl",
+        about: "one model for the worst mixture of members; all members train in every round",
+        paper: "Mohri et al. 2019, Agnostic Federated Learning",
+        takes_rule: false,
+        build: Afl::build,
+    }
+    MaxFl(MaxFl) {
+        name: "maxfl",
+        about: "one model that as many silos as possible prefer to their own",
+        paper: "Cho et al. 2022, Maximizing Global Model Appeal in Federated Learning",
+        takes_rule: false,
+        build: MaxFl::build,
+    }
+    FedFa(FedFa) {
+        name: "fedfa",
+        about: "one model; silos on whose data it is poor weigh more",
+        paper: "Huang et al. 2020, Fairness and Accuracy in Horizontal Federated Learning",
+        takes_rule: false,
+        build: FedFa::build,
+    }
+    Superquantile(Superquantile) {
+        name: "superquantile",
+        about: "one model, for the silos with the largest losses",
+        paper: "Pillutla et al. 2023, Federated Learning with Superquantile Aggregation for Heterogeneous Data",
+        takes_rule: false,
+        build: Superquantile::build,
+    }
+    Ifca(Ifca) {
+        name: "ifca",
+        about: "several models; every silo trains the one that does best on its data",
+        paper: "Ghosh et al. 2020, An Efficient Framework for Clustered Federated Learning",
+        takes_rule: true,
+        build: Ifca::build,
+    }
+    Flsc(Flsc) {
+        name: "flsc",
+        about: "as ifca; every silo trains the mean of the few models that do best",
+        paper: "Li et al. 2021, Federated Learning with Soft Clustering",
+        takes_rule: true,
+        build: Flsc::build,
+    }
+    Fesem(Fesem) {
+        name: "fesem",
+        about: "several models; every silo belongs to the one nearest to the model it trained",
+        paper: "Xie et al. 2021, Multi-Center Federated Learning",
+        takes_rule: true,
+        build: Fesem::build,
+    }
+    Cfl(Cfl) {
+        name: "cfl",
+        about: "one model, split in two where updates diverge once it has converged",
+        paper: "Sattler et al. 2021, Clustered Federated Learning",
+        takes_rule: true,
+        build: Cfl::build,
+    }
+    FedCollab(FedCollab) {
+        name: "fedcollab",
+        about: "coalitions by how much data silos have and how far apart the data are",
+        paper: "Bao et al. 2023, Optimizing the Collaboration Structure in Cross-Silo Federated Learning",
+        takes_rule: true,
+        build: FedCollab::build,
+    }
+    PFedGraph(PFedGraph) {
+        name: "pfedgraph",
+        about: "a model for every silo, the mean of models similar to its own",
+        paper: "Ye et al. 2023, Personalized Federated Learning with Inferred Collaboration Graphs",
+        takes_rule: false,
+        build: PFedGraph::build,
+    }
+    FedCg(FedCg) {
+        name: "fedcg",
+        about: "one model with branches for domains of rows, which learn from their neighbours",
+        paper: "Caldarola et al. 2021, Cluster-driven Graph Federated Learning over Multiple Domains",
+        takes_rule: true,
+        build: FedCg::build,
+    }
+    FedSr(FedSr) {
+        name: "fedsr",
+        about: "one model with short representations that are similar within a class",
+        paper: "Nguyen et al. 2022, FedSR: A Simple and Effective Domain Generalization Method",
+        takes_rule: true,
+        build: FedSr::build,
+    }
+}

@@ -1,0 +1,112 @@
+//! Options of CS-RCFL, with a given number of coalitions or one that is found.
+
+use serde::{Deserialize, Serialize};
+
+use crate::strategy::options::{Setting, at_least_one, require};
+use crate::strategy::server::groups::cs_rcfl::CsRcfl;
+use crate::strategy::server::groups::cs_rcfl_auto::AutoCsRcfl;
+use crate::strategy::{Strategy, StrategyError};
+
+/// Options of CS-RCFL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CsRcflOptions {
+    /// Number of coalitions, from 1 to the number of members, or `"auto"`, which takes two rounds
+    /// to form them. Default 2, a guess.
+    pub coalitions: Coalitions,
+    /// How often coalitions are formed anew before they are kept. Default 1; 0 never keeps them.
+    pub freeze: u64,
+    /// Folds of cross-fitting with `"auto"`, at least 2. Default 5.
+    pub folds: usize,
+}
+
+impl Default for CsRcflOptions {
+    fn default() -> Self {
+        Self {
+            coalitions: Coalitions::default(),
+            freeze: 1,
+            folds: 5,
+        }
+    }
+}
+
+/// How many coalitions there are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged, expecting = "a number of coalitions, or \"auto\"")]
+pub enum Coalitions {
+    /// This many, at least 1.
+    Number(usize),
+    /// As many as do best on held-out rows.
+    Found(Auto),
+}
+
+/// The value of [`Coalitions::Found`] in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auto {
+    /// `"auto"`.
+    Auto,
+}
+
+impl Coalitions {
+    /// `"auto"`.
+    pub const AUTO: Self = Self::Found(Auto::Auto);
+}
+
+impl Default for Coalitions {
+    fn default() -> Self {
+        Self::Number(2)
+    }
+}
+
+impl From<usize> for Coalitions {
+    fn from(number: usize) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl CsRcflOptions {
+    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let Setting {
+            training,
+            rule,
+            members,
+        } = setting;
+        let freeze = self.freeze;
+        match self.coalitions {
+            Coalitions::Number(coalitions) => {
+                at_least_one("coalitions", coalitions as u64)?;
+                if coalitions > members {
+                    return Err(StrategyError::TooManyCoalitions {
+                        coalitions,
+                        members,
+                    });
+                }
+                Ok(Box::new(CsRcfl {
+                    training,
+                    coalitions,
+                    freeze,
+                    rule,
+                }))
+            }
+            Coalitions::Found(_) => {
+                let folds = self.folds;
+                require(folds >= 2, "folds", "at least 2", folds)?;
+                Ok(Box::new(AutoCsRcfl {
+                    training,
+                    folds,
+                    freeze,
+                    rule,
+                }))
+            }
+        }
+    }
+
+    /// Rounds that form the coalitions, before any that only trains.
+    pub(crate) fn forming_rounds(&self) -> u64 {
+        match self.coalitions {
+            Coalitions::Number(_) => 1,
+            Coalitions::Found(_) => 2,
+        }
+    }
+}

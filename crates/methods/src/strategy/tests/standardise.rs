@@ -1,0 +1,168 @@
+//! The common scale that members agree on before the first model.
+
+use proptest::prelude::*;
+
+use super::Strategy;
+use super::*;
+
+#[test]
+fn no_contribution_changes_the_agreed_scale() {
+    let strategy = Standardised::new(Box::new(fedavg(false)));
+    let state = genesis();
+    let forged = Params::from_values(&layout(), &[3e38, 1.0, 5.0, -7.0, 3.0, 5.0]);
+    let mut bad = entry([3.0, 5.0], Some(0), 1);
+    bad.model = forged;
+    let sheet = sheet(vec![entry([1.0, 1.0], Some(0), 1), bad], None);
+    let after = round(&strategy, &state, &sheet, 2).state;
+    for name in [MEAN, DEVIATION] {
+        assert_eq!(after.models[0].tensor(name), state.models[0].tensor(name));
+    }
+    assert_eq!(weights(&after.models[0]), [2.0, 3.0]);
+}
+
+/// The summary that a silo with these rows contributes.
+fn summary(rows: &[[f64; 2]]) -> Params {
+    let layout = Layout::new(vec![
+        TensorSpec::new("count", [1], Role::Buffer),
+        TensorSpec::new("sum", [2], Role::Buffer),
+        TensorSpec::new("squares", [2], Role::Buffer),
+    ])
+    .unwrap();
+    let count = rows.len() as f64;
+    let sums = [0, 1].map(|column| rows.iter().map(|row| row[column]).sum::<f64>());
+    let squares = [0, 1].map(|column| {
+        rows.iter()
+            .map(|row| libm::pow(row[column] - sums[column] / count, 2.0))
+            .sum::<f64>()
+    });
+    // In the order of names: count, squares, sum.
+    let values = [count, squares[0], squares[1], sums[0], sums[1]].map(|value| value as f32);
+    Params::from_values(&layout, &values)
+}
+
+fn summaries(silos: &[Vec<[f64; 2]>]) -> Sheet {
+    let entries = silos
+        .iter()
+        .map(|rows| ModelEntry {
+            model: summary(rows),
+            coalition: Some(0),
+            weight: None,
+            member: None,
+        })
+        .collect();
+    Sheet {
+        entries,
+        scores: None,
+    }
+}
+
+#[test]
+fn standardised_rounds_are_one_late() {
+    let strategy = Standardised::new(Box::new(cs_rcfl(2, 1)));
+    let state = genesis();
+    assert_eq!(strategy.plan(&state, 1).task, Task::Summarise);
+    assert!(!strategy.plan(&state, 1).cross_evaluate);
+    assert_eq!(strategy.plan(&state, 2), cs_rcfl(2, 1).plan(&state, 1));
+    assert!(!strategy.plan(&state, 3).cross_evaluate);
+    let scale = summary(&[[1.0, 2.0]]).layout().clone();
+    assert_eq!(strategy.expects(&layout(), Some(&scale), 1), scale);
+    assert_eq!(strategy.expects(&layout(), Some(&scale), 2), layout());
+    assert_eq!(
+        round(&strategy, &state, &pairs(), 2).assignment,
+        [0, 1, 0, 1]
+    );
+    assert_eq!(strategy.name(), "cs-rcfl");
+}
+
+#[test]
+fn a_column_that_never_varies_gets_deviation_one() {
+    let silo = |rows: usize, value: f64| vec![[value, 1000.1]; rows];
+    let sheet = summaries(&[silo(3, 1.0), silo(7, 3.0), silo(1, 5.0)]);
+    let outcome = round(
+        &Standardised::new(Box::new(fedavg(true))),
+        &genesis(),
+        &sheet,
+        1,
+    );
+    let scaled = &outcome.state.models[0];
+    assert_eq!(scaled.tensor(DEVIATION).unwrap()[1], 1.0);
+    assert_eq!(weights(scaled), [0.0, 0.0]);
+    assert_eq!(outcome.assignment, [0, 0, 0]);
+}
+
+#[test]
+fn unusable_summaries_are_refused_by_name() {
+    let strategy = Standardised::new(Box::new(fedavg(true)));
+    let good = summary(&[[1.0, 2.0], [2.0, 5.0]]);
+    let forged = |at: usize, value: f32| {
+        let mut values = good.values().to_vec();
+        values[at] = value;
+        Params::from_values(good.layout(), &values)
+    };
+    let cases = [
+        (forged(0, 0.5), "rows"),
+        (forged(0, f32::NAN), "finite"),
+        (forged(2, -1.0), "negative"),
+        (forged(3, f32::INFINITY), "finite"),
+        (model([1.0, 1.0]), "no tensor"),
+    ];
+    for (bad, reason) in cases {
+        let mut sheet = summaries(&[vec![[1.0, 1.0]], vec![[2.0, 2.0]]]);
+        sheet.entries[1].model = bad;
+        assert!(
+            strategy
+                .admit(&sheet.entries[1], 1)
+                .unwrap_err()
+                .contains(reason)
+        );
+        assert!(strategy.decide(&genesis(), &sheet, 1).is_err());
+        let decision = Decision::fixed(vec![0, 0]);
+        assert!(strategy.check(&genesis(), &sheet, &decision, 1).is_err());
+        let Err(SettleError::Summary(error)) = strategy.settle(&genesis(), &sheet, &decision, 1)
+        else {
+            panic!("a forged summary was settled");
+        };
+        assert!(
+            error.contains(reason) && error.contains("entry 1"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_model_without_buffers_cannot_be_scaled() {
+    let bare = Layout::new(vec![TensorSpec::new(MEAN, [2], Role::Weight)]).unwrap();
+    let state = State::genesis(Params::zeros(&bare));
+    let sheet = summaries(&[vec![[1.0, 1.0]]]);
+    let settled = Standardised::new(Box::new(fedavg(true))).settle(
+        &state,
+        &sheet,
+        &Decision::fixed(vec![0]),
+        1,
+    );
+    assert!(matches!(settled, Err(SettleError::Summary(error)) if error.contains(MEAN)));
+}
+
+fn rows() -> impl proptest::strategy::Strategy<Value = Vec<[f64; 2]>> {
+    prop::collection::vec([-5.0..5.0f64, 999.0..1001.0], 1..12)
+}
+
+proptest! {
+    #[test]
+    fn summaries_combine_to_the_scale_of_all_rows(silos in prop::collection::vec(rows(), 1..6)) {
+        let sheet = summaries(&silos);
+        let outcome = round(&Standardised::new(Box::new(fedavg(true))), &genesis(), &sheet, 1);
+        let scaled = &outcome.state.models[0];
+        let all: Vec<[f64; 2]> = silos.concat();
+        let count = all.len() as f64;
+        for column in 0..2 {
+            let mean = all.iter().map(|row| row[column]).sum::<f64>() / count;
+            let spread = all.iter().map(|row| libm::pow(row[column] - mean, 2.0)).sum::<f64>() / count;
+            let got = f64::from(scaled.tensor(MEAN).unwrap()[column]);
+            prop_assert!((got - mean).abs() <= 1e-6 * mean.abs().max(1.0));
+            let got = f64::from(scaled.tensor(DEVIATION).unwrap()[column]);
+            let expected = if spread == 0.0 { 1.0 } else { spread.sqrt() };
+            prop_assert!((got - expected).abs() <= 1e-3 * expected.max(0.1), "{got} {expected}");
+        }
+    }
+}
