@@ -57,15 +57,15 @@ fn fault(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<Stri
             return wrong(format!("fits {fitting} alternatives: {faults:?}"));
         }
     }
-    if let Some(only) = schema.get("const") {
-        if only != value {
-            return wrong(format!("is {value}, not {only}"));
-        }
+    if let Some(only) = schema.get("const")
+        && only != value
+    {
+        return wrong(format!("is {value}, not {only}"));
     }
-    if let Some(any) = schema["enum"].as_array() {
-        if !any.contains(value) {
-            return wrong(format!("is {value}, not one of {any:?}"));
-        }
+    if let Some(any) = schema["enum"].as_array()
+        && !any.contains(value)
+    {
+        return wrong(format!("is {value}, not one of {any:?}"));
     }
     let fits = match schema["type"].as_str() {
         Some("object") => value.is_object(),

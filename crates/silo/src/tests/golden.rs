@@ -12,7 +12,7 @@ use crate::record::{Adopted, Record};
 use crate::testing::Towards;
 
 #[path = "../../../../tests/golden/mod.rs"]
-mod golden;
+mod file;
 
 fn hash(byte: u8) -> Hash {
     Hash([byte; 32])
@@ -61,7 +61,7 @@ fn journal_records_have_their_pinned_bytes() {
         assert_eq!(codec::decode::<Record>(&bytes, codec::LIMIT), Ok(record));
         (name, bytes)
     });
-    golden::check("golden/records.hex", &golden::lines(lines));
+    file::check("golden/records.hex", &file::lines(lines));
 }
 
 /// A state with everything in it: two models, a table, a value of every type.
@@ -93,9 +93,9 @@ fn an_outcome_document_has_its_pinned_bytes() {
     assert_eq!(Document::read(&settled.blob), Ok(settled.document.clone()));
     let blobs = settled.blobs().map(|(_, blob)| blob.to_vec());
     let names = ["document", "model 0", "model 1", "table velocity 0"];
-    golden::check(
+    file::check(
         "golden/outcome.hex",
-        &golden::lines(names.into_iter().zip(blobs)),
+        &file::lines(names.into_iter().zip(blobs)),
     );
 }
 
