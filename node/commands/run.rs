@@ -1,6 +1,6 @@
 //! `rota run`: runs the node of one institution.
 
-use rota::institution::{Institution, Options, Teller, run as live};
+use rota::institution::{Institution, Options, Output, run as run_node};
 
 use super::CommandError;
 use crate::cli::Run;
@@ -13,9 +13,9 @@ pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
         grace: run.grace,
         journal_lost: run.journal_lost,
     };
-    let (teller, writer) = Teller::start(run.json);
-    let ended = live(&institution, &options, &teller);
-    drop(teller);
+    let (output, writer) = Output::start(run.json);
+    let ended = run_node(&institution, &options, &output);
+    drop(output);
     // All lines are written before the error is.
     let _ = writer.join();
     Ok(ended?)

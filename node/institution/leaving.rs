@@ -1,9 +1,9 @@
-//! When a node that was told to end by itself may do so.
+//! Decides when a node that runs with `--until-done` may end.
 //!
-//! A member that comes back late catches up from the others, so nobody may leave it behind lightly.
-//! A node leaves [`LINGER`] beats after every other member has said that it holds the last round.
-//! A member that does not say so is waited for as long as it can be reached; one that cannot be
-//! reached is given a grace, counted from the moment that it was last there.
+//! A member that comes back late catches up from the others, so a node must not end too early. It
+//! ends [`LINGER`] beats after every other member has reported that it holds the last round. It
+//! waits for a member that has not reported so as long as that member can be reached, and for a
+//! grace period after it was last reachable.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 use protocol::{Epoch, MemberIndex, Report};
 use silo::Notice;
 
-/// Beats between knowing that nobody needs this node and leaving: what it said last still has to
-/// arrive.
+/// Beats between the last report and the end: the node's own last messages still have to arrive.
 const LINGER: u32 = 2;
-/// The grace: that many beats, and at least [`SHORTEST`].
+/// The grace period: that many beats, and at least [`SHORTEST`].
 const BEATS: u32 = 20;
 const SHORTEST: Duration = Duration::from_secs(30);
-/// Graces in all after which a node leaves whatever the others do.
+/// Grace periods after which a node ends whatever the others do.
 const GRACES: u32 = 20;
 
-/// What a node knows of where the others are.
+/// How far the other members are, and which of them can be reached.
 #[derive(Debug)]
 pub(super) struct Leaving {
     others: usize,
@@ -28,17 +27,17 @@ pub(super) struct Leaving {
     grace: Duration,
     /// When the last round was adopted here.
     complete: Option<Instant>,
-    /// Who said that it has adopted the last round.
+    /// Members that have reported that they adopted the last round.
     done: BTreeSet<MemberIndex>,
-    /// When the last of them said so.
+    /// When the last of them reported it.
     all: Option<Instant>,
     reachable: BTreeSet<MemberIndex>,
-    /// When somebody who is not done was last reachable.
+    /// When a member that is not done was last reachable.
     needed: Instant,
 }
 
 impl Leaving {
-    /// In that epoch, with another grace than the usual one if given.
+    /// For a federation, with another grace period than the usual one if given.
     pub(super) fn new(epoch: &Epoch, grace: Option<Duration>, now: Instant) -> Self {
         let others = epoch.roster.len() - 1;
         Self {
@@ -53,8 +52,8 @@ impl Leaving {
         }
     }
 
-    /// What the silo says.
-    pub(super) fn hear(&mut self, notice: &Notice, now: Instant) {
+    /// Takes note of what the silo reports.
+    pub(super) fn observe(&mut self, notice: &Notice, now: Instant) {
         match notice {
             Notice::Protocol(Report::Complete) => {
                 self.complete.get_or_insert(now);
@@ -69,7 +68,7 @@ impl Leaving {
         }
     }
 
-    /// A member can be reached, or not any more.
+    /// Takes note that a member can be reached (`up`), or no longer.
     pub(super) fn reach(&mut self, member: MemberIndex, up: bool, now: Instant) {
         if !self.done.contains(&member) {
             self.needed = now;
@@ -80,13 +79,13 @@ impl Leaving {
         };
     }
 
-    /// How many members can be reached.
+    /// Number of members that can be reached.
     pub(super) fn reachable(&self) -> usize {
         self.reachable.len()
     }
 
-    /// Why it is time to go, if it is.
-    pub(super) fn why(&mut self, now: Instant) -> Option<&'static str> {
+    /// The reason to end now, if there is one.
+    pub(super) fn reason(&mut self, now: Instant) -> Option<&'static str> {
         let complete = self.complete?;
         if let Some(all) = self.all {
             let since = now - all.max(complete);
@@ -102,7 +101,7 @@ impl Leaving {
         let alone = now - self.needed.max(complete) >= self.grace;
         let enough = now - complete >= self.grace * GRACES;
         (alone || enough).then_some(
-            "the last round is held here, and the members that do not have it did not come for it",
+            "this node holds the last round, and the members without it did not come back in time",
         )
     }
 }
@@ -155,12 +154,12 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut leaving = Leaving::new(&epoch(3), None, start);
-        leaving.hear(&done(1), at(1));
-        leaving.hear(&done(2), at(2));
-        assert_eq!(leaving.why(at(900)), None, "not done itself");
-        leaving.hear(&complete(), at(900));
-        assert_eq!(leaving.why(at(901)), None, "what it said still travels");
-        assert!(leaving.why(at(902)).is_some());
+        leaving.observe(&done(1), at(1));
+        leaving.observe(&done(2), at(2));
+        assert_eq!(leaving.reason(at(900)), None, "not done itself");
+        leaving.observe(&complete(), at(900));
+        assert_eq!(leaving.reason(at(901)), None, "what it said still travels");
+        assert!(leaving.reason(at(902)).is_some());
     }
 
     #[test]
@@ -168,24 +167,24 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut leaving = Leaving::new(&epoch(3), None, start);
-        leaving.hear(&complete(), at(10));
-        leaving.hear(&done(1), at(10));
+        leaving.observe(&complete(), at(10));
+        leaving.observe(&done(1), at(10));
         leaving.reach(MemberIndex(2), true, at(11));
-        assert_eq!(leaving.why(at(100)), None, "2 is there and not done");
+        assert_eq!(leaving.reason(at(100)), None, "2 is there and not done");
         leaving.reach(MemberIndex(2), false, at(110));
-        assert_eq!(leaving.why(at(139)), None, "2 may be on its way back");
-        assert!(leaving.why(at(140)).is_some());
+        assert_eq!(leaving.reason(at(139)), None, "2 may be on its way back");
+        assert!(leaving.reason(at(140)).is_some());
         leaving.reach(MemberIndex(2), true, at(141));
-        assert_eq!(leaving.why(at(141)), None, "2 came back");
-        assert!(leaving.why(at(610)).is_some(), "nobody waits for ever");
+        assert_eq!(leaving.reason(at(141)), None, "2 came back");
+        assert!(leaving.reason(at(610)).is_some(), "nobody waits for ever");
     }
 
     #[test]
     fn a_member_alone_needs_nobody() {
         let start = Instant::now();
         let mut leaving = Leaving::new(&epoch(1), None, start);
-        assert_eq!(leaving.why(start), None);
-        leaving.hear(&complete(), start);
-        assert!(leaving.why(start + Duration::from_secs(2)).is_some());
+        assert_eq!(leaving.reason(start), None);
+        leaving.observe(&complete(), start);
+        assert!(leaving.reason(start + Duration::from_secs(2)).is_some());
     }
 }

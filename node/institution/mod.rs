@@ -4,10 +4,10 @@
 pub mod config;
 mod file;
 mod leaving;
-mod life;
 mod news;
+mod run;
 mod waiting;
 
 pub use config::{Data, Institution, SetupError};
-pub use life::{NodeError, Options, run};
-pub use news::Teller;
+pub use news::Output;
+pub use run::{NodeError, Options, run};

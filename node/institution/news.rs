@@ -1,4 +1,4 @@
-//! What a node tells its operator: lines for people, or one JSON document per line.
+//! A node's output for its operator: lines of text, or one JSON document per line.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,34 +16,34 @@ use crate::report::numbers;
 
 /// Lines that may wait for a slow reader; more are dropped and counted.
 const WAITING: usize = 4096;
-/// Complaints that are remembered, so that each is spoken of once.
-const COMPLAINTS: usize = 256;
+/// Warnings that are remembered, so that each is printed once.
+const WARNINGS: usize = 256;
 
-/// Writes lines to standard output from a thread of its own, so that a reader who is slow, or
-/// gone, never holds up the node.
+/// Writes lines to standard output from a thread of its own, so that a slow or missing reader
+/// never holds up the node.
 #[derive(Clone)]
-pub struct Teller {
+pub struct Output {
     json: bool,
     lines: SyncSender<String>,
     dropped: Arc<AtomicU64>,
 }
 
-impl Teller {
-    /// JSON or lines for people. The thread ends after the last clone of the teller.
+impl Output {
+    /// Starts the thread, for JSON or text. It ends after the last clone of the output is dropped.
     pub fn start(json: bool) -> (Self, JoinHandle<()>) {
         let (lines, waiting) = sync_channel(WAITING);
         let dropped = Arc::<AtomicU64>::default();
-        let teller = Self {
+        let output = Self {
             json,
             lines,
             dropped: dropped.clone(),
         };
         let writer = thread::spawn(move || write(&waiting, &dropped, json));
-        (teller, writer)
+        (output, writer)
     }
 
-    /// Tells it in the form that was asked for; an empty line for people is none.
-    pub(super) fn tell(&self, document: Value, line: String) {
+    /// Prints the document or the line of text, whichever was asked for; no line if it is empty.
+    pub(super) fn print(&self, document: Value, line: String) {
         self.put(if self.json {
             numbers::escaped(&document.to_string())
         } else {
@@ -51,7 +51,7 @@ impl Teller {
         });
     }
 
-    /// Tells people alone.
+    /// Prints a line of text; nothing with JSON.
     fn line(&self, line: String) {
         if !self.json {
             self.put(numbers::plain(&line));
@@ -75,7 +75,7 @@ fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
             written = written.and_then(|()| writeln!(out, "{document}"));
         }
         if written.and_then(|()| out.flush()).is_err() {
-            // Nobody reads any more; the node goes on.
+            // The reader is gone; the node runs on.
             return;
         }
     }
@@ -83,7 +83,7 @@ fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
 
 /// Turns a silo's notices into lines.
 pub(super) struct News {
-    teller: Teller,
+    output: Output,
     epoch: Arc<Epoch>,
     /// The round under way.
     round: u64,
@@ -91,7 +91,7 @@ pub(super) struct News {
     loss: Option<(u64, f64)>,
     /// Rounds that are final and not adopted yet.
     finals: Vec<Finality>,
-    complaints: BTreeSet<(MemberIndex, String)>,
+    warnings: BTreeSet<(MemberIndex, String)>,
 }
 
 /// A round that became final.
@@ -104,19 +104,19 @@ struct Finality {
 }
 
 impl News {
-    pub(super) fn new(teller: Teller, epoch: Arc<Epoch>) -> Self {
+    pub(super) fn new(output: Output, epoch: Arc<Epoch>) -> Self {
         Self {
-            teller,
+            output,
             epoch,
             round: 0,
             loss: None,
             finals: Vec::new(),
-            complaints: BTreeSet::new(),
+            warnings: BTreeSet::new(),
         }
     }
 
-    /// Tells what a notice says, if it is for the operator.
-    pub(super) fn hear(&mut self, at: Time, notice: &Notice) {
+    /// Prints a notice, if it is for the operator.
+    pub(super) fn notice(&mut self, at: Time, notice: &Notice) {
         match notice {
             Notice::Protocol(report) => self.report(at, report),
             // A round that only agrees on a scale has no loss.
@@ -132,36 +132,36 @@ impl News {
                 ..
             } => self.adopted(at, *round, *outcome, (*coalition, state.models.len())),
             Notice::Unopened { from, reason, .. } | Notice::Dropped { from, reason, .. } => {
-                self.complain(at, *from, 0, reason);
+                self.warn(at, *from, 0, reason);
             }
             Notice::Muted { member, span } => {
                 let (member, seconds) = (self.name(*member), span.as_secs_f64());
                 let line = format!(
-                    "warning: {member} goes on against the rules: nothing is heard from it for {seconds} s"
+                    "warning: {member} keeps breaking the rules: its messages are ignored for {seconds} s"
                 );
                 let document = json!({ "member": member, "seconds": seconds });
-                self.say(at, "muted", document, line);
+                self.print(at, "muted", document, line);
             }
             Notice::Lost { messages } => {
-                self.say(at, "lost", json!({ "messages": messages }), String::new());
+                self.print(at, "lost", json!({ "messages": messages }), String::new());
             }
-            // Said for as long as it lasts.
+            // Printed by `waiting` for as long as it lasts.
             Notice::Listening => {}
             Notice::Missing(gone) => {
                 let (what, round) = (gone.what(), gone.round());
                 let document = json!({ "what": what, "round": round, "why": gone.to_string() });
-                self.say(at, "gone", document, format!("warning: {gone}"));
+                self.print(at, "gone", document, format!("warning: {gone}"));
             }
             Notice::Recovered { round } => {
-                let line = format!("all blobs of round {round} are here again");
-                self.say(at, "whole", json!({ "round": round }), line);
+                let line = format!("all blobs of round {round} have been fetched again");
+                self.print(at, "whole", json!({ "round": round }), line);
             }
             Notice::Store { reason } => {
-                self.say(at, "store", json!({ "reason": reason }), String::new());
+                self.print(at, "store", json!({ "reason": reason }), String::new());
             }
             Notice::Stopped(reason) => {
                 let document = json!({ "reason": reason.to_string() });
-                self.say(at, "stopped", document, format!("{reason}"));
+                self.print(at, "stopped", document, format!("{reason}"));
             }
         }
     }
@@ -171,29 +171,29 @@ impl News {
             Report::Entered { view, lead, round } => {
                 self.round = *round;
                 let document = json!({ "view": view, "lead": self.name(*lead), "round": round });
-                self.say(at, "view", document, String::new());
+                self.print(at, "view", document, String::new());
             }
             Report::Nullifying { view, reason } => {
-                // For people the log has it.
+                // For people it is in the log.
                 let document = json!({ "view": view, "reason": reason.to_string() });
-                self.say(at, "nullifying", document, String::new());
+                self.print(at, "nullifying", document, String::new());
             }
             Report::Certified(certificate) if certificate.verdict == Verdict::Nullified => {
                 let view = certificate.view;
                 let lead = |view| self.name(self.epoch.lead(view));
                 let line = format!(
-                    "round {:>4}   view {view:>4}   {} did not bring it to an end; {} goes on",
+                    "round {:>4}   view {view:>4}   lead {} was replaced before the round was final; {} leads now",
                     self.round,
                     lead(view),
                     lead(view + 1),
                 );
-                self.say(at, "nullified", json!({ "view": view }), line);
+                self.print(at, "nullified", json!({ "view": view }), line);
             }
             Report::Refused {
                 member,
                 round,
                 reason,
-            } => self.complain(at, *member, *round, &reason.to_string()),
+            } => self.warn(at, *member, *round, &reason.to_string()),
             Report::Final {
                 round,
                 view,
@@ -205,7 +205,7 @@ impl News {
                     "round": round, "view": view, "lead": self.name(*lead),
                     "block": format!("{block:#}"), "authors": authors.len(),
                 });
-                self.say(at, "final", document, String::new());
+                self.print(at, "final", document, String::new());
                 self.finals.push(Finality {
                     round: *round,
                     view: *view,
@@ -217,24 +217,24 @@ impl News {
             Report::Complete => {
                 let rounds = self.epoch.charter.rounds;
                 let line = format!("all {rounds} rounds are done");
-                self.say(at, "finished", json!({ "rounds": rounds }), line);
+                self.print(at, "finished", json!({ "rounds": rounds }), line);
             }
             Report::MemberComplete { member } => {
                 let document = json!({ "member": self.name(*member) });
-                self.say(at, "member-finished", document, String::new());
+                self.print(at, "member-finished", document, String::new());
             }
             Report::KeyUsedBefore => {
                 let line = "this institution's key has signed things in this federation that \
                             its journal does not hold: its state was lost or is an old copy, or \
                             another process uses the key";
                 let document = json!({ "why": line });
-                self.say(at, "key-used-before", document, format!("warning: {line}"));
+                self.print(at, "key-used-before", document, format!("warning: {line}"));
             }
             Report::KeyUsedElsewhere => {
                 let line = "another process uses this institution's key: stop one of the two; \
-                            together they contradict themselves, and the others take that for a lie";
+                            together they sign contradicting messages, which the others take for Byzantine";
                 let document = json!({ "why": line });
-                self.say(
+                self.print(
                     at,
                     "key-used-elsewhere",
                     document,
@@ -245,7 +245,7 @@ impl News {
                 let (member, charge) = (self.name(evidence.member), evidence.charge());
                 let line = format!("{member} broke the rules: {charge}");
                 let document = json!({ "member": member, "charge": charge });
-                self.say(at, "fault", document, line);
+                self.print(at, "fault", document, line);
             }
             _ => {}
         }
@@ -263,14 +263,16 @@ impl News {
         });
         for last in &finals {
             if last.round != round {
-                self.teller
-                    .line(format!("{}   passed over while away", self.head(last)));
+                self.output.line(format!(
+                    "{}   adopted later with a newer one",
+                    self.head(last)
+                ));
             }
         }
         let head = block.map_or_else(|| format!("round {round:>4}"), |last| self.head(last));
         let loss = loss.map_or(String::new(), |loss| format!("   loss {loss:.4}"));
         let line = format!("{head}   coalition {} of {of}{loss}", own + 1);
-        self.say(at, "adopted", document, line);
+        self.print(at, "adopted", document, line);
     }
 
     fn head(&self, last: &Finality) -> String {
@@ -285,26 +287,26 @@ impl News {
         format!("round {round:>4}   view {view:>4}   lead {lead}   {authors} models")
     }
 
-    /// A message that was not accepted. Whoever can reach this node can cause it: each is spoken
-    /// of once.
-    fn complain(&mut self, at: Time, member: MemberIndex, round: u64, reason: &str) {
-        let complaint = (member, reason.to_owned());
-        if self.complaints.len() >= COMPLAINTS || !self.complaints.insert(complaint) {
+    /// Prints that a message was not accepted. Any machine that can reach this node can cause that,
+    /// so each warning is printed once.
+    fn warn(&mut self, at: Time, member: MemberIndex, round: u64, reason: &str) {
+        let warning = (member, reason.to_owned());
+        if self.warnings.len() >= WARNINGS || !self.warnings.insert(warning) {
             return;
         }
         let name = self.name(member);
         let document = json!({ "member": name, "round": round, "reason": reason });
-        let line = format!("warning: something that {name} sent was not accepted: {reason}");
-        self.say(at, "refused", document, line);
+        let line = format!("warning: a message of {name} was not accepted: {reason}");
+        self.print(at, "refused", document, line);
     }
 
     fn name(&self, member: MemberIndex) -> &str {
         self.epoch.roster.name(member)
     }
 
-    fn say(&self, at: Time, event: &str, mut document: Value, line: String) {
+    fn print(&self, at: Time, event: &str, mut document: Value, line: String) {
         document["event"] = event.into();
         document["at"] = at.elapsed().as_secs_f64().into();
-        self.teller.tell(document, line);
+        self.output.print(document, line);
     }
 }

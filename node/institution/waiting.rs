@@ -1,12 +1,12 @@
-//! Why a node takes no part at the moment: said when that begins or changes, again once a minute, and
-//! when it is over.
+//! Reports why a node takes no part at the moment: when that begins or changes, once a minute while
+//! it lasts, and when it is over.
 
 use std::time::{Duration, Instant};
 
 use protocol::{Epoch, Report};
 use silo::{Missing, Notice};
 
-/// How often the same is said again.
+/// How often the same reason is reported again.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// What keeps a node from taking part.
@@ -14,46 +14,46 @@ const AGAIN: Duration = Duration::from_secs(60);
 pub(super) struct Waiting {
     members: usize,
     quorum: usize,
-    /// It does not know what it has signed.
+    /// The journal was lost, so that the node does not know what it has signed.
     listening: Option<Listening>,
-    /// The round whose blobs it fetches again.
+    /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
-    /// What was said last, and when.
-    said: Option<(String, Instant)>,
+    /// The reason that was reported last, and when.
+    reported: Option<(String, Instant)>,
 }
 
-/// What a node that only listens waits for.
+/// What a node that only listens is waiting for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Listening {
-    /// Others that have answered.
+    /// Members that have answered.
     answers: usize,
     /// The view that must become final, once enough have.
     until: Option<u64>,
 }
 
-/// What is to be said now.
+/// What is to be reported now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    /// It waits, for this.
+pub(super) enum Change {
+    /// The node takes no part, for this reason.
     Waits(String),
     /// It takes part again.
     Back,
 }
 
 impl Waiting {
-    /// Nothing is in the way.
+    /// For a node that takes part.
     pub(super) fn new(epoch: &Epoch) -> Self {
         Self {
             members: epoch.roster.len(),
             quorum: epoch.roster.quorum(),
             listening: None,
             fetching: None,
-            said: None,
+            reported: None,
         }
     }
 
-    /// What the silo says.
-    pub(super) fn hear(&mut self, notice: &Notice) {
+    /// Takes note of what the silo reports.
+    pub(super) fn observe(&mut self, notice: &Notice) {
         match notice {
             Notice::Listening | Notice::Protocol(Report::KeyUsedBefore) => {
                 self.listening = Some(Listening::default());
@@ -70,23 +70,25 @@ impl Waiting {
         }
     }
 
-    /// What is to be said, with that many members to be reached.
-    pub(super) fn word(&mut self, reachable: usize, now: Instant) -> Option<Word> {
-        let Some(why) = self.why() else {
-            return self.said.take().map(|_| Word::Back);
+    /// What is to be reported now, where `reachable` other members can be reached.
+    pub(super) fn change(&mut self, reachable: usize, now: Instant) -> Option<Change> {
+        let Some(reason) = self.reason() else {
+            return self.reported.take().map(|_| Change::Back);
         };
-        let due = |(said, at): &(String, Instant)| *said != why || now >= *at + AGAIN;
-        if !self.said.as_ref().is_none_or(due) {
+        let due = |(reason_before, at): &(String, Instant)| {
+            *reason_before != reason || now >= *at + AGAIN
+        };
+        if !self.reported.as_ref().is_none_or(due) {
             return None;
         }
-        self.said = Some((why.clone(), now));
+        self.reported = Some((reason.clone(), now));
         let others = self.members - 1;
-        Some(Word::Waits(format!(
-            "{why}; {reachable} of {others} other members can be reached now"
+        Some(Change::Waits(format!(
+            "{reason}; {reachable} of {others} other members can be reached now"
         )))
     }
 
-    fn why(&self) -> Option<String> {
+    fn reason(&self) -> Option<String> {
         let Self {
             members, quorum, ..
         } = *self;
@@ -128,55 +130,55 @@ mod tests {
             quorum,
             listening: None,
             fetching: None,
-            said: None,
+            reported: None,
         }
     }
 
-    fn text(word: Option<Word>) -> String {
-        match word {
-            Some(Word::Waits(text)) => text,
+    fn text(change: Option<Change>) -> String {
+        match change {
+            Some(Change::Waits(text)) => text,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn it_is_said_at_once_again_after_a_minute_when_it_changes_and_when_it_is_over() {
+    fn a_reason_is_reported_at_once_every_minute_when_it_changes_and_when_it_is_over() {
         let (mut waiting, start) = (waiting(4, 3), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(waiting.word(3, at(0)), None);
+        assert_eq!(waiting.change(3, at(0)), None);
         let (round, standing) = (3, 2);
-        waiting.hear(&Notice::Missing(Missing::Outcome { round, standing }));
-        let said = text(waiting.word(1, at(0)));
+        waiting.observe(&Notice::Missing(Missing::Outcome { round, standing }));
+        let said = text(waiting.change(1, at(0)));
         assert!(
             said.contains("round 3") && said.ends_with("1 of 3 other members can be reached now")
         );
-        assert_eq!(waiting.word(2, at(59)), None);
-        assert!(text(waiting.word(2, at(60))).contains("2 of 3"));
-        assert_eq!(waiting.word(2, at(61)), None);
-        waiting.hear(&Notice::Listening);
-        assert!(text(waiting.word(2, at(61))).contains("3 other members have answered"));
-        waiting.hear(&Notice::Recovered { round });
-        assert_eq!(waiting.word(2, at(62)), None);
+        assert_eq!(waiting.change(2, at(59)), None);
+        assert!(text(waiting.change(2, at(60))).contains("2 of 3"));
+        assert_eq!(waiting.change(2, at(61)), None);
+        waiting.observe(&Notice::Listening);
+        assert!(text(waiting.change(2, at(61))).contains("3 other members have answered"));
+        waiting.observe(&Notice::Recovered { round });
+        assert_eq!(waiting.change(2, at(62)), None);
         let (answers, needed, until) = (3, 3, Some(8));
-        waiting.hear(&Notice::Protocol(Report::Listening {
+        waiting.observe(&Notice::Protocol(Report::Listening {
             answers,
             needed,
             until,
         }));
         assert!(
-            text(waiting.word(2, at(62))).contains("until a block of view 8 or later is final")
+            text(waiting.change(2, at(62))).contains("until a block of view 8 or later is final")
         );
-        waiting.hear(&Notice::Protocol(Report::TakingPart));
-        assert_eq!(waiting.word(2, at(63)), Some(Word::Back));
-        assert_eq!(waiting.word(2, at(64)), None);
+        waiting.observe(&Notice::Protocol(Report::TakingPart));
+        assert_eq!(waiting.change(2, at(63)), Some(Change::Back));
+        assert_eq!(waiting.change(2, at(64)), None);
     }
 
     #[test]
-    fn where_too_few_others_exist_it_says_that_waiting_is_in_vain() {
+    fn a_federation_too_small_for_enough_answers_is_reported_as_lost_to_this_node() {
         for (members, quorum) in [(1, 1), (2, 2)] {
             let mut waiting = waiting(members, quorum);
-            waiting.hear(&Notice::Listening);
-            let said = text(waiting.word(0, Instant::now()));
+            waiting.observe(&Notice::Listening);
+            let said = text(waiting.change(0, Instant::now()));
             assert!(said.contains("cannot take part"), "{said}");
         }
     }

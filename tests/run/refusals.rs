@@ -136,7 +136,8 @@ fn two_processes_with_one_key_are_named() {
     let weakness = nodes.until(0, "weakness", 20);
     let why = weakness["why"].as_str().unwrap();
     assert!(
-        why.contains("does not protect against a lying member") && why.contains("stands still"),
+        why.contains("no protection against a Byzantine member")
+            && why.contains("no round becomes final"),
         "{why}"
     );
     nodes.until(0, "view", 20);

@@ -1,5 +1,4 @@
-//! One silo's life: brought up over the real network and the real disk, watched, and ended in
-//! order.
+//! Runs one silo over the real network and the real disk, from its start to an orderly end.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,35 +17,36 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::config::Institution;
 use super::leaving::Leaving;
-use super::news::{News, Teller};
-use super::waiting::{Waiting, Word};
+use super::news::{News, Output};
+use super::waiting::{Change, Waiting};
 use crate::identity::{self, IdentityError};
 use crate::pool::Workers;
 use crate::store::{self, Note, OpenError, Opened, Owner};
 
 /// Bytes of blobs that stay in memory besides the disk.
 const CACHE: usize = 64 << 20;
-/// Threads that move bytes.
+/// Threads of the network.
 const MOVERS: usize = 2;
-/// How long the end of each part is waited for.
+/// How long the node waits for the end of each part.
 const GOODBYE: Duration = Duration::from_secs(10);
-/// Events between the network and the silo.
+/// Most events that wait between the network and the silo.
 const EVENTS: usize = 64;
 
-/// How to run.
+/// Options of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Whether to end when nobody needs this node any more, in place of a signal only.
+    /// Whether to end when no member needs this node any more, instead of at a signal only.
     pub until_done: bool,
-    /// How long a member that cannot be reached is waited for then; `None`: the longer of 30
-    /// seconds and 20 beats.
+    /// How long the node then waits for a member that cannot be reached; `None`: 30 seconds or 20
+    /// beats, whichever is longer.
     pub grace: Option<Duration>,
-    /// The journal was lost or is damaged, and begins anew: the silo may have voted, and listens until
-    /// it is safe to vote again. What is there is kept under another name.
+    /// Begin a new journal after the old one was lost or damaged. The silo may have voted before, so
+    /// it only listens until it is safe to vote. What is left of the old journal is kept under
+    /// another name.
     pub journal_lost: bool,
 }
 
-/// Why a node did not come to life, or ended.
+/// Why a node did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The silo's data.
@@ -67,13 +67,13 @@ pub enum NodeError {
     /// It stopped by itself.
     #[error(transparent)]
     Stopped(Stopped),
-    /// The operating system has no threads or signals for it.
+    /// The operating system refused threads or signals.
     #[error("the node cannot start: {0}")]
     System(#[from] io::Error),
 }
 
 impl NodeError {
-    /// Whether other words in the files or on the command line would help.
+    /// Whether the files or the command line have to be changed.
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Data(error) => {
@@ -96,12 +96,12 @@ impl NodeError {
     }
 }
 
-/// Runs a node until a signal, or until it is done. Everything that was begun is durable then, and
-/// the others were told goodbye.
+/// Runs a node until a signal, or until it is done. When it returns, every step that was begun is
+/// durable, and the connections to other members are closed in order.
 ///
 /// # Errors
 /// [`NodeError`]: why it did not start, or what stopped it.
-pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Result<(), NodeError> {
+pub fn run(institution: &Institution, options: &Options, output: &Output) -> Result<(), NodeError> {
     let epoch = institution.agreement.epoch.clone();
     let learner = institution.learner()?;
     let owner = Owner {
@@ -123,7 +123,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
     }
-    notes.iter().for_each(|note| tell_note(teller, note));
+    notes.iter().for_each(|note| print_note(output, note));
     let outer = runtime::Builder::new_multi_thread()
         .worker_threads(MOVERS)
         // For looking names up.
@@ -140,7 +140,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         "event": "start", "at": 0.0, "silo": name, "member": institution.me.0,
         "members": epoch.roster.len(), "rounds": epoch.charter.rounds,
         "federation": format!("{:#}", epoch.federation), "addresses": mesh.addresses,
-        "lying-members-borne": epoch.roster.faulty(),
+        "byzantine-members-tolerated": epoch.roster.faulty(),
     });
     let line = format!(
         "{name}, one of {} in the federation {} ({}), listens at {}",
@@ -149,10 +149,10 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         epoch.federation,
         mesh.addresses.join(", "),
     );
-    teller.tell(document, line);
+    output.print(document, line);
     if let Some(weakness) = weakness(&epoch) {
         let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
-        teller.tell(document, format!("warning: {weakness}"));
+        output.print(document, format!("warning: {weakness}"));
     }
 
     let mut seed = [0; 32];
@@ -172,7 +172,7 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
     let (events, to_silo) = mpsc::channel(EVENTS);
     let links = Links {
         leaving: leaving.clone(),
-        teller: teller.clone(),
+        output: output.clone(),
         names: epoch
             .roster
             .silos()
@@ -186,14 +186,14 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
         commands: mesh.commands,
         events: to_silo,
     };
-    let mut news = News::new(teller.clone(), epoch.clone());
+    let mut news = News::new(output.clone(), epoch.clone());
     let heard = leaving.clone();
     let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
     let waits = waiting.clone();
     let feed = Box::new(move |at: Time, notice: &Notice| {
-        locked(&heard).hear(notice, Instant::now());
-        locked(&waits).hear(notice);
-        news.hear(at, notice);
+        locked(&heard).observe(notice, Instant::now());
+        locked(&waits).observe(notice);
+        news.notice(at, notice);
     });
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()
@@ -215,19 +215,19 @@ pub fn run(institution: &Institution, options: &Options, teller: &Teller) -> Res
             feed,
             origin: tokio::time::Instant::now(),
         };
-        live(config, surroundings, watch, beat, teller).await
+        run_silo(config, surroundings, watch, beat, output).await
     });
     goodbye(outer, mesh.ended);
     ended
 }
 
-/// From the first step to the last.
-async fn live(
+/// Runs the silo until a signal, its own end, or the end that `watch` decides on.
+async fn run_silo(
     config: SiloConfig,
     surroundings: Surroundings,
     watch: Watch,
     beat: Duration,
-    teller: &Teller,
+    output: &Output,
 ) -> Result<(), NodeError> {
     let began = Instant::now();
     let mut signals = Signals::new()?;
@@ -239,14 +239,14 @@ async fn live(
             stopped = handle.stopped() => return Err(NodeError::Stopped(stopped)),
             signal = signals.next() => break signal,
             _ = tick.tick() => {
-                watch.tell_waiting(teller, began);
+                watch.report_waiting(output, began);
                 if let Some(why) = watch.why_leave() {
                     break why;
                 }
             }
         }
     };
-    teller.tell(
+    output.print(
         json!({ "event": "leaving", "why": why }),
         format!("ending: {why}"),
     );
@@ -257,7 +257,7 @@ async fn live(
     }
 }
 
-/// Waits for the network to say goodbye. Work that still runs is of no use any more.
+/// Waits for the network to close its connections. Work that still runs is abandoned.
 fn goodbye(outer: Runtime, mesh: tokio::task::JoinHandle<()>) {
     outer.block_on(async {
         if timeout(GOODBYE, mesh).await.is_err() {
@@ -267,7 +267,7 @@ fn goodbye(outer: Runtime, mesh: tokio::task::JoinHandle<()>) {
     outer.shutdown_background();
 }
 
-/// What is looked at from time to time.
+/// What is checked at every tick of the node.
 struct Watch {
     leaving: Arc<Mutex<Leaving>>,
     until_done: bool,
@@ -276,44 +276,44 @@ struct Watch {
 
 impl Watch {
     fn why_leave(&self) -> Option<&'static str> {
-        let why = || locked(&self.leaving).why(Instant::now());
+        let why = || locked(&self.leaving).reason(Instant::now());
         self.until_done.then(why).flatten()
     }
 
-    fn tell_waiting(&self, teller: &Teller, began: Instant) {
+    fn report_waiting(&self, output: &Output, began: Instant) {
         let reachable = locked(&self.leaving).reachable();
         let at = began.elapsed().as_secs_f64();
-        match locked(&self.waiting).word(reachable, Instant::now()) {
-            Some(Word::Waits(why)) => {
+        match locked(&self.waiting).change(reachable, Instant::now()) {
+            Some(Change::Waits(why)) => {
                 let document = json!({ "event": "waiting", "at": at, "why": why });
-                teller.tell(document, why);
+                output.print(document, why);
             }
-            Some(Word::Back) => {
+            Some(Change::Back) => {
                 let document = json!({ "event": "taking-part", "at": at });
-                teller.tell(document, "taking part again".into());
+                output.print(document, "taking part again".into());
             }
             None => {}
         }
     }
 }
 
-/// What a federation of this size does not bear, if it is less than one lying member.
+/// What a federation too small to tolerate a Byzantine member cannot protect against.
 fn weakness(epoch: &Epoch) -> Option<&'static str> {
     match epoch.roster.len() {
         1 => Some("this federation has one member: it learns alone, and nobody checks its work"),
         2 => Some(
-            "with 2 members this federation does not protect against a lying member, and it stands \
-             still while one of the two is down",
+            "with 2 members this federation has no protection against a Byzantine member, and \
+             no round becomes final while one of the two is down",
         ),
         3 => Some(
-            "with 3 members this federation does not protect against a lying member, and it stands \
-             still while two are down",
+            "with 3 members this federation has no protection against a Byzantine member, and \
+             no round becomes final while two of them are down",
         ),
         _ => None,
     }
 }
 
-fn tell_note(teller: &Teller, note: &Note) {
+fn print_note(output: &Output, note: &Note) {
     let what = match note {
         Note::Closed(_) => "closed",
         Note::SetAside { .. } => "set-aside",
@@ -321,7 +321,7 @@ fn tell_note(teller: &Teller, note: &Note) {
     };
     let why = note.to_string();
     let document = json!({ "event": "state", "at": 0.0, "what": what, "why": why });
-    teller.tell(document, format!("warning: {why}"));
+    output.print(document, format!("warning: {why}"));
 }
 
 fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -329,10 +329,10 @@ fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Watches who can be reached, on the way from the network to the silo.
+/// Passes events from the network to the silo, and notes which members can be reached.
 struct Links {
     leaving: Arc<Mutex<Leaving>>,
-    teller: Teller,
+    output: Output,
     names: Vec<String>,
     began: Instant,
 }
@@ -357,7 +357,7 @@ impl Links {
                 if std::mem::replace(&mut up[peer.at()], round_trip.is_some())
                     != round_trip.is_some()
                 {
-                    self.tell(&self.names[peer.at()], round_trip);
+                    self.print(&self.names[peer.at()], round_trip);
                 }
             }
             if to.send(event).await.is_err() {
@@ -366,17 +366,17 @@ impl Links {
         }
     }
 
-    fn tell(&self, name: &str, round_trip: Option<Duration>) {
+    fn print(&self, name: &str, round_trip: Option<Duration>) {
         let at = self.began.elapsed().as_secs_f64();
         match round_trip {
-            Some(trip) => self.teller.tell(
+            Some(trip) => self.output.print(
                 json!({
                     "event": "peer-up", "at": at, "member": name,
                     "round-trip-ms": trip.as_secs_f64() * 1e3,
                 }),
                 format!("{name} can be reached"),
             ),
-            None => self.teller.tell(
+            None => self.output.print(
                 json!({ "event": "peer-down", "at": at, "member": name }),
                 format!("{name} cannot be reached"),
             ),
@@ -384,7 +384,7 @@ impl Links {
     }
 }
 
-/// What the operating system wants.
+/// Signals of the operating system that end the node.
 struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
