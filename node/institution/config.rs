@@ -32,7 +32,7 @@ pub struct Institution {
     pub listen: Vec<String>,
     /// All members, and where they may be found.
     pub roster: Vec<Contact>,
-    /// Its own seed, for the division of its rows and their order in training.
+    /// Its own seed, which splits its rows and orders them in training.
     pub seed: u64,
     /// Its robustness radius, or the rule that chooses it.
     pub radius: Radius,

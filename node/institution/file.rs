@@ -27,7 +27,7 @@ pub(super) struct SiloFile {
     /// Addresses to listen at, such as "/ip4/0.0.0.0/udp/4001/quic-v1" for QUIC or
     /// "/ip4/0.0.0.0/tcp/4001" for TCP.
     pub(super) listen: Vec<String>,
-    /// Seed of the division of the institution's rows into training, validation and test, and of
+    /// Seed that splits the institution's rows into training, validation and test, and of
     /// their order in training.
     #[serde(default)]
     pub(super) seed: u64,

@@ -100,8 +100,8 @@ async fn wrong_bytes_stop_within_their_chunk() {
     wrong[10 * CHUNK + 3] ^= 1;
     let batch = batch(&[&right]);
     let (client, holder) = pipe();
-    let liar = hold(holder, Tree::of(&right), wrong.into(), usize::MAX);
-    let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), liar);
+    let byzantine = hold(holder, Tree::of(&right), wrong.into(), usize::MAX);
+    let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), byzantine);
     assert!(matches!(pulled, Err(Failure::Lied(why)) if why == "in chunk 10"));
     assert_eq!(unfit, [0]);
     // What came before is kept, nothing after it was taken, and an honest holder brings the rest.
@@ -172,7 +172,7 @@ async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
         let hash = Hash::of(&right);
         let batch = Batch::new(vec![BlobRequest { hash, limit }], |_| None);
         let (client, mut holder) = pipe();
-        let liar = async {
+        let byzantine = async {
             let asks = wire::read_asks(&mut holder).await.expect("asks");
             assert_eq!(asks[0].limit, limit);
             // Nothing but the length: a client that wanted more would wait.
@@ -184,7 +184,7 @@ async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
             holder.read_to_end(&mut rest).await.expect("hangs up");
             rest
         };
-        let ((pulled, unfit), rest) = tokio::join!(pull(&batch, client), liar);
+        let ((pulled, unfit), rest) = tokio::join!(pull(&batch, client), byzantine);
         assert!(matches!(pulled, Err(Failure::TooLarge(length)) if length == limit + 1));
         assert_eq!(unfit, [0]);
         assert!(rest.is_empty() && batch.tree(0).is_none());
@@ -196,8 +196,8 @@ async fn a_tree_of_another_blob_is_noticed_before_any_chunk() {
     let (right, other) = (blob(20), blob(20).slice(1..));
     let batch = batch(&[&right]);
     let (client, holder) = pipe();
-    let liar = hold(holder, Tree::of(&other), other.clone(), usize::MAX);
-    let ((pulled, _), asked) = tokio::join!(pull(&batch, client), liar);
+    let byzantine = hold(holder, Tree::of(&other), other.clone(), usize::MAX);
+    let ((pulled, _), asked) = tokio::join!(pull(&batch, client), byzantine);
     assert!(matches!(pulled, Err(Failure::Lied(why)) if why == "a tree of another hash"));
     assert!(asked.is_empty());
 }

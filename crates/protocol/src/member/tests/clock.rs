@@ -170,7 +170,7 @@ pub(super) fn d_follows_the_qth_smallest_round_trip() {
 #[test]
 pub(super) fn at_most_eight_refusals_of_a_member_are_reported_in_a_view() {
     let mut one = One::follower(4);
-    let liars = [one.epoch.lead(2), one.epoch.lead(3)];
+    let byzantine = [one.epoch.lead(2), one.epoch.lead(3)];
     let lie = |one: &mut One, from: MemberIndex, view: u64| {
         let entry = Hash::of(b"an entry");
         one.hear(from, 0, view, Body::Receipt { entry }).len()
@@ -178,10 +178,10 @@ pub(super) fn at_most_eight_refusals_of_a_member_are_reported_in_a_view() {
     let said =
         |one: &mut One, from, view| -> Vec<_> { (0..10).map(|_| lie(one, from, view)).collect() };
     let few = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0];
-    assert_eq!(said(&mut one, liars[0], 1), few);
-    assert_eq!(said(&mut one, liars[1], 1), few);
+    assert_eq!(said(&mut one, byzantine[0], 1), few);
+    assert_eq!(said(&mut one, byzantine[1], 1), few);
     one.skip(1);
-    assert_eq!(said(&mut one, liars[1], 2), few);
+    assert_eq!(said(&mut one, byzantine[1], 2), few);
 }
 
 #[test]
