@@ -209,7 +209,7 @@ fn strategies_lists_options_with_defaults() {
 #[test]
 fn wrong_options_exit_with_2_and_name_what_is_allowed() {
     for (arguments, said) in [
-        (&["nowhere"][..], "built in are diabetes, heart"),
+        (&["nowhere"][..], "built-in scenarios are diabetes, heart"),
         (
             &["null", "--rounds", "0"],
             "--rounds is 0, it must be at least 1",

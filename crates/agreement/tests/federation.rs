@@ -208,7 +208,7 @@ fn errors_name_the_key_and_what_is_allowed() {
     assert!(wrong("start = \"e", "start = \"g").contains("`start` must be 64 hexadecimal"));
     let coalitions = wrong("coalitions = 2", "coalitions = 9");
     assert!(
-        coalitions.contains("`coalitions` is wrong: 9 coalitions of 4"),
+        coalitions.contains("`coalitions` is wrong: cannot form 9 coalitions of 4 members"),
         "{coalitions}"
     );
     let rate = wrong("rate = 0.02", "rate = -1.0");
