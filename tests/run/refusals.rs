@@ -189,7 +189,7 @@ fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
     let escape = refused(silo, "name = \"\\u001b[2Jsilo 2\"");
     assert!(
         escape.contains(&format!(
-            "line {line}: the name of member 2 holds the character U+001B"
+            "line {line}: the name of member 2 contains the character U+001B"
         )),
         "{escape}"
     );
@@ -203,7 +203,7 @@ fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
     assert!(refused(silo, "name = \"Silo  1\"").contains("two members are named"));
     let own = refused("name = \"quick\"", "name = \"q\\u009b2J\"");
     assert!(
-        own.contains("the federation's name holds the character U+009B"),
+        own.contains("the federation's name contains the character U+009B"),
         "{own}"
     );
     let key = refused("rounds = ", "\"\\u001b[2J\\nround 9 final\" = 1\nrounds = ");
