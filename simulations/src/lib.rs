@@ -31,7 +31,7 @@
 //!     name = "fedavg"
 //!     training = { epochs = 5, batch = 0, optimiser = { name = "sgd", rate = 0.5 } }
 //!
-//!     # The lead of round 2 stops for good after its proposal; the others finish.
+//!     ## The lead of round 2 stops for good after its proposal; the others finish.
 //!     [[fault]]
 //!     kill = "lead"
 //!     phase = "voting"
