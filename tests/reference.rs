@@ -297,7 +297,7 @@ fn the_examples_of_a_node_are_read_and_its_rows_make_the_agreed_model() {
     let (start, _) = rota::silo::genesis_outcome(&*learner, agreement.seed);
     assert_eq!(
         start, agreement.epoch.charter.start,
-        "`start` in the example"
+        "`start` in the example must be {start:#}"
     );
 }
 

@@ -205,7 +205,7 @@ fn errors_name_the_key_and_what_is_allowed() {
     };
     assert!(wrong("beat = \"5s\"", "beat = \"10500us\"").contains("`beat` must be whole"));
     assert!(wrong("norm = 1000.0", "norm = 0").contains("`norm` must be above 0"));
-    assert!(wrong("start = \"e", "start = \"g").contains("`start` must be 64 hexadecimal"));
+    assert!(wrong("start = \"", "start = \"g").contains("`start` must be 64 hexadecimal"));
     let coalitions = wrong("coalitions = 2", "coalitions = 9");
     assert!(
         coalitions.contains("`coalitions` is wrong: cannot form 9 coalitions of 4 members"),
