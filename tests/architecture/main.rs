@@ -40,9 +40,10 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 10] = [
+const ONLY_IN: [(&str, &[&str]); 11] = [
     ("libp2p", &["mesh"]),
-    ("burn", &["learn"]),
+    ("burn-core", &["learn"]),
+    ("burn-optim", &["learn"]),
     ("bincode", &["protocol"]),
     ("ed25519-dalek", &["protocol"]),
     ("actix", &["silo"]),
@@ -139,7 +140,7 @@ fn the_pure_crates_have_no_runtime_anywhere_below() {
         );
         let tree = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(tree.starts_with(name));
-        for runtime in ["tokio", "actix", "libp2p", "burn"] {
+        for runtime in ["tokio", "actix", "libp2p", "burn-core"] {
             let found = tree
                 .lines()
                 .find(|line| line.split(' ').next() == Some(runtime));

@@ -1,7 +1,7 @@
 //! The multi-layer perceptron, on burn, with gradients written out.
 
-use burn::tensor::activation::relu;
-use burn::tensor::{Device, Tensor};
+use burn_core::tensor::activation::relu;
+use burn_core::tensor::{Device, Tensor};
 use methods::learner::{GradientModifier, Optimiser};
 use methods::{Matrix, Params, Role, TensorSpec};
 

@@ -1,8 +1,8 @@
 //! The stochastic perceptron, whose last hidden layer gives a distribution (FedSR, Nguyen et al.
 //! 2022).
 
-use burn::tensor::activation::{log_softmax, relu, softmax, softplus};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_core::tensor::activation::{log_softmax, relu, softmax, softplus};
+use burn_core::tensor::{Device, Int, Tensor, TensorData};
 use methods::learner::{Optimiser, OptimiserState, Stochastic};
 use methods::{Params, Role, TensorSpec};
 use rand_chacha::ChaCha8Rng;

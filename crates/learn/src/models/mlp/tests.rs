@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn_core::tensor::activation::log_softmax;
+use burn_core::tensor::{Int, Tensor, TensorData};
 
 use super::*;
 use crate::models::tests::{params, rows};

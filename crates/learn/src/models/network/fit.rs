@@ -1,6 +1,6 @@
 //! Training of a network: steps with gradients from autodiff.
 
-use burn::tensor::{Tensor, TensorData};
+use burn_core::tensor::{Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser};
 use methods::{Params, Role};
 use rand_chacha::ChaCha8Rng;

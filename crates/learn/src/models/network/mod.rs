@@ -23,7 +23,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn_core::tensor::{Device, Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser};
 use methods::{Params, TensorSpec};
 
