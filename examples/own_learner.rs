@@ -67,6 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     let silo = |(name, usual): (&str, f32)| Silo {
         name: name.into(),
+        preparation: None,
         learner: Arc::new(Station(
             (0..9).map(|day| usual + (day % 3) as f32).collect(),
         )),
@@ -81,6 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         unit: "degrees off".into(),
     };
     let study = Study {
+        notes: Vec::new(),
         silos: stations.map(silo).into(),
         metric,
         pooled: None,

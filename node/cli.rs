@@ -32,6 +32,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a whole federation in this process and report on it
     Simulate(Simulate),
+    /// Look at data files and write a scenario for them, with comments
+    Init(Init),
     /// List the built-in scenarios
     Scenarios,
     /// Print the JSON Schema of a TOML file, for editors that complete and check
@@ -104,6 +106,38 @@ pub(crate) struct Simulate {
     /// Hide the progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Options of `rota init`.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Files with one table: CSV, .csv.gz or .parquet; without --silo-column a silo for each
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Column to predict [default: the last]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) target: Option<String>,
+    /// Value of the target that counts as positive [default: "yes", "1" and the like, or the rarer]
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) positive: Option<String>,
+    /// Column that names each row's silo
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) silo_column: Option<String>,
+    /// Column to leave out; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) drop: Vec<String>,
+    /// Column of numbers that looks like codes; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) number: Vec<String>,
+    /// Column of codes that looks like numbers; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) category: Vec<String>,
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "scenario.toml")]
+    pub(crate) out: PathBuf,
+    /// Overwrite the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Options of `rota schema`.

@@ -18,6 +18,7 @@
 //! | [`pool`] | threads for heavy work |
 //! | [`report`] | a finished federation as text and as a page |
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
+//! | [`init`] | a scenario for data that nobody has described yet |
 //! | [`institution`] | one institution's node: its configuration, and its life |
 //! | [`chain`] | the agreed chain as a journal holds it |
 //! | [`store`] | what a silo keeps on disk: journal and blobs |
@@ -45,6 +46,7 @@
 pub mod chain;
 pub mod federation;
 pub mod identity;
+pub mod init;
 pub mod institution;
 pub mod loopback;
 pub mod pool;

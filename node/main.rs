@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     logging::start(cli.verbose, timed, &bar);
     let done = match &cli.command {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
+        Command::Init(init) => commands::init::run(init),
         Command::Scenarios => commands::scenarios::run(),
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Solve(solve) => commands::solve::run(solve, &bar),

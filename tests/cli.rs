@@ -312,8 +312,9 @@ fn wrong_rows_exit_with_1_and_name_file_and_place() {
         ("empty", "x,y\n?,2\n?,3\n", &["b.csv", "no usable row"]),
         ("few", "x,y\n1,2\n", &["silo \"b\" has 1 usable row"]),
     ] {
-        let task = "task.table = { data = { csv = { files = [{ path = 'a.csv' }, \
-                    { path = 'b.csv' }], target = 'y' } }, model = { linear = {} } }";
+        let task = "task.table = { data = { rows = { files = [{ path = 'a.csv' }, \
+                    { path = 'b.csv' }], columns = { target = 'y' } } }, \
+                    standardise = 'silo', model = { linear = {} } }";
         let constant = "task = { constant = { parameters = 8 } }";
         let text = NULL.replace(constant, task).replace("silos = 4\n", "");
         let file = scenario(&format!("csv-{name}"), &text);
@@ -321,14 +322,7 @@ fn wrong_rows_exit_with_1_and_name_file_and_place() {
         let run = |rows: &str| {
             fs::write(data.join("a.csv"), good).unwrap();
             fs::write(data.join("b.csv"), rows).unwrap();
-            rota(&[
-                "simulate",
-                "--json",
-                "-q",
-                &file,
-                "--data",
-                data.to_str().unwrap(),
-            ])
+            rota(&["simulate", "--json", "-q", &file])
         };
         assert_eq!(run(good).status.code(), Some(0), "{name}");
         let output = run(wrong);

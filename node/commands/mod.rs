@@ -3,6 +3,7 @@
 pub(crate) mod chain;
 pub(crate) mod demo;
 pub(crate) mod identity;
+pub(crate) mod init;
 pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod schema;
@@ -64,6 +65,20 @@ pub(crate) enum CommandError {
     /// A file of numbers, or an option about it, is wrong.
     #[error(transparent)]
     Solve(#[from] SolveError),
+    /// Data that cannot be read or described.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A file that is not to be overwritten.
+    #[error("{} exists: choose another file with --out, or overwrite it with --force", .0.display())]
+    Exists(PathBuf),
+    /// A file that cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        reason: io::Error,
+    },
     /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
@@ -76,7 +91,9 @@ impl CommandError {
             CommandError::Scenario(_)
             | CommandError::Setup(_)
             | CommandError::Loopback(_)
-            | CommandError::Transport => 2,
+            | CommandError::Transport
+            | CommandError::Exists(_) => 2,
+            CommandError::Data(error) => data(error),
             CommandError::Run(error) | CommandError::Demo(DemoError::Run(error)) => match error {
                 RunError::Setup(_) => 2,
                 RunError::Data(error) => data(error),
@@ -93,7 +110,10 @@ impl CommandError {
             ) => 2,
             CommandError::Chain(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
-            CommandError::Identity(_) | CommandError::Report { .. } | CommandError::Output(_) => 1,
+            CommandError::Identity(_)
+            | CommandError::Report { .. }
+            | CommandError::Write { .. }
+            | CommandError::Output(_) => 1,
         }
     }
 

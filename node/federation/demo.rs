@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError};
-use learn::data::{DataSet, Target, TargetColumns};
+use learn::data::{DataSet, Target};
+use learn::schema::TargetColumn;
 use learn::{DataError, TaskConfig};
 use mesh::Transport;
 use protocol::Hash;
@@ -93,15 +94,19 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let folder = empty(&demo.folder)?;
     let data = demo.data.as_deref();
     let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
+    // Whose rows can stand in a file has them there, and reads nobody else's.
+    let mut scenario = scenario.clone();
+    let mut tables = None;
+    if let TaskConfig::Table(task) = &mut scenario.task {
+        let set = task.tables(scenario.silos, data)?;
+        **task = task.of_own_rows(&set);
+        tables = Some(set);
+    }
+    let scenario = &scenario;
     let federation = Federation::of(scenario, &study)?;
     let agreement = agreement_of(scenario, &federation);
     let silos = federation.epoch.roster.silos();
     let ports = ports(demo.base_port, silos.len())?;
-    // Whose rows can stand in a file has them there, and reads nobody else's.
-    let tables = match &scenario.task {
-        TaskConfig::Table(task) => Some(task.tables(scenario.silos, data)?),
-        _ => None,
-    };
     let text = agreement.to_toml().map_err(DemoError::Toml)?;
     write(&folder.join(FEDERATION), &text)?;
     let addresses = |port| demo.transport.addresses("127.0.0.1", port);
@@ -113,7 +118,7 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
         let data = match &tables {
             Some(set) => {
                 write_own(&own.join("rows.csv"), &csv(set, at))?;
-                Data::rows(&set.target, &silo.name)
+                Data::beside()
             }
             None => Data::Share {
                 silo: at + 1,
@@ -241,8 +246,8 @@ fn csv(set: &DataSet, silo: usize) -> String {
         false => text.to_owned(),
     };
     let mut text: String = table.columns.iter().map(|name| cell(name) + ",").collect();
-    let targets = TargetColumns::of(&set.target);
-    text.push_str(&targets.names().join(","));
+    let targets = TargetColumn::of(&set.target);
+    text.push_str(&targets.name.iter().collect::<Vec<_>>().join(","));
     text.push('\n');
     for row in 0..table.len() {
         for value in table.row(row) {

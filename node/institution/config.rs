@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agreement::{Agreement, ConfigError, Source, read_configuration};
-use learn::data::{CsvConfig, CsvFile, Incomplete, Target, TargetColumns};
+use learn::data::{Format, OwnRows};
+use learn::schema::LocalNames;
 use learn::{DataError, Source as Rows, TaskConfig};
 use mesh::Contact;
 use methods::Learner;
@@ -45,8 +46,8 @@ pub struct Institution {
 /// Where a silo's own data are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
-    /// Its own rows in CSV files.
-    Rows(Box<CsvConfig>),
+    /// Its own rows in files.
+    Rows(Box<OwnRows>),
     /// Its share of the data that the task names.
     Share {
         /// Which, from 1.
@@ -180,19 +181,24 @@ impl Institution {
                 let study = task.study(Some(*of), folder.as_deref(), self.seed)?;
                 (study, *silo)
             }
-            (Data::Rows(csv), TaskConfig::Table(table)) => {
+            (Data::Rows(rows), TaskConfig::Table(table)) => {
                 let roster = &self.agreement.epoch.roster;
-                let mut csv = csv.clone();
-                // The name decides how rows are divided.
-                for file in &mut csv.files {
-                    file.silo = Some(roster.name(self.me).into());
-                }
                 let mut table = table.clone();
-                table.data = Rows::Csv(csv);
+                table.schema = table.agreed_schema()?;
+                if table.schema.is_none() {
+                    return Err(DataError::Config(
+                        "the agreement has no [task.table.schema], by which own rows could be read: \
+                         agree on one, or write `share = \"1 of 8\"` in [data]"
+                            .into(),
+                    ));
+                }
+                // The name decides how rows are divided.
+                let rows = rows.of_silo(roster.name(self.me), &self.folder);
+                table.data = Some(Rows::Rows(Box::new(rows)));
                 // Its rows are all that is read here: of the agreed domains, its own.
                 let domain = table.domain(self.me.at(), roster.len())?;
                 table.domains = domain.map(|domain| vec![domain]);
-                let study = TaskConfig::Table(table).study(None, Some(&self.folder), self.seed)?;
+                let study = TaskConfig::Table(table).study(None, None, self.seed)?;
                 (study, 1)
             }
             (Data::Rows(_), _) => {
@@ -221,18 +227,12 @@ impl DataTable {
         beside: &Path,
         wrong: &dyn Fn(&str, &str) -> ConfigError,
     ) -> Result<Data, ConfigError> {
-        match (self.share, self.csv) {
-            (None, Some(csv)) if csv.silo_column.is_none() && self.folder.is_none() => {
-                Ok(Data::Rows(csv))
-            }
-            (None, Some(_)) if self.folder.is_some() => {
+        match (self.share, self.rows) {
+            (None, Some(rows)) if self.folder.is_none() => Ok(Data::Rows(rows)),
+            (None, Some(_)) => {
                 let what = "goes with `share`: paths of files are relative to this file";
                 Err(wrong("data.folder", what))
             }
-            (None, Some(_)) => Err(wrong(
-                "data.csv.silo-column",
-                "is for files that silos share: here are this silo's own rows",
-            )),
             (Some(share), None) => {
                 let parts = share.split_once(" of ").and_then(|(silo, of)| {
                     Some((silo.trim().parse().ok()?, of.trim().parse().ok()?))
@@ -251,40 +251,22 @@ impl DataTable {
             }
             _ => Err(wrong(
                 "data",
-                "needs either `csv`, this silo's own rows, or `share`, such as \"3 of 8\"",
+                "needs either `rows`, this silo's own rows, or `share`, such as \"3 of 8\"",
             )),
         }
     }
 }
 
 impl Data {
-    /// Rows in a file `rows.csv` beside the configuration, all columns features but what is to be
-    /// predicted: [`TargetColumns::of`].
-    pub(crate) fn rows(target: &Target, silo: &str) -> Self {
-        let file = CsvFile {
-            path: "rows.csv".into(),
-            silo: Some(silo.into()),
-        };
-        let (classes, unit) = match target {
-            Target::Classes(classes) => (Some(classes.clone()), None),
-            Target::Number { unit } | Target::Numbers { unit, .. } => (None, Some(unit.clone())),
-            Target::Mask { .. } => (None, None),
-        };
-        Self::Rows(Box::new(CsvConfig {
-            files: vec![file],
-            silo_column: None,
-            columns: None,
-            delimiter: ',',
-            target: TargetColumns::of(target),
-            positive: None,
-            classes,
-            unit,
-            features: None,
-            drop: Vec::new(),
-            one_hot: Vec::new(),
-            levels: Default::default(),
-            missing: vec![String::new()],
-            incomplete: Incomplete::Impute,
+    /// Rows in a file `rows.csv` beside the configuration, empty cells where a value is missing.
+    pub(crate) fn beside() -> Self {
+        Self::Rows(Box::new(OwnRows {
+            files: vec!["rows.csv".into()],
+            format: Format {
+                missing: vec![String::new()],
+                ..Format::default()
+            },
+            names: LocalNames::default(),
         }))
     }
 }
@@ -299,14 +281,14 @@ pub(crate) fn to_toml(
     peers: Vec<(String, Vec<String>)>,
 ) -> Result<String, String> {
     let data = match data.clone() {
-        Data::Rows(csv) => DataTable {
-            csv: Some(csv),
+        Data::Rows(rows) => DataTable {
+            rows: Some(rows),
             ..DataTable::default()
         },
         Data::Share { silo, of, folder } => DataTable {
             share: Some(format!("{silo} of {of}")),
             folder,
-            csv: None,
+            rows: None,
         },
     };
     let peer = |(name, addresses)| PeerTable { name, addresses };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use learn::data::CsvConfig;
+use learn::data::OwnRows;
 use methods::robust::Radius;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ fn newest() -> u32 {
     FORMAT
 }
 
-/// The institution's rows: either `csv` or `share`.
+/// The institution's rows: either `rows` or `share`.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct DataTable {
@@ -59,9 +59,9 @@ pub(super) struct DataTable {
     /// With `share`: the folder of data that are in files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) folder: Option<PathBuf>,
-    /// The institution's own CSV files.
+    /// The institution's own files, which are read by the agreed schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) csv: Option<Box<CsvConfig>>,
+    pub(super) rows: Option<Box<OwnRows>>,
 }
 
 /// Where another member can be reached.

@@ -126,6 +126,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             unit: "points of disease progression".into(),
             higher_is_better: false,
         },
+        notes: Vec::new(),
         rounds: finals,
         timeline: views,
         curves: curves.collect(),

@@ -19,6 +19,8 @@ pub struct Story {
     pub seed: u64,
     /// The metric on held-out rows.
     pub metric: MetricInfo,
+    /// What was noticed about the data, one sentence each, without a full stop.
+    pub notes: Vec<String>,
     /// Every member, in roster order.
     pub silos: Vec<Silo>,
     /// Silos outside the federation, which get a model in the end.
@@ -171,6 +173,7 @@ impl Story {
             strategy: summary.strategy.clone(),
             seed: summary.seed,
             metric: summary.metric.clone(),
+            notes: summary.notes.clone(),
             rounds: summary
                 .rounds
                 .iter()

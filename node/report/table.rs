@@ -24,6 +24,7 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
         section {
             h2 { "Which model is best" }
             p.lead { (comparison.verdict()) }
+            @for note in &story.notes { p.note { "Note: " (numbers::plain(note)) "." } }
             @if !columns.is_empty() {
                 p.note {
                     "Measured on each silo’s held-out rows: " (terminal::metric(story)) ". "

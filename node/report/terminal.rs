@@ -78,7 +78,11 @@ fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
         }
     }
     writeln!(out)?;
-    wrapped(out, 0, &comparison.verdict())
+    wrapped(out, 0, &comparison.verdict())?;
+    for note in &story.notes {
+        wrapped(out, 2, &format!("note: {}", numbers::plain(note)))?;
+    }
+    Ok(())
 }
 
 fn cells(cells: &[Option<Cell>], colour: bool) -> String {

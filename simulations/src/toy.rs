@@ -94,6 +94,7 @@ pub fn study(learners: &[Arc<ToyLearner>]) -> Study {
             validation: 0,
             test: 1,
         },
+        preparation: None,
     };
     let silos = learners.iter().enumerate().map(silo).collect();
     let metric = Metric {
@@ -104,6 +105,7 @@ pub fn study(learners: &[Arc<ToyLearner>]) -> Study {
         silos,
         metric,
         pooled: None,
+        notes: Vec::new(),
     }
 }
 

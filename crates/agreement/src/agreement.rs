@@ -88,6 +88,14 @@ impl Agreement {
         if norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(wrong("charter.norm", "must be above 0"));
         }
+        if let TaskConfig::Table(task) = &raw.task {
+            task.check()
+                .map_err(|error| wrong("task", &error.to_string()))?;
+            if task.schema.is_none() && task.data.is_none() {
+                let what = "needs a `schema`, which says what everybody's rows are, or `data`";
+                return Err(wrong("task.table", what));
+            }
+        }
         if raw.strategy.standardise != raw.task.common_scale() {
             let what = "must be true exactly where the task says `standardise = \"federation\"`";
             return Err(wrong("strategy.standardise", what));

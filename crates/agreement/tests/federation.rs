@@ -166,7 +166,7 @@ fn every_change_of_meaning_has_another_id() {
         "task.table.split.test",
         "task.table.metric",
         "task.table.domains.0",
-        "task.table.data.csv.target",
+        "task.table.schema.target.unit",
         "strategy.coalitions",
         "strategy.training.optimiser.rate",
         "silo.0.name",

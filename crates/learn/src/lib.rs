@@ -4,8 +4,10 @@
 //! [`TaskConfig::study`] reads the data, partitions them into silos and gives every silo a
 //! [`methods::Learner`]: the contract through which strategies train and measure.
 //!
-//! - [`data`]: rows from CSV files ([`data::CsvConfig`]) or built in ([`data::diabetes_silos`],
+//! - [`schema`]: what the rows of all institutions have in common.
+//! - [`data`]: rows from files ([`data::RowsConfig`]) or built in ([`data::diabetes_silos`],
 //!   [`data::heart`]), split into training, validation and test rows, completed and standardised.
+//! - [`propose`](mod@propose): proposes a schema for files that nobody has described yet.
 //! - Models: linear and logistic regression, multi-layer perceptrons, and networks of layers
 //!   ([`NetworkConfig`]), those of papers by name ([`Architecture`]) and any other as a list.
 //! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`]
@@ -37,7 +39,9 @@ pub mod file;
 mod learners;
 mod metrics;
 mod models;
+pub mod propose;
 mod random;
+pub mod schema;
 mod task;
 
 pub use data::DataError;

@@ -1,5 +1,7 @@
 //! The learning task as configuration, and the silos with their learners that it gives.
 
+mod findings;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,12 +10,13 @@ use methods::learner::Split;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{
-    CsvConfig, DataError, DataSet, Digits, Prepared, Rows, SplitConfig, Standardise, Target,
-    diabetes_silos, digits, heart,
+    DataError, DataSet, Digits, Preparation, Prepared, Rows, RowsConfig, SplitConfig, Standardise,
+    Target, TargetColumns, diabetes_silos, digits, heart, heart_schema,
 };
 use crate::learners::{ConstantLearner, RobustConfig, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
+use crate::schema::{EncodedColumn, Fill, Schema};
 
 /// Silos of a source that can be partitioned into any number, unless a number is given.
 const SILOS: usize = 8;
@@ -38,16 +41,22 @@ pub enum TaskConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
-    /// Where the rows come from: `"diabetes"`, `"heart"`, or a `csv` table.
-    pub data: Source,
+    /// Where the rows of a simulation come from: `"diabetes"`, `"heart"`, or a `rows` table. Without
+    /// it every institution has rows of its own, which `schema` describes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Source>,
+    /// What the columns of all rows mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Schema>,
     /// `"logistic"`, or a table `linear`, `mlp` or `network`.
     pub model: ModelConfig,
     /// Fractions held out.
     #[serde(default)]
     pub split: SplitConfig,
-    /// `"silo"` (the default), `"federation"` or `"none"`.
-    #[serde(default)]
-    pub standardise: Standardise,
+    /// How numbers are scaled: `"federation"` (the default where numbers are predicted), `"silo"`
+    /// (the default for classes and masks) or `"none"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// How distances are measured in robust losses.
     #[serde(default)]
     pub robust: RobustConfig,
@@ -69,8 +78,8 @@ pub enum Source {
     Diabetes,
     /// The four hospitals of UCI Heart Disease; see [`heart`].
     Heart,
-    /// CSV files.
-    Csv(Box<CsvConfig>),
+    /// Files.
+    Rows(Box<RowsConfig>),
 }
 
 /// The model family.
@@ -108,6 +117,8 @@ pub struct Silo {
     pub learner: Arc<dyn Learner>,
     /// How many rows it has.
     pub rows: RowCounts,
+    /// How its rows became what its models take; `None` where rows are no table.
+    pub preparation: Option<Arc<Preparation>>,
 }
 
 /// A silo's rows, by use.
@@ -142,6 +153,8 @@ pub struct Study {
     /// A learner with the training rows of several silos, by their positions: a reference, the
     /// model of an institution that had the data of all the others. `None` where rows cannot be put together.
     pub pooled: Option<Pool>,
+    /// What was noticed about the data, for the user: one sentence each, without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// Puts the training rows of silos together.
@@ -158,10 +171,21 @@ fn pool(learners: Vec<Arc<TableLearner>>) -> Option<Pool> {
 impl TaskConfig {
     /// Whether the silos agree on a common scale in a round of their own before they train.
     pub fn common_scale(&self) -> bool {
-        matches!(self, Self::Table(task) if task.standardise == Standardise::Federation)
+        matches!(self, Self::Table(task) if task.scaling() == Standardise::Federation)
     }
 
-    /// Reads the data, from `folder` where they are files, partitions them into `silos` silos and
+    /// Makes the paths of files of rows relative to `folder`: that of the TOML file that names them.
+    pub fn resolve(&mut self, folder: &Path) {
+        if let Self::Table(task) = self
+            && let Some(Source::Rows(rows)) = &mut task.data
+        {
+            for file in &mut rows.files {
+                file.path = folder.join(&file.path);
+            }
+        }
+    }
+
+    /// Reads the data, from `folder` where they are known files, partitions them into `silos` silos and
     /// splits the rows of each by `seed`. By default 8 silos where the source can be partitioned
     /// into any number, and otherwise all that it has (of a smaller number the first ones).
     ///
@@ -194,8 +218,10 @@ impl TaskConfig {
                         validation: 0,
                         test: 1,
                     },
+                    preparation: None,
                 };
                 Ok(Study {
+                    notes: Vec::new(),
                     pooled: None,
                     silos: (1..=silos.unwrap_or(SILOS)).map(silo).collect(),
                     metric: Metric {
@@ -209,16 +235,96 @@ impl TaskConfig {
 }
 
 impl TableTask {
+    /// How numbers are scaled: as the task says, or by default by a common scale where numbers are
+    /// predicted and by every silo otherwise. A silo that scales the target by its own mean makes
+    /// models look better than they are at predicting the number itself.
+    pub fn scaling(&self) -> Standardise {
+        self.standardise.unwrap_or(match self.predicts_numbers() {
+            true => Standardise::Federation,
+            false => Standardise::Silo,
+        })
+    }
+
+    fn predicts_numbers(&self) -> bool {
+        let of_schema = |schema: &Schema| {
+            matches!(
+                schema.target(),
+                Target::Number { .. } | Target::Numbers { .. }
+            )
+        };
+        match (&self.schema, &self.data) {
+            (Some(schema), _) => of_schema(schema),
+            (None, Some(Source::Diabetes)) => true,
+            (None, Some(Source::Rows(rows))) => rows.columns.as_ref().is_some_and(|columns| {
+                let classes = columns.positive.is_some() || columns.classes.is_some();
+                !classes && !matches!(columns.target, TargetColumns::Mask { .. })
+            }),
+            (None, Some(Source::Heart) | None) => false,
+        }
+    }
+
+    /// What the rows of every institution have in common, if the task says it without looking at
+    /// files: its schema, or that of built-in data.
+    ///
+    /// # Errors
+    /// [`DataError`]: built-in data that are damaged.
+    pub fn agreed_schema(&self) -> Result<Option<Schema>, DataError> {
+        let numbers = |names: Vec<String>| -> Vec<EncodedColumn> {
+            let fill = Fill::Mean;
+            let column = |name| EncodedColumn { name, fill };
+            names.into_iter().map(column).collect()
+        };
+        Ok(match (&self.schema, &self.data) {
+            (Some(schema), _) => Some(schema.clone()),
+            (None, Some(Source::Diabetes)) => {
+                let set = diabetes_silos(1)?;
+                let (_, table) = &set.silos[0];
+                let columns = numbers(table.columns.clone());
+                Some(Schema::of_encoded(&columns, &set.target))
+            }
+            (None, Some(Source::Heart)) => {
+                let schema = heart_schema()?;
+                Some(Schema::of_encoded(&schema.encoded(), &schema.target()))
+            }
+            (None, Some(Source::Rows(_)) | None) => None,
+        })
+    }
+
+    /// The task of institutions that each have rows of their own in a file written by
+    /// [`Table`](crate::data::Table), instead of sharing those of `data`.
+    #[must_use]
+    pub fn of_own_rows(&self, data: &DataSet) -> Self {
+        if matches!(self.data, Some(Source::Diabetes | Source::Heart)) {
+            return self.clone();
+        }
+        let columns = data.silos.first().map(|(_, table)| table.encoding());
+        let schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        Self {
+            data: None,
+            schema: Some(schema),
+            standardise: Some(self.scaling()),
+            ..self.clone()
+        }
+    }
+
     /// The rows of all silos as they were read, before they are split and standardised.
     ///
     /// # Errors
-    /// [`DataError`]: data that cannot be read, or not be partitioned into that many silos.
+    /// [`DataError`]: data that cannot be read, or not be partitioned into that many silos; no
+    /// `data` in the task.
     pub fn tables(
         &self,
         silos: Option<usize>,
         folder: Option<&Path>,
     ) -> Result<DataSet, DataError> {
-        self.data.read(silos, folder)
+        let source = self.data.as_ref().ok_or_else(|| {
+            DataError::Config(
+                "the task names no data: every institution has rows of its own. To simulate, write \
+                 `data`, such as [task.table.data.rows] with `files`"
+                    .into(),
+            )
+        })?;
+        source.read(self.schema.as_ref(), silos, folder)
     }
 
     /// The domain of the rows of the silo at position `place` of so many silos, if one is given.
@@ -241,43 +347,71 @@ impl TableTask {
         folder: Option<&Path>,
         seed: u64,
     ) -> Result<Study, DataError> {
+        self.check()?;
+        self.study_of(self.tables(silos, folder)?, seed)
+    }
+
+    /// Whether its numbers are in range and its schema is no contradiction.
+    ///
+    /// # Errors
+    /// [`DataError::Config`].
+    pub fn check(&self) -> Result<(), DataError> {
         self.split.check()?;
         if self.robust.label_cost.is_nan() || self.robust.label_cost <= 0.0 {
             return Err(DataError::Config(
                 "robust: `label-cost` must be above 0".into(),
             ));
         }
+        self.schema.as_ref().map_or(Ok(()), Schema::check)
+    }
+
+    /// The learners of these silos.
+    fn study_of(&self, data: DataSet, seed: u64) -> Result<Study, DataError> {
         let DataSet {
             target,
             silos: tables,
-        } = self.tables(silos, folder)?;
-        if matches!(target, Target::Numbers { .. }) && self.standardise == Standardise::Federation {
-            return Err(DataError::Config(
-                "`standardise = \"federation\"` needs a target of one number, but the target has several: use \"silo\", or \"none\" for numbers that have one scale everywhere already".into(),
-            ));
-        }
+            mut notes,
+            ..
+        } = data;
         let metric = self.metric(&target)?;
+        let scaling = self.scaling();
         let silos = tables.len();
         let (mut built, mut learners) = (Vec::with_capacity(silos), Vec::new());
+        findings::classes(&target, &tables, &mut notes)?;
+        let mut constant = findings::Constant::default();
         for (place, (name, table)) in tables.into_iter().enumerate() {
             let domain = self.domain(place, silos)?;
             let target = target.clone();
-            let data = Prepared::new(&name, &table, target, self.split, self.standardise, seed)?;
+            let data = Prepared::new(&name, &table, target, self.split, scaling, seed)?;
+            constant.add(&data.constant);
             let rows = counts(&data);
             let (model, loss) = self.model.family(data.features, &data.target)?;
-            let learner = TableLearner::new(data, model, loss, self.standardise, self.robust);
+            let preparation = Some(Arc::new(data.preparation.clone()));
+            let learner = TableLearner::new(data, model, loss, scaling, self.robust);
             let learner = Arc::new(learner.within(domain));
             learners.push(learner.clone());
             built.push(Silo {
                 name,
                 learner,
                 rows,
+                preparation,
             });
+        }
+        notes.extend(constant.note(silos));
+        let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
+        if numbers && scaling == Standardise::Silo {
+            notes.push(
+                "every silo scales the target by its own mean and deviation (`standardise = \
+                 \"silo\"`): errors are in the target's units, but of models that are told each \
+                 silo's mean"
+                    .into(),
+            );
         }
         Ok(Study {
             silos: built,
             metric,
             pooled: pool(learners),
+            notes,
         })
     }
 
@@ -314,11 +448,21 @@ impl TableTask {
 
 impl Source {
     /// All rows, in the asked number of silos.
-    fn read(&self, silos: Option<usize>, folder: Option<&Path>) -> Result<DataSet, DataError> {
+    fn read(
+        &self,
+        schema: Option<&Schema>,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+    ) -> Result<DataSet, DataError> {
+        if schema.is_some() && !matches!(self, Self::Rows(_)) {
+            return Err(DataError::Config(
+                "built-in data have columns of their own: a schema goes with `rows`".into(),
+            ));
+        }
         let (source_name, mut data) = match self {
             Self::Diabetes => ("diabetes", diabetes_silos(silos.unwrap_or(SILOS))?),
             Self::Heart => ("heart", heart(folder)?),
-            Self::Csv(config) => ("csv", config.read(folder)?),
+            Self::Rows(config) => ("rows", config.read(schema, None)?),
         };
         let has = data.silos.len();
         match silos {
@@ -439,7 +583,8 @@ fn digits_study(files: Digits) -> Study {
                     train,
                     validation: Arc::default(),
                     test: files.test.clone(),
-                    unit: 1.0,
+                    preparation: Preparation::none(WIDTHS[0]),
+                    constant: Vec::new(),
                 };
                 let rows = counts(&data);
                 let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));
@@ -454,10 +599,12 @@ fn digits_study(files: Digits) -> Study {
                     name: format!("silo {}", index + 1),
                     learner: Arc::new(learner),
                     rows,
+                    preparation: None,
                 }
             });
     Study {
         silos: silos.collect(),
+        notes: Vec::new(),
         pooled: None,
         metric: Metric {
             name: MetricName::Accuracy,

@@ -101,7 +101,10 @@ impl Scenario {
                 built_in: names.join(", "),
             }
         })?;
-        Self::parse(name, &text)
+        let mut scenario = Self::parse(name, &text)?;
+        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+        scenario.task.resolve(folder);
+        Ok(scenario)
     }
 
     /// A scenario from its text; `file` stands in errors.

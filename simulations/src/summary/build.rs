@@ -81,6 +81,7 @@ pub(crate) fn build(
             unit: study.metric.unit.clone(),
             higher_is_better: study.metric.name.higher_is_better(),
         },
+        notes: study.notes.clone(),
         rounds,
         silos: silos(scenario, &reports, results),
         weights_abs_sum: weights(&finals),

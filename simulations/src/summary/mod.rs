@@ -56,6 +56,9 @@ pub struct Summary {
     pub strategy: String,
     /// The metric by which silos are compared.
     pub metric: MetricInfo,
+    /// What was noticed about the data before the first round, and what was scaled: one sentence
+    /// each, without a full stop.
+    pub notes: Vec<String>,
     /// All final rounds, in order.
     pub rounds: Vec<RoundInfo>,
     /// All silos: members, then silos outside.

@@ -85,6 +85,8 @@ pub fn diabetes_silos(silos: usize) -> Result<DataSet, DataError> {
             .enumerate()
             .map(|(silo, table)| (name(silo), table))
             .collect(),
+        schema: None,
+        notes: Vec::new(),
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::{Place, nearest};
+
 /// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -26,13 +28,31 @@ pub enum DataError {
         hint: String,
     },
     /// A file has no column of that name.
-    #[error("{}: there is no column {column:?}; the columns are {}", path.display(), columns.join(", "))]
+    #[error(
+        "{}: there is no column {column:?}; the columns are {}{}",
+        path.display(), listed(columns), nearest(column, columns.iter().map(String::as_str))
+    )]
     NoColumn {
         /// The file.
         path: PathBuf,
         /// The name looked for.
         column: String,
         /// The names there are.
+        columns: Vec<String>,
+    },
+    /// A file has columns that are not in the agreed schema.
+    #[error(
+        "{}: {} not in the schema: write the name under `ignore` if it is not to be read, or under \
+         `columns` if it is another name of a column in the schema",
+        path.display(), match columns.as_slice() {
+            [one] => format!("the column {one:?} is"),
+            several => format!("the columns {} are", listed(several)),
+        }
+    )]
+    ExtraColumns {
+        /// The file.
+        path: PathBuf,
+        /// The columns.
         columns: Vec<String>,
     },
     /// A row has more or fewer cells than there are columns.
@@ -48,12 +68,12 @@ pub enum DataError {
         expected: usize,
     },
     /// A cell holds something other than expected.
-    #[error("{}, line {line}: column {column:?} holds {text:?}, but {expected}", path.display())]
+    #[error("{}, {at}: column {column:?} holds {text:?}, but {expected}", path.display())]
     Cell {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
-        line: u64,
+        /// The line or row.
+        at: Place,
         /// The column.
         column: String,
         /// What the cell holds.
@@ -63,13 +83,28 @@ pub enum DataError {
     },
     /// A file has no usable row.
     #[error(
-        "{}: no usable row ({read} read, all with missing values): check `missing`, or drop the columns that are mostly empty", path.display()
+        "{}: no usable row ({read} read{}{why}): check `missing`, or drop the columns that are mostly empty", path.display(),
+        if why.is_empty() { "" } else { ": " }
     )]
     NoRows {
         /// The file.
         path: PathBuf,
         /// Rows read.
         read: usize,
+        /// Why they are not usable, with numbers; empty where there are none.
+        why: String,
+    },
+    /// A silo has fewer rows than the schema asks for.
+    #[error(
+        "silo {silo:?} has {rows} usable rows, but the schema asks for at least {least} (`min-rows`)"
+    )]
+    FewRows {
+        /// The silo.
+        silo: String,
+        /// Usable rows.
+        rows: usize,
+        /// Rows that it must have.
+        least: usize,
     },
     /// A silo has too few rows to train and to test on.
     #[error(
@@ -108,4 +143,18 @@ pub enum DataError {
     /// The configuration contradicts itself.
     #[error("{0}")]
     Config(String),
+}
+
+/// Names of columns, the first forty.
+fn listed(columns: &[String]) -> String {
+    let mut text = columns
+        .iter()
+        .take(40)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if columns.len() > 40 {
+        text += &format!(" and {} more", columns.len() - 40);
+    }
+    text
 }

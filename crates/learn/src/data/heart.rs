@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use super::label::Rule;
-use super::{CsvConfig, CsvFile, DataError, DataSet, Incomplete};
+use super::{ColumnsConfig, DataError, DataSet, Format, Incomplete, RawFile, RowsConfig, RowsFile};
+use crate::schema::Schema;
 
 /// Where the files can be had, and how to know that they are the right ones.
 pub(crate) const HINT: &str = "The four files are public: UCI Machine Learning Repository, dataset 45 \"Heart Disease\", \
@@ -24,42 +25,69 @@ const HOSPITALS: [(&str, &str); 4] = [
 /// FLamby's preprocessing: without slope, ca and thal, then without incomplete rows; chest pain
 /// and resting ECG one-hot without their first level; ill where `num` is above 0. 740 patients,
 /// 13 features.
-pub fn heart_config() -> CsvConfig {
+pub fn heart_config() -> RowsConfig {
     let names = |names: &[&str]| {
         names
             .iter()
             .map(|&name| name.to_owned())
             .collect::<Vec<_>>()
     };
-    let file = |(silo, file): (&str, &str)| CsvFile {
+    let file = |(silo, file): (&str, &str)| RowsFile {
         path: Path::new("heart_disease").join(file),
         silo: Some(silo.to_owned()),
+        names: Default::default(),
     };
     let levels = [
         ("cp", ["1", "2", "3", "4"].as_slice()),
         ("restecg", &["0", "1", "2"]),
     ];
-    CsvConfig {
+    RowsConfig {
         files: HOSPITALS.map(file).to_vec(),
         silo_column: None,
-        columns: Some(names(&[
-            "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang",
-            "oldpeak", "slope", "ca", "thal", "num",
-        ])),
-        delimiter: ',',
-        target: "num".into(),
-        positive: Some(Rule::try_from("> 0".to_owned()).expect("this is a rule")),
-        classes: None,
-        unit: None,
-        features: None,
-        drop: names(&["slope", "ca", "thal"]),
-        one_hot: names(&["cp", "restecg"]),
-        levels: levels
-            .map(|(name, levels)| (name.to_owned(), names(levels)))
-            .into(),
-        missing: names(&["?"]),
-        incomplete: Incomplete::Drop,
+        silo_rows: 0,
+        ignore: Vec::new(),
+        format: Format {
+            columns: Some(names(&[
+                "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang",
+                "oldpeak", "slope", "ca", "thal", "num",
+            ])),
+            missing: names(&["?"]),
+            ..Format::default()
+        },
+        columns: Some(ColumnsConfig {
+            target: "num".into(),
+            positive: Some(Rule::try_from("> 0".to_owned()).expect("this is a rule")),
+            classes: None,
+            unit: None,
+            features: None,
+            drop: names(&["slope", "ca", "thal"]),
+            one_hot: names(&["cp", "restecg"]),
+            levels: levels
+                .map(|(name, levels)| (name.to_owned(), names(levels)))
+                .into(),
+            only: Vec::new(),
+            incomplete: Incomplete::Drop,
+        }),
     }
+}
+
+/// What the columns of the four files mean.
+///
+/// # Errors
+/// [`DataError`], never: the description is complete.
+pub(crate) fn heart_schema() -> Result<Schema, DataError> {
+    let config = heart_config();
+    let header = config.format.columns.clone().unwrap_or_default();
+    let empty = RawFile {
+        path: "processed.*.data".into(),
+        header,
+        rows: Vec::new(),
+    };
+    let columns = config
+        .columns
+        .as_ref()
+        .expect("the files are described in short");
+    columns.schema(&[empty], None, &config.format)
 }
 
 /// The four hospitals, from `heart_disease/` under `folder`.
@@ -72,7 +100,7 @@ pub fn heart(folder: Option<&Path>) -> Result<DataSet, DataError> {
         hint: HINT,
     })?;
     heart_config()
-        .read(Some(folder))
+        .read(None, Some(folder))
         .map_err(|error| match error {
             DataError::File { path, reason, .. } => DataError::File {
                 path,

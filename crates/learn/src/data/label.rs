@@ -1,12 +1,15 @@
 //! Rules that turn the cells of a target column into classes.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 /// When a row counts as positive: an operator (`>`, `>=`, `<`, `<=`, `=`, `!=`) and a value, as in
 /// `"> 0"` or `"= yes"`. Orders compare numbers; `=` and `!=` compare numbers where both are, and
 /// text otherwise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Rule {
     operator: Operator,
     value: String,
@@ -20,6 +23,19 @@ enum Operator {
     AtMost,
     Equal,
     Unequal,
+}
+
+impl Operator {
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Greater => order.is_gt(),
+            Self::AtLeast => order.is_ge(),
+            Self::Less => order.is_lt(),
+            Self::AtMost => order.is_le(),
+            Self::Equal => order.is_eq(),
+            Self::Unequal => order.is_ne(),
+        }
+    }
 }
 
 /// Longer symbols first, because the shorter are their beginnings.
@@ -71,14 +87,18 @@ impl Rule {
                 _ => return None,
             },
         };
-        Some(match self.operator {
-            Operator::Greater => order.is_gt(),
-            Operator::AtLeast => order.is_ge(),
-            Operator::Less => order.is_lt(),
-            Operator::AtMost => order.is_le(),
-            Operator::Equal => order.is_eq(),
-            Operator::Unequal => order.is_ne(),
-        })
+        Some(self.operator.holds(order))
+    }
+
+    /// Whether it compares numbers by size: `>`, `>=`, `<` or `<=`.
+    pub(crate) fn is_order(&self) -> bool {
+        !matches!(self.operator, Operator::Equal | Operator::Unequal)
+    }
+
+    /// Whether a finite number is positive.
+    pub(crate) fn holds_for(&self, value: f64) -> bool {
+        let order = number(&self.value).and_then(|own| value.partial_cmp(&own));
+        order.is_some_and(|order| self.operator.holds(order))
     }
 }
 

@@ -4,25 +4,35 @@
 //! validation and test rows; missing values are filled with the means of the training rows; and
 //! [`Standardise`] chooses the scale. The rest of the crate sees complete rows of `f32` only.
 
-mod csv;
 mod diabetes;
 mod digits;
 mod error;
+mod format;
 mod heart;
 mod label;
+mod nearest;
+mod parquet;
 mod prepare;
+mod raw;
+mod rows;
 mod split;
 mod table;
 
-pub use csv::{CsvConfig, CsvFile, Incomplete, TargetColumns};
 pub use diabetes::{diabetes, diabetes_silos};
 pub use error::DataError;
+pub use format::Format;
 pub use heart::{heart, heart_config};
 pub use label::Rule;
-pub use prepare::Standardise;
+pub use nearest::nearest;
+pub use prepare::{Preparation, Standardise};
+pub use raw::Place;
+pub use rows::{ColumnsConfig, Incomplete, OwnRows, RowsConfig, RowsFile, TargetColumns};
 pub use split::SplitConfig;
 pub use table::{DataSet, Table, Target};
 
 pub(crate) use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
+pub(crate) use heart::heart_schema;
+pub(crate) use label::{category, number};
 pub(crate) use prepare::{Moments, Prepared, effective};
+pub(crate) use raw::{RawFile, RawRow};
 pub(crate) use table::Rows;

@@ -6,17 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::split::Parts;
 use super::{DataError, Rows, SplitConfig, Table, Target};
+use crate::schema::Fill;
 
 /// How features, and the target where it is a number, are brought to mean 0 and deviation 1.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standardise {
     /// Not at all.
     None,
-    /// By every silo, from its own training rows.
-    #[default]
+    /// By every silo, from its own training rows. A target that is a number is scaled by every silo,
+    /// too: models then predict how far a row is from its own silo's mean.
     Silo,
     /// By the federation, alike everywhere: silos contribute counts, sums and squares, and the model
     /// carries the resulting scale in buffers.
@@ -30,8 +29,61 @@ pub(crate) struct Prepared {
     pub(crate) train: Arc<Rows>,
     pub(crate) validation: Arc<Rows>,
     pub(crate) test: Arc<Rows>,
-    /// What one unit of the rows' target is in the target's own units.
-    pub(crate) unit: f64,
+    /// How they became numbers of this scale.
+    pub(crate) preparation: Preparation,
+    /// Columns that hold one value in all training rows.
+    pub(crate) constant: Vec<String>,
+}
+
+/// How a silo's encoded rows become what its models take: missing values are filled, and features
+/// and target are scaled where the silo does that itself. A common scale is in the model instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Preparation {
+    /// What takes the place of a missing value, by column.
+    pub fills: Vec<f64>,
+    /// What is subtracted from each column; 0 where the silo does not scale.
+    pub means: Vec<f64>,
+    /// By what the difference is divided; 1 where the silo does not scale.
+    pub deviations: Vec<f64>,
+    /// The target's number that a model calls 0.
+    pub target_mean: f64,
+    /// What 1 is for a model, in the target's own units.
+    pub target_deviation: f64,
+}
+
+impl Preparation {
+    /// Of rows that are taken as they are.
+    pub(crate) fn none(columns: usize) -> Self {
+        Self {
+            fills: vec![0.0; columns],
+            means: vec![0.0; columns],
+            deviations: vec![1.0; columns],
+            target_mean: 0.0,
+            target_deviation: 1.0,
+        }
+    }
+
+    /// A row's features as a model takes them; NaN stands for a missing value.
+    ///
+    /// # Panics
+    /// If the row has another number of columns.
+    pub fn features<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f32> + 'a {
+        assert_eq!(row.len(), self.fills.len(), "one value per column");
+        row.iter().enumerate().map(|(column, &value)| {
+            let value = if value.is_nan() {
+                self.fills[column]
+            } else {
+                value
+            };
+            ((value - self.means[column]) / self.deviations[column]) as f32
+        })
+    }
+
+    /// A number to predict, as a model knows it.
+    pub fn target(&self, value: f64) -> f32 {
+        ((value - self.target_mean) / self.target_deviation) as f32
+    }
 }
 
 impl Prepared {
@@ -59,48 +111,62 @@ impl Prepared {
             test,
         } = split.divide(&classes, seed, silo)?;
         let width = table.columns.len();
-        let mut features = Vec::with_capacity(width);
+        let own = |moments: &Moments| match standardise {
+            Standardise::Silo => (moments.mean, moments.deviation()),
+            Standardise::None | Standardise::Federation => (0.0, 1.0),
+        };
+        let mut preparation = Preparation {
+            fills: Vec::with_capacity(width),
+            means: Vec::with_capacity(width),
+            deviations: Vec::with_capacity(width),
+            target_mean: 0.0,
+            target_deviation: 1.0,
+        };
+        let mut constant = Vec::new();
         for (column, name) in table.columns.iter().enumerate() {
-            let present = train.iter().map(|&row| table.row(row)[column]);
-            let moments = Moments::of(present.filter(|value| !value.is_nan()));
-            if moments.count == 0 {
+            let values = train.iter().map(|&row| table.row(row)[column]);
+            let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
+            if present.is_empty() {
                 return Err(DataError::AllMissing {
                     silo: silo.into(),
                     column: name.clone(),
                 });
             }
-            // Filling in means changes neither the mean nor what a squared deviation adds up to.
-            features.push(Moments {
-                count: train.len() as u64,
-                ..moments
-            });
+            let fill = match table.fills[column] {
+                Fill::Mean => Moments::of(present.iter().copied()).mean,
+                Fill::Median => median(&mut present),
+            };
+            let complete = values.map(|value| if value.is_nan() { fill } else { value });
+            let moments = match table.fills[column] {
+                // Filling in means changes neither the mean nor what a squared deviation adds up to.
+                Fill::Mean => Moments {
+                    count: train.len() as u64,
+                    ..Moments::of(present.iter().copied())
+                },
+                Fill::Median => Moments::of(complete),
+            };
+            if moments.squares == 0.0 && train.len() > 1 {
+                constant.push(name.clone());
+            }
+            let (mean, deviation) = own(&moments);
+            preparation.fills.push(fill);
+            preparation.means.push(mean);
+            preparation.deviations.push(deviation);
         }
-        let own = |moments: &Moments| match standardise {
-            Standardise::Silo => (moments.mean, moments.deviation()),
-            Standardise::None | Standardise::Federation => (0.0, 1.0),
-        };
-        let scales: Vec<(f64, f64)> = features.iter().map(own).collect();
-        let (shift, unit) = match target {
-            Target::Classes(_) | Target::Mask { .. } => (0.0, 1.0),
-            Target::Number { .. } | Target::Numbers { .. } => {
-                let targets = train.iter().flat_map(|&row| table.targets(row));
-                own(&Moments::of(targets.copied()))
-            }
-        };
+        if let Target::Number { .. } | Target::Numbers { .. } = target {
+            let targets = train.iter().flat_map(|&row| table.targets(row));
+            let (mean, deviation) = own(&Moments::of(targets.copied()));
+            (preparation.target_mean, preparation.target_deviation) = (mean, deviation);
+        }
         let rows = |part: &[usize]| {
-            let mut values = Vec::with_capacity(part.len() * width);
-            for &row in part {
-                for ((&value, moments), (mean, deviation)) in
-                    table.row(row).iter().zip(&features).zip(&scales)
-                {
-                    let value = if value.is_nan() { moments.mean } else { value };
-                    values.push(((value - mean) / deviation) as f32);
-                }
-            }
+            let features = part
+                .iter()
+                .flat_map(|&row| preparation.features(table.row(row)));
+            let features = features.collect();
             let targets = part.iter().flat_map(|&row| table.targets(row));
-            let targets = targets.map(|target| ((target - shift) / unit) as f32);
+            let targets = targets.map(|&target| preparation.target(target));
             let count = table.targets(0).len();
-            Arc::new(Rows::wide(width, count, values, targets.collect()))
+            Arc::new(Rows::wide(width, count, features, targets.collect()))
         };
         Ok(Self {
             features: width,
@@ -108,8 +174,19 @@ impl Prepared {
             validation: rows(&validation),
             test: rows(&test),
             target,
-            unit,
+            preparation,
+            constant,
         })
+    }
+}
+
+/// The middle of the numbers, of which there is at least one; the mean of the two in the middle.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() % 2 {
+        1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
     }
 }
 
@@ -187,7 +264,7 @@ mod tests {
         assert!(column.mean.abs() < 1e-6 && (column.deviation() - 1.0).abs() < 1e-6);
         let target = Moments::of(data.train.targets().iter().map(|&y| f64::from(y)));
         assert!(target.mean.abs() < 1e-6 && (target.deviation() - 1.0).abs() < 1e-6);
-        assert!(data.unit > 1.0);
+        assert!(data.preparation.target_deviation > 1.0);
         assert!(
             (0..14).all(|row| data.train.features(row)[1] == 0.0),
             "constant, not blown up"
@@ -217,7 +294,7 @@ mod tests {
     fn otherwise_rows_keep_their_units() {
         for standardise in [Standardise::None, Standardise::Federation] {
             let data = prepare(&table(20), standardise).unwrap();
-            assert_eq!(data.unit, 1.0);
+            assert_eq!(data.preparation.target_deviation, 1.0);
             assert!(data.test.targets().iter().all(|y| y % 3.0 == 0.0));
         }
     }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use crate::random::{shuffle, stream};
+use crate::schema::{EncodedColumn, Fill, Schema};
 
 /// One silo's rows before splitting and scaling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Names of the feature columns.
     pub columns: Vec<String>,
+    /// What takes the place of a missing value, by column.
+    pub fills: Vec<Fill>,
     /// Features, rows × columns, row-major; NaN where a value is missing.
     pub values: Vec<f64>,
     /// What to predict, row-major: a number, the index of a class, several numbers, or the pixels of
@@ -17,13 +20,32 @@ pub struct Table {
 }
 
 impl Table {
-    /// No rows yet.
+    /// No rows yet; missing values are to become means.
     pub fn new(columns: Vec<String>) -> Self {
         Self {
+            fills: vec![Fill::Mean; columns.len()],
             columns,
             values: Vec::new(),
             target: Vec::new(),
         }
+    }
+
+    /// No rows yet, of these columns.
+    pub(crate) fn encoded(columns: &[EncodedColumn]) -> Self {
+        Self {
+            fills: columns.iter().map(|column| column.fill).collect(),
+            ..Self::new(columns.iter().map(|column| column.name.clone()).collect())
+        }
+    }
+
+    /// Its columns.
+    pub fn encoding(&self) -> Vec<EncodedColumn> {
+        let columns = self.columns.iter().zip(&self.fills);
+        let column = |(name, &fill): (&String, &Fill)| EncodedColumn {
+            name: name.clone(),
+            fill,
+        };
+        columns.map(column).collect()
     }
 
     /// Adds a row.
@@ -97,6 +119,10 @@ pub struct DataSet {
     pub target: Target,
     /// Name and rows of each silo, in the source's order.
     pub silos: Vec<(String, Table)>,
+    /// What the columns mean; `None` for built-in data, whose columns are plain numbers.
+    pub schema: Option<Schema>,
+    /// What was noticed while they were read, in sentences without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// Complete rows as a model takes them, row-major: features, and what is to be predicted.

@@ -15,6 +15,7 @@ const DEVIATION: &str = "scale.deviation";
 #[derive(Clone)]
 pub(crate) struct Scale {
     features: usize,
+    /// Whether the target is scaled, too: one number or several on one scale.
     target: bool,
     /// Whether rows have labels in the place of the target, which no scale concerns.
     labelled: bool,
@@ -73,12 +74,19 @@ impl Scale {
     /// Count, sum, and squared deviations from the silo's own mean, by column.
     pub(crate) fn summarise(&self, rows: &Rows) -> Params {
         let column = |column: usize| {
-            Moments::of((0..rows.len()).map(move |row| {
-                f64::from(match column < rows.width() {
-                    true => rows.features(row)[column],
-                    false => rows.targets()[row],
-                })
-            }))
+            if column < rows.width() {
+                let values = (0..rows.len()).map(|row| f64::from(rows.features(row)[column]));
+                return Moments::of(values);
+            }
+            // Several numbers of a row count as their mean does, so that one number of rows, which
+            // the summary has, goes with features and target.
+            let targets = Moments::of(rows.targets().iter().map(|&target| f64::from(target)));
+            let outputs = targets.count as f64 / rows.len().max(1) as f64;
+            Moments {
+                sum: targets.sum / outputs.max(1.0),
+                squares: targets.squares / outputs.max(1.0),
+                ..targets
+            }
         };
         let moments: Vec<Moments> = (0..self.columns()).map(column).collect();
         Params::build(&self.summary, |into| {

@@ -51,7 +51,7 @@ impl TableLearner {
         standardise: Standardise,
         robust: RobustConfig,
     ) -> Self {
-        let number = matches!(data.target, Target::Number { .. });
+        let number = matches!(data.target, Target::Number { .. } | Target::Numbers { .. });
         let scale = matches!(standardise, Standardise::Federation)
             .then(|| Scale::new(data.features, number));
         let layout = layout_of(&*model, scale.as_ref());
@@ -59,9 +59,10 @@ impl TableLearner {
             train,
             validation,
             test,
-            unit,
+            preparation,
             ..
         } = data;
+        let unit = preparation.target_deviation;
         Self {
             train,
             validation,

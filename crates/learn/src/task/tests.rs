@@ -166,7 +166,7 @@ fn configuration_survives_being_written() {
     let task = config(
         "[task.table]\nmodel.mlp.hidden = [8]\nstandardise = 'federation'\nsplit.test = 0.2\n\
          robust = { norm = 'linf', label-cost = inf }\nmetric = 'roc-auc'\n\
-         [task.table.data.csv]\nfiles = [{ path = 'a.csv' }]\ntarget = 'y'\npositive = '> 0'",
+         [task.table.data.rows]\nfiles = [{ path = 'a.csv' }]\n[task.table.data.rows.columns]\ntarget = 'y'\npositive = '> 0'",
     );
     let text = toml::to_string(&Scenario { task: task.clone() }).unwrap();
     assert_eq!(config(&text), task);

@@ -2,6 +2,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::data::Target;
+use crate::schema::{EncodedColumn, Fill, TargetColumn};
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);
@@ -23,9 +25,9 @@ impl Folder {
     }
 
     fn read(&self, config: &str) -> Result<DataSet, DataError> {
-        toml::from_str::<CsvConfig>(config)
+        toml::from_str::<RowsConfig>(config)
             .unwrap()
-            .read(Some(&self.0))
+            .read(None, Some(&self.0))
     }
 
     /// The error, without the folder's name.
@@ -41,7 +43,7 @@ impl Drop for Folder {
     }
 }
 
-const A: &str = "files = [{ path = 'a.csv' }]\ntarget = 'y'\n";
+const A: &str = "files = [{ path = 'a.csv' }]\n[columns]\ntarget = 'y'\n";
 
 #[test]
 fn one_file_per_silo() {
@@ -49,7 +51,8 @@ fn one_file_per_silo() {
         ("a.csv", "x,y\n1,10\n2,20\n"),
         ("b.csv", "y, x, more\n30, 3, 0\n"),
     ]);
-    let config = "files = [{ path = 'a.csv' }, { path = 'b.csv', silo = 'Bern' }]\ntarget = 'y'";
+    let config =
+        "files = [{ path = 'a.csv' }, { path = 'b.csv', silo = 'Bern' }]\n[columns]\ntarget = 'y'";
     let data = folder.read(config).unwrap();
     assert_eq!(
         data.target,
@@ -70,7 +73,7 @@ fn one_file_per_silo() {
 #[test]
 fn one_file_with_a_silo_column() {
     let folder = Folder::with(&[("a.csv", "site;x;y\nN;1;0\nS;2;3\nN;4;1\n")]);
-    let config = "files = [{ path = 'a.csv' }]\nsilo-column = 'site'\ntarget = 'y'\ndelimiter = ';'\npositive = '> 0'";
+    let config = "files = [{ path = 'a.csv' }]\nsilo-column = 'site'\nformat = { delimiter = ';' }\n[columns]\ntarget = 'y'\npositive = '> 0'";
     let data = folder.read(config).unwrap();
     assert_eq!(
         data.target,
@@ -85,7 +88,7 @@ fn one_file_with_a_silo_column() {
 #[test]
 fn files_without_names_go_by_position() {
     let folder = Folder::with(&[("a.csv", "1,2,3\n4,5,6\n")]);
-    let config = "files = [{ path = 'a.csv' }]\ncolumns = []\ntarget = '3'\ndrop = ['1']";
+    let config = "files = [{ path = 'a.csv' }]\nformat = { columns = [] }\n[columns]\ntarget = '3'\ndrop = ['1']";
     let data = folder.read(config).unwrap();
     assert_eq!(data.silos[0].1.columns, ["2"]);
     assert_eq!(data.silos[0].1.values, [2.0, 5.0]);
@@ -98,7 +101,7 @@ fn categories_become_columns_without_the_first_level() {
         ("a.csv", "k,x,y\n2,7,1\n10,8,1\n1.0,9,1\n"),
         ("b.csv", "k,x,y\n1,6,1\n"),
     ]);
-    let files = "files = [{ path = 'a.csv' }, { path = 'b.csv' }]\ntarget = 'y'\none-hot = ['k']\n";
+    let files = "files = [{ path = 'a.csv' }, { path = 'b.csv' }]\n[columns]\ntarget = 'y'\none-hot = ['k']\n";
     let data = folder.read(files).unwrap();
     assert_eq!(data.silos[0].1.columns, ["x", "k=2", "k=10"]);
     assert_eq!(
@@ -112,7 +115,7 @@ fn categories_become_columns_without_the_first_level() {
     assert_eq!(given.silos[1].1.columns, ["x", "k=2", "k=1", "k=0"]);
     assert_eq!(
         folder.error(&format!("{files}levels = {{ k = ['1', '2'] }}")),
-        "a.csv, line 3: column \"k\" holds \"10\", but the levels are 1, 2"
+        "a.csv, line 3: column \"k\" holds \"10\", but the agreed levels are 1, 2"
     );
 }
 
@@ -139,7 +142,7 @@ fn classes_go_by_name() {
     let error = folder.error(&config);
     assert_eq!(
         error,
-        "a.csv, line 2: column \"y\" holds \"cow\", but the classes are dog, cat"
+        "a.csv, line 2: column \"y\" holds \"cow\", but the agreed values are dog, cat"
     );
 }
 
@@ -174,12 +177,12 @@ fn errors_say_what_and_where() {
         (
             "x,y\n?,2\n1,\n",
             "",
-            "a.csv: no usable row (2 read, all with missing values): check `missing`, or drop the columns that are mostly empty",
+            "a.csv: no usable row (2 read: 2 with a missing feature): check `missing`, or drop the columns that are mostly empty",
         ),
         ("y\n1\n", "", "no feature columns are left"),
         (
             "s,x,y\n?,1,2\n",
-            "silo-column = 's'",
+            "[silo-column]",
             "a.csv, line 2: column \"s\" holds \"?\", but the name of a silo is needed",
         ),
         (
@@ -195,24 +198,24 @@ fn errors_say_what_and_where() {
     ];
     for (text, more, expected) in cases {
         let folder = Folder::with(&[("a.csv", text)]);
-        assert_eq!(folder.error(&format!("{A}{more}")), expected);
+        let config = match more {
+            "[silo-column]" => A.replace("[columns]", "silo-column = 's'\n[columns]"),
+            more => format!("{A}{more}"),
+        };
+        assert_eq!(folder.error(&config), expected);
     }
     let nothing = Folder::with(&[]);
     let error = nothing.error(A);
-    let hint = "; paths are relative to the data folder (--data DIR or ROTA_DATA)";
-    assert!(
-        error.starts_with("cannot read a.csv: ") && error.ends_with(hint),
-        "{error}"
-    );
+    assert!(error.starts_with("cannot read a.csv: "), "{error}");
 }
 
 #[test]
 fn unknown_keys_are_refused_with_their_place() {
-    let error = toml::from_str::<CsvConfig>(&format!("{A}tarjet = 'z'"))
+    let error = toml::from_str::<RowsConfig>(&format!("{A}tarjet = 'z'"))
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("line 3") && error.contains("unknown field `tarjet`"),
+        error.contains("line 4") && error.contains("unknown field `tarjet`"),
         "{error}"
     );
 }
@@ -220,7 +223,7 @@ fn unknown_keys_are_refused_with_their_place() {
 #[test]
 fn several_columns_may_be_predicted() {
     let folder = Folder::with(&[("a.csv", "x,u,v,site\n1,10,11,n\n2,20,?,n\n3,30,31,s\n")]);
-    let config = "files = [{ path = 'a.csv' }]\nsilo-column = 'site'\n";
+    let config = "files = [{ path = 'a.csv' }]\nsilo-column = 'site'\n[columns]\n";
     let data = folder
         .read(&format!("{config}target = ['v', 'u']\nunit = 'm'"))
         .unwrap();
@@ -247,7 +250,7 @@ fn several_columns_may_be_predicted() {
 #[test]
 fn masks_are_zeros_and_ones() {
     let folder = Folder::with(&[("a.csv", "x,u,v\n1,0,1\n2,1,1.0\n")]);
-    let config = "files = [{ path = 'a.csv' }]\ntarget = { mask = ['u', 'v'] }";
+    let config = "files = [{ path = 'a.csv' }]\n[columns]\ntarget = { mask = ['u', 'v'] }";
     let data = folder.read(config).unwrap();
     assert_eq!(data.target, Target::Mask { pixels: 2 });
     assert_eq!(data.silos[0].1.target, [0.0, 1.0, 1.0, 1.0]);
@@ -261,29 +264,33 @@ fn masks_are_zeros_and_ones() {
 #[test]
 fn targets_are_written_to_columns_that_are_read_as_the_same_target() {
     let number = Target::Number { unit: "m".into() };
-    assert_eq!(TargetColumns::of(&number).names(), ["target"]);
     let numbers = Target::Numbers {
         unit: "m".into(),
         count: 2,
     };
-    assert_eq!(
-        TargetColumns::of(&numbers).names(),
-        ["target 1", "target 2"]
-    );
-    for target in [numbers, Target::Mask { pixels: 3 }] {
-        let columns = TargetColumns::of(&target);
-        let text = format!(
-            "x,{}\n5{}\n",
-            columns.names().join(","),
-            ",1".repeat(columns.names().len())
-        );
-        let folder = Folder::with(&[("a.csv", &text)]);
-        let config = CsvConfig {
-            target: columns,
-            ..toml::from_str("files = [{ path = 'a.csv' }]\ntarget = 'y'\nunit = 'm'").unwrap()
+    let classes = Target::Classes(vec!["well".into(), "ill".into()]);
+    for target in [number, numbers, classes, Target::Mask { pixels: 3 }] {
+        let column = TargetColumn::of(&target);
+        let names: Vec<&str> = column.name.iter().collect();
+        let cell = match target {
+            Target::Classes(_) => ",ill",
+            _ => ",1",
         };
-        assert_eq!(config.read(Some(&folder.0)).unwrap().target, target);
+        let cells = cell.repeat(names.len());
+        let text = format!("x,{}\n5{cells}\n6{cells}\n", names.join(","));
+        let folder = Folder::with(&[("a.csv", &text)]);
+        let schema = Schema::of_encoded(
+            &[EncodedColumn {
+                name: "x".into(),
+                fill: Fill::Mean,
+            }],
+            &target,
+        );
+        let config: RowsConfig = toml::from_str("files = [{ path = 'a.csv' }]").unwrap();
+        let read = config.read(Some(&schema), Some(&folder.0)).unwrap();
+        assert_eq!(read.target, target);
+        assert_eq!(read.silos[0].1.target, vec![1.0; 2 * names.len()]);
     }
-    let wrong = toml::from_str::<CsvConfig>("files = []\ntarget = 3").unwrap_err();
+    let wrong = toml::from_str::<RowsConfig>("files = []\n[columns]\ntarget = 3").unwrap_err();
     assert!(wrong.message().contains("a list of columns"), "{wrong}");
 }

@@ -1,0 +1,408 @@
+//! The rows of a simulation from files: one file per silo, or a column that names the silo.
+//!
+//! With a [`Schema`] the files are read by it, as the nodes of a federation read theirs. Without
+//! one, [`RowsConfig`] describes the columns in short, and the schema follows from that and from
+//! what the files hold.
+
+mod infer;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{DataError, DataSet, Format, RawFile, Rule, Table};
+use crate::schema::{FileLayout, Filter, LocalNames, ReadRow, Schema};
+
+/// Files of rows and how to read them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RowsConfig {
+    /// The files, at least one: CSV, CSV compressed with gzip (`.csv.gz`) or Parquet (`.parquet`).
+    /// Without `silo-column` each is a silo.
+    pub files: Vec<RowsFile>,
+    /// The column that names each row's silo, if silos share files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silo_column: Option<String>,
+    /// Fewest rows of a silo: smaller ones are left out of the simulation, which says so; 0 by
+    /// default.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(extend("x-unit" = "rows"))]
+    pub silo_rows: usize,
+    /// Columns of the files that are not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// How the cells are written.
+    #[serde(default)]
+    pub format: Format,
+    /// What the columns mean in short, in place of a schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ColumnsConfig>,
+}
+
+/// What the columns mean, in short. The schema follows from it and from what the files hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ColumnsConfig {
+    /// The column to predict; or a list of columns that hold numbers in one unit; or
+    /// `{ mask = [columns] }` for the pixels of a mask, each 0 or 1.
+    pub target: TargetColumns,
+    /// Makes the target two classes: the rule, such as `"> 0"`, says which rows are positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<Rule>,
+    /// Makes the target classes by name, in this order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
+    /// Unit of a target that is a number, for reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The feature columns; by default all but target, silo column and `drop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<String>>,
+    /// Columns that are no features.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drop: Vec<String>,
+    /// Feature columns that hold categories: each becomes one column of 0 and 1 per level but the
+    /// first, after all other columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub one_hot: Vec<String>,
+    /// Levels of `one-hot` columns, in order; by default all levels that occur, in ascending order.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub levels: std::collections::BTreeMap<String, Vec<String>>,
+    /// Conditions that a row must meet to be used, such as `"age >= 18"`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<Filter>,
+    /// How rows with a missing feature are treated. Rows without a target are always left out.
+    #[serde(default)]
+    pub incomplete: Incomplete,
+}
+
+/// Which columns are to be predicted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "the name of a column, a list of columns, or { mask = [columns] } is needed"
+)]
+pub enum TargetColumns {
+    /// This one.
+    One(String),
+    /// All of these, numbers in one unit.
+    Several(Vec<String>),
+    /// The pixels of a mask.
+    Mask {
+        /// Row by row.
+        mask: Vec<String>,
+    },
+}
+
+impl TargetColumns {
+    /// Their names.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) | Self::Mask { mask: names } => names,
+        }
+    }
+}
+
+impl From<&str> for TargetColumns {
+    fn from(name: &str) -> Self {
+        Self::One(name.into())
+    }
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RowsFile {
+    /// Where it is, relative to this TOML file.
+    pub path: PathBuf,
+    /// The silo's name; by default the file's, without its extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silo: Option<String>,
+    /// Names that columns and codes have in this file.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub names: LocalNames,
+}
+
+impl RowsFile {
+    /// The silo of its rows.
+    fn silo(&self) -> String {
+        let stem = || {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            let name = name.strip_suffix(".gz").unwrap_or(&name);
+            let end = name.rfind('.').filter(|&at| at > 0).unwrap_or(name.len());
+            name[..end].to_owned()
+        };
+        self.silo.clone().unwrap_or_else(stem)
+    }
+}
+
+/// The files of one institution, which are read by the agreed schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OwnRows {
+    /// The files, at least one, relative to this TOML file: CSV, CSV compressed with gzip
+    /// (`.csv.gz`) or Parquet (`.parquet`).
+    pub files: Vec<PathBuf>,
+    /// How the cells are written.
+    #[serde(default)]
+    pub format: Format,
+    /// Names that columns and codes have in these files.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub names: LocalNames,
+}
+
+impl OwnRows {
+    /// As the files of one silo, under `folder`.
+    pub fn of_silo(&self, silo: &str, folder: &Path) -> RowsConfig {
+        let file = |path: &PathBuf| RowsFile {
+            path: folder.join(path),
+            silo: Some(silo.into()),
+            names: self.names.clone(),
+        };
+        RowsConfig {
+            files: self.files.iter().map(file).collect(),
+            silo_column: None,
+            silo_rows: 0,
+            ignore: Vec::new(),
+            format: self.format.clone(),
+            columns: None,
+        }
+    }
+}
+
+/// How rows with a missing feature are treated.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Incomplete {
+    /// They are left out.
+    #[default]
+    Drop,
+    /// The mean of the silo's training rows is put in.
+    Impute,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+fn is_default(names: &LocalNames) -> bool {
+    *names == LocalNames::default()
+}
+
+impl RowsConfig {
+    /// Reads all files, relative to `folder` if given.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file that cannot be read, a column that is not there, a cell that is not
+    /// what it should be, no usable rows; neither or both of a schema and `columns`.
+    pub fn read(
+        &self,
+        schema: Option<&Schema>,
+        folder: Option<&Path>,
+    ) -> Result<DataSet, DataError> {
+        if self.files.is_empty() {
+            return Err(DataError::Config("`files` names no file".into()));
+        }
+        self.format.check()?;
+        let path = |file: &RowsFile| {
+            folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
+        };
+        let raw = self
+            .files
+            .iter()
+            .map(|file| RawFile::read(path(file), &self.format));
+        let raw = raw.collect::<Result<Vec<_>, _>>()?;
+        let inferred = match (schema, &self.columns) {
+            (Some(_), Some(_)) => {
+                return Err(DataError::Config(
+                    "`columns` and a schema exclude each other: both say what the columns mean"
+                        .into(),
+                ));
+            }
+            (None, None) => {
+                return Err(DataError::Config(
+                    "what do the columns mean? Write [task.table.data.rows.columns] with the `target`, \
+                     or a [task.table.schema]; `rota init FILE` writes one".into(),
+                ));
+            }
+            (Some(_), None) => None,
+            (None, Some(columns)) => {
+                Some(columns.schema(&raw, self.silo_column.as_deref(), &self.format)?)
+            }
+        };
+        let loose = self.columns.as_ref();
+        let schema = inferred.as_ref().or(schema).expect("one of the two");
+        schema.check()?;
+        let columns = schema.encoded();
+        let mut notes = Vec::new();
+        let mut silos: Vec<(String, Table)> = Vec::new();
+        for (file, raw) in self.files.iter().zip(&raw) {
+            let silo = file.silo();
+            self.read_file(
+                &silo,
+                file,
+                raw,
+                schema,
+                loose,
+                &mut |silo, values, targets| {
+                    let place = silos.iter().position(|(name, _)| name == silo);
+                    let place = place.unwrap_or_else(|| {
+                        silos.push((silo.to_owned(), Table::encoded(&columns)));
+                        silos.len() - 1
+                    });
+                    silos[place].1.push_all(values, targets);
+                },
+                &mut notes,
+            )?;
+        }
+        let small = silos
+            .iter()
+            .filter(|(_, table)| table.len() < self.silo_rows)
+            .count();
+        if small > 0 {
+            silos.retain(|(_, table)| table.len() >= self.silo_rows);
+            notes.push(format!(
+                "{small} of {} silos have fewer than {} rows and are left out",
+                small + silos.len(),
+                self.silo_rows
+            ));
+        }
+        if let Some((silo, table)) = silos
+            .iter()
+            .find(|(_, table)| table.len() < schema.min_rows)
+        {
+            return Err(DataError::FewRows {
+                silo: silo.clone(),
+                rows: table.len(),
+                least: schema.min_rows,
+            });
+        }
+        if silos.is_empty() {
+            return Err(DataError::Config(format!(
+                "no silo has {} rows: choose a smaller `silo-rows`",
+                self.silo_rows
+            )));
+        }
+        Ok(DataSet {
+            target: schema.target(),
+            silos,
+            schema: Some(schema.clone()),
+            notes,
+        })
+    }
+
+    /// Hands every usable row of a file over, with its silo.
+    #[expect(clippy::too_many_arguments, reason = "one call, in a loop")]
+    fn read_file(
+        &self,
+        silo: &str,
+        file: &RowsFile,
+        raw: &RawFile,
+        schema: &Schema,
+        loose: Option<&ColumnsConfig>,
+        push: &mut dyn FnMut(&str, &[f64], &[f64]),
+        notes: &mut Vec<String>,
+    ) -> Result<(), DataError> {
+        // In short form, columns that nobody named are left unread, in all files but the first.
+        let mut names = file.names.clone();
+        names.ignore.extend(self.ignore.iter().cloned());
+        if loose.is_some() {
+            names.ignore.extend(raw.header.iter().cloned());
+        }
+        let also: Vec<&str> = self.silo_column.iter().map(String::as_str).collect();
+        let layout = FileLayout::new(schema, &names, &self.format, raw, true, &also)?;
+        let silo_place = match &self.silo_column {
+            None => None,
+            Some(column) => Some(raw.place(column)?),
+        };
+        let mut left = LeftOut::default();
+        let mut used = 0;
+        for row in &raw.rows {
+            let (values, targets) = match layout.read(row)? {
+                ReadRow::Used(values, targets) => (values, targets),
+                other => {
+                    left.count(&other);
+                    continue;
+                }
+            };
+            let silo = match silo_place {
+                None => silo,
+                Some(place) => {
+                    let text = row.cells.get(place).unwrap_or_default();
+                    if self.format.is_missing(text) {
+                        return Err(DataError::Cell {
+                            path: raw.path.clone(),
+                            at: row.at,
+                            column: raw.header[place].clone(),
+                            text: text.to_owned(),
+                            expected: "the name of a silo is needed".into(),
+                        });
+                    }
+                    text
+                }
+            };
+            used += 1;
+            push(silo, &values, &targets);
+        }
+        if used == 0 {
+            return Err(DataError::NoRows {
+                path: raw.path.clone(),
+                read: raw.rows.len(),
+                why: left.to_string(),
+            });
+        }
+        if !left.is_empty() {
+            notes.push(format!(
+                "{}: {} of {} rows are left out: {left}",
+                raw.path.display(),
+                raw.rows.len() - used,
+                raw.rows.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Rows that are not used, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    no_target: usize,
+    incomplete: usize,
+    excluded: usize,
+}
+
+impl LeftOut {
+    pub(crate) fn count(&mut self, row: &ReadRow) {
+        match row {
+            ReadRow::Used(..) => {}
+            ReadRow::NoTarget => self.no_target += 1,
+            ReadRow::Incomplete => self.incomplete += 1,
+            ReadRow::Excluded => self.excluded += 1,
+        }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let reasons = [
+            (self.no_target, "without a value to predict"),
+            (self.incomplete, "with a missing feature"),
+            (self.excluded, "excluded by `only`"),
+        ];
+        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
+        let text: Vec<String> = reasons
+            .map(|(count, why)| format!("{count} {why}"))
+            .collect();
+        formatter.write_str(&text.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

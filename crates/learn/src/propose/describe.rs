@@ -1,0 +1,99 @@
+//! Finds out what is predicted.
+
+use super::Wishes;
+use super::column::Cells;
+use crate::data::{DataError, nearest};
+use crate::schema::{ClassValues, TargetColumn};
+
+/// Most values of a target that are taken for classes.
+const CLASSES: usize = 12;
+/// Values that usually mean the positive class.
+const POSITIVE: [&str; 12] = [
+    "1", "yes", "true", "y", "t", "positive", "pos", "ill", "dead", "died", "case", "event",
+];
+
+/// The column to predict.
+///
+/// # Errors
+/// [`DataError::Config`]: no value, one value, too many texts, a positive class that is none.
+pub(super) fn target(
+    cells: &Cells<'_>,
+    name: &str,
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<TargetColumn, DataError> {
+    let fail = |text: String| Err(DataError::Config(format!("the target {name:?}: {text}")));
+    let distinct = cells.values.len();
+    if cells.missing > 0 {
+        notes.push(format!(
+            "{} of {} rows have no value of {name:?} and are left out",
+            cells.missing, cells.count
+        ));
+    }
+    let column = TargetColumn::number(name, None);
+    let number = cells.all_numbers() && (distinct > CLASSES || !cells.whole());
+    if number && wishes.positive.is_none() {
+        return Ok(column);
+    }
+    match distinct {
+        0 => return fail("no row has a value".into()),
+        1 => return fail("every row has the same value, so there is nothing to learn".into()),
+        2..=CLASSES => {}
+        _ => {
+            return fail(format!(
+                "{distinct} different texts are too many classes: choose another --target"
+            ));
+        }
+    }
+    let mut values: Vec<&String> = cells.values.keys().collect();
+    values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a.total_cmp(&b),
+        _ => a.cmp(b),
+    });
+    let positive = match &wishes.positive {
+        Some(positive) if cells.values.contains_key(positive) => Some(positive.clone()),
+        Some(positive) => {
+            let known = values.iter().map(|value| value.as_str());
+            return fail(format!(
+                "no row has the value {positive:?} that --positive names{}",
+                nearest(positive, known)
+            ));
+        }
+        None if distinct == 2 => {
+            let usual = values
+                .iter()
+                .find(|value| POSITIVE.contains(&value.to_lowercase().as_str()));
+            let rarer = values.iter().min_by_key(|value| cells.values[**value]);
+            let chosen = usual.or(rarer).map(|value| (*value).clone());
+            if let Some(chosen) = &chosen {
+                notes.push(format!(
+                    "of the two values of {name:?}, {chosen:?} is taken as positive: say otherwise \
+                     with --positive"
+                ));
+            }
+            chosen
+        }
+        None => None,
+    };
+    let one = |value: &&String| ClassValues::One((*value).clone());
+    let classes = match (&positive, distinct) {
+        // One against all others.
+        (Some(positive), 3..) => vec![
+            ClassValues::Several {
+                name: format!("not {positive}"),
+                values: values
+                    .iter()
+                    .filter(|value| **value != positive)
+                    .map(|value| (*value).clone())
+                    .collect(),
+            },
+            ClassValues::One(positive.clone()),
+        ],
+        _ => values.iter().map(one).collect(),
+    };
+    Ok(TargetColumn {
+        classes: Some(classes),
+        positive,
+        ..column
+    })
+}

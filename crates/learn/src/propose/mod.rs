@@ -1,0 +1,232 @@
+//! Proposes a schema for files that nobody has described yet.
+//!
+//! [`propose`] looks at the files, finds out how they are written and what the columns hold, and
+//! says why it proposes what it does. People are to read and correct the proposal: a number may be
+//! a code, and a code a number.
+
+mod column;
+mod describe;
+mod sniff;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::data::{DataError, Format, RawFile, Target};
+use crate::schema::{ColumnNames, FeatureColumns, Schema};
+
+use self::column::{Cells, Found};
+
+/// What the user knows already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// The column to predict; by default the last.
+    pub target: Option<String>,
+    /// The class that counts as positive, of two.
+    pub positive: Option<String>,
+    /// The column that names each row's silo; by default each file is a silo.
+    pub silo_column: Option<String>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Columns that hold numbers, whatever they look like.
+    pub numbers: Vec<String>,
+    /// Columns that hold categories, even if their codes are numbers.
+    pub categories: Vec<String>,
+}
+
+/// What was found in the files, and what is proposed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// How the cells are written.
+    pub format: Format,
+    /// What the columns mean.
+    pub schema: Schema,
+    /// Columns that are not used, each with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// Rows in all files.
+    pub rows: usize,
+    /// The silos, with their rows.
+    pub silos: Vec<(String, usize)>,
+    /// What was found in each feature column, in one phrase.
+    pub columns: Vec<(String, String)>,
+    /// What the user should look at, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Proposal {
+    /// The kind of the target.
+    pub fn target(&self) -> Target {
+        self.schema.target()
+    }
+}
+
+/// Looks at these files, which have the same columns.
+///
+/// # Errors
+/// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
+/// from, one silo only.
+pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
+    let first = files
+        .first()
+        .ok_or_else(|| DataError::Config("give at least one file".into()))?;
+    let format = sniff::format(first)?;
+    let raw = files
+        .iter()
+        .map(|file| RawFile::read(file.clone(), &format));
+    let raw = raw.collect::<Result<Vec<_>, _>>()?;
+    let header = &raw[0].header;
+    for name in wishes
+        .target
+        .iter()
+        .chain(&wishes.silo_column)
+        .chain(&wishes.drop)
+        .chain(&wishes.numbers)
+        .chain(&wishes.categories)
+    {
+        raw[0].place(name)?;
+    }
+    let mut notes = sniff::notes(&format);
+    let silos = silos(&raw, wishes, &format)?;
+    let target = match &wishes.target {
+        Some(target) => target.clone(),
+        None => {
+            let others = header.iter().rev();
+            let last = others
+                .filter(|name| Some(*name) != wishes.silo_column.as_ref())
+                .find(|name| !wishes.drop.contains(name));
+            let last = last.cloned().ok_or_else(no_columns)?;
+            notes.push(format!(
+                "no --target was given: the last column, {last:?}, is taken"
+            ));
+            last
+        }
+    };
+    let cells = Cells::of(&raw, &target, &format)?;
+    let target = describe::target(&cells, &target, wishes, &mut notes)?;
+    let (mut features, mut columns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    for name in header {
+        if target.name.iter().any(|target| target == name) {
+            continue;
+        }
+        if Some(name) == wishes.silo_column.as_ref() {
+            continue;
+        }
+        if wishes.drop.contains(name) {
+            left_out.push((name.clone(), "as you asked".to_owned()));
+            continue;
+        }
+        let cells = Cells::of(&raw, name, &format)?;
+        match cells.found(wishes) {
+            Found::Feature(feature, what) => {
+                columns.push((name.clone(), what));
+                features.push(feature);
+            }
+            Found::LeftOut(why) => left_out.push((name.clone(), why)),
+        }
+    }
+    if features.is_empty() {
+        return Err(no_columns());
+    }
+    let schema = Schema {
+        target,
+        min_rows: 10,
+        only: Vec::new(),
+        features: together(features),
+    };
+    schema.check()?;
+    Ok(Proposal {
+        format,
+        schema,
+        left_out,
+        rows: raw.iter().map(|file| file.rows.len()).sum(),
+        silos,
+        columns,
+        notes,
+    })
+}
+
+fn no_columns() -> DataError {
+    DataError::Config("no column is left to learn from".into())
+}
+
+/// The silos with their rows, in the order of their first rows.
+fn silos(
+    raw: &[RawFile],
+    wishes: &Wishes,
+    format: &Format,
+) -> Result<Vec<(String, usize)>, DataError> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    match &wishes.silo_column {
+        Some(column) => {
+            let mut places: BTreeMap<String, usize> = BTreeMap::new();
+            for file in raw {
+                let place = file.place(column)?;
+                for row in &file.rows {
+                    let name = row.cells.get(place).unwrap_or_default();
+                    if format.is_missing(name) {
+                        continue;
+                    }
+                    let at = *places.entry(name.to_owned()).or_insert_with(|| {
+                        found.push((name.to_owned(), 0));
+                        found.len() - 1
+                    });
+                    found[at].1 += 1;
+                }
+            }
+        }
+        None => {
+            for file in raw {
+                let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+                let end = name.find('.').filter(|&at| at > 0).unwrap_or(name.len());
+                found.push((name[..end].to_owned(), file.rows.len()));
+            }
+        }
+    }
+    if found.len() > 1 {
+        return Ok(found);
+    }
+    let candidates: Vec<String> = raw[0]
+        .header
+        .iter()
+        .filter(|name| {
+            let cells = Cells::of(raw, name, format);
+            cells.is_ok_and(|cells| cells.may_name_silos())
+        })
+        .map(|name| format!("{name:?}"))
+        .collect();
+    let hint = match candidates.is_empty() {
+        true => "give a file for each silo".to_owned(),
+        false => format!(
+            "give a file for each silo, or say which column names it with --silo-column: {} could",
+            candidates.join(", ")
+        ),
+    };
+    Err(DataError::Config(format!(
+        "all rows are of one silo, and a federation needs several: {hint}"
+    )))
+}
+
+/// Neighbours that are described alike share a table.
+fn together(features: Vec<FeatureColumns>) -> Vec<FeatureColumns> {
+    let mut merged: Vec<FeatureColumns> = Vec::new();
+    for feature in features {
+        let alike = merged.last_mut().filter(|last| {
+            feature.levels.is_none()
+                && **last
+                    == FeatureColumns {
+                        name: last.name.clone(),
+                        ..feature.clone()
+                    }
+        });
+        match alike {
+            Some(last) => {
+                let names = last.name.iter().chain(feature.name.iter());
+                last.name = ColumnNames::Several(names.map(String::from).collect());
+            }
+            None => merged.push(feature),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests;

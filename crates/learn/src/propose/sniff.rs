@@ -1,0 +1,103 @@
+//! Finds out how a text file is written: encoding, separator, decimal mark.
+
+use std::path::Path;
+
+use crate::data::{DataError, Format, RawFile};
+
+/// Lines that are looked at.
+const LINES: usize = 200;
+
+/// How the file is written.
+///
+/// # Errors
+/// [`DataError::File`]: it cannot be read, or is no text.
+pub(super) fn format(path: &Path) -> Result<Format, DataError> {
+    let mut format = Format::default();
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    if name.ends_with(".parquet") {
+        return Ok(format);
+    }
+    let bytes = RawFile::bytes(path)?;
+    if std::str::from_utf8(&bytes).is_err() {
+        format.encoding = match bytes.as_slice() {
+            [0xFF, 0xFE, ..] => "utf-16le",
+            [0xFE, 0xFF, ..] => "utf-16be",
+            _ => "windows-1252",
+        }
+        .into();
+    }
+    let text = format.decode(path, bytes)?;
+    let head: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .take(LINES)
+        .collect();
+    format.delimiter = delimiter(&head);
+    let sample = RawFile::of_text(path.to_owned(), &head.join("\n"), &format);
+    if let Ok(sample) = sample {
+        format.decimal = decimal(&sample);
+    }
+    Ok(format)
+}
+
+/// The character that cuts the lines into the same number of cells, at least two; most often.
+fn delimiter(lines: &[&str]) -> char {
+    let score = |delimiter: char| {
+        let counts: Vec<usize> = lines
+            .iter()
+            .map(|line| outside_quotes(line, delimiter))
+            .collect();
+        let first = counts.first().copied().unwrap_or(0);
+        let same = counts.iter().filter(|&&count| count == first).count();
+        // How many lines agree, then how many cells.
+        (first > 0).then_some((same, first))
+    };
+    let candidates = [',', ';', '\t', '|'];
+    let best = candidates
+        .into_iter()
+        .filter_map(|delimiter| Some((score(delimiter)?, delimiter)))
+        .max_by(|a, b| a.0.cmp(&b.0));
+    best.map_or(',', |(_, delimiter)| delimiter)
+}
+
+fn outside_quotes(line: &str, delimiter: char) -> usize {
+    let (mut quoted, mut count) = (false, 0);
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            letter if letter == delimiter && !quoted => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// A comma where cells such as `3,5` are more than cells such as `3.5`.
+fn decimal(sample: &RawFile) -> char {
+    let cells = || sample.rows.iter().flat_map(|row| row.cells.iter());
+    let like = |text: &str, mark: char| {
+        text.split_once(mark).is_some_and(|(whole, part)| {
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            digits(whole.trim_start_matches('-')) && digits(part)
+        })
+    };
+    let commas = cells().filter(|text| like(text, ',')).count();
+    let points = cells().filter(|text| like(text, '.')).count();
+    if commas > points { ',' } else { '.' }
+}
+
+/// What differs from an ordinary CSV file.
+pub(super) fn notes(format: &Format) -> Vec<String> {
+    let ordinary = Format::default();
+    let mut notes = Vec::new();
+    if format.delimiter != ordinary.delimiter {
+        notes.push(format!("cells are separated by {:?}", format.delimiter));
+    }
+    if format.decimal != ordinary.decimal {
+        notes.push("numbers have a decimal comma".into());
+    }
+    if format.encoding != ordinary.encoding {
+        notes.push(format!("the text is {} (a guess)", format.encoding));
+    }
+    notes
+}

@@ -1,0 +1,238 @@
+//! Reads the rows of a file by a schema: finds its columns by name, and encodes cell by cell.
+
+use std::path::Path;
+
+use super::{ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
+use crate::data::{DataError, Format, RawFile, RawRow, category, nearest};
+
+/// Where the columns of a schema are in one file.
+pub(crate) struct FileLayout<'a> {
+    schema: &'a Schema,
+    local: &'a LocalNames,
+    format: &'a Format,
+    path: &'a Path,
+    header: &'a [String],
+    features: Vec<usize>,
+    targets: Vec<usize>,
+    filters: Vec<usize>,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ReadRow {
+    /// It is used: the numbers of its features, NaN where one is missing, and what it is to predict.
+    Used(Vec<f64>, Vec<f64>),
+    /// It has no value to predict.
+    NoTarget,
+    /// A feature is missing that must not be.
+    Incomplete,
+    /// A condition of the schema does not hold.
+    Excluded,
+}
+
+impl<'a> FileLayout<'a> {
+    /// Finds the columns. With `target` false the column to predict is not needed: rows are read to
+    /// be predicted. Columns that are neither in the schema, nor ignored, nor in `also`, are refused.
+    ///
+    /// # Errors
+    /// [`DataError::NoColumn`], [`DataError::ExtraColumns`], [`DataError::Config`]: names in `local`
+    /// that are in no schema.
+    pub(crate) fn new(
+        schema: &'a Schema,
+        local: &'a LocalNames,
+        format: &'a Format,
+        file: &'a RawFile,
+        target: bool,
+        also: &[&str],
+    ) -> Result<Self, DataError> {
+        let header = &file.header;
+        let agreed: Vec<&str> = schema.names().chain(schema.target.name.iter()).collect();
+        let known = local.columns.keys().chain(local.codes.keys());
+        let filters = schema.only.iter().map(|filter| filter.column.as_str());
+        let all: Vec<&str> = agreed.iter().copied().chain(filters).collect();
+        for name in known {
+            if !all.contains(&name.as_str()) {
+                return Err(DataError::Config(format!(
+                    "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
+                    nearest(name, all.iter().copied())
+                )));
+            }
+        }
+        let place = |column: &str| -> Result<usize, DataError> {
+            let local = local.column(column);
+            let found = header.iter().position(|name| name == local);
+            found.ok_or_else(|| DataError::NoColumn {
+                path: file.path.clone(),
+                column: local.to_owned(),
+                columns: header.clone(),
+            })
+        };
+        let places = |names: &mut dyn Iterator<Item = &str>| {
+            names.map(place).collect::<Result<Vec<usize>, _>>()
+        };
+        let layout = Self {
+            features: places(&mut schema.names())?,
+            targets: match target {
+                true => places(&mut schema.target.name.iter())?,
+                false => Vec::new(),
+            },
+            filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
+            path: &file.path,
+            schema,
+            local,
+            format,
+            header,
+        };
+        let used = layout
+            .features
+            .iter()
+            .chain(&layout.targets)
+            .chain(&layout.filters);
+        let used: Vec<usize> = used.copied().collect();
+        let mut extra = Vec::new();
+        for (at, name) in header.iter().enumerate() {
+            let is_target = schema.target.name.iter().any(|t| local.column(t) == name);
+            let known = used.contains(&at) || is_target || local.ignore.contains(name);
+            if !known && !also.contains(&name.as_str()) {
+                extra.push(name.clone());
+            }
+        }
+        match extra.is_empty() {
+            true => Ok(layout),
+            false => Err(DataError::ExtraColumns {
+                path: file.path.clone(),
+                columns: extra,
+            }),
+        }
+    }
+
+    /// Reads one row.
+    ///
+    /// # Errors
+    /// [`DataError::Cell`]: a cell does not hold what the schema says.
+    pub(crate) fn read(&self, row: &RawRow) -> Result<ReadRow, DataError> {
+        for (filter, &place) in self.schema.only.iter().zip(&self.filters) {
+            let meets = match self.cell(row, place) {
+                None => false,
+                Some(text) => {
+                    let text = self.local.value(&filter.column, text);
+                    let holds = filter.rule.holds(&self.plain(text));
+                    holds.ok_or_else(|| self.wrong(row, place, "a number is needed"))?
+                }
+            };
+            if !meets {
+                return Ok(ReadRow::Excluded);
+            }
+        }
+        let mut targets = Vec::with_capacity(self.targets.len());
+        for (name, &place) in self.schema.target.name.iter().zip(&self.targets) {
+            let Some(text) = self.cell(row, place) else {
+                return Ok(ReadRow::NoTarget);
+            };
+            let text = self.local.value(name, text);
+            let value = self
+                .schema
+                .target
+                .value(text, &|text| self.format.number(text));
+            targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
+        }
+        match self.features(row)? {
+            Some(values) => Ok(ReadRow::Used(values, targets)),
+            None => Ok(ReadRow::Incomplete),
+        }
+    }
+
+    /// The numbers of the features, or `None` if the row is to be left out.
+    fn features(&self, row: &RawRow) -> Result<Option<Vec<f64>>, DataError> {
+        let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for ((name, feature), &place) in self.schema.columns().zip(&self.features) {
+            let cell = self.cell(row, place);
+            if cell.is_none() {
+                match feature.missing {
+                    MissingRule::Drop => return Ok(None),
+                    MissingRule::Refuse => {
+                        let what =
+                            "a value is needed: the schema has no rule for missing values here";
+                        return Err(self.wrong(row, place, what));
+                    }
+                    MissingRule::Mean | MissingRule::Median | MissingRule::Indicator => {}
+                }
+            }
+            if feature.missing == MissingRule::Indicator {
+                missing.push(f64::from(cell.is_none()));
+            }
+            let value = cell.map(|text| self.local.value(name, text));
+            let wrong = |expected: String| self.wrong(row, place, &expected);
+            match feature.kind {
+                ColumnType::Category => {
+                    self.level(feature, value, &mut levels).map_err(wrong)?;
+                }
+                ColumnType::Number | ColumnType::Integer => {
+                    let number = value.map_or(Ok(f64::NAN), |text| self.number(feature, text));
+                    numbers.push(number.map_err(wrong)?);
+                }
+            }
+        }
+        numbers.append(&mut levels);
+        numbers.append(&mut missing);
+        Ok(Some(numbers))
+    }
+
+    fn number(&self, feature: &FeatureColumns, text: &str) -> Result<f64, String> {
+        let value = self.format.number(text).ok_or("a number is needed")?;
+        if feature.kind == ColumnType::Integer && value.fract() != 0.0 {
+            return Err("a whole number is needed".into());
+        }
+        match feature.range {
+            Some([low, high]) if !(low..=high).contains(&value) => {
+                Err(format!("the agreed range is {low} to {high}"))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// One number for each level but the first.
+    fn level(
+        &self,
+        feature: &FeatureColumns,
+        value: Option<&str>,
+        into: &mut Vec<f64>,
+    ) -> Result<(), String> {
+        let levels = feature.all_levels();
+        let Some(text) = value else {
+            into.extend(levels.iter().skip(1).map(|_| f64::NAN));
+            return Ok(());
+        };
+        let text = self.plain(text);
+        let at = levels.iter().position(|level| *level == text);
+        let at = at.or(feature.other.then_some(levels.len() - 1));
+        let at = at.ok_or_else(|| {
+            let near = nearest(&text, levels.iter().map(String::as_str));
+            format!("the agreed levels are {}{near}", levels.join(", "))
+        })?;
+        into.extend((1..levels.len()).map(|level| f64::from(level == at)));
+        Ok(())
+    }
+
+    /// A number in one way of writing; any other text as it is.
+    fn plain(&self, text: &str) -> String {
+        self.format
+            .number(text)
+            .map_or_else(|| category(text), |number| number.to_string())
+    }
+
+    fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {
+        let text = row.cells.get(place).unwrap_or_default();
+        (!self.format.is_missing(text)).then_some(text)
+    }
+
+    fn wrong(&self, row: &RawRow, place: usize, expected: &str) -> DataError {
+        DataError::Cell {
+            path: self.path.to_owned(),
+            at: row.at,
+            column: self.header[place].clone(),
+            text: row.cells.get(place).unwrap_or_default().to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+}

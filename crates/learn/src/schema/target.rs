@@ -1,0 +1,248 @@
+//! The column to predict: a number, classes with all their values, several numbers, or a mask.
+
+use serde::{Deserialize, Serialize};
+
+use super::ColumnNames;
+use crate::data::{Rule, Target, category};
+
+/// What is predicted.
+///
+/// - A number: `name`, and `unit` and `range` where they are known.
+/// - Classes: `classes` with all their values, and `positive`, the class whose probability a model of
+///   two classes gives.
+/// - Two classes of a number: `rule`, such as `"> 0"`, holds for the positive class.
+/// - Several numbers in one unit: a list as `name`.
+/// - The pixels of a mask, each 0 or 1: a list as `name`, and `mask = true`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TargetColumn {
+    /// The column's name; or a list of columns, for several numbers or a mask.
+    pub name: ColumnNames,
+    /// The unit of a number, for reports; by default `units of NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Smallest and largest number that it may hold; by default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// The classes: for each its value, or `{ name, values }` where several values mean one class.
+    /// Any other value is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<ClassValues>>,
+    /// The positive one of two classes; by default the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<String>,
+    /// The numbers of the positive class: `>`, `>=`, `<` or `<=` and a number. The others are of
+    /// the other class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+    /// Whether the columns are the pixels of a mask, row by row; false by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mask: bool,
+}
+
+/// A class, and the values that mean it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "the value of a class, or { name = \"class\", values = [\"0\", \"1\"] }, is needed"
+)]
+pub enum ClassValues {
+    /// One value, which is its name, too.
+    One(String),
+    /// Several values.
+    Several {
+        /// The name of the class.
+        name: String,
+        /// The values.
+        values: Vec<String>,
+    },
+}
+
+impl ClassValues {
+    /// The name of the class.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::One(name) | Self::Several { name, .. } => name,
+        }
+    }
+
+    /// The values that mean it.
+    pub fn values(&self) -> &[String] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several { values, .. } => values,
+        }
+    }
+}
+
+impl TargetColumn {
+    /// A number, in a unit.
+    pub fn number(name: &str, unit: Option<String>) -> Self {
+        Self {
+            name: name.into(),
+            unit,
+            range: None,
+            classes: None,
+            positive: None,
+            rule: None,
+            mask: false,
+        }
+    }
+
+    /// Columns for such a target: `target`, or `target 1`, `target 2`, … for several.
+    pub fn of(target: &Target) -> Self {
+        let several = |count: usize| {
+            ColumnNames::Several((1..=count).map(|at| format!("target {at}")).collect())
+        };
+        let one = Self::number("target", None);
+        match target {
+            Target::Number { unit } => Self {
+                unit: Some(unit.clone()),
+                ..one
+            },
+            Target::Classes(classes) => Self {
+                classes: Some(classes.iter().cloned().map(ClassValues::One).collect()),
+                ..one
+            },
+            Target::Numbers { unit, count } => Self {
+                name: several(*count),
+                unit: Some(unit.clone()),
+                ..one
+            },
+            Target::Mask { pixels } => Self {
+                name: several(*pixels),
+                mask: true,
+                ..one
+            },
+        }
+    }
+
+    /// What it is for a model.
+    pub(super) fn kind(&self) -> Target {
+        let first = self.name.iter().next().unwrap_or_default();
+        let unit = || {
+            let unit = self.unit.clone();
+            unit.unwrap_or_else(|| format!("units of {first}"))
+        };
+        match (&self.name, &self.classes, &self.rule) {
+            (_, Some(_), _) => Target::Classes(
+                self.ordered()
+                    .map(|class| class.name().to_owned())
+                    .collect(),
+            ),
+            (_, None, Some(rule)) => {
+                let rule = String::from(rule.clone());
+                Target::Classes(vec![
+                    format!("not {first} {rule}"),
+                    format!("{first} {rule}"),
+                ])
+            }
+            _ if self.mask => Target::Mask {
+                pixels: self.name.count(),
+            },
+            (ColumnNames::Several(names), ..) => Target::Numbers {
+                unit: unit(),
+                count: names.len(),
+            },
+            (ColumnNames::One(_), ..) => Target::Number { unit: unit() },
+        }
+    }
+
+    /// The classes, of two the positive one last.
+    fn ordered(&self) -> impl Iterator<Item = &ClassValues> {
+        let classes = self.classes.as_deref().unwrap_or_default();
+        let first = classes.first().map(ClassValues::name);
+        let swapped = classes.len() == 2 && first.is_some() && self.positive.as_deref() == first;
+        let (a, b) = classes.split_at(if swapped { 1 } else { 0 });
+        b.iter().chain(a)
+    }
+
+    /// The number to predict or the index of the class, from the value of a cell; `read` reads a
+    /// number as the file writes it.
+    ///
+    /// # Errors
+    /// What is expected instead.
+    pub(super) fn value(
+        &self,
+        text: &str,
+        read: &dyn Fn(&str) -> Option<f64>,
+    ) -> Result<f64, String> {
+        let numeric = || read(text).ok_or_else(|| "a number is needed".to_owned());
+        if self.classes.is_some() {
+            let text = read(text).map_or_else(|| text.to_owned(), |number| number.to_string());
+            let means = |class: &ClassValues| class.values().iter().any(|v| category(v) == text);
+            let index = self.ordered().position(means);
+            return index.map(|index| index as f64).ok_or_else(|| {
+                let values: Vec<&str> = self
+                    .ordered()
+                    .flat_map(|class| class.values().iter().map(String::as_str))
+                    .collect();
+                format!("the agreed values are {}", values.join(", "))
+            });
+        }
+        if let Some(rule) = &self.rule {
+            return Ok(f64::from(rule.holds_for(numeric()?)));
+        }
+        match numeric()? {
+            pixel @ (0.0 | 1.0) if self.mask => Ok(pixel),
+            _ if self.mask => Err("the pixels of a mask are 0 or 1".into()),
+            value => match self.range {
+                Some([low, high]) if !(low..=high).contains(&value) => {
+                    Err(format!("the agreed range is {low} to {high}"))
+                }
+                _ => Ok(value),
+            },
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let fail = |text: &str| Err(format!("`target`: {text}"));
+        if self.name.count() == 0 {
+            return fail("it names no column");
+        }
+        let several = matches!(self.name, ColumnNames::Several(_));
+        if several && (self.classes.is_some() || self.rule.is_some()) {
+            return fail("`classes` and `rule` go with one column");
+        }
+        if self.mask && !several {
+            return fail("`mask` goes with a list of columns");
+        }
+        if self.classes.is_some() && self.rule.is_some() {
+            return fail("`classes` and `rule` exclude each other");
+        }
+        if self.rule.as_ref().is_some_and(|rule| !rule.is_order()) {
+            return fail(
+                "`rule` compares numbers: use >, >=, < or <=; for values, list them in `classes`",
+            );
+        }
+        let Some(classes) = &self.classes else {
+            return match (&self.positive, self.range) {
+                (Some(_), _) => fail("`positive` goes with `classes`"),
+                (_, Some([low, high])) if !(low < high) => {
+                    fail("`range` needs two numbers, the smaller one first")
+                }
+                _ => Ok(()),
+            };
+        };
+        if classes.len() < 2 {
+            return fail("`classes` needs at least two");
+        }
+        if let Some(positive) = &self.positive {
+            if classes.len() > 2 || !classes.iter().any(|class| class.name() == positive) {
+                return fail("`positive` must be one of two classes");
+            }
+        }
+        if classes.iter().any(|class| class.values().is_empty()) {
+            return fail("a class has no values");
+        }
+        let mut values: Vec<String> = classes
+            .iter()
+            .flat_map(|class| class.values().iter().map(|value| category(value)))
+            .collect();
+        values.sort_unstable();
+        match values.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twice) => fail(&format!("the value {:?} is of two classes", twice[0])),
+            None => Ok(()),
+        }
+    }
+}

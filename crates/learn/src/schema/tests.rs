@@ -1,0 +1,248 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::data::{Format, RawFile};
+
+const CLINIC: &str = r#"
+min-rows = 2
+only = ["age >= 18"]
+target = { name = "outcome", classes = ["home", { name = "died", values = ["died", "dead"] }], positive = "died" }
+
+[[feature]]
+name = "age"
+type = "integer"
+unit = "years"
+range = [0, 120]
+
+[[feature]]
+name = ["systolic", "diastolic"]
+unit = "mmHg"
+missing = "median"
+
+[[feature]]
+name = "ward"
+type = "category"
+levels = ["general", "intensive"]
+missing = "indicator"
+"#;
+
+fn schema(text: &str) -> Schema {
+    let schema: Schema = toml::from_str(text).unwrap();
+    schema.check().unwrap();
+    schema
+}
+
+fn file(text: &str) -> RawFile {
+    RawFile::of_text("a.csv".into(), text, &Format::default()).unwrap()
+}
+
+/// What becomes of the rows of this text, or the error.
+fn read(schema: &Schema, names: &str, text: &str) -> Result<Vec<ReadRow>, String> {
+    let (names, format, file) = (
+        toml::from_str(names).unwrap(),
+        Format::default(),
+        file(text),
+    );
+    let layout = FileLayout::new(schema, &names, &format, &file, true, &[]);
+    let layout = layout.map_err(|error| error.to_string())?;
+    let rows = file.rows.iter().map(|row| layout.read(row));
+    rows.collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+fn used(rows: &[ReadRow], at: usize) -> (Vec<f64>, Vec<f64>) {
+    match &rows[at] {
+        ReadRow::Used(values, targets) => (values.clone(), targets.clone()),
+        other => panic!("row {at}: {other:?}"),
+    }
+}
+
+#[test]
+fn columns_are_found_by_name_in_any_order() {
+    let schema = schema(CLINIC);
+    let names: Vec<String> = schema
+        .encoded()
+        .into_iter()
+        .map(|column| column.name)
+        .collect();
+    let expected = [
+        "age",
+        "systolic",
+        "diastolic",
+        "ward=intensive",
+        "ward is missing",
+    ];
+    assert_eq!(names, expected);
+    let one = read(
+        &schema,
+        "",
+        "age,systolic,diastolic,ward,outcome\n60,120,80,intensive,died\n",
+    );
+    let other = read(
+        &schema,
+        "",
+        "outcome,ward,diastolic,systolic,age\ndead,intensive,80,120,60\n",
+    );
+    let expected = (vec![60.0, 120.0, 80.0, 1.0, 0.0], vec![1.0]);
+    assert_eq!(used(&one.unwrap(), 0), expected);
+    assert_eq!(used(&other.unwrap(), 0), expected);
+}
+
+#[test]
+fn local_columns_and_codes_are_read_by_their_agreed_names() {
+    let names = r#"
+ignore = ["patient"]
+columns = { age = "Alter", outcome = "Ausgang" }
+codes = { outcome = { "0" = "home", "1" = "died" }, ward = { ITS = "intensive", N = "general" } }
+"#;
+    let text = "patient,Alter,systolic,diastolic,ward,Ausgang\n7,60,120,80,ITS,1\n8,40,,80,,0\n";
+    let rows = read(&schema(CLINIC), names, text).unwrap();
+    assert_eq!(
+        used(&rows, 0),
+        (vec![60.0, 120.0, 80.0, 1.0, 0.0], vec![1.0])
+    );
+    let (values, targets) = used(&rows, 1);
+    assert!(values[1].is_nan() && values[3].is_nan());
+    assert_eq!((values[4], targets[0]), (1.0, 0.0));
+}
+
+#[test]
+fn rows_that_the_schema_leaves_out_are_left_out() {
+    let text = "age,systolic,diastolic,ward,outcome\n17,1,2,general,home\n20,1,2,general,\n";
+    let rows = read(&schema(CLINIC), "", text).unwrap();
+    assert_eq!(rows, [ReadRow::Excluded, ReadRow::NoTarget]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_row_column_and_remedy() {
+    let schema = schema(CLINIC);
+    let head = "age,systolic,diastolic,ward,outcome\n";
+    let cases = [
+        (
+            "",
+            "age,systolic,ward,outcome\n60,120,general,home\n".to_owned(),
+            "a.csv: there is no column \"diastolic\"; the columns are age, systolic, ward, outcome",
+        ),
+        (
+            "",
+            "Age,systolic,diastolic,ward,outcome\n60,120,80,general,home\n".to_owned(),
+            "a.csv: there is no column \"age\"; the columns are Age, systolic, diastolic, ward, \
+             outcome; did you mean \"Age\"?",
+        ),
+        (
+            "",
+            "id,age,systolic,diastolic,ward,outcome\n1,60,120,80,general,home\n".to_owned(),
+            "a.csv: the column \"id\" is not in the schema: write the name under `ignore` if it is \
+             not to be read, or under `columns` if it is another name of a column in the schema",
+        ),
+        (
+            "",
+            format!("{head}60,120,80,general,home\n61,120,80,general,1\n"),
+            "a.csv, line 3: column \"outcome\" holds \"1\", but the agreed values are home, died, dead",
+        ),
+        (
+            "",
+            format!("{head}60,120,80,Intensive,home\n"),
+            "a.csv, line 2: column \"ward\" holds \"Intensive\", but the agreed levels are general, \
+             intensive; did you mean \"intensive\"?",
+        ),
+        (
+            "",
+            format!("{head}sixty,120,80,general,home\n"),
+            "a.csv, line 2: column \"age\" holds \"sixty\", but a number is needed",
+        ),
+        (
+            "",
+            format!("{head}60.5,120,80,general,home\n"),
+            "a.csv, line 2: column \"age\" holds \"60.5\", but a whole number is needed",
+        ),
+        (
+            "",
+            format!("{head}160,120,80,general,home\n"),
+            "a.csv, line 2: column \"age\" holds \"160\", but the agreed range is 0 to 120",
+        ),
+        (
+            "columns = { agee = 'Alter' }",
+            format!("{head}60,120,80,general,home\n"),
+            "\"agee\" stands in `columns` or `codes`, but the schema has no such column; did you \
+             mean \"age\"?",
+        ),
+    ];
+    for (names, text, expected) in cases {
+        assert_eq!(read(&schema, names, &text).unwrap_err(), expected);
+    }
+    let strict = CLINIC.replace("only = [\"age >= 18\"]", "");
+    let text = format!("{head},120,80,general,home\n");
+    assert_eq!(
+        read(&self::schema(&strict), "", &text).unwrap_err(),
+        "a.csv, line 2: column \"age\" holds \"\", but a value is needed: the schema has no rule for \
+         missing values here"
+    );
+}
+
+#[test]
+fn contradictions_in_a_schema_are_refused() {
+    let cases = [
+        (
+            "type = \"integer\"",
+            "type = \"category\"",
+            "a category needs `levels`",
+        ),
+        (
+            "range = [0, 120]",
+            "range = [120, 0]",
+            "the smaller one first",
+        ),
+        (
+            "positive = \"died\"",
+            "positive = \"dead\"",
+            "must be one of two classes",
+        ),
+        (
+            "\"dead\"]",
+            "\"home\"]",
+            "the value \"home\" is of two classes",
+        ),
+        ("\"general\", ", "", "at least two levels"),
+        (
+            "\"systolic\", ",
+            "\"age\", ",
+            "the column \"age\" is named twice",
+        ),
+        (
+            "missing = \"indicator\"",
+            "missing = \"median\"",
+            "goes with numbers",
+        ),
+        ("min-rows = 2", "min-rows = 1", "at least 2"),
+    ];
+    for (from, to, expected) in cases {
+        let text = CLINIC.replace(from, to);
+        assert_ne!(text, CLINIC);
+        let schema: Schema = toml::from_str(&text).unwrap();
+        let error = schema.check().unwrap_err().to_string();
+        assert!(error.contains(expected), "{from} → {to}: {error}");
+    }
+    let rule = "target = { name = \"y\", rule = \"= 1\" }\n[[feature]]\nname = \"x\"";
+    let error = toml::from_str::<Schema>(rule).unwrap().check().unwrap_err();
+    assert!(
+        error.to_string().contains("list them in `classes`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_positive_class_is_the_second_of_two() {
+    let text = "target = { name = \"y\", classes = [\"ill\", \"well\"], positive = \"ill\" }\n[[feature]]\nname = \"x\"";
+    let classes = vec!["well".to_owned(), "ill".to_owned()];
+    assert_eq!(schema(text).target(), Target::Classes(classes));
+}
+
+#[test]
+fn values_outside_the_levels_count_as_other_where_the_schema_says_so() {
+    let text = "target = { name = \"y\" }\n[[feature]]\nname = \"k\"\ntype = \"category\"\nlevels = [\"a\", \"b\"]\nother = true";
+    let schema = schema(text);
+    let rows = read(&schema, "", "k,y\na,1\nb,2\nzebra,3\n").unwrap();
+    let values: Vec<Vec<f64>> = (0..3).map(|row| used(&rows, row).0).collect();
+    assert_eq!(values, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]);
+    assert_eq!(schema.encoded()[1].name, "k=other");
+}

@@ -1,0 +1,90 @@
+//! What is said about data before anything is learned from them.
+
+use crate::data::{DataError, Table, Target};
+
+/// Refuses data in which no silo has more than one class, and notes the silos that have one.
+///
+/// # Errors
+/// [`DataError::Config`]: one class everywhere.
+pub(super) fn classes(
+    target: &Target,
+    silos: &[(String, Table)],
+    notes: &mut Vec<String>,
+) -> Result<(), DataError> {
+    let Target::Classes(names) = target else {
+        return Ok(());
+    };
+    let only = |table: &Table| {
+        let first = *table.target.first()?;
+        let same = table.target.iter().all(|&class| class == first);
+        same.then_some(first as usize)
+    };
+    let single: Vec<(&str, usize)> = silos
+        .iter()
+        .filter_map(|(name, table)| Some((name.as_str(), only(table)?)))
+        .collect();
+    let Some(&(_, first)) = single.first() else {
+        return Ok(());
+    };
+    if single.len() == silos.len() && single.iter().all(|&(_, class)| class == first) {
+        return Err(DataError::Config(format!(
+            "every row is of the class {:?}, so there is nothing to learn: check the rule or the \
+             classes of the target",
+            names[first]
+        )));
+    }
+    let which: Vec<String> = single
+        .iter()
+        .take(5)
+        .map(|&(silo, class)| format!("{silo} ({} only)", names[class]))
+        .collect();
+    let more = match single.len() {
+        0..=5 => String::new(),
+        count => format!(" and {} more", count - 5),
+    };
+    notes.push(format!(
+        "{} of {} silos have rows of one class, so that a model is right there that always gives \
+         it: {}{more}",
+        single.len(),
+        silos.len(),
+        which.join(", "),
+    ));
+    Ok(())
+}
+
+/// Columns that hold one value in all training rows of a silo.
+#[derive(Default)]
+pub(super) struct Constant(Vec<(String, usize)>);
+
+impl Constant {
+    pub(super) fn add(&mut self, columns: &[String]) {
+        for column in columns {
+            match self.0.iter_mut().find(|(name, _)| name == column) {
+                Some((_, silos)) => *silos += 1,
+                None => self.0.push((column.clone(), 1)),
+            }
+        }
+    }
+
+    /// The sentence about them, of so many silos.
+    pub(super) fn note(mut self, silos: usize) -> Option<String> {
+        self.0.sort_by(|a, b| b.1.cmp(&a.1));
+        let columns: Vec<String> = self
+            .0
+            .iter()
+            .take(5)
+            .map(|(name, count)| format!("{name} (at {count} of {silos})"))
+            .collect();
+        let more = match self.0.len() {
+            0..=5 => String::new(),
+            count => format!(" and {} more", count - 5),
+        };
+        let any = !columns.is_empty();
+        any.then(|| {
+            format!(
+                "columns with a single value in the training rows of a silo: {}{more}",
+                columns.join(", ")
+            )
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! `rota init`: a scenario for data that nobody has described yet, with comments, and what was found.
+
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use learn::DataError;
+use learn::data::Target;
+use learn::propose::{Proposal, Wishes, propose};
+
+pub use text::scenario;
+
+/// A proposed scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// What was found.
+    pub proposal: Proposal,
+    /// The scenario as TOML.
+    pub text: String,
+    /// Fewest rows of a silo; smaller ones are left out.
+    pub silo_rows: usize,
+}
+
+/// Looks at the files and drafts a scenario that is to stand in `scenario`.
+///
+/// # Errors
+/// [`DataError`]: files that cannot be read, or from which no federation can learn.
+pub fn draft(files: &[PathBuf], wishes: &Wishes, scenario: &Path) -> Result<Draft, DataError> {
+    let proposal = propose(files, wishes)?;
+    let small = proposal.schema.min_rows;
+    let enough = proposal
+        .silos
+        .iter()
+        .filter(|(_, rows)| *rows >= small)
+        .count();
+    if enough < 2 {
+        return Err(DataError::Config(format!(
+            "a federation needs at least two silos with {small} rows, and there are {enough}"
+        )));
+    }
+    let text = text::scenario(&proposal, files, wishes, scenario, small);
+    Ok(Draft {
+        proposal,
+        text,
+        silo_rows: small,
+    })
+}
+
+/// What was found, for people: one line each.
+pub fn findings(draft: &Draft) -> Vec<String> {
+    let Draft { proposal, .. } = draft;
+    let silos = proposal.silos.len();
+    let mut rows: Vec<usize> = proposal.silos.iter().map(|(_, rows)| *rows).collect();
+    rows.sort_unstable();
+    let mut lines = vec![format!(
+        "{} rows of {silos} silos, between {} and {} rows each (median {})",
+        proposal.rows,
+        rows[0],
+        rows[silos - 1],
+        rows[silos / 2],
+    )];
+    let small = rows.iter().filter(|rows| **rows < draft.silo_rows).count();
+    if small > 0 {
+        lines.push(format!(
+            "{small} silos have fewer than {} rows and are left out (`silo-rows`)",
+            draft.silo_rows
+        ));
+    }
+    let target = proposal
+        .schema
+        .target
+        .name
+        .iter()
+        .collect::<Vec<_>>()
+        .join(", ");
+    lines.push(match proposal.target() {
+        Target::Classes(classes) => format!(
+            "to predict: {target}, one of {} classes: {}",
+            classes.len(),
+            classes.join(", ")
+        ),
+        _ => format!("to predict: {target}, a number"),
+    });
+    let numbers = proposal.schema.encoded().len();
+    lines.push(format!(
+        "{} columns to learn from, which become {numbers} numbers a row:",
+        proposal.columns.len()
+    ));
+    let width = proposal
+        .columns
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max();
+    let width = width.unwrap_or(0).min(32);
+    for (name, what) in &proposal.columns {
+        lines.push(format!("  {name:width$}  {what}"));
+    }
+    if !proposal.left_out.is_empty() {
+        lines.push(format!("{} columns are left out:", proposal.left_out.len()));
+        for (name, why) in &proposal.left_out {
+            lines.push(format!("  {name:width$}  {why}"));
+        }
+    }
+    lines.extend(proposal.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
