@@ -46,15 +46,15 @@ golden:
 # Seconds of a scenario with every check by every member, then with checks remembered: `just bench digits20`.
 bench SCENARIO="digits20":
     cargo build --release
+    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json --check every-member | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
     target/release/rota simulate {{SCENARIO}} --no-references --quiet --json | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
-    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json --memo | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
 
 # All the numbers of docs/performance.md.
 bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "null")
 
 # Seconds and bytes of every strategy on a scenario, after a `cargo build --release`.
 strategies SCENARIO="digits20":
-    for name in $(target/release/rota strategies --json | grep -o '"name": "[a-z-]*"' | cut -d '"' -f 4); do echo "$name" $(target/release/rota simulate {{SCENARIO}} --strategy $name --no-references --quiet --json --memo | grep -E '^  "(seconds|bytes)"'); done
+    for name in $(target/release/rota strategies --json | grep -o '"name": "[a-z-]*"' | cut -d '"' -f 4); do echo "$name" $(target/release/rota simulate {{SCENARIO}} --strategy $name --no-references --quiet --json | grep -E '^  "(seconds|bytes)"'); done
 
 # Real processes killed again and again, one federation after another: `just soak 60`.
 soak MINUTES="10":

@@ -97,8 +97,11 @@ pub(crate) struct Simulate {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Share results of checks between the silos of this process, which saves time
-    #[arg(long)]
+    /// Whether every member does every check itself, or the process does each once for all
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub(crate) check: Check,
+    /// The same as --check once
+    #[arg(long, hide = true, conflicts_with = "check")]
     pub(crate) memo: bool,
     /// Skip the reference models: every silo alone, and one global model
     #[arg(long)]
@@ -176,6 +179,16 @@ pub(crate) struct Strategies {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Who checks, in a federation in one process. The results and the events are the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Check {
+    /// The process does each check once, for all its silos: many times faster in large federations
+    #[default]
+    Once,
+    /// Every member does every check itself, as institutions do
+    EveryMember,
 }
 
 /// The network of a federation in this process.
@@ -258,8 +271,8 @@ impl Simulate {
         if self.no_references {
             words.push("--no-references".to_owned());
         }
-        if self.memo {
-            words.push("--memo".to_owned());
+        if self.check == Check::EveryMember {
+            words.push("--check every-member".to_owned());
         }
         words.join(" ")
     }
@@ -331,7 +344,8 @@ mod tests {
             "my runs/it's.toml",
             "--rounds",
             "3",
-            "--memo",
+            "--check",
+            "every-member",
         ])
         .unwrap()
         .command
@@ -340,7 +354,7 @@ mod tests {
         };
         assert_eq!(
             simulate.again("it", 7),
-            r"cargo run --release -- simulate 'my runs/it'\''s.toml' --seed 7 --rounds 3 --memo"
+            r"cargo run --release -- simulate 'my runs/it'\''s.toml' --seed 7 --rounds 3 --check every-member"
         );
         assert_eq!(
             Simulate::default().again("diabetes", 0),

@@ -15,7 +15,7 @@ use rota::simulations::{
 };
 
 use super::CommandError;
-use crate::cli::Simulate;
+use crate::cli::{Check, Simulate};
 use crate::logging::colours;
 use crate::progress::{Progress, say};
 
@@ -31,7 +31,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let progress = Progress::new(bar, simulate.quiet, scenario.rounds);
     let options = Options {
         data: simulate.data_folder(),
-        memo: simulate.memo,
+        memo: simulate.check == Check::Once,
         references: !simulate.no_references,
         progress: Box::new(|round| progress.round(round)),
         environment: sockets.map(over),

@@ -16,7 +16,7 @@ fn wrong_configurations_are_refused_with_the_place() {
     };
     let typo = refused("identity = ", "identiti = ");
     assert!(
-        typo.contains("unknown field `identiti`, expected"),
+        typo.contains("there is no key `identiti`; did you mean \"identity\"?"),
         "{typo}"
     );
     let stranger = refused("name = \"silo 2\"", "name = \"silo 7\"");
@@ -81,7 +81,7 @@ fn missing_data_are_named() {
         said.contains("cannot read") && said.contains("rows.csv"),
         "{said}"
     );
-    // Other columns make another model than the one that was agreed on.
+    // Columns are found by name, and none may be missing.
     let rows = demo.configs[1].with_file_name("rows.csv");
     let fewer: String = fs::read_to_string(&rows)
         .unwrap()
@@ -90,8 +90,94 @@ fn missing_data_are_named() {
         .collect();
     fs::write(&rows, fewer).unwrap();
     let (code, said) = run(&demo.configs[1]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("there is no column \"age\""), "{said}");
+}
+
+/// Every way in which an institution's file can differ from what was agreed: what is changed in
+/// `rows.csv` or in `silo.toml`, and what the node says instead of training.
+#[test]
+fn rows_that_are_not_as_agreed_are_refused_before_the_first_round() {
+    let scenario = scenario(
+        "run-rows",
+        "name = 'rows'
+rounds = 2
+[task.table]
+model = 'logistic'
+[task.table.data.rows]
+files = [{ path = 'one.csv' }, { path = 'two.csv' }]
+[task.table.schema]
+min-rows = 10
+target = { name = 'outcome', classes = ['home', 'died'], positive = 'died' }
+[[task.table.schema.feature]]
+name = ['age', 'pulse']
+[[task.table.schema.feature]]
+name = 'ward'
+type = 'category'
+levels = ['general', 'intensive']
+[strategy]
+name = 'fedavg'
+training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
+",
+    );
+    let mut rows = String::from("age,pulse,ward,outcome\n");
+    for row in 0..24 {
+        let ward = ["general", "intensive"][row % 2];
+        let outcome = ["home", "died"][usize::from(row % 3 == 0)];
+        rows += &format!("{},{},{ward},{outcome}\n", 40 + row, 60 + 2 * row);
+    }
+    for file in ["one.csv", "two.csv"] {
+        fs::write(scenario.with_file_name(file), &rows).unwrap();
+    }
+    let demo = Demo::new("run-rows", &["--scenario", scenario.to_str().unwrap()]);
+    let config = &demo.configs[0];
+    let file = config.with_file_name("rows.csv");
+    let good = fs::read_to_string(&file).unwrap();
+    let original = fs::read_to_string(config).unwrap();
+    // What a demo writes are the numbers that a model takes.
+    assert!(good.starts_with("age,pulse,ward=intensive,target\n40,60,0,died\n"), "{good}");
+    let cases: &[(&str, &str, &str, &str)] = &[
+        ("age,pulse", "years,pulse", "", "there is no column \"age\""),
+        ("age,pulse", "AGE,pulse", "", "did you mean \"AGE\"?"),
+        ("target", "label", "", "there is no column \"target\""),
+        ("40,60,0,died", "forty,60,0,died", "", "line 2: column \"age\" holds \"forty\", but a number"),
+        ("40,60,0,died", "\"40,5\",60,0,died", "", "holds \"40,5\", but a number is needed"),
+        ("40,60,0,died", "inf,60,0,died", "", "holds \"inf\", but a number is needed"),
+        ("40,60,0,died", "40,60,0,1", "", "column \"target\" holds \"1\", but the agreed values are home, died"),
+        ("40,60,0,died", "40,60,0,yes", "", "holds \"yes\", but the agreed values are home, died"),
+        ("40,60,0,died", "40,60,0,died,9", "", "expected 4 cells, one per column, found 5"),
+        ("40,60,0,died", "40,60,0", "", "expected 4 cells, one per column, found 3"),
+        ("", "", "[data.rows.names]\ncolumns = { agee = \"years\" }\n", "did you mean \"age\"?"),
+        ("", "", "[data.rows.names]\ncodes = { wardd = { a = \"b\" } }\n", "the schema has no such column"),
+    ];
+    for (from, to, more, expected) in cases {
+        fs::write(&file, good.replacen(from, to, usize::from(!from.is_empty()))).unwrap();
+        let text = match more.is_empty() {
+            true => original.clone(),
+            false => original.replacen("[data.rows.format]", &format!("{more}[data.rows.format]"), 1),
+        };
+        fs::write(config, text).unwrap();
+        let (code, said) = run(config);
+        assert_ne!(code, 0, "{to}: {said}");
+        assert!(said.contains(expected), "{to} {more}: {said}");
+    }
+    fs::write(config, &original).unwrap();
+    // A column that nobody agreed on.
+    let more: String = good.lines().map(|line| format!("{line},7\n")).collect();
+    fs::write(&file, more.replacen("target,7", "target,patient", 1)).unwrap();
+    let (code, said) = run(config);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("the column \"patient\" is not in the schema: write the name under `ignore`"), "{said}");
+    // One class only, and too few rows.
+    fs::write(&file, good.replace("home", "died")).unwrap();
+    let (code, said) = run(config);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("differs from what was agreed"), "{said}");
+    assert!(said.contains("every row is of the class \"died\""), "{said}");
+    let few: Vec<&str> = good.lines().take(2).collect();
+    fs::write(&file, few.join("\n")).unwrap();
+    let (code, said) = run(config);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("has 1 usable rows, but the schema asks for at least 2"), "{said}");
 }
 
 #[test]
@@ -207,7 +293,7 @@ fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
         "{own}"
     );
     let key = refused("rounds = ", "\"\\u001b[2J\\nround 9 final\" = 1\nrounds = ");
-    assert!(key.contains("unknown field"), "{key}");
+    assert!(key.contains("there is no key"), "{key}");
 }
 
 /// What a command says that must end by itself, and soon.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use learn::data::nearest;
 use toml::de::{DeTable, DeValue};
 
 /// Something wrong at a place of a TOML file.
@@ -122,11 +123,114 @@ impl Source<'_> {
     }
 }
 
-/// A message of the parser, with "a whole number" for `u64` and so on.
+/// A message of the parser in the words of the file: keys and values instead of fields and
+/// variants, "a whole number" for `u64` and so on, with the most similar key or value for one that
+/// is unknown.
 fn plain(message: &str) -> String {
-    let whole = ["u64", "u32", "u16", "u8", "usize"].map(|name| (name, "a whole number"));
-    let numbers = whole.into_iter().chain([("f64", "a number")]);
-    numbers.fold(message.to_owned(), |text, (name, plain)| {
-        text.replace(&format!("expected {name}"), &format!("expected {plain}"))
-    })
+    if let Some(text) = unknown(message) {
+        return text;
+    }
+    let words = [
+        ("missing field", "missing key"),
+        ("duplicate field", "the key is there twice:"),
+        ("expected struct", "expected a table for"),
+        ("expected tuple struct", "expected a list for"),
+        ("invalid type: ", "is "),
+        ("invalid value: ", "is "),
+        ("invalid length ", "has the length "),
+        ("a borrowed string", "a text"),
+        ("a string", "a text"),
+        ("string ", "the text "),
+        ("integer ", "the number "),
+        ("floating point ", "the number "),
+        ("boolean ", "the value "),
+        ("a boolean", "true or false"),
+        ("sequence", "a list"),
+        ("map", "a table"),
+    ];
+    let whole = ["u64", "u32", "u16", "u8", "usize", "i64"];
+    let whole = whole.map(|name| (name, "a whole number"));
+    let numbers = whole.into_iter().chain([("f64", "a number"), ("f32", "a number")]);
+    let expected: Vec<(String, String)> = numbers
+        .map(|(name, plain)| (format!("expected {name}"), format!("expected {plain}")))
+        .collect();
+    let text = expected
+        .iter()
+        .fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
+    words
+        .into_iter()
+        .fold(text, |text, (from, to)| replace_words(&text, from, to))
+}
+
+/// Replaces whole words only.
+fn replace_words(text: &str, from: &str, to: &str) -> String {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(from) {
+        let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+        let before = inside(rest[..at].chars().next_back());
+        let ends_in_word = from.ends_with(char::is_alphanumeric);
+        let after = ends_in_word && inside(rest[at + from.len()..].chars().next());
+        parts.push(&rest[..at]);
+        parts.push(if before || after { from } else { to });
+        rest = &rest[at + from.len()..];
+    }
+    parts.push(rest);
+    parts.concat()
+}
+
+/// What is said about a key or value that is not known.
+fn unknown(message: &str) -> Option<String> {
+    let (what, rest) = [
+        ("key", message.strip_prefix("unknown field `")),
+        ("value", message.strip_prefix("unknown variant `")),
+    ]
+    .into_iter()
+    .find_map(|(what, rest)| Some((what, rest?)))?;
+    let (name, expected) = rest.split_once('`')?;
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    let near = nearest(name, known.iter().copied());
+    let list = match known.as_slice() {
+        [] => "none is allowed here".to_owned(),
+        [one] => format!("there is only `{one}`"),
+        several => format!("there are `{}`", several.join("`, `")),
+    };
+    Some(format!("there is no {what} `{name}`{near}; {list}").replace("?; there", "? There"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn messages_of_the_parser_speak_of_keys_and_values() {
+        let cases = [
+            (
+                "unknown field `tarjet`, expected one of `target`, `unit`",
+                "there is no key `tarjet`; did you mean \"target\"? There are `target`, `unit`",
+            ),
+            (
+                "unknown variant `logistik`, expected `logistic` or `linear`",
+                "there is no value `logistik`; did you mean \"logistic\"? There are `logistic`, \
+                 `linear`",
+            ),
+            ("unknown field `x`, expected `name`", "there is no key `x`; there is only `name`"),
+            ("missing field `rounds`", "missing key `rounds`"),
+            (
+                "invalid type: string \"seven\", expected u64",
+                "is the text \"seven\", expected a whole number",
+            ),
+            (
+                "invalid type: integer `7`, expected a string",
+                "is the number `7`, expected a text",
+            ),
+            (
+                "invalid type: sequence, expected a boolean",
+                "is a list, expected true or false",
+            ),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(plain(message), expected);
+        }
+    }
 }

@@ -58,7 +58,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         )
     );
     let typo = error(&text.replace("keep = 3", "kepe = 3"));
-    assert!(typo.contains("unknown field `kepe`"), "{typo}");
+    assert!(typo.contains("there is no key `kepe`; did you mean"), "{typo}");
     let key = text
         .lines()
         .find(|line| line.starts_with("key = "))

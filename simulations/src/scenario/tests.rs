@@ -35,7 +35,7 @@ fn what_is_built_in_can_be_used() {
 fn errors_name_file_line_key_and_what_is_allowed() {
     let unknown = error(&GOOD.replace("rounds = 2", "rounds = 2\nround = 3"));
     assert!(
-        unknown.starts_with("s.toml, line 4: unknown field `round`, expected one of"),
+        unknown.starts_with("s.toml, line 4: there is no key `round`; did you mean \"rounds\"?"),
         "{unknown}"
     );
     assert!(unknown.contains("`rounds`"), "{unknown}");
