@@ -41,7 +41,7 @@ mod random;
 mod task;
 
 pub use data::DataError;
-pub use learners::{ConstantLearner, RobustConfig, TableLearner};
+pub use learners::{ConstantLearner, TableLearner};
 pub use metrics::{Metric, MetricName};
 pub use models::{
     Architecture, ConvConfig, LayerConfig, LayersConfig, MaxPoolConfig, NetworkConfig, NormConfig,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use methods::Learner;
 use methods::learner::Split;
+use methods::robust::TransportCost;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{
     CsvConfig, DataError, DataSet, Digits, Prepared, Rows, SplitConfig, Standardise, Target,
     diabetes_silos, digits, heart,
 };
-use crate::learners::{ConstantLearner, RobustConfig, Script, TableLearner};
+use crate::learners::{ConstantLearner, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
 
@@ -48,9 +49,9 @@ pub struct TableTask {
     /// `"silo"` (the default), `"federation"` or `"none"`.
     #[serde(default)]
     pub standardise: Standardise,
-    /// How distances are measured in robust losses.
+    /// The cost of moving a row in robust losses.
     #[serde(default)]
-    pub robust: RobustConfig,
+    pub robust: TransportCost,
     /// The metric that reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
     #[serde(default)]
     pub metric: Option<MetricName>,
@@ -242,11 +243,9 @@ impl TableTask {
         seed: u64,
     ) -> Result<Study, DataError> {
         self.split.check()?;
-        if self.robust.label_cost.is_nan() || self.robust.label_cost <= 0.0 {
-            return Err(DataError::Config(
-                "robust: `label-cost` must be above 0".into(),
-            ));
-        }
+        self.robust
+            .validate()
+            .map_err(|error| DataError::Config(format!("`robust.label-cost`: {error}")))?;
         let DataSet {
             target,
             silos: tables,
@@ -443,13 +442,14 @@ fn digits_study(files: Digits) -> Study {
                 };
                 let rows = counts(&data);
                 let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));
-                let robust = RobustConfig::default();
+                let cost = TransportCost::default();
                 let learner =
-                    TableLearner::new(data, model, Loss::Softmax, Standardise::None, robust)
-                        .follow(Script {
+                    TableLearner::new(data, model, Loss::Softmax, Standardise::None, cost).follow(
+                        Script {
                             start: start.clone(),
                             orders,
-                        });
+                        },
+                    );
                 Silo {
                     name: format!("silo {}", index + 1),
                     learner: Arc::new(learner),

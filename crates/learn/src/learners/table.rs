@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Summaries};
+use methods::robust::TransportCost;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Split, Training, Update, Watch};
 
 use self::rows::RowOrder;
@@ -24,7 +25,6 @@ use crate::data::{Prepared, Rows, Standardise, Target};
 use crate::metrics::measure;
 use crate::models::{Fit, Loss, Model, Named};
 
-pub use self::robust::RobustConfig;
 pub(crate) use self::rows::Script;
 
 /// Any model family on a silo's rows. Nothing is personal.
@@ -37,7 +37,7 @@ pub struct TableLearner {
     model: Arc<dyn Model>,
     loss: Loss,
     scale: Option<Scale>,
-    robust: RobustConfig,
+    transport_cost: TransportCost,
     order: RowOrder,
     domain: Option<u32>,
     layout: Arc<Layout>,
@@ -49,7 +49,7 @@ impl TableLearner {
         model: Box<dyn Model>,
         loss: Loss,
         standardise: Standardise,
-        robust: RobustConfig,
+        transport_cost: TransportCost,
     ) -> Self {
         let number = matches!(data.target, Target::Number { .. });
         let scale = matches!(standardise, Standardise::Federation)
@@ -70,7 +70,7 @@ impl TableLearner {
             model: model.into(),
             loss,
             scale,
-            robust,
+            transport_cost,
             order: RowOrder::Drawn,
             domain: None,
             layout,
@@ -93,7 +93,7 @@ impl TableLearner {
             model: first.model.clone(),
             loss: first.loss,
             scale: first.scale.clone(),
-            robust: first.robust,
+            transport_cost: first.transport_cost,
             order: RowOrder::Drawn,
             domain: None,
             layout: first.layout.clone(),

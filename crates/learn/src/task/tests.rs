@@ -256,6 +256,12 @@ fn what_does_not_go_together_is_said() {
     );
     assert_eq!(
         fails(&format!(
+            "{diabetes}model.linear = {{}}\nrobust.label-cost = 0.0"
+        )),
+        "`robust.label-cost`: the cost of changing a label must be above 0 (or infinite), not 0"
+    );
+    assert_eq!(
+        fails(&format!(
             "{diabetes}model.linear = {{}}\nmetric = 'accuracy'"
         )),
         "`metric = \"accuracy\"` does not go with this target: choose one of loss, mae, mse"

@@ -93,7 +93,7 @@ pub fn choose_radius(
             let (seen, unseen) = &splits[fold];
             let plain = || -> Result<f64, FitError> {
                 let model = fit(seen, radius, config)?.model;
-                Ok(robust_loss(unseen, &model, 0.0, config.loss, config.norm)?.loss)
+                Ok(robust_loss(unseen, &model, 0.0, config.loss, config.cost)?.loss)
             };
             plain().map_err(|error| RadiusError::Fit {
                 radius,

@@ -60,7 +60,7 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
         Kind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
         Kind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
     };
-    TableLearner::new(data, model, loss, standardise, RobustConfig::default())
+    TableLearner::new(data, model, loss, standardise, TransportCost::default())
 }
 
 fn task(epochs: u32, batch: u32, rate: f64) -> Task {

@@ -147,7 +147,7 @@ fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
     let how = CrossFit {
         radius: 0.2,
         loss: FIT.loss,
-        norm: FIT.norm,
+        cost: FIT.cost,
         folds: 4,
         seed: 9,
     };
