@@ -121,7 +121,7 @@ impl Learner for Toy {
     }
 }
 
-/// The weight of the common model after so many rounds, every step as in a federation.
+/// The weight of the common model after this number of rounds, every step as in a federation.
 fn learn(momentum: f64, rounds: u64) -> Result<f32, Box<dyn Error>> {
     let optimiser = Optimiser::Sgd {
         rate: 0.1,

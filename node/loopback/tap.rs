@@ -14,13 +14,13 @@ pub(super) struct Tap {
     pub(super) me: MemberIndex,
     pub(super) recorder: Recorder,
     pub(super) tamper: Option<Arc<Mutex<Tamper>>>,
-    /// Bytes of messages by the member that forwarded them, shared by all taps.
+    /// Bytes of messages by forwarding member, shared by all taps.
     pub(super) messages: Vec<Arc<AtomicU64>>,
     pub(super) mesh: mpsc::Sender<Command>,
 }
 
 impl Tap {
-    /// From the silo to its mesh, until one of them ends.
+    /// Passes commands from the silo to its mesh, until one of them ends.
     pub(super) async fn outgoing(self, mut commands: mpsc::Receiver<Command>) {
         while let Some(command) = commands.recv().await {
             let instead = match &self.tamper {
@@ -38,7 +38,8 @@ impl Tap {
         }
     }
 
-    /// From the mesh to the silo, until one of them ends. Waits while the silo is behind.
+    /// Passes events from the mesh to the silo, until one of them ends. Waits while the silo's queue
+    /// is full.
     pub(super) async fn incoming(
         self,
         mut events: mpsc::Receiver<Event>,
@@ -69,7 +70,7 @@ impl Tap {
         }
     }
 
-    /// An answer of spoiled blobs, if one of these is wanted.
+    /// An answer with damaged blobs, if the Byzantine member sends damaged ones.
     fn spoiled(&self, ticket: u64, wanted: &[Hash]) -> Option<Command> {
         let tamper = lock(self.tamper.as_ref()?);
         let blobs: Vec<_> = wanted.iter().map(|hash| tamper.blob(hash)).collect();
@@ -79,6 +80,6 @@ impl Tap {
 }
 
 fn lock(tamper: &Mutex<Tamper>) -> MutexGuard<'_, Tamper> {
-    // Its state is consistent even after a panic.
+    // The state is consistent even after a panic.
     tamper.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -335,7 +335,7 @@ impl<'a> Director<'a> {
         let members = self.actors.len();
         let failed = |actor: &&Actor| actor.failed == Some(round);
         let silos = self.actors.iter().filter(failed).count();
-        let minimum = usize::from(self.federation.epoch.charter.minimum);
+        let minimum = usize::from(self.federation.epoch.charter.min_contributions);
         if round <= self.done || members - silos >= minimum {
             return Ok(());
         }

@@ -104,13 +104,13 @@ impl Disk {
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Hashes a BLAKE3 hash by its first bytes, which are uniform; nobody attacks a simulation with
-/// collisions.
+/// Hashes a BLAKE3 hash by its first bytes, which are uniform. Collision attacks are no concern in a
+/// simulation.
 type Uniform = BuildHasherDefault<FirstBytes>;
 
 #[derive(Default)]

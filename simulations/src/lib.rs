@@ -55,7 +55,7 @@
 //! | [`scenario`] | scenarios and their faults, read from TOML |
 //! | [`network`], [`pool`], [`Disk`] | the simulated surroundings of a silo |
 //! | [`Environment`] | gives silos their surroundings; a program can hand in another one, for example over real sockets (then time is real, and the order of events is not reproducible) |
-//! | [`Recorder`] | is told every event; feeds invariants, trace and summary |
+//! | [`Recorder`] | receives every event; feeds invariants, trace and summary |
 //! | [`invariants`] | the safety properties |
 //! | [`summary`] | the result of a run, as a document |
 //! | [`toy`] | a learner with a known optimum |

@@ -21,7 +21,7 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
         [charter]
         beat = \"1s\"
         patience = 10
-        keep = {ROUNDS}
+        keep-rounds = {ROUNDS}
         [strategy]
         name = \"{strategy}\"
         training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}

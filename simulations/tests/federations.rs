@@ -87,7 +87,7 @@ fn silos_with_close_optima_share_a_model() {
 }
 
 #[test]
-fn a_seed_gives_the_same_trace_however_many_threads_compute() {
+fn a_seed_gives_the_same_trace_on_any_number_of_threads() {
     let trace = |threads, seed| play("", threads, seed).result.unwrap().trace;
     let first = trace(1, 3);
     assert_eq!(first, trace(4, 3));
@@ -259,7 +259,7 @@ fn rounds_finish_under_loss_and_duplication() {
 }
 
 #[test]
-fn silos_are_started_by_spawn_alone() {
+fn silos_are_started_only_by_spawn() {
     // Members are made directly only by the bare simulator, in a folder of its own.
     let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap();
     let mut spawns = 0;

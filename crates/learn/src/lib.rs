@@ -2,19 +2,19 @@
 //!
 //! A [`TaskConfig`], as a scenario or a charter holds it, names the data and the model.
 //! [`TaskConfig::study`] reads the data, partitions them into silos and gives every silo a
-//! [`methods::Learner`]: the contract through which strategies train and measure.
+//! [`methods::Learner`], the interface through which strategies train and evaluate models.
 //!
 //! - [`data`]: rows from CSV files ([`data::CsvConfig`]) or built in ([`data::diabetes_silos`],
 //!   [`data::heart`]), split into training, validation and test rows, completed and standardised.
 //! - Models: linear and logistic regression, multi-layer perceptrons, and networks of layers
 //!   ([`NetworkConfig`]), those of papers by name ([`Architecture`]) and any other as a list.
-//! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`]
-//!   trains nothing, to measure everything around it.
-//! - [`Metric`]: what reports compare.
+//! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`] has
+//!   null training, to measure the cost of everything else.
+//! - [`Metric`]: the metrics that reports compare.
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
 //!
-//! Everything random follows from seeds, and the same arguments give the same bits, whatever else
-//! runs in the process. No other crate names burn, the tensor framework.
+//! Everything random follows from seeds, and the same arguments give the same bits, regardless of
+//! other work in the process. No other crate names burn, the tensor framework.
 //!
 //! ```
 //! use learn::TaskConfig;

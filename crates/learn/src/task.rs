@@ -1,4 +1,4 @@
-//! The learning task as configuration, and the silos with their learners that it gives.
+//! The learning task: its configuration, and the silos and learners made from it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,21 +16,22 @@ use crate::learners::{ConstantLearner, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
 
-/// Silos of a source that can be partitioned into any number, unless a number is given.
+/// Default number of silos for sources whose rows can be partitioned into any number.
 const SILOS: usize = 8;
 
-/// What is learned. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
+/// A learning task. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum TaskConfig {
     /// A model on tables of rows.
     Table(Box<TableTask>),
-    /// A benchmark with everything given: 64-128-10 perceptron on the optical digits of UCI, in 20
-    /// (the default) or 100 silos, from the folder `digits8_bench` of the data.
+    /// A benchmark with given initial weights and order of rows: a 64-128-10 perceptron on the optical
+    /// digits of UCI, in 20 (the default) or 100 silos, from the folder `digits8_bench` of the data.
     Digits8Bench,
-    /// Null training, to measure everything but learning.
+    /// Null training, to measure the cost of everything but learning.
     Constant {
-        /// Numbers in the model, at least 1.
+        /// Number of values in the model.
+        #[schemars(range(min = 1), extend("x-unit" = "values"))]
         parameters: usize,
     },
 }
@@ -39,14 +40,15 @@ pub enum TaskConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
-    /// Where the rows come from: `"diabetes"`, `"heart"`, or a `csv` table.
+    /// Source of the rows: `"diabetes"`, `"heart"`, or a `csv` table.
     pub data: Source,
-    /// `"logistic"`, or a table `linear`, `mlp` or `network`.
+    /// Model family: `"logistic"`, or a table `linear`, `mlp` or `network`.
     pub model: ModelConfig,
-    /// Fractions held out.
+    /// Fractions of the rows that are held out.
     #[serde(default)]
     pub split: SplitConfig,
-    /// `"silo"` (the default), `"federation"` or `"none"`.
+    /// How features, and a target that is a number, are scaled to mean 0 and deviation 1. Default:
+    /// `"silo"`.
     #[serde(default)]
     pub standardise: Standardise,
     /// The cost of moving a row in robust losses.
@@ -55,13 +57,13 @@ pub struct TableTask {
     /// The metric that reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
     #[serde(default)]
     pub metric: Option<MetricName>,
-    /// Which domain the rows of every silo are of, in the source's order, from 0; among
-    /// institutions with rows of their own, in the roster's order. For strategies that ask for it.
+    /// Domain of the rows of every silo, from 0, in the order of the source; for institutions with their
+    /// own rows, in the order of the roster. Needed by strategies with given domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<u32>>,
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -80,7 +82,7 @@ pub enum Source {
 pub enum ModelConfig {
     /// Linear regression.
     Linear {
-        /// `"squared"` by default.
+        /// Loss of a row. Default: `"squared"`.
         #[serde(default)]
         loss: RegressionLoss,
     },
@@ -91,7 +93,7 @@ pub enum ModelConfig {
     Mlp {
         /// Widths of the hidden layers, each at least 1.
         hidden: Vec<usize>,
-        /// For numbers only; `"squared"` by default.
+        /// Loss of a row, for targets that are numbers only. Default: `"squared"`.
         #[serde(default)]
         loss: Option<RegressionLoss>,
     },
@@ -107,18 +109,18 @@ pub struct Silo {
     pub name: String,
     /// Its data and model.
     pub learner: Arc<dyn Learner>,
-    /// How many rows it has.
+    /// Number of its rows.
     pub rows: RowCounts,
 }
 
 /// A silo's rows, by use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowCounts {
-    /// To train on.
+    /// Training rows.
     pub train: usize,
-    /// To choose by.
+    /// Validation rows.
     pub validation: usize,
-    /// To test with.
+    /// Test rows.
     pub test: usize,
 }
 
@@ -133,15 +135,15 @@ impl RowCounts {
     }
 }
 
-/// All silos of a task, and what to compare them by.
+/// All silos of a task, and its primary metric.
 #[derive(Clone)]
 pub struct Study {
     /// The silos, in the source's order; all learners have one layout.
     pub silos: Vec<Silo>,
     /// The primary metric.
     pub metric: Metric,
-    /// A learner with the training rows of several silos, by their positions: a reference, the
-    /// model of an institution that had the data of all the others. `None` where rows cannot be put together.
+    /// Makes a learner with the training rows of several silos, by their positions, for a centralised
+    /// reference model. `None` if rows cannot be pooled.
     pub pooled: Option<Pool>,
 }
 
@@ -157,7 +159,7 @@ fn pool(learners: Vec<Arc<TableLearner>>) -> Option<Pool> {
 }
 
 impl TaskConfig {
-    /// Whether the silos agree on a common scale in a round of their own before they train.
+    /// Whether the silos agree on a common scale in a first round before they train.
     pub fn common_scale(&self) -> bool {
         matches!(self, Self::Table(task) if task.standardise == Standardise::Federation)
     }
@@ -213,7 +215,7 @@ impl TableTask {
     /// The rows of all silos as they were read, before they are split and standardised.
     ///
     /// # Errors
-    /// [`DataError`]: data that cannot be read, or not be partitioned into that many silos.
+    /// [`DataError`]: data that cannot be read, or cannot be partitioned into this number of silos.
     pub fn tables(
         &self,
         silos: Option<usize>,
@@ -222,7 +224,7 @@ impl TableTask {
         self.data.read(silos, folder)
     }
 
-    /// The domain of the rows of the silo at position `place` of so many silos, if one is given.
+    /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.
     ///
     /// # Errors
     /// [`DataError::Config`]: another number of domains than of silos.
@@ -295,7 +297,7 @@ impl TableTask {
         if !fitting.contains(&name) {
             let names: Vec<&str> = fitting.iter().map(|name| name.key()).collect();
             return Err(DataError::Config(format!(
-                "`metric = {:?}` does not go with this target: choose one of {}",
+                "`metric = {:?}` does not suit this target: choose one of {}",
                 name.key(),
                 names.join(", ")
             )));
@@ -411,7 +413,7 @@ fn counts(data: &Prepared) -> RowCounts {
     }
 }
 
-/// The digits benchmark: nothing is random, nothing is standardised.
+/// The digits benchmark, without randomness and without scaling.
 fn digits_study(files: Digits) -> Study {
     use crate::data::DIGITS_WIDTHS as WIDTHS;
     let mut rest = files.start.as_slice();

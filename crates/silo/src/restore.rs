@@ -64,7 +64,7 @@ pub(crate) fn restore(
     }
     let contents = sorted(load(config, journal)?);
     let store = Store { config, blobs };
-    let keep = config.member.epoch.charter.keep as usize;
+    let keep = config.member.epoch.charter.keep_rounds as usize;
     let kept = contents.adopted.iter().rev().take(keep).rev();
     let kept = kept
         .map(|adopted| adopted.blobs.iter().copied().map(Hash).collect())
@@ -125,7 +125,7 @@ fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, S
         records.push(Record::Lost);
     }
     let charter = &config.member.epoch.charter;
-    let needed = needed(records, charter.keep as usize, charter.rounds);
+    let needed = needed(records, charter.keep_rounds as usize, charter.rounds);
     let anew = matches!(needed[..], [Record::Lost | Record::Begun]);
     if before > 2 * needed.len() || (anew && before != 1) {
         journal.replace(needed.clone())?;

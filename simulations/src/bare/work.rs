@@ -116,7 +116,7 @@ pub(super) fn perform(
                 round,
                 plan,
                 participants: options.plans.participants(options.members, round, &state),
-                // The hash is as good as a random number.
+                // The hash serves as a random number.
                 cross_evaluate: options
                     .cross_evaluate
                     .unwrap_or(plan.0[0].is_multiple_of(2)),

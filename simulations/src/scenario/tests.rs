@@ -19,7 +19,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn what_is_built_in_can_be_used() {
+fn built_in_scenarios_are_valid() {
     for (name, _) in BUILT_IN {
         assert_eq!(Scenario::load(name).unwrap().name, *name);
     }
@@ -52,11 +52,13 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         rate,
         "s.toml, line 8: `training.optimiser.rate` must be a number above 0, not -1"
     );
-    let scaled = error(&format!("{GOOD}standardise = true"));
-    assert!(
-        scaled.starts_with("s.toml, line 9: `standardise` is no option here"),
-        "{scaled}"
-    );
+    for value in ["true", "false"] {
+        let scaled = error(&format!("{GOOD}standardise = {value}"));
+        assert!(
+            scaled.starts_with("s.toml, line 9: `standardise`: not an option of a strategy"),
+            "{scaled}"
+        );
+    }
     let many = error(&GOOD.replace("rounds = 2", "rounds = 2\nsilos = 100000000"));
     assert!(
         many.starts_with("s.toml, line 4: `silos` is 100000000, it must be between 1 and 1000"),
@@ -75,7 +77,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
 }
 
 #[test]
-fn faults_are_one_thing_each() {
+fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
     let fault = |text: &str| Scenario::parse("s.toml", &format!("{GOOD}[[fault]]\n{text}"));
     let kill = fault("kill = \"lead\"\nphase = \"scoring\"\nround = 2\nrestart-after = \"30s\"");
     let kill = kill.unwrap().faults;
@@ -103,7 +105,7 @@ fn faults_are_one_thing_each() {
 }
 
 #[test]
-fn the_command_line_may_change_a_scenario() {
+fn overrides_change_a_scenario() {
     let scenario = Scenario::parse("s.toml", GOOD).unwrap();
     let change = |strategy: &str| Overrides {
         seed: Some(9),

@@ -25,36 +25,37 @@ pub struct CsvConfig {
     /// position: `"1"`, `"2"`, and so on.
     #[serde(default)]
     pub columns: Option<Vec<String>>,
-    /// What separates cells, one ASCII character; `","` by default.
+    /// Separator of cells, one ASCII character. Default: `","`.
     #[serde(default = "comma")]
     pub delimiter: char,
     /// The column to predict; or a list of columns that hold numbers in one unit; or
     /// `{ mask = [columns] }` for the pixels of a mask, each 0 or 1.
     pub target: TargetColumns,
-    /// Makes the target two classes: the rule, such as `"> 0"`, says which rows are positive.
+    /// Rule that turns a target of numbers into two classes, such as `"> 0"`: rows that satisfy it are
+    /// positive.
     #[serde(default)]
     pub positive: Option<Rule>,
-    /// Makes the target classes by name, in this order.
+    /// Names of the classes of a target of categories, in this order.
     #[serde(default)]
     pub classes: Option<Vec<String>>,
-    /// Unit of a target that is a number, for reports.
+    /// Unit of a target of numbers, for reports.
     #[serde(default)]
     pub unit: Option<String>,
-    /// The feature columns; by default all but target, silo column and `drop`.
+    /// The feature columns. Default: all but target, silo column and `drop`.
     #[serde(default)]
     pub features: Option<Vec<String>>,
-    /// Columns that are no features.
+    /// Columns that are not used as features.
     #[serde(default)]
     pub drop: Vec<String>,
     /// Feature columns that hold categories: each becomes one column of 0 and 1 per level but the
     /// first, after all other columns.
     #[serde(default)]
     pub one_hot: Vec<String>,
-    /// Levels of `one-hot` columns, in order. Needed where a silo sees its own file only, so that
-    /// all agree; by default all levels that occur, in ascending order.
+    /// Levels of `one-hot` columns, in order. Default: all levels that occur, in ascending order. Needed
+    /// if every silo reads only its own file, so that all silos have the same columns.
     #[serde(default)]
     pub levels: BTreeMap<String, Vec<String>>,
-    /// Texts that mean a missing value; `["?", "", "NA"]` by default.
+    /// Texts that stand for a missing value. Default: `["?", "", "NA"]`.
     #[serde(default = "markers")]
     pub missing: Vec<String>,
     /// How rows with a missing feature are treated. Rows without a target are always dropped.
@@ -62,16 +63,16 @@ pub struct CsvConfig {
     pub incomplete: Incomplete,
 }
 
-/// Which columns are to be predicted.
+/// The columns to predict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "the name of a column, a list of columns, or { mask = [columns] } is needed"
 )]
 pub enum TargetColumns {
-    /// This one.
+    /// One column.
     One(String),
-    /// All of these, numbers in one unit.
+    /// Several columns of numbers in one unit.
     Several(Vec<String>),
     /// The pixels of a mask.
     Mask {
@@ -81,7 +82,7 @@ pub enum TargetColumns {
 }
 
 impl TargetColumns {
-    /// Columns to write such targets to, to be read again: `target`, or `target 1`, `target 2`, ….
+    /// Names of columns for writing such targets to a file: `target`, or `target 1`, `target 2`, ….
     pub fn of(target: &Target) -> Self {
         let several = |count| (1..=count).map(|at| format!("target {at}")).collect();
         match target {
@@ -112,9 +113,9 @@ impl From<&str> for TargetColumns {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsvFile {
-    /// Where it is, relative to the data folder.
+    /// Path, relative to the data folder.
     pub path: PathBuf,
-    /// The silo's name; by default the file's, without its extension.
+    /// Name of the silo. Default: the file's name without its extension.
     #[serde(default)]
     pub silo: Option<String>,
 }
@@ -125,10 +126,10 @@ pub struct CsvFile {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Incomplete {
-    /// They are left out.
+    /// The rows are left out.
     #[default]
     Drop,
-    /// The mean of the silo's training rows is put in.
+    /// Missing values are replaced by the mean of the silo's training rows.
     Impute,
 }
 
@@ -144,8 +145,7 @@ impl CsvConfig {
     /// Reads all files, from under `folder` if given.
     ///
     /// # Errors
-    /// [`DataError`]: a file that cannot be read, a column that is not there, a cell that is not
-    /// what it should be, no usable rows.
+    /// [`DataError`]: a file that cannot be read, a missing column, an invalid cell, or no usable rows.
     pub fn read(&self, folder: Option<&Path>) -> Result<DataSet, DataError> {
         self.check()?;
         let mut files = Vec::with_capacity(self.files.len());

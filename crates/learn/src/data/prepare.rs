@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::split::Parts;
 use super::{DataError, Rows, SplitConfig, Table, Target};
 
-/// How features, and the target where it is a number, are brought to mean 0 and deviation 1.
+/// How features, and a target that is a number, are scaled to mean 0 and deviation 1.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Standardise {
-    /// Not at all.
+    /// No scaling.
     None,
-    /// By every silo, from its own training rows.
+    /// Every silo scales by its own training rows.
     #[default]
     Silo,
-    /// By the federation, alike everywhere: silos contribute counts, sums and squares, and the model
-    /// carries the resulting scale in buffers.
+    /// All silos use a common scale: in a first round they contribute counts, sums and squares, and the
+    /// model carries the resulting scale in buffers.
     Federation,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Prepared {
     pub(crate) train: Arc<Rows>,
     pub(crate) validation: Arc<Rows>,
     pub(crate) test: Arc<Rows>,
-    /// What one unit of the rows' target is in the target's own units.
+    /// The size of one unit of the rows' target in the target's own units.
     pub(crate) unit: f64,
 }
 
@@ -69,7 +69,7 @@ impl Prepared {
                     column: name.clone(),
                 });
             }
-            // Filling in means changes neither the mean nor what a squared deviation adds up to.
+            // Imputed means change neither the mean nor the sum of squared deviations.
             features.push(Moments {
                 count: train.len() as u64,
                 ..moments
@@ -124,7 +124,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// In two passes, so that no digits cancel.
+    /// Computed in two passes, to avoid cancellation.
     pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let (count, sum) = values
             .clone()
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn otherwise_rows_keep_their_units() {
+    fn unscaled_rows_keep_their_units() {
         for standardise in [Standardise::None, Standardise::Federation] {
             let data = prepare(&table(20), standardise).unwrap();
             assert_eq!(data.unit, 1.0);

@@ -1,4 +1,4 @@
-//! A silo with rows of its own, and any model family on them.
+//! The learner of a silo with its own rows, for any model family.
 //!
 //! [`TableLearner`] trains, evaluates and summarises; its capabilities are in modules of their own:
 //! `robust` (robust losses and fits), `rows` (order of rows, single rows and folds), `outputs`
@@ -27,7 +27,7 @@ use crate::models::{Fit, Loss, Model, Named};
 
 pub(crate) use self::rows::Script;
 
-/// Any model family on a silo's rows. Nothing is personal.
+/// Trains a model of any family on a silo's rows. It has no personal state.
 #[derive(Clone)]
 pub struct TableLearner {
     train: Arc<Rows>,
@@ -100,13 +100,14 @@ impl TableLearner {
         }
     }
 
-    /// With start weights and orders given; the seed of a training is then the round.
+    /// The same learner with given start weights and orders of rows. The seed of a training is then the
+    /// round.
     pub(crate) fn follow(mut self, script: Script) -> Self {
         self.order = RowOrder::Script(Arc::new(script));
         self
     }
 
-    /// With the domain of its rows.
+    /// The same learner with the domain of its rows.
     pub(crate) fn within(mut self, domain: Option<u32>) -> Self {
         self.domain = domain;
         self
@@ -159,7 +160,7 @@ impl TableLearner {
         Ok(self.update(trained, [("loss".into(), loss)].into()))
     }
 
-    /// Carries a training through; the trained values, and the loss.
+    /// Runs a training. Returns the trained values and the loss.
     pub(super) fn run(
         &self,
         mut fit: Box<dyn Fit>,
@@ -292,7 +293,7 @@ impl ModifiedGradients for TableLearner {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        // Not even a zero is added where nothing changes.
+        // Without a change not even a zero is added.
         let modifier = (!modifier.is_none()).then_some(modifier);
         self.fit(start, training, modifier, seed, progress)
     }

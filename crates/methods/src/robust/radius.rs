@@ -156,11 +156,14 @@ fn choice(scores: &[RadiusScore], one_standard_error: bool) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TwoRadii {
-    /// Number of rows from which the small radius applies.
+    /// Number of training rows from which the small radius applies.
+    #[schemars(extend("x-unit" = "rows"))]
     pub threshold: usize,
-    /// The radius for at least `threshold` rows.
+    /// Radius of a silo with at least `threshold` rows.
+    #[schemars(range(min = 0))]
     pub small: f64,
-    /// The radius for fewer rows.
+    /// Radius of a silo with fewer rows.
+    #[schemars(range(min = 0))]
     pub large: f64,
 }
 

@@ -9,7 +9,8 @@ use methods::{
     Training, Update, Watch,
 };
 
-/// Loss `(w − optimum)²`; training goes half the way. What is personal counts the trainings.
+/// Loss `(w − optimum)²`; a training moves half the way to the optimum. The personal state counts the
+/// trainings.
 pub(crate) struct Towards(pub(crate) f64);
 
 static LAYOUT: LazyLock<Arc<Layout>> =
@@ -90,7 +91,7 @@ impl Learner for Towards {
 }
 
 impl RobustLosses for Towards {
-    /// Panics on a model that no test should measure, for tests of just that.
+    /// Panics on one particular model, for tests of panics.
     fn robust_loss(&self, model: &Params, _: &Params, _: f64, _: Split) -> Result<f64, LearnError> {
         assert!(model.values()[0] < 1000.0, "that far out");
         Ok(self.loss(model))

@@ -35,7 +35,7 @@ pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
     crate::block_on(runtime, future)
 }
 
-/// What a federation of tests agrees on.
+/// The epoch of a federation for tests.
 pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
@@ -49,13 +49,13 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         rounds,
         beat_ms: 1000,
         patience: 4,
-        limit: 60,
-        minimum: 2 * ((n - 1) / 3) + 1,
+        view_timeout: 60,
+        min_contributions: 2 * ((n - 1) / 3) + 1,
         rotation: protocol::charter::Rotation::EveryRound,
         verification: protocol::charter::Verification::Full,
         names_shown: false,
         blob_limit: 1 << 20,
-        keep: 1,
+        keep_rounds: 1,
         discovery: false,
     };
     let genesis = Genesis {
@@ -85,14 +85,14 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         learner: Arc::new(Towards(f64::from(me))),
         strategy: Arc::new(FedAvg::new(training, WeightRule::Equal)),
         initial_seed: 0,
-        norm: f64::INFINITY,
+        max_model_norm: f64::INFINITY,
         radius: OwnRadius::default(),
         seed: u64::from(me),
         journal_lost: false,
     }
 }
 
-/// One silo's surroundings, and the test's hands on them.
+/// One silo's surroundings, which the test can inspect and change.
 #[derive(Clone)]
 pub(crate) struct Rig {
     pub(crate) journal: MemoryJournal,
@@ -119,7 +119,7 @@ impl Rig {
         }
     }
 
-    /// Surroundings of a new life with what was kept of earlier ones.
+    /// Surroundings for a restart, with the disk of earlier starts.
     pub(crate) fn surroundings(&self) -> (Surroundings, Ends) {
         let (commands, ends_commands) = mpsc::channel(256);
         let (ends_events, events) = mpsc::channel(16);

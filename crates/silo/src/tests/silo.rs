@@ -1,4 +1,4 @@
-//! Whole silos.
+//! Tests of whole silos.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
             .collect::<Vec<_>>(),
         [1, 2]
     );
-    // keep = 1: the blobs of the last round and the personal state are all that is left.
+    // keep_rounds = 1: the blobs of the last round and the personal state are all that is left.
     let last = adopted.last().unwrap();
     let mut kept: Vec<_> = last.blobs.iter().copied().map(Hash).collect();
     kept.push(Hash(last.personal));
@@ -246,7 +246,7 @@ fn commands_that_do_not_fit_are_lost_and_reported() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let (surroundings, mut ends) = rig.surroundings();
-        // The network takes nothing, for long.
+        // The network reads no commands for a long time.
         let silo = spawn(config(&epoch, 0), surroundings).unwrap();
         sleep(LONG).await;
         let lost = silo.counts().lost;

@@ -1,4 +1,4 @@
-//! The worker alone.
+//! Tests of the worker without the other actors.
 
 use protocol::effects::{FinalRound, WorkError};
 use protocol::message::EntryFields;
@@ -139,7 +139,7 @@ fn a_panic_is_a_refusal_and_the_worker_continues() {
 }
 
 #[test]
-fn a_computed_and_a_fetched_outcome_are_adopted_alike_and_once() {
+fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
     virtually(async {
         let mut kept = Vec::new();
         let models = [1.0, 2.0, 6.0].map(Towards::model);
@@ -209,10 +209,10 @@ fn a_computed_and_a_fetched_outcome_are_adopted_alike_and_once() {
             };
             assert_eq!((adopted.round, adopted.outcome), (1, hash.0));
             assert_eq!(adopted.block, Hash::of(b"block").0);
-            // The training did not go into it, so what is personal stays what it was.
+            // The training is not part of the outcome, so the personal state does not change.
             assert_eq!(adopted.personal, Towards::model(0.0).hash());
             kept.push(answer.records);
-            // Adopted is adopted.
+            // A second adoption changes nothing.
             let again = one(bench.ask(apply).await);
             assert!(again.records.is_empty());
             assert!(matches!(

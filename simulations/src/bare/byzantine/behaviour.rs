@@ -27,7 +27,7 @@ pub enum Behaviour {
     PartialLead,
     /// Sends conflicting votes: two Notarize, Finalize and Nullify of one view.
     DoubleVote,
-    /// Sends two valid proposals: each to half of the members, or the second to whoever voted for
+    /// Sends two valid proposals: each to half of the members, or the second to members that voted for
     /// the first.
     DoubleProposal,
     /// Sends two different contributions in a round.

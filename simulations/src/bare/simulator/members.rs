@@ -269,7 +269,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// A Byzantine member does what it does every beat.
+    /// Carries out the behaviours of a Byzantine member at a beat.
     pub(super) fn byzantine_beat(&mut self, at: usize) -> Result<(), FailureKind> {
         let node = &mut self.nodes[at];
         if node.dead.is_some() {

@@ -1,4 +1,4 @@
-//! Many seeds of the bare simulator. `ROTA_SEEDS=20000` runs that many seeds of each test, on all
+//! Many seeds of the bare simulator. `ROTA_SEEDS=20000` runs 20,000 seeds of each test, on all
 //! cores.
 
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Robust losses and fits of a silo with rows, for the families where they are known.
+//! Robust losses and fits of a silo with rows, for the model families that have them.
 
 use methods::learner::{RobustFits, RobustLosses};
 use methods::robust::network::{self, LayersError};
@@ -9,6 +9,30 @@ use methods::{LearnError, Matrix, Params, Split, Update};
 use super::{TableLearner, fits};
 use crate::models::{Loss, RegressionLoss};
 
+<<<<<<< HEAD
+=======
+/// How the distance between rows is measured in robust losses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RobustConfig {
+    /// Norm that measures how far (standardised) features move, and the target in a regression. Default:
+    /// `"l2"`.
+    pub norm: Norm,
+    /// Cost of changing a label (κ in CS-RCFL, eqs. (14)–(15)); `inf` if labels are certain. Default 1.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub label_cost: f64,
+}
+
+impl Default for RobustConfig {
+    fn default() -> Self {
+        Self {
+            norm: Norm::default(),
+            label_cost: 1.0,
+        }
+    }
+}
+
+>>>>>>> words
 impl TableLearner {
     /// Whether a robust loss is known: for absolute loss of one number and for classes, of linear
     /// models and of dense layers.
@@ -34,7 +58,7 @@ impl TableLearner {
         known && self.model.linear().is_some()
     }
 
-    /// The worst loss within `radius`: exact for a linear output, an upper bound for layers.
+    /// The worst-case loss within `radius`: exact for a linear output, an upper bound for layers.
     fn worst(
         &self,
         model: &Params,
@@ -174,7 +198,7 @@ impl RobustFits for TableLearner {
         let search = RadiusSearch {
             radii: search.grid.clone(),
             folds: search.folds.min(rows.len()),
-            // The rows themselves are in no order that others know.
+            // The order of the rows is not known to others.
             seed: 0,
             one_standard_error: search.one_standard_error,
         };

@@ -216,7 +216,7 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
 }
 
 #[test]
-fn two_halves_sum_up_to_the_whole() {
+fn summaries_of_two_halves_merge_into_the_summary_of_all_rows() {
     let scale = Scale::new(1, true);
     let rows =
         |values: &[f32]| Rows::new(1, values.to_vec(), values.iter().map(|v| v * 2.0).collect());
@@ -281,7 +281,7 @@ fn grid(folds: usize) -> Radius {
 }
 
 #[test]
-fn robust_losses_of_a_perceptron_bound_what_moving_rows_can_do() {
+fn robust_losses_of_a_perceptron_bound_the_loss_of_moved_rows() {
     let none = Params::empty();
     let mlp = learner(Kind::Mlp, &table(60, 2, true), Standardise::Silo);
     let model = run(&mlp, &mlp.initial(0), &task(20, 8, 0.02), 1).shared;

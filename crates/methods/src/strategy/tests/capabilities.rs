@@ -53,10 +53,11 @@ impl Learner for Core {
 fn strategies(standardise: bool) -> impl Iterator<Item = (&'static str, Box<dyn Strategy>)> {
     STRATEGIES.iter().map(move |info| {
         let config = json!({
-            "name": info.name, "standardise": standardise,
+            "name": info.name,
             "training": { "epochs": 2, "batch": 0, "optimiser": { "name": "sgd", "rate": 0.2 } },
         });
-        let config: StrategyConfig = serde_json::from_value(config).unwrap();
+        let mut config: StrategyConfig = serde_json::from_value(config).unwrap();
+        config.standardise = standardise;
         (info.name, build(&config, 3).unwrap())
     })
 }

@@ -34,7 +34,7 @@ pub(super) fn strategy(name: &str, more: Value) -> Box<dyn Strategy> {
     strategy_for(2, name, more)
 }
 
-/// The same for a federation of so many members.
+/// The same for a federation of this number of members.
 pub(super) fn strategy_for(members: usize, name: &str, more: Value) -> Box<dyn Strategy> {
     let optimiser = json!({ "name": "sgd", "rate": 0.2 });
     let mut config = json!({
@@ -243,7 +243,7 @@ fn personal_names_tensors_layers_and_kinds_of_layers() {
     let all = shared(&["layer0", "layer1", "norm0"])
         .unwrap_err()
         .to_string();
-    assert!(all.contains("nothing to share"), "{all}");
+    assert!(all.contains("no tensor is shared"), "{all}");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn equipped_learners_refuse_models_and_states_of_others() {
     }
 }
 
-/// Every strategy over these silos: the states of three rounds, worked out on so many threads.
+/// Every strategy over these silos: the states of three rounds, computed on this number of threads.
 fn states(name: &str, silos: &[([f64; 5], [f64; 5])], threads: usize) -> Vec<State> {
     let silo = |&(curvature, centre): &([f64; 5], [f64; 5])| Quadratic { curvature, centre };
     let config = json!({

@@ -219,7 +219,7 @@ fn a_model_that_no_silo_chose_keeps_its_parameters() {
 }
 
 #[test]
-fn fesem_assigns_to_the_nearest_centre_whatever_is_claimed() {
+fn fesem_assigns_to_the_nearest_centre_and_ignores_claims() {
     let (state, sheet) = carried();
     let fesem = strategy("fesem", json!({ "models": 3 }));
     let outcome = round(&*fesem, &state, &sheet, 2);

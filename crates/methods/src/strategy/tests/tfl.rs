@@ -52,7 +52,7 @@ fn sheet(entries: Vec<ModelEntry>) -> Sheet {
     super::sheet(entries, None)
 }
 
-/// Before round 1, of models of so many values.
+/// Before round 1, of models of this number of values.
 fn genesis(values: usize) -> State {
     State::genesis(plain(&vec![0.0; values]))
 }
