@@ -38,7 +38,7 @@
 //!     round = 2
 //!     "#,
 //! )?;
-//! // Four silos, each with one point; their mean is the optimum of the federation.
+//! // Four silos, each with its own centre; the mean is the optimum of the federation.
 //! let (study, _learners) = toy_study(&[vec![0.0], vec![1.0], vec![2.0], vec![5.0]]);
 //! let summary = run_study(&scenario, &study, Options::default())?;
 //! assert_eq!(summary.rounds.len(), 2);
@@ -58,7 +58,7 @@
 //! | [`Recorder`] | is told every event; feeds invariants, trace and summary |
 //! | [`invariants`] | the safety properties |
 //! | [`summary`] | the result of a run, as a document |
-//! | [`toy`] | a learner with a known optimum |
+//! | [`toy`] | studies of silos with a known optimum |
 //! | [`bare`] | the protocol alone, with 42 Byzantine behaviours |
 
 mod audit;

@@ -6,7 +6,8 @@ mod common;
 
 use std::sync::Arc;
 
-use simulations::toy::{ToyLearner, toy_study};
+use methods::learner::QuadraticLearner;
+use simulations::toy::toy_study;
 use simulations::{Options, Overrides, RunError, Scenario, Summary, run_study};
 
 const TOY: &str = r#"
@@ -28,7 +29,7 @@ patience = 6
 
 struct Toy {
     result: Result<Summary, RunError>,
-    learners: Vec<Arc<ToyLearner>>,
+    learners: Vec<Arc<QuadraticLearner>>,
 }
 
 fn play(faults: &str, threads: usize, seed: u64) -> Toy {

@@ -3,19 +3,18 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, Quadratic, layout};
+use super::quadratic::{Federation, layout, quadratic};
 use super::*;
 use crate::learner::{Learner, Optimiser, Training};
 
 mod given;
 
-fn silos() -> Vec<Quadratic> {
+fn silos() -> Vec<QuadraticLearner> {
     let centres = [[0.0, 1.0, -1.0, 2.0, 3.0], [4.0, -1.0, 1.0, 1.0, -3.0]];
-    let silo = |centre| Quadratic {
-        curvature: [1.0, 0.5, 2.0, 0.7, 1.0],
-        centre,
-    };
-    centres.map(silo).into()
+    let curvature = [1.0, 0.5, 2.0, 0.7, 1.0];
+    centres
+        .map(|centre| quadratic(centre).with_curvature(&curvature))
+        .into()
 }
 
 /// One step a round.
