@@ -59,10 +59,13 @@
 //! | [`invariants`] | the safety properties |
 //! | [`summary`] | the result of a run, as a document |
 //! | [`toy`] | studies of silos with a known optimum |
-//! | [`bare`] | the protocol alone, with 42 Byzantine behaviours |
+//! | [`Behaviour`] | what a Byzantine member does, in both simulators |
+//! | [`Moment`], [`StepCut`] | when a member stops, in both simulators |
+//! | [`bare`] | the protocol alone |
 
 mod audit;
 pub mod bare;
+mod byzantine;
 mod cuts;
 mod director;
 mod disk;
@@ -72,6 +75,7 @@ mod federate;
 mod federation;
 mod genesis;
 pub mod invariants;
+mod moments;
 pub mod network;
 mod options;
 mod participation;
@@ -80,17 +84,20 @@ mod random;
 mod recorder;
 mod run;
 pub mod scenario;
+mod signatures;
 pub mod summary;
 mod tamper;
 pub mod toy;
 
-pub use disk::{Cut, Disk};
+pub use byzantine::Behaviour;
+pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
 pub use error::RunError;
 pub use federation::Federation;
+pub use moments::{Moment, StepCut};
 pub use options::{MakeEnvironment, Options, RoundDone};
 pub use recorder::Recorder;
 pub use run::{run, run_study};
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use summary::Summary;
-pub use tamper::{Misbehaviour, Tamper};
+pub use tamper::Tamper;

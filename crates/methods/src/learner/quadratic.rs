@@ -131,6 +131,11 @@ impl QuadraticLearner {
         &self.centre
     }
 
+    /// The curvature, in the order of the centre.
+    pub fn curvature(&self) -> &[f64] {
+        &self.curvature
+    }
+
     /// The number of finished trainings of this learner and its clones.
     pub fn trainings(&self) -> u64 {
         self.trainings.load(Ordering::Relaxed)

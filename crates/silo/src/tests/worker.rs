@@ -234,11 +234,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_alike_and_once() {
 fn a_silo_without_an_entry_joins_the_coalition_of_least_loss() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
-        let models = [
-            model(4.0),
-            model(-2.0),
-            model(900.0),
-        ];
+        let models = [model(4.0), model(-2.0), model(900.0)];
         let document = Document {
             round: 2,
             entries: Vec::new(),

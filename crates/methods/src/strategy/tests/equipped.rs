@@ -19,8 +19,8 @@ fn silos() -> Vec<QuadraticLearner> {
 fn optimum() -> [f64; 5] {
     let [a, b] = [0, 1].map(|at| silos().swap_remove(at));
     std::array::from_fn(|i| {
-        let (h, g) = (a.curvature[i], b.curvature[i]);
-        (h * a.centre[i] + g * b.centre[i]) / (h + g)
+        let (h, g) = (a.curvature()[i], b.curvature()[i]);
+        (h * a.centre()[i] + g * b.centre()[i]) / (h + g)
     })
 }
 
@@ -173,12 +173,12 @@ fn fedrep_trains_head_and_body_in_turn() {
             .tensor("personal.layer1.weight")
             .unwrap()[0];
         let expected =
-            quadratic.centre[3] * (1.0 - libm::pow(1.0 - 0.2 * quadratic.curvature[3], 30.0));
+            quadratic.centre()[3] * (1.0 - libm::pow(1.0 - 0.2 * quadratic.curvature()[3], 30.0));
         assert!((f64::from(head) - expected).abs() < 1e-5);
     }
     // Five epochs for the body, from 7.
     let alone = silos().into_iter().map(|silo| {
-        silo.centre[0] + (7.0 - silo.centre[0]) * libm::pow(1.0 - 0.2 * silo.curvature[0], 5.0)
+        silo.centre()[0] + (7.0 - silo.centre()[0]) * libm::pow(1.0 - 0.2 * silo.curvature()[0], 5.0)
     });
     let mean = alone.sum::<f64>() / 2.0;
     let got = federation.state.models[0].tensor("layer0.weight").unwrap()[0];
@@ -292,9 +292,8 @@ fn equipped_learners_refuse_models_and_states_of_others() {
 
 /// Every strategy over these silos: the states of three rounds, worked out on so many threads.
 fn states(name: &str, silos: &[([f64; 5], [f64; 5])], threads: usize) -> Vec<State> {
-    let silo = |(curvature, centre): &([f64; 5], [f64; 5])| {
-        quadratic(*centre).with_curvature(curvature)
-    };
+    let silo =
+        |(curvature, centre): &([f64; 5], [f64; 5])| quadratic(*centre).with_curvature(curvature);
     let config = json!({
         "name": name,
         "training": { "epochs": 2, "batch": 0, "optimiser": { "name": "sgd", "rate": 0.2 } },

@@ -217,7 +217,7 @@ fn a_step_of_the_branches_is_that_of_the_chain_rule() {
     let mixed_bias = shares[0] * bias(0) + shares[1] * bias(1);
     let silo = silos().remove(0);
     let slope = |place: usize, shared: &str, mixed: f64| {
-        silo.curvature[place] * (at(&start, shared) + lambda * mixed - silo.centre[place])
+        silo.curvature()[place] * (at(&start, shared) + lambda * mixed - silo.centre()[place])
     };
     let weight = slope(3, "layer1.weight", mixed);
     let expected = at(&start, "layer1.weight") - 0.1 * weight;

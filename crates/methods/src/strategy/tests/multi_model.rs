@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use super::equipped::{strategy, strategy_for};
-use super::quadratic::{Federation, layout, quadratic, trained};
+use super::quadratic::{Federation, centre, layout, quadratic, trained};
 use super::*;
 use crate::params::Gate;
 
 /// Three silos of either of two groups, in turn; a little different from each other.
 fn silos() -> Vec<QuadraticLearner> {
-    let centre = |silo: usize| {
+    let goal = |silo: usize| {
         let own = 0.1 * (silo / 2) as f64;
         match silo % 2 {
             0 => [5.0 + own, 2.0, 1.0 - own, 3.0, 0.0],
             _ => [-5.0, -2.0 + own, -1.0, -3.0, own],
         }
     };
-    (0..6).map(|silo| quadratic(centre(silo))).collect()
+    (0..6).map(|silo| quadratic(goal(silo))).collect()
 }
 
 fn federation(name: &str, more: Value) -> Federation {
@@ -54,7 +54,7 @@ fn optima() -> [[f64; 5]; 2] {
             .iter()
             .skip(group)
             .step_by(2)
-            .map(|silo| silo.centre)
+            .map(centre)
             .collect();
         mean(&own)
     })

@@ -29,6 +29,11 @@ pub(super) fn quadratic(centre: [f64; 5]) -> QuadraticLearner {
     QuadraticLearner::with_layout(&layout(), &centre)
 }
 
+/// The centre of such a silo.
+pub(super) fn centre(silo: &QuadraticLearner) -> [f64; 5] {
+    silo.centre().try_into().unwrap()
+}
+
 /// A federation, as silos see it.
 pub(super) struct Federation {
     pub(super) strategy: Box<dyn Strategy>,

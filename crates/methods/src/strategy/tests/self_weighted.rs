@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, quadratic, trained};
+use super::quadratic::{Federation, centre, quadratic, trained};
 use super::*;
 
 /// Two silos with a common model between them, one of them nearer to the start (7, 0, …).
@@ -137,7 +137,7 @@ fn silos_join_the_common_model_or_go_on_alone() {
         let joined: Vec<[f64; 5]> = (0..3)
             .filter_map(|silo| {
                 let quadratic = &three()[silo];
-                let loss = 0.5 * squared(common, quadratic.centre);
+                let loss = 0.5 * squared(common, centre(quadratic));
                 let joins = round == 1 || loss < squared(priors[silo], common);
                 let from = if alone[silo] && !joins {
                     own[silo]
@@ -161,7 +161,7 @@ fn silos_join_the_common_model_or_go_on_alone() {
         );
         for (silo, loss) in federation.losses().into_iter().enumerate() {
             let used = if alone[silo] { own[silo] } else { common };
-            let expected = 0.5 * squared(used, three()[silo].centre);
+            let expected = 0.5 * squared(used, centre(&three()[silo]));
             assert!(
                 (loss - expected).abs() < 1e-3 * (1.0 + expected),
                 "{round}, {silo}"

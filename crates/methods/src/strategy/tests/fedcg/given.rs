@@ -99,7 +99,7 @@ fn the_student_learns_the_given_domain_and_there_is_no_teacher() {
 #[test]
 fn a_silo_without_a_domain_or_with_an_unknown_one_is_refused_before_the_first_round() {
     let take_part = |given, domain| {
-        let silo = Of(domain, silos().remove(0));
+        let silo = silos().remove(0).in_domain(domain);
         let strategy = strategy("fedcg", options(given));
         equip(&*strategy, Arc::new(silo), &OwnRadius::default()).map(drop)
     };
