@@ -47,7 +47,7 @@ impl Moment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepCut {
-    /// Nothing.
+    /// Nothing of the step is carried out.
     Before,
     /// All records of the step are durable, and nothing is sent.
     Persisted,

@@ -80,7 +80,7 @@ pub enum Behaviour {
     /// Takes part in rounds whose plan does not name it.
     #[serde(skip)]
     Uninvited,
-    /// Signs with a key that is not in the roster.
+    /// Signs three of ten messages, drawn, with a key that is not in the roster.
     WrongKey,
     /// Signs messages of one kind, or of every kind, with a wrong round, view or both, instead of
     /// the right message or in addition.
