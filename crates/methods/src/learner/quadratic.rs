@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{
     Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
     ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses, RowAccess, Split,
-    Stochastic, StochasticModels, Training, Update, Watch,
+    Stochastic, StochasticModels, Training, Update, Watch, mixed_seed,
 };
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::robust::RadiusGrid;
@@ -43,6 +43,8 @@ pub struct QuadraticLearner {
     samples: u64,
     domain: Option<u32>,
     lacks: Vec<Capability>,
+    /// The value of an initial model at a position, by the seed.
+    initial: fn(u64, usize) -> f32,
     /// The personal state before the first training.
     personal: Params,
     limit: f32,
@@ -72,6 +74,7 @@ impl QuadraticLearner {
             samples: 1,
             domain: None,
             lacks: vec![Capability::Summaries],
+            initial: |seed, at| if at == 0 { (seed % 16) as f32 } else { 0.0 },
             personal: Params::empty(),
             limit: f32::INFINITY,
             trainings: Arc::default(),
@@ -213,10 +216,11 @@ impl Learner for QuadraticLearner {
     }
 
     /// The first value is the remainder of the seed by 16, so that seeds differ; the others are 0.
+    /// A classifier's votes are all drawn from the seed.
     fn initial(&self, seed: u64) -> Params {
         Params::build(&self.layout, |values| {
-            if let Some(first) = values.first_mut() {
-                *first = (seed % 16) as f32;
+            for (at, value) in values.iter_mut().enumerate() {
+                *value = (self.initial)(seed, at);
             }
         })
     }
@@ -391,7 +395,10 @@ impl Classifiers for QuadraticLearner {
     fn classifier(&self, labels: &[u32], classes: usize, _: &[usize]) -> Arc<dyn Learner> {
         let vote = |class| f64::from(u8::from(labels.first() == Some(&class)));
         let votes: Vec<f64> = (0..classes as u32).map(vote).collect();
-        Arc::new(Self::with_layout(&one_tensor("votes", classes), &votes))
+        Arc::new(Self {
+            initial: |seed, at| (mixed_seed(seed, at as u64 + 1) % 7) as f32,
+            ..Self::with_layout(&one_tensor("votes", classes), &votes)
+        })
     }
 }
 

@@ -178,7 +178,8 @@ fn fedrep_trains_head_and_body_in_turn() {
     }
     // Five epochs for the body, from 7.
     let alone = silos().into_iter().map(|silo| {
-        silo.centre()[0] + (7.0 - silo.centre()[0]) * libm::pow(1.0 - 0.2 * silo.curvature()[0], 5.0)
+        silo.centre()[0]
+            + (7.0 - silo.centre()[0]) * libm::pow(1.0 - 0.2 * silo.curvature()[0], 5.0)
     });
     let mean = alone.sum::<f64>() / 2.0;
     let got = federation.state.models[0].tensor("layer0.weight").unwrap()[0];

@@ -155,7 +155,10 @@ fn a_newcomer_joins_the_group_that_gains_by_it_or_stays_alone() {
     let federation = Federation::new(strategy("hcct", careful), silos).rounds(3);
     assert_eq!(federation.coalitions, [0, 0, 1]);
     let admitted = |centre: [f64; 5]| {
-        let learner = federation.strategy.equip(Arc::new(quadratic(centre))).unwrap();
+        let learner = federation
+            .strategy
+            .equip(Arc::new(quadratic(centre)))
+            .unwrap();
         let personal = learner.initial_personal(7);
         let radius = OwnRadius::default();
         let newcomer = Newcomer {

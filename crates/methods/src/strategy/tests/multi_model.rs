@@ -50,12 +50,7 @@ fn near(model: &Params, to: [f64; 5], tolerance: f64) -> bool {
 /// Where the two groups want to go.
 fn optima() -> [[f64; 5]; 2] {
     [0, 1].map(|group| {
-        let own: Vec<_> = silos()
-            .iter()
-            .skip(group)
-            .step_by(2)
-            .map(centre)
-            .collect();
+        let own: Vec<_> = silos().iter().skip(group).step_by(2).map(centre).collect();
         mean(&own)
     })
 }
