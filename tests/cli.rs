@@ -342,7 +342,7 @@ fn wrong_rows_exit_with_1_and_name_file_and_place() {
 
 #[test]
 fn refusals_and_failed_views_are_in_text_page_and_json() {
-    let faults = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n\
+    let faults = "[[fault]]\nmember = 'silo 4'\nbehaviour = 'nan'\n\
                   [[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
     let file = scenario("faults", &format!("{NULL}{faults}"));
     let out = folder("faults-page");

@@ -136,7 +136,7 @@ fn kills_and_byzantine_members_work_over_sockets() {
         format!("[[fault]]\nkill = 'lead'\nphase = '{moment}'\nround = 2\nrestart-after = '1s'\n")
     };
     let failing = "[[fault]]\nkill = 'silo 2'\ncommit = 4\ncut = 'before'\nrestart-after = '1s'\n";
-    let lying = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n";
+    let lying = "[[fault]]\nmember = 'silo 4'\nbehaviour = 'nan'\n";
     let scripts = [
         kill("collecting"),
         kill("voting"),

@@ -23,7 +23,9 @@ use protocol::{Hash, MemberIndex, envelope};
 use silo::{Checks, Feed, Pool, Surroundings};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
-use simulations::{Cut, Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, Tamper};
+use simulations::{
+    Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, StepCut, Tamper,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -274,7 +276,7 @@ impl Environment for Loopback {
         unreachable!("scenarios that cut links are refused before the environment is made");
     }
 
-    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
+    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: StepCut) {
         self.states[member.at()].disk.fail(nth, cut);
     }
 

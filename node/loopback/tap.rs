@@ -54,9 +54,13 @@ impl Tap {
                     self.recorder
                         .delivered(*from, self.me, &Hash::of(frame), frame);
                 }
-                Event::Wanted { blobs, ticket, .. } => {
-                    if let Some(spoiled) = self.spoiled(*ticket, blobs) {
-                        if self.mesh.send(spoiled).await.is_err() {
+                Event::Wanted { by, blobs, ticket } => {
+                    let tamper = self.tamper.as_ref();
+                    let answer = tamper.and_then(|tamper| lock(tamper).answer(*by, blobs));
+                    if let Some(blobs) = answer {
+                        let ticket = *ticket;
+                        let serve = Command::Serve { ticket, blobs };
+                        if self.mesh.send(serve).await.is_err() {
                             return;
                         }
                         continue;
@@ -68,14 +72,6 @@ impl Tap {
                 return;
             }
         }
-    }
-
-    /// An answer with damaged blobs, if the Byzantine member sends damaged ones.
-    fn spoiled(&self, ticket: u64, wanted: &[Hash]) -> Option<Command> {
-        let tamper = lock(self.tamper.as_ref()?);
-        let blobs: Vec<_> = wanted.iter().map(|hash| tamper.blob(hash)).collect();
-        let some = blobs.iter().any(Option::is_some);
-        some.then_some(Command::Serve { ticket, blobs })
     }
 }
 

@@ -11,6 +11,8 @@ use protocol::{Hash, SecretKey};
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 /// Its patience, in beats.
 pub(crate) const PATIENCE: u32 = 6;
+/// The size of a model in it, in bytes.
+pub(crate) const MODEL_BYTES: u64 = 8;
 
 /// The epoch of members with these keys and this number of rounds.
 ///

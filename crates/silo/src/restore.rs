@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn an_outcome_is_read_back_with_the_models_that_its_strategy_remembers() {
         let state = State {
-            models: vec![Towards::model(1.0), Towards::model(2.0)],
-            tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
+            models: vec![model(1.0), model(2.0)],
+            tables: BTreeMap::from([("velocity".into(), vec![model(0.5)])]),
             memory: Memory::from([("rounds", Kept::Count(3))]),
         };
         let settled = Settled::new(3, Vec::new(), Vec::new(), state);

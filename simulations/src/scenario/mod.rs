@@ -19,7 +19,7 @@ use crate::pool::Costs;
 
 pub use charter::CharterConfig;
 pub use error::ScenarioError;
-pub use fault::{Fault, Moment, When, Who};
+pub use fault::{Fault, When, Who};
 pub use file::ServeConfig;
 use file::{FORMAT, ScenarioFile};
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::moments::Moment;
 
 const GOOD: &str = r#"
 name = "test"
@@ -92,15 +93,23 @@ fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
         }]
     );
     let wrong = |text: &str| fault(text).unwrap_err().to_string();
-    let second = wrong("kill = \"a\"\nat = \"1s\"\n[[fault]]\nsends = \"nan\"");
-    assert!(second.contains("line 13: `sends` needs"), "{second}");
+    let second = wrong("kill = \"a\"\nat = \"1s\"\n[[fault]]\nbehaviour = \"nan\"");
+    assert!(second.contains("line 13: `behaviour` needs"), "{second}");
     assert!(wrong("kill = \"lead\"").contains("line 10: `kill` needs `at`; or `phase`"));
     assert!(
         wrong("kill = \"a\"\nat = \"1s\"\nlasts = \"1s\"")
             .contains("line 12: `lasts` does not go with `kill`")
     );
-    assert!(wrong("sends = \"nan\"").contains("`sends` needs `member`"));
-    assert!(wrong("sends = \"nothing\"").contains("expected one of `nan`, `wrong-shape`"));
+    assert!(wrong("behaviour = \"nan\"").contains("`behaviour` needs `member`"));
+    // What only the bare simulator can play is not offered.
+    for unknown in ["nothing", "forged-row"] {
+        let refused = wrong(&format!("behaviour = \"{unknown}\""));
+        assert!(
+            refused.contains("expected one of `nan`, `wrong-shape`")
+                && !refused.contains("`bad-decision`"),
+            "{refused}"
+        );
+    }
     assert!(wrong("at = \"1s\"").contains("is empty"));
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub(crate) use hub::Hub;
-pub(crate) use learner::Towards;
+pub(crate) use learner::{learner, model, trained};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
 use crate::{Checks, Network, Notice, SiloConfig, Surroundings, genesis_outcome};
@@ -45,7 +45,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         // With this name silo 2 does not lead the first view, in which a test kills it.
         name: "a".into(),
         work: Vec::new(),
-        start: genesis_outcome(&Towards(0.0), 0).0,
+        start: genesis_outcome(&learner(0.0), 0).0,
         rounds,
         beat_ms: 1000,
         patience: 4,
@@ -82,7 +82,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
     };
     SiloConfig {
         member: Config::new(epoch.clone(), MemberIndex(me), key(me), [0; 32]),
-        learner: Arc::new(Towards(f64::from(me))),
+        learner: Arc::new(learner(f64::from(me))),
         strategy: Arc::new(FedAvg::new(training, WeightRule::Equal)),
         initial_seed: 0,
         max_model_norm: f64::INFINITY,

@@ -184,7 +184,7 @@ fn a_killed_silo_continues_from_its_journal() {
                 Notice::Adopted { personal, .. } => Some(personal.clone()),
                 _ => None,
             });
-        assert_eq!(personal, Some(Towards::model(3.0)));
+        assert_eq!(personal, Some(trained(3.0)));
     }
     assert!(rigs.iter().all(|rig| rig.adopted() == rigs[0].adopted()));
 }

@@ -8,7 +8,8 @@ use protocol::envelope::Opened;
 use protocol::member::{Config, Member, Start};
 use protocol::{MemberIndex, Record, envelope};
 
-use super::super::byzantine::Actions;
+use crate::byzantine::Actions;
+
 use super::super::faults::JournalLoss;
 use super::super::work::{self, Store};
 use super::{BEAT, Event, FailureKind, Simulator, violated};

@@ -13,6 +13,8 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::byzantine::Behaviour;
+
 use super::*;
 
 /// The number of seeds in `ROTA_SEEDS`, if it is set.
