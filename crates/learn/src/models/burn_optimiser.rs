@@ -4,9 +4,9 @@
 //! ([`OptimiserState`](methods::learner::OptimiserState)) keep them in `f64`, so the two differ in
 //! last bits and cannot take each other's place (`models/tests.rs` compares them).
 
+use burn_core::tensor::{Device, Tensor, TensorData};
 use burn_optim::{Adam, AdamConfig, Optimizer, Sgd, SgdConfig};
 use burn_optim::{decay::WeightDecayConfig, momentum::MomentumConfig};
-use burn_core::tensor::{Device, Tensor, TensorData};
 use methods::Params;
 use methods::learner::{ADAM, GradientModifier, Optimiser};
 

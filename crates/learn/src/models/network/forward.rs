@@ -1,7 +1,9 @@
 //! The forward pass of a network: its operations on tensors.
 
 use burn_core::tensor::activation::relu;
-use burn_core::tensor::module::{batch_norm, batch_norm_train, conv_transpose2d, conv2d, max_pool2d};
+use burn_core::tensor::module::{
+    batch_norm, batch_norm_train, conv_transpose2d, conv2d, max_pool2d,
+};
 use burn_core::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions};
 use burn_core::tensor::{Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
