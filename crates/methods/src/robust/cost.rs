@@ -37,10 +37,11 @@ impl Norm {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TransportCost {
-    /// The norm on (standardised) features, and target in a regression; `"l2"` by default.
+    /// Norm that measures how far (standardised) features move, and the target in a regression.
+    /// Default: `"l2"`.
     pub norm: Norm,
-    /// What changing a label costs (κ in CS-RCFL, eqs. (14)–(15)), above 0; `inf` where labels are
-    /// certain; 1 by default.
+    /// Cost of changing a label (κ in CS-RCFL, eqs. (14)–(15)); `inf` if labels are certain. Default 1.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub label_cost: f64,
 }
 

@@ -9,30 +9,6 @@ use methods::{LearnError, Matrix, Params, Split, Update};
 use super::{TableLearner, fits};
 use crate::models::{Loss, RegressionLoss};
 
-<<<<<<< HEAD
-=======
-/// How the distance between rows is measured in robust losses.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct RobustConfig {
-    /// Norm that measures how far (standardised) features move, and the target in a regression. Default:
-    /// `"l2"`.
-    pub norm: Norm,
-    /// Cost of changing a label (κ in CS-RCFL, eqs. (14)–(15)); `inf` if labels are certain. Default 1.
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub label_cost: f64,
-}
-
-impl Default for RobustConfig {
-    fn default() -> Self {
-        Self {
-            norm: Norm::default(),
-            label_cost: 1.0,
-        }
-    }
-}
-
->>>>>>> words
 impl TableLearner {
     /// Whether a robust loss is known: for absolute loss of one number and for classes, of linear
     /// models and of dense layers.
