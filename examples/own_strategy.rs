@@ -5,14 +5,11 @@
 
 use std::error::Error;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use rota::methods::learner::{Capabilities, LearnError, Learner, Metrics, Optimiser, Split, Watch};
+use rota::methods::learner::{Optimiser, QuadraticLearner};
 use rota::methods::params::weighted_mean;
 use rota::methods::strategy::{AssignAndAggregate, OwnRadius, Participant, SettleError};
-use rota::methods::{
-    Layout, ModelEntry, Params, Role, Sheet, State, Strategy, TensorSpec, Training, Update,
-};
+use rota::methods::{Learner, ModelEntry, Params, Sheet, State, Strategy, Training};
 
 /// Name of the velocity in the state.
 const VELOCITY: &str = "fedavgm.velocity";
@@ -72,59 +69,11 @@ impl AssignAndAggregate for FedAvgM {
     }
 }
 
-/// A silo whose best model is one number; a training goes half of the way to it.
-struct Toy {
-    best: f32,
-    rows: u64,
-}
-
-impl Learner for Toy {
-    fn layout(&self) -> Arc<Layout> {
-        let weight = TensorSpec::new("weight", [1], Role::Weight);
-        Layout::new(vec![weight]).expect("one tensor has no equal names")
-    }
-
-    fn initial(&self, _: u64) -> Params {
-        Params::zeros(&self.layout())
-    }
-
-    fn train(
-        &self,
-        start: &Params,
-        personal: &Params,
-        _: &Training,
-        _: u64,
-        _: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        let weight = start.values()[0];
-        let trained = weight + 0.5 * (self.best - weight);
-        Ok(Update {
-            shared: Params::from_values(&self.layout(), &[trained]),
-            ..Update::kept(start, personal, self.rows)
-        })
-    }
-
-    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        let off = f64::from(model.values()[0] - self.best);
-        Ok(Metrics {
-            samples: self.rows,
-            values: [("loss".into(), off * off)].into(),
-        })
-    }
-
-    fn samples(&self) -> u64 {
-        self.rows
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities::NONE
-    }
-}
-
-/// The weight of the common model after so many rounds, every step as in a federation.
+/// The weight of the common model after this number of rounds, every step as in a federation.
 fn learn(momentum: f64, rounds: u64) -> Result<f32, Box<dyn Error>> {
+    // A training goes half of the way to the silo's own best weight.
     let optimiser = Optimiser::Sgd {
-        rate: 0.1,
+        rate: 0.5,
         momentum: 0.0,
         weight_decay: 0.0,
     };
@@ -136,7 +85,9 @@ fn learn(momentum: f64, rounds: u64) -> Result<f32, Box<dyn Error>> {
         },
         momentum,
     };
-    let silos = [(1.0, 10), (2.0, 10), (6.0, 20)].map(|(best, rows)| Toy { best, rows });
+    // The best weights of three silos, and their training rows.
+    let silos = [(1.0, 10), (2.0, 10), (6.0, 20)]
+        .map(|(best, rows)| QuadraticLearner::new(&[best]).with_samples(rows));
     let (personal, radius) = (Params::empty(), OwnRadius::default());
     let mut state = State::genesis(silos[0].initial(0));
     for round in 1..=rounds {

@@ -60,13 +60,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         rounds: 1,
         beat_ms: 1000,
         patience: 12,
-        limit: 60,
-        minimum: 3,
+        view_timeout: 60,
+        min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: 1 << 20,
-        keep: 1,
+        keep_rounds: 1,
         discovery: false,
     };
     let state = charter.start;

@@ -1,6 +1,6 @@
-//! The agreed chain as one node's journal holds it, for people and programs: which block, in which
-//! view, by whose lead, with which outcome, and who was in. Every member's journal says the same, so
-//! the output of two nodes can be compared byte by byte, as far as both have come.
+//! The agreed chain in a node's journal, as text or JSON: for each block its view, lead, outcome and
+//! the members that contributed. The chain is the same at every member, so the outputs of two nodes
+//! can be compared byte by byte, up to the shorter one.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,36 +16,36 @@ use crate::report::numbers::plain;
 use crate::store::{self, AGREEMENT, OpenError};
 use agreement::{Agreement, ConfigError};
 
-/// Why there is no chain to show.
+/// Why the chain cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
     /// No journal.
     #[error(
-        "there is no journal in {}: say with --state where a node keeps its state, `state` in its \
-         silo.toml", .0.display()
+        "there is no journal in {}: give the folder of a node with --state, as `state` in its \
+         silo.toml names it", .0.display()
     )]
     Nothing(PathBuf),
     /// The journal cannot be read.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// The agreement that was named cannot be read.
+    /// The file of the agreement cannot be read.
     #[error(transparent)]
     Agreement(#[from] ConfigError),
-    /// It is another federation's.
+    /// The agreement and the journal belong to different federations.
     #[error(
-        "{} is the agreement of federation {agreed}, and the journal belongs to {journal}: name the \
-         file that this node ran with", file.display()
+        "{} is the agreement of federation {agreed}, but the journal belongs to federation \
+         {journal}: give the file that this node ran with", file.display()
     )]
     Federation {
         /// The agreement's file.
         file: PathBuf,
-        /// What it says.
+        /// The federation of the agreement.
         agreed: Hash,
-        /// What the journal says.
+        /// The federation of the journal.
         journal: Hash,
     },
-    /// What the journal holds is no chain.
-    #[error("the journal in {} holds no chain: {why}", folder.display())]
+    /// The blocks in the journal are not a valid chain.
+    #[error("the chain of the journal in {} is not valid: {why}", folder.display())]
     Broken {
         /// The folder.
         folder: PathBuf,
@@ -54,7 +54,7 @@ pub enum ChainError {
     },
 }
 
-/// The final blocks of a federation, from the first on.
+/// The final blocks of a federation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Chain {
@@ -72,19 +72,19 @@ pub struct Chain {
 pub struct Link {
     /// The learning round; `None` for an empty block.
     pub round: Option<u64>,
-    /// The view that it was proposed in.
+    /// The view of its proposal.
     pub view: u64,
-    /// Who led that view; `None` without the agreement.
+    /// The lead of that view; `None` without the agreement.
     pub lead: Option<Who>,
     /// Its hash.
     pub block: String,
-    /// The hash of the block before.
+    /// The hash of the block before it.
     pub parent: String,
     /// The hash of the outcome; `None` for an empty block.
     pub outcome: Option<String>,
-    /// Whose contributions are in it.
+    /// The members whose contributions are in it.
     pub included: Vec<Who>,
-    /// Everybody else, those that a strategy did not ask among them; `None` for an empty block and
+    /// All other members, including those that the plan did not name; `None` for an empty block and
     /// without the agreement.
     pub left_out: Option<Vec<Who>>,
 }
@@ -95,15 +95,15 @@ pub struct Link {
 pub enum Who {
     /// By name.
     Name(String),
-    /// By place in the roster, from 0, where the agreement is not at hand.
-    Place(u16),
+    /// By position in the roster, from 0, without the agreement.
+    Position(u16),
 }
 
 impl Chain {
-    /// What the journal in `folder` holds, with names from the agreement in `federation`, or from
-    /// the one that the node left in the folder. Needs no key and changes nothing; the node may run.
-    /// With the agreement every block is proven final by the votes of a quorum; without, only that
-    /// each block names the one before.
+    /// Reads the chain from the journal in `folder`, with names from the agreement in the file
+    /// `federation`, or from the copy that the node keeps in the folder. Needs no key and changes
+    /// nothing; the node may be running. With the agreement, the votes of a quorum are verified for
+    /// every block; without it, only that each block follows the one before it.
     ///
     /// # Errors
     /// [`ChainError`].
@@ -133,7 +133,7 @@ impl Chain {
         let mut parts = Vec::new();
         for record in journal.records {
             match record {
-                // Whatever was before is told again.
+                // This record starts the chain again, so earlier blocks are dropped.
                 Record::Lost => parts.clear(),
                 Record::Protocol(protocol::Record::Final { blocks, proof }) => {
                     parts.push((blocks, proof))
@@ -156,10 +156,10 @@ impl Chain {
         })
     }
 
-    /// For people: two lines for a block.
+    /// Writes the chain as text, with two lines for a block.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Errors of the writer.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let count = self.blocks.len();
         writeln!(out, "federation {}, {count} final blocks", self.federation)?;
@@ -196,7 +196,7 @@ impl Who {
     fn shown(&self) -> String {
         match self {
             Self::Name(name) => plain(name),
-            Self::Place(place) => format!("#{place}"),
+            Self::Position(position) => format!("#{position}"),
         }
     }
 }
@@ -210,7 +210,7 @@ fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
 }
 
-/// Every block, after checking that it follows on the one before and is proven.
+/// The links of all blocks, after verifying that each follows the one before it, and its certificate.
 fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<Vec<Link>, String> {
     let mut parent = epoch.map(|epoch| epoch.id);
     let mut links = Vec::new();
@@ -218,7 +218,7 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
         for block in blocks {
             if parent.is_some_and(|parent| parent != block.parent) {
                 return Err(format!(
-                    "the block of view {} does not follow on the one before",
+                    "the block of view {} does not follow the block before it",
                     block.view
                 ));
             }
@@ -242,7 +242,7 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
 fn link(block: &Block, epoch: Option<&Epoch>) -> Link {
     let who = |member: protocol::MemberIndex| match epoch {
         Some(epoch) => Who::Name(epoch.roster.name(member).to_owned()),
-        None => Who::Place(member.0),
+        None => Who::Position(member.0),
     };
     let learning = block.learning();
     let signers: Vec<_> = learning

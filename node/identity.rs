@@ -1,4 +1,4 @@
-//! A member's secret key as a file that nobody else may read.
+//! A member's secret key in a file that only its owner can read.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -8,52 +8,52 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use learn::file;
 use protocol::{PublicKey, SecretKey};
 
-/// What a key file begins with.
+/// Prefix of a key file.
 const MARK: &str = "rota-secret-key:";
-/// Most bytes of a key file that are read.
+/// Largest size of a key file in bytes.
 const LIMIT: u64 = 4096;
 
-/// Why an identity could not be made or read.
+/// Why a key file could not be created or read.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// There is a file of that name.
+    /// The file exists.
     #[error(
-        "{} exists already: a lost key cannot be had again, so it is not overwritten; choose another file", .0.display()
+        "{} exists already: it is not overwritten, because a lost key cannot be recovered; choose another file", .0.display()
     )]
     Exists(PathBuf),
-    /// The file system says no.
+    /// An error of the file system.
     #[error("cannot {what} the key file {}: {reason}", file.display())]
     File {
-        /// What was to be done.
+        /// The operation that failed.
         what: &'static str,
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// Others on this machine may read it.
+    /// Other users of this machine can read it.
     #[error(
-        "{} can be read by others on this machine, who could then speak for this institution: \
+        "{} can be read by others on this machine, who could sign messages as this institution: \
          run `chmod 600` on it, and consider a new identity", .0.display()
     )]
     Open(PathBuf),
-    /// Another process speaks with it.
+    /// Another process uses it.
     #[error(
         "another process uses this institution's key ({}): stop that one first; two processes with \
-         one key contradict each other, and the others take that for a lie", .0.display()
+         one key sign contradictory messages, which is evidence of a Byzantine member", .0.display()
     )]
     InUse(PathBuf),
-    /// Something else than a key.
+    /// The file is not a key file.
     #[error(
         "{} is not a key file of `rota identity new`: its one line is {MARK} and 64 hexadecimal digits", .0.display()
     )]
     Form(PathBuf),
-    /// The operating system has no random numbers.
-    #[error("cannot draw a key: {0}")]
+    /// The operating system gives no random numbers.
+    #[error("cannot create a key: {0}")]
     Random(String),
 }
 
-/// Draws a new identity and writes it to `file`, which must not exist.
+/// Creates a new key and writes it to `file`, which must not exist.
 ///
 /// # Errors
 /// [`IdentityError`]: the file exists, or cannot be written.
@@ -65,7 +65,7 @@ pub fn create(file: &Path) -> Result<PublicKey, IdentityError> {
     Ok(key.public())
 }
 
-/// Writes a key to `file`, which must not exist; nobody but its owner may read it.
+/// Writes a key to `file`, which must not exist, with permissions for its owner only.
 ///
 /// # Errors
 /// [`IdentityError`]: the file exists, or cannot be written.
@@ -90,7 +90,7 @@ pub fn write(file: &Path, key: &SecretKey) -> Result<(), IdentityError> {
 /// Reads a key.
 ///
 /// # Errors
-/// [`IdentityError`]: a file that cannot be read, that others can read, or that holds no key.
+/// [`IdentityError`]: the file cannot be read, others can read it, or it is not a key file.
 pub fn read(path: &Path) -> Result<SecretKey, IdentityError> {
     let failed = |reason| IdentityError::File {
         what: "read",
@@ -114,23 +114,23 @@ pub fn read(path: &Path) -> Result<SecretKey, IdentityError> {
         .ok_or_else(|| IdentityError::Form(path.into()))
 }
 
-/// A key in use, until it is dropped or the process ends, however it ends.
+/// The lock of a key file. It is released when it is dropped or when the process ends in any way.
 pub struct InUse(#[cfg_attr(not(unix), allow(dead_code))] Option<File>);
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        // Closing the file would not do: a process that is being started may still share it.
+        // Closing the file is not enough: a child process that is being started may still share it.
         let _ = self.0.as_ref().map(File::unlock);
     }
 }
 
-/// Notes that this process speaks with the key in that file. It finds another process of this
-/// machine that reads the same file; one that has a copy of it only the other members can find.
+/// Locks a key file for this process. The lock detects another process on this machine that uses the
+/// same file. A process that uses a copy of the file can be detected only by the other members.
 ///
 /// # Errors
-/// [`IdentityError::InUse`]: another process does.
+/// [`IdentityError::InUse`]: another process uses the file.
 pub fn hold(path: &Path) -> Result<InUse, IdentityError> {
-    // Elsewhere a lock would keep others from reading the file.
+    // On other systems a lock would prevent other processes from reading the file.
     if !cfg!(unix) {
         return Ok(InUse(None));
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_written_once_for_its_owner_alone_and_read_back() {
+    fn a_key_file_is_written_once_with_owner_permissions_and_read_back() {
         let folder = folder("identity");
         let file = folder.join("a.key");
         let public = create(&file).unwrap();

@@ -1,29 +1,29 @@
 //! Rota: a federation of institutions that train models together without a server.
 //!
 //! Every institution, a *silo*, runs one node; the nodes take turns at leading. The lead of a round
-//! collects signed models, names off, learns who should learn with whom, and proposes one model per
-//! coalition; the others check its work before they adopt it.
+//! collects signed models, removes their names, computes which silos should learn together, and
+//! proposes one model per coalition. The others check its work before they adopt it.
 //!
-//! This package is the program `rota`, and one door to the crates behind it:
+//! This package is the program `rota`. It also re-exports the crates that it consists of:
 //!
 //! | crate | what |
 //! |---|---|
-//! | [`protocol`] | what is agreed: identities, roster, signed messages, views, certificates |
-//! | [`methods`] | what is computed: parameters, similarity, coalitions, robust losses, strategies |
-//! | [`learn`] | what is learned: models, data sets, local training on burn |
-//! | [`silo`] | who acts: the actors of one silo |
-//! | [`mesh`] | how bytes travel: libp2p |
+//! | [`protocol`] | the agreement protocol: identities, roster, signed messages, views, certificates |
+//! | [`methods`] | the mathematics: parameters, similarity, coalitions, robust losses, strategies |
+//! | [`learn`] | the learners: models, data sets, local training on burn |
+//! | [`silo`] | the actors of one silo |
+//! | [`mesh`] | the network between silos: libp2p |
 //! | [`simulations`] | whole federations in one process, in virtual time |
-//! | [`loopback`] | the same over real sockets of this machine |
+//! | [`loopback`] | whole federations over real sockets of this machine |
 //! | [`pool`] | threads for heavy work |
-//! | [`report`] | a finished federation as text and as a page |
+//! | [`report`] | the report on a finished federation, as text and as HTML |
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
-//! | [`init`] | a scenario for data that nobody has described yet |
-//! | [`institution`] | one institution's node: its configuration, and its life |
-//! | [`chain`] | the agreed chain as a journal holds it |
-//! | [`store`] | what a silo keeps on disk: journal and blobs |
+//! | [`init`] | a scenario drafted from data files |
+//! | [`institution`] | one institution's node: its configuration and its run |
+//! | [`chain`] | the agreed chain, read from a journal |
+//! | [`store`] | the journal and blobs of a silo on disk |
 //!
-//! A federation of the embedded data, twice, and its report:
+//! Runs a federation on the embedded data twice, and writes its report:
 //!
 //! ```
 //! use rota::simulations::{Options, Overrides, Scenario, run};
@@ -33,7 +33,7 @@
 //! let summary = run(&scenario, Options::default())?;
 //! assert_eq!((summary.rounds.len(), summary.silos.len()), (3, 4));
 //!
-//! // The seed says it all: everything that happens, happens again.
+//! // The same seed gives the same events.
 //! let again = run(&scenario, Options::default())?;
 //! assert_eq!(again.trace, summary.trace);
 //!

@@ -16,9 +16,9 @@ use rota::report::numbers;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Hidden until there is something to show; the log has to know it, to write around it.
+    // The bar is hidden until there is progress. The log needs it, to hide it while writing.
     let bar = ProgressBar::hidden();
-    // Simulated silos live in virtual time: the wall clock would mislead.
+    // Simulated silos run in virtual time, so times of the wall clock would mislead.
     let timed = matches!(cli.command, Command::Run(_));
     logging::start(cli.verbose, timed, &bar);
     let done = match &cli.command {
@@ -35,14 +35,14 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has seen enough, as in `rota simulate | head`.
+        // The reader closed the pipe, as in `rota simulate | head`.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
 }
 
 fn fail(error: &CommandError) -> ExitCode {
-    // With nobody to read it, the exit code still tells.
+    // If standard error is closed, the exit code still reports the failure.
     let said = numbers::message(&error.to_string());
     let _ = progress::say(&format!("error: {said}"));
     ExitCode::from(error.exit_code())

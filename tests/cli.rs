@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-/// Runs `rota` with these arguments, without data unless they say where.
+/// Runs `rota` with these arguments, and without data unless they name a folder.
 fn rota(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rota"))
         .args(arguments)
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Its standard output; it has to succeed.
+/// Standard output of a run that must succeed.
 fn good(arguments: &[&str]) -> String {
     let output = rota(arguments);
     let error = text(&output.stderr);
@@ -36,7 +36,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&good(&arguments)).unwrap()
 }
 
-/// Its exit code and its error; standard output has to be empty.
+/// Exit code and error of a run that must print nothing to standard output.
 fn refused(arguments: &[&str]) -> (i32, String) {
     let output = rota(&[&["simulate", "--quiet"], arguments].concat());
     assert_eq!(text(&output.stdout), "", "{arguments:?}");
@@ -51,7 +51,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A file of that text in a folder of its own.
+/// A file with this text in a new folder.
 fn scenario(name: &str, text: &str) -> String {
     let file = folder(name).join("s.toml");
     fs::write(&file, text).unwrap();
@@ -273,7 +273,7 @@ fn wrong_scenarios_exit_with_2_and_name_file_line_and_key() {
         ),
         (
             "fault",
-            format!("{NULL}[[fault]]\nkill = 'nobody'\nat = '1s'\n"),
+            format!("{NULL}[[fault]]\nkill = 'unknown'\nat = '1s'\n"),
             &["silo 1, silo 2"],
         ),
     ] {
@@ -337,7 +337,7 @@ fn wrong_rows_exit_with_1_and_name_file_and_place() {
 
 #[test]
 fn refusals_and_failed_views_are_in_text_page_and_json() {
-    let faults = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n\
+    let faults = "[[fault]]\nmember = 'silo 4'\nbehaviour = 'nan'\n\
                   [[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
     let file = scenario("faults", &format!("{NULL}{faults}"));
     let out = folder("faults-page");
@@ -385,7 +385,7 @@ fn a_warning_names_silo_round_and_view() {
 }
 
 #[test]
-fn digits_end_in_the_models_of_the_benchmark() {
+fn the_digits_scenario_reproduces_the_models_of_the_benchmark() {
     let Some(data) = env::var_os("ROTA_DATA") else {
         eprintln!("skipped: ROTA_DATA is not set");
         return;

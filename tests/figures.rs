@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use nodes::{Demo, Nodes, scenario};
 use rota::institution::Institution;
 
-/// A span of the clock in seconds, from `moment`.
+/// Seconds since `moment`.
 fn since(moment: Instant) -> f64 {
     moment.elapsed().as_secs_f64()
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn four_processes_and_a_million_parameters() {
+fn measure_four_processes_with_a_million_parameters() {
     for transport in ["quic", "tcp"] {
         let options = ["--scenario", "null", "--silos", "4", "--rounds", "10"];
         let demo = Demo::new(
@@ -72,9 +72,9 @@ patience = 10
 
 #[test]
 #[ignore = "a measurement"]
-fn from_the_death_of_the_lead_to_the_next_final_round() {
-    // Whether the lead comes back at once, as under a service manager, or not before the round is
-    // final without it.
+fn measure_the_time_from_the_kill_of_a_lead_to_the_next_final_round() {
+    // Either the lead restarts at once, as with a service manager, or only after the round is final
+    // without it.
     let cases = [
         ("100ms", true, 9),
         ("1s", true, 7),
@@ -100,7 +100,7 @@ fn from_the_death_of_the_lead_to_the_next_final_round() {
         let mut nodes = Nodes::new(&demo.configs, &[]);
         (0..5).for_each(|node| nodes.start(node));
         let end = Instant::now() + Duration::from_secs(500);
-        // The view whose lead was killed, when, and who that was.
+        // The view whose lead was killed, the time, and the lead.
         let mut killed: Option<(u64, Instant, usize)> = None;
         let (mut seconds, mut newest, mut back) = (Vec::new(), 0, 0);
         while seconds.len() < samples {
@@ -109,7 +109,7 @@ fn from_the_death_of_the_lead_to_the_next_final_round() {
                 .unwrap_or_else(|| panic!("{}", nodes.tails()));
             let view = said.line["view"].as_u64().unwrap_or(0);
             match (said.line["event"].as_str(), killed) {
-                // Once the last victim takes part again.
+                // After the node that was killed last takes part again.
                 (Some("view"), None)
                     if view > newest.max(back + 10) && said.start == nodes.starts[said.node] =>
                 {

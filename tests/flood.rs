@@ -1,8 +1,8 @@
-//! One member floods the others with everything that a member can send: their rounds go on, and
-//! what they write and remember does not grow. Three real processes, and an attacker that is a mesh
+//! One member floods the others with every kind of message. Their rounds continue, and their logs and
+//! memory stay bounded. Three real processes, and an attacker that is a mesh
 //! node with the key of the fourth member.
 //!
-//! The figures, side by side with the same federation undisturbed:
+//! Prints the figures beside those of the same federation without a flood:
 //!
 //! ```sh
 //! cargo test --release --test flood -- --ignored --nocapture --test-threads 1
@@ -31,19 +31,19 @@ use rota::protocol::{Hash, SecretKey};
 /// What the attacker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flood {
-    /// Proofs of ever more faults of its own.
+    /// New evidence against itself.
     Evidence,
-    /// Questions for everything since the beginning.
+    /// Sync requests for the whole chain.
     Sync,
-    /// Signed Progress of the current view.
+    /// Signed Progress messages of the current view.
     Progress,
-    /// Messages in its own name that somebody else signed.
+    /// Messages with its name and the signature of another key.
     Signatures,
-    /// Published bytes that are no message.
+    /// Published bytes that are not a message.
     Garbage,
     /// Frames of 60 MiB.
     Large,
-    /// Questions for blobs that nobody has.
+    /// Requests for blobs that no member has.
     Blobs,
 }
 
@@ -87,8 +87,7 @@ impl Attacker {
         let said = Arc::new(AtomicU64::new(0));
         let shared = (on.clone(), end.clone(), said.clone());
         let thread = thread::spawn(move || {
-            // It has a machine of its own, in a manner of speaking: what it computes must not be
-            // taken for what it costs the others.
+            // Lowest priority, so that its own work is not measured as a cost of the others.
             let me = fs::read_link("/proc/thread-self").unwrap_or_default();
             if let Some(id) = me.file_name().and_then(|id| id.to_str()) {
                 let _ = Program::new("renice").args(["-n", "19", "-p", id]).output();
@@ -119,7 +118,7 @@ impl Drop for Attacker {
     }
 }
 
-/// For everything since the beginning, each time another.
+/// A sync request for the whole chain, different for every nonce.
 fn question(nonce: u64) -> Body {
     let (after, from) = (0, 1);
     Body::SyncRequest {
@@ -150,7 +149,7 @@ async fn attack(
     let large = bytes::Bytes::from(vec![0; 60 << 20]);
     let (mut view, mut number) = (1, 0u64);
     while !end.load(Ordering::Relaxed) {
-        // What it hears it passes on, like anybody.
+        // It accepts all frames, so that gossip passes them on.
         while let Ok(event) = mesh.events.try_recv() {
             if let Event::Received { frame, ticket, .. } = event {
                 let at = frame.get(73..81).and_then(|bytes| bytes.try_into().ok());
@@ -218,26 +217,26 @@ async fn attack(
     }
 }
 
-/// What was seen of the three in a window of time.
+/// Measurements of the three honest nodes in a window of time.
 #[derive(Debug, Clone, Copy)]
 struct Window {
-    /// Final rounds in a second.
+    /// Final rounds per second.
     rounds: f64,
-    /// Lines that were said besides those of rounds.
+    /// Printed lines except those of rounds.
     lines: u64,
-    /// Times that a node stopped listening to one of the honest, which never happens.
+    /// Mutes of an honest node, which must never happen.
     wrong: u64,
-    /// Bytes that were logged.
+    /// Logged bytes.
     logged: u64,
-    /// Most memory that one of them has, in MiB.
+    /// Largest memory of a node, in MiB.
     memory: f64,
 }
 
-/// Three living nodes, and the configuration of the fourth.
+/// Three running nodes, and the configuration of the fourth member.
 struct Field {
     nodes: Nodes,
     fourth: std::path::PathBuf,
-    /// The fourth's name.
+    /// The name of the fourth member.
     name: String,
 }
 
@@ -266,7 +265,7 @@ impl Field {
         self.nodes.configs.iter().map(|config| size(config)).sum()
     }
 
-    /// Most memory of an honest node, in MiB.
+    /// Largest memory of an honest node, in MiB.
     fn memory(&self) -> f64 {
         let nodes = 0..self.nodes.children.len();
         let memory = nodes.map(|node| self.nodes.memory(node, "VmRSS"));
@@ -298,15 +297,15 @@ impl Field {
     }
 }
 
-/// Undisturbed, under attack, and how many messages the attack made.
+/// Measures without a flood and during it. Also returns the number of messages of the flood.
 fn compare(flood: Flood, [before, during]: [f64; 2]) -> (Window, Window, u64) {
     let field = Field::new(&format!("flood-{flood:?}").to_lowercase());
     let attacker = Attacker::start(&field.fourth, flood);
-    // Until everybody has met.
+    // Waits until all nodes are connected.
     field.watch(3.0);
     let quiet = field.watch(before);
     attacker.on.store(true, Ordering::Relaxed);
-    // The burst that every budget allows is part of it.
+    // The measurement includes the burst that every budget allows.
     let disturbed = field.watch(during);
     let said = attacker.said.load(Ordering::Relaxed);
     drop(attacker);
@@ -314,11 +313,11 @@ fn compare(flood: Flood, [before, during]: [f64; 2]) -> (Window, Window, u64) {
 }
 
 #[test]
-fn rounds_go_on_and_nothing_grows_whatever_one_member_sends() {
+fn under_any_flood_rounds_continue_and_memory_and_logs_are_bounded() {
     for flood in FLOODS {
         let (quiet, disturbed, said) = compare(flood, [4.0, 6.0]);
         eprintln!("{flood:?}: {said} messages, {quiet:?}, {disturbed:?}");
-        // Half, because other tests run on this machine; without a budget it is nothing or little.
+        // Half, because other tests run on this machine. Without budgets there are few rounds or none.
         assert!(disturbed.rounds >= quiet.rounds / 2.0, "{flood:?}");
         assert_eq!((quiet.wrong, disturbed.wrong), (0, 0), "{flood:?}");
         assert!(disturbed.lines < 100, "{flood:?}");
@@ -329,8 +328,8 @@ fn rounds_go_on_and_nothing_grows_whatever_one_member_sends() {
 
 #[test]
 #[ignore = "a measurement"]
-fn what_every_flood_costs() {
-    // How long each window is, and how many runs the median is of.
+fn measure_the_cost_of_every_flood() {
+    // Lengths of the windows in seconds, and number of runs for the median.
     let number = |name: &str, usual: u16| {
         let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
         given.unwrap_or(usual)

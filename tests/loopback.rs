@@ -1,4 +1,4 @@
-//! Federations over real sockets: the same models as in virtual time, also where silos fail.
+//! Federations over real sockets learn the same models as in virtual time, even if silos fail.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use rota::simulations::{
     Environment, EnvironmentConfig, Options, Overrides, RunError, Scenario, Summary, run,
 };
 
-/// Nothing here takes longer, also on a busy machine.
+/// Time within which every run must end, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const BOTH: [Transport; 2] = [Transport::Quic, Transport::Tcp];
@@ -45,7 +45,7 @@ fn built_in(name: &str, overrides: &Overrides) -> Scenario {
     Scenario::load(name).unwrap().with(overrides).unwrap()
 }
 
-/// Both give the same coalitions, and models that are equal in every bit.
+/// Checks that both environments give the same coalitions and bit-identical models.
 fn same_models(scenario: &Scenario) {
     let simulated = federate(scenario, None).unwrap();
     assert_eq!(
@@ -73,14 +73,14 @@ fn same_models(scenario: &Scenario) {
             bits(simulated.weights_abs_sum),
             "{name}"
         );
-        // Nobody was too slow, and nothing was waited for: beats last for seconds.
+        // No member was too slow: beats are seconds long.
         assert_eq!(
             (&real.nullified[..], &real.left_out[..]),
             (&[][..], &[][..]),
             "{name}"
         );
         assert_eq!(real.faults, [], "{name}");
-        // What was under way when its round ended is refused, and nothing else.
+        // The only refusals are contributions that were in transit when their round ended.
         let late = |refused: &Refused| refused.reason.contains("contribution belongs to round");
         assert!(real.refused.iter().all(late), "{name}: {:?}", real.refused);
         assert!(
@@ -92,7 +92,7 @@ fn same_models(scenario: &Scenario) {
 }
 
 #[test]
-fn the_embedded_federation_learns_the_same_over_sockets() {
+fn the_diabetes_federation_learns_the_same_models_over_sockets() {
     same_models(&built_in("diabetes", &Overrides::default()));
     let one_model = Overrides {
         strategy: Some("fedavg".into()),
@@ -106,7 +106,7 @@ fn the_embedded_federation_learns_the_same_over_sockets() {
 }
 
 #[test]
-fn real_data_teach_the_same_over_sockets() {
+fn data_from_files_give_the_same_models_over_sockets() {
     if env::var_os("ROTA_DATA").is_none() {
         eprintln!("SKIPPED: ROTA_DATA is not set");
         return;
@@ -130,20 +130,20 @@ fn small(faults: &str) -> Scenario {
 }
 
 #[test]
-fn kills_and_byzantine_members_are_carried_out() {
+fn kills_and_byzantine_members_work_over_sockets() {
     let calm = federate(&small(""), None).unwrap();
     let kill = |moment| {
         format!("[[fault]]\nkill = 'lead'\nphase = '{moment}'\nround = 2\nrestart-after = '1s'\n")
     };
     let failing = "[[fault]]\nkill = 'silo 2'\ncommit = 4\ncut = 'before'\nrestart-after = '1s'\n";
-    let lying = "[[fault]]\nmember = 'silo 4'\nsends = 'nan'\n";
+    let lying = "[[fault]]\nmember = 'silo 4'\nbehaviour = 'nan'\n";
     let scripts = [
         kill("collecting"),
         kill("voting"),
         failing.into(),
         lying.into(),
     ];
-    // All at once: most of it is waiting.
+    // All scenarios run at the same time, because they mostly wait.
     thread::scope(|scope| {
         for (transport, script) in BOTH
             .iter()
@@ -160,7 +160,7 @@ fn kills_and_byzantine_members_are_carried_out() {
                     .any(|refused| not_finite(&refused.reason));
                 assert_eq!(refused, script == lying, "{script}: {:?}", summary.refused);
                 if !refused {
-                    // Whoever was away came back, and everybody's work is in the models.
+                    // Every silo that was killed came back, and the models contain every silo's contributions.
                     assert_eq!(summary.weights_abs_sum, calm.weights_abs_sum, "{script}");
                 }
             });
@@ -169,7 +169,7 @@ fn kills_and_byzantine_members_are_carried_out() {
 }
 
 #[test]
-fn what_sockets_cannot_be_told_to_do_is_refused() {
+fn faults_that_are_impossible_with_sockets_are_refused() {
     assert_eq!(loopback::check(&small("")), Ok(()));
     let cut = "[[fault]]\nsplit = ['silo 1']\nat = '1s'\nlasts = '1s'\n";
     for (more, what) in [
@@ -177,7 +177,7 @@ fn what_sockets_cannot_be_told_to_do_is_refused() {
         ("[network]\nloss = 0.1\n", "[network] loses messages"),
         (
             "[network]\nduplication = 0.1\n",
-            "[network] doubles messages",
+            "[network] duplicates messages",
         ),
     ] {
         let refused = loopback::check(&small(more)).unwrap_err().to_string();

@@ -26,8 +26,8 @@ fn parsed(text: &str) -> Value {
     serde_json::to_value(value).expect("these files have no dates and no NaN")
 }
 
-/// The first thing that is wrong with a value under a schema, with its path. Knows the keywords of
-/// our schemas and no others.
+/// The first violation of a schema by a value, with its path. Supports the keywords that the
+/// project's schemas use, and no others.
 fn fault(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<String> {
     if let Some(target) = schema["$ref"].as_str() {
         let pointer = target
@@ -83,7 +83,8 @@ fn fault(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<Stri
         let bound = |key: &str| schema[key].as_f64();
         let outside = bound("minimum").is_some_and(|least| number < least)
             || bound("maximum").is_some_and(|most| number > most)
-            || bound("exclusiveMinimum").is_some_and(|least| number <= least);
+            || bound("exclusiveMinimum").is_some_and(|least| number <= least)
+            || bound("exclusiveMaximum").is_some_and(|most| number >= most);
         if outside {
             return wrong(format!("{number} is out of range"));
         }
@@ -196,15 +197,25 @@ fn the_schemas_refuse_unknown_keys_wrong_types_and_values_out_of_range() {
         ("rounds = 4", "rounds = 0"),
         ("format = 1", "format = 2"),
         ("batch = 8", "batches = 8"),
+        ("epochs = ", "epochs = 0 # "),
+        ("momentum = 0.0", "momentum = 1.0"),
         ("name = \"cs-rcfl\"", "name = \"magic\""),
         ("phase = \"collecting\"", "phase = \"resting\""),
+        (
+            "name = \"cs-rcfl\"",
+            "name = \"cs-rcfl\"\nstandardise = true",
+        ),
+        (
+            "name = \"cs-rcfl\"",
+            "name = \"cs-rcfl\"\nstandardise = false",
+        ),
     ] {
         assert!(scenario.contains(right), "{right}");
         let changed = scenario.replacen(right, wrong, 1);
         assert!(refuses(Document::Scenario, &changed), "{wrong}");
         assert!(Scenario::parse("changed", &changed).is_err(), "{wrong}");
     }
-    let federation = example("federation.toml").replacen("keep = 3", "kept = 3", 1);
+    let federation = example("federation.toml").replacen("keep-rounds = 3", "kept-rounds = 3", 1);
     assert!(refuses(Document::Federation, &federation));
     let silo = example("silo.toml").replacen("state = ", "folder = ", 1);
     assert!(refuses(Document::Silo, &silo));
@@ -267,7 +278,7 @@ fn the_examples_have_every_key() {
 }
 
 #[test]
-fn the_example_of_a_scenario_is_read() {
+fn the_example_scenario_is_read() {
     let scenario = Scenario::parse("scenario.toml", &example("scenario.toml"));
     let scenario = scenario.expect("the example is right");
     assert_eq!(scenario.faults.len(), 3);
@@ -275,7 +286,7 @@ fn the_example_of_a_scenario_is_read() {
 }
 
 #[test]
-fn the_examples_of_a_node_are_read_and_its_rows_make_the_agreed_model() {
+fn the_node_examples_are_read_and_give_the_agreed_initial_model() {
     let agreement = Agreement::parse("federation.toml", &example("federation.toml"));
     let agreement = agreement.expect("the example is right");
     let folder = tempfile::tempdir().expect("a folder for a test");
@@ -313,14 +324,14 @@ fn golden(file: &Path, text: &str) {
         .find(|(kept, now)| kept != now);
     assert!(
         kept == text,
-        "{} is not what the types say, first at {differing:?}. If the types are right, run the \
+        "{} differs from the types, first at {differing:?}. If the types are right, run the \
          test again with ROTA_GOLDEN=write and commit the file.",
         file.display()
     );
 }
 
 #[test]
-fn the_reference_page_is_what_the_types_say() {
+fn the_reference_page_matches_the_types() {
     golden(&root().join("docs/reference.md"), &reference());
 }
 

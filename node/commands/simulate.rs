@@ -43,7 +43,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let story = Story::of(&summary, &scenario.description);
 
     // The page is written first, so that it is complete even if the reader of the text closes the
-    // pipe early. If the page cannot be written, the text is printed all the same.
+    // pipe early. If the page cannot be written, the text is still printed.
     let again = simulate.again(&scenario.name, scenario.seed);
     let written = report
         .as_deref()

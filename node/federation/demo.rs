@@ -1,4 +1,4 @@
-//! A whole federation for one machine, as files: to try out what several would do.
+//! Writes the files of a whole federation on one machine, to try it out.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,12 +18,12 @@ use crate::identity::{self, IdentityError};
 use crate::institution::Data;
 use crate::institution::config::to_toml;
 
-/// Where ports are looked for: below those that systems give to outgoing connections.
+/// Range of ports to use, below those that systems give to outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
-/// The file of the agreement.
+/// Name of the file of the agreement.
 const FEDERATION: &str = "federation.toml";
 
-/// What to write, and where.
+/// Options of a demo.
 #[derive(Debug, Clone)]
 pub struct Demo {
     /// An empty folder, or one that does not exist.
@@ -32,63 +32,63 @@ pub struct Demo {
     pub transport: Transport,
     /// The first silo's port, the others have the next ones; `None`: free ports.
     pub base_port: Option<u16>,
-    /// Where data lie that are in files.
+    /// Folder of data files.
     pub data: Option<PathBuf>,
 }
 
-/// A member of a federation that was written.
+/// A member of the written federation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// Its configuration.
+    /// The file of its configuration.
     pub config: PathBuf,
     /// Its port.
     pub port: u16,
 }
 
-/// Why it could not be written.
+/// Why a demo could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The folder holds something.
+    /// The folder is not empty.
     #[error("{} is not empty: choose another folder, or remove it", .0.display())]
     NotEmpty(PathBuf),
     /// A file or folder cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     Write {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// No free ports, or not so many.
-    #[error("there are no {0} free ports in a row: say where with --base-port")]
+    /// Too few consecutive free ports.
+    #[error("found no {0} consecutive free ports: choose some with --base-port")]
     Ports(usize),
-    /// A port that is needed is taken, or none.
+    /// A port is in use, or beyond 65535.
     #[error("port {0} is not free: choose another --base-port, or leave it out")]
     Port(u32),
-    /// The scenario's data.
+    /// The scenario's data cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The scenario makes no federation.
+    /// The scenario describes no valid federation.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A key.
+    /// A key file cannot be written.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// What was made cannot be read back.
+    /// The written agreement cannot be read back.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Something that TOML cannot say.
+    /// A value that cannot be written in TOML.
     #[error("this federation cannot be written: {0}")]
     Toml(String),
 }
 
-/// Writes keys, agreement and configurations of all silos of a scenario. Everything but the ports
-/// follows from the scenario and its seed, the keys too: they are no secrets.
+/// Writes the keys, the agreement and the configurations of all silos of a scenario. Everything but
+/// the ports follows from the scenario and its seed. This includes the keys, so they are not secret.
 ///
 /// # Errors
-/// [`DemoError`]: a folder with something in it, missing data, taken ports, files that cannot be
+/// [`DemoError`]: the folder is not empty, data are missing, ports are in use, or a file cannot be
 /// written.
 pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), DemoError> {
     let folder = empty(&demo.folder)?;
@@ -146,11 +146,13 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
             port: ports[at],
         });
     }
-    // What every silo will read is what was meant.
+    // The written file must give the same federation.
     let read = Agreement::load(&folder.join(FEDERATION))?;
     match read.epoch.federation == agreement.epoch.federation {
         true => Ok((agreement.epoch.federation, members)),
-        false => Err(DemoError::Toml("it would not be read as the same".into())),
+        false => Err(DemoError::Toml(
+            "the written agreement is read back with another id".into(),
+        )),
     }
 }
 
@@ -162,7 +164,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         strategy_config: scenario.strategy.clone(),
         strategy: federation.members[0].strategy.clone(),
         seed: scenario.seed,
-        norm: scenario.charter.norm,
+        max_model_norm: scenario.charter.max_model_norm,
     }
 }
 
@@ -192,7 +194,7 @@ fn write(file: &Path, text: &str) -> Result<(), DemoError> {
     })
 }
 
-/// A silo's folder, which is its owner's alone.
+/// Creates a silo's folder with permissions for its owner only.
 fn make_own(folder: &Path) -> Result<(), DemoError> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -203,7 +205,7 @@ fn make_own(folder: &Path) -> Result<(), DemoError> {
     })
 }
 
-/// A silo's rows, which are its owner's alone.
+/// Writes a silo's rows with permissions for its owner only.
 fn write_own(file: &Path, text: &str) -> Result<(), DemoError> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -222,7 +224,7 @@ fn absolute(folder: Option<&Path>) -> Option<PathBuf> {
     folder.map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.into()))
 }
 
-/// The folder of the silo at that place: its name as harmless characters, different from the others.
+/// Folder name of the silo at a position: its name in safe characters, different from all others.
 fn names<'a>(all: impl Iterator<Item = &'a str>, at: usize) -> String {
     let mut slugs = Vec::new();
     for name in all.take(at + 1) {
@@ -238,7 +240,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>, at: usize) -> String {
     }
 }
 
-/// The rows of one silo, written so that the same numbers are read back.
+/// The rows of one silo as CSV, with digits that give the same numbers when they are read.
 fn csv(set: &DataSet, silo: usize) -> String {
     let (_, table) = &set.silos[silo];
     let cell = |text: &str| match text.contains([',', '"', '\n']) {
@@ -266,7 +268,7 @@ fn csv(set: &DataSet, silo: usize) -> String {
     text
 }
 
-/// Ports that nobody uses now, one for each silo.
+/// Free consecutive ports, one for each silo.
 fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
     if let Some(base) = base {
         let wanted = (0..count as u32).map(|at| u32::from(base) + at);
@@ -279,7 +281,7 @@ fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
             .map(|port| usable(port).ok_or(DemoError::Port(port)))
             .collect();
     }
-    // Beginning somewhere else each time, so that two of them do not meet.
+    // The search begins at another port in each process, so that two demos rarely choose the same.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let moment = now.map_or(0, |now| now.subsec_nanos());
     let draw = Hash::labelled(

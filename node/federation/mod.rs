@@ -1,4 +1,4 @@
-//! A whole federation for one machine, as files.
+//! Writes the files of a federation on one machine.
 
 mod demo;
 

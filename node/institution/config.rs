@@ -31,7 +31,7 @@ pub struct Institution {
     pub state: PathBuf,
     /// Where it listens.
     pub listen: Vec<String>,
-    /// All members, and where they may be found.
+    /// All members, with their known addresses.
     pub roster: Vec<Contact>,
     /// Its own seed, which splits its rows and orders them in training.
     pub seed: u64,
@@ -43,18 +43,18 @@ pub struct Institution {
     pub folder: PathBuf,
 }
 
-/// Where a silo's own data are.
+/// The source of a silo's own data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
     /// Its own rows in files.
     Rows(Box<OwnRows>),
     /// Its share of the data that the task names.
     Share {
-        /// Which, from 1.
+        /// Number of the share, from 1.
         silo: usize,
-        /// Of how many.
+        /// Number of shares.
         of: usize,
-        /// Where the data lie, if they are in files.
+        /// Folder of data files.
         folder: Option<PathBuf>,
     },
 }
@@ -62,13 +62,13 @@ pub enum Data {
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// This file, or that of the federation.
+    /// `silo.toml` or `federation.toml` is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The key file.
+    /// The key file cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The key is of no member.
+    /// The key belongs to no member.
     #[error(
         "the key {key} in {} is not in the roster of {}: use the key file of a member, \
          or ask the members to add this key", identity.display(), federation.display()
@@ -192,10 +192,10 @@ impl Institution {
                             .into(),
                     ));
                 }
-                // The name decides how rows are divided.
+                // The split of the rows depends on the silo's name.
                 let rows = rows.of_silo(roster.name(self.me), &self.folder);
                 table.data = Some(Rows::Rows(Box::new(rows)));
-                // Its rows are all that is read here: of the agreed domains, its own.
+                // Only this silo's rows are read, so only its own domain is kept.
                 let domain = table.domain(self.me.at(), roster.len())?;
                 table.domains = domain.map(|domain| vec![domain]);
                 let study = TaskConfig::Table(table).study(None, None, self.seed)?;

@@ -13,13 +13,13 @@ use silo::Notice;
 
 /// Beats between the last report and the end: the node's own last messages still have to arrive.
 const LINGER: u32 = 2;
-/// The grace period: that many beats, and at least [`SHORTEST`].
+/// The grace period: this number of beats, and at least [`SHORTEST`].
 const BEATS: u32 = 20;
 const SHORTEST: Duration = Duration::from_secs(30);
-/// Grace periods after which a node ends whatever the others do.
+/// Number of grace periods after which a node ends in any case.
 const GRACES: u32 = 20;
 
-/// How far the other members are, and which of them can be reached.
+/// Tracks which other members have finished, and which can be reached.
 #[derive(Debug)]
 pub(super) struct Leaving {
     others: usize,
@@ -127,13 +127,13 @@ mod tests {
             rounds: 1,
             beat_ms: 1000,
             patience: 4,
-            limit: 20,
-            minimum: n.into(),
+            view_timeout: 20,
+            min_contributions: n.into(),
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
             names_shown: false,
             blob_limit: 1,
-            keep: 1,
+            keep_rounds: 1,
             discovery: false,
         };
         let silos = (0..n).map(silo).collect();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_goes_when_everybody_is_done_and_not_before() {
+    fn a_node_ends_after_every_member_has_reported_the_last_round() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut leaving = Leaving::new(&epoch(3), None, start);
@@ -158,29 +158,45 @@ mod tests {
         leaving.observe(&done(2), at(2));
         assert_eq!(leaving.reason(at(900)), None, "not done itself");
         leaving.observe(&complete(), at(900));
-        assert_eq!(leaving.reason(at(901)), None, "what it said still travels");
+        assert_eq!(
+            leaving.reason(at(901)),
+            None,
+            "its last messages may still be in transit"
+        );
         assert!(leaving.reason(at(902)).is_some());
     }
 
     #[test]
-    fn who_can_be_reached_is_waited_for_and_who_cannot_is_given_a_grace() {
+    fn a_reachable_member_is_waited_for_and_an_unreachable_one_only_for_a_grace_period() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut leaving = Leaving::new(&epoch(3), None, start);
         leaving.observe(&complete(), at(10));
         leaving.observe(&done(1), at(10));
         leaving.reach(MemberIndex(2), true, at(11));
-        assert_eq!(leaving.reason(at(100)), None, "2 is there and not done");
+        assert_eq!(
+            leaving.reason(at(100)),
+            None,
+            "member 2 can be reached and is not done"
+        );
         leaving.reach(MemberIndex(2), false, at(110));
-        assert_eq!(leaving.reason(at(139)), None, "2 may be on its way back");
+        assert_eq!(
+            leaving.reason(at(139)),
+            None,
+            "the grace period of member 2 has not ended"
+        );
         assert!(leaving.reason(at(140)).is_some());
         leaving.reach(MemberIndex(2), true, at(141));
-        assert_eq!(leaving.reason(at(141)), None, "2 came back");
-        assert!(leaving.reason(at(610)).is_some(), "nobody waits for ever");
+        assert_eq!(
+            leaving.reason(at(141)),
+            None,
+            "member 2 can be reached again"
+        );
+        assert!(leaving.reason(at(610)).is_some(), "waiting is bounded");
     }
 
     #[test]
-    fn a_member_alone_needs_nobody() {
+    fn a_federation_of_one_member_ends_at_once() {
         let start = Instant::now();
         let mut leaving = Leaving::new(&epoch(1), None, start);
         assert_eq!(leaving.reason(start), None);

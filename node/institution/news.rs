@@ -75,7 +75,7 @@ fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
             written = written.and_then(|()| writeln!(out, "{document}"));
         }
         if written.and_then(|()| out.flush()).is_err() {
-            // The reader is gone; the node runs on.
+            // Standard output is closed; the node continues.
             return;
         }
     }

@@ -23,10 +23,10 @@ use crate::identity::{self, IdentityError};
 use crate::pool::Workers;
 use crate::store::{self, Note, OpenError, Opened, Owner};
 
-/// Bytes of blobs that stay in memory besides the disk.
+/// Size in bytes of the cache of blobs in memory.
 const CACHE: usize = 64 << 20;
 /// Threads of the network.
-const MOVERS: usize = 2;
+const NETWORK_THREADS: usize = 2;
 /// How long the node waits for the end of each part.
 const GOODBYE: Duration = Duration::from_secs(10);
 /// Most events that wait between the network and the silo.
@@ -125,8 +125,8 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     }
     notes.iter().for_each(|note| print_note(output, note));
     let outer = runtime::Builder::new_multi_thread()
-        .worker_threads(MOVERS)
-        // For looking names up.
+        .worker_threads(NETWORK_THREADS)
+        // Resolves names.
         .max_blocking_threads(4)
         .enable_all()
         .build()?;
@@ -162,7 +162,10 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         learner,
         strategy: institution.agreement.strategy.clone(),
         initial_seed: institution.agreement.seed,
-        norm: institution.agreement.norm.unwrap_or(f64::INFINITY),
+        max_model_norm: institution
+            .agreement
+            .max_model_norm
+            .unwrap_or(f64::INFINITY),
         radius: institution.radius.clone().into(),
         seed: silo_seed(institution.seed, institution.me),
         journal_lost: options.journal_lost,
@@ -300,7 +303,9 @@ impl Watch {
 /// What a federation too small to tolerate a Byzantine member cannot protect against.
 fn weakness(epoch: &Epoch) -> Option<&'static str> {
     match epoch.roster.len() {
-        1 => Some("this federation has one member: it learns alone, and nobody checks its work"),
+        1 => Some(
+            "this federation has one member: it learns alone, and no other member checks its work",
+        ),
         2 => Some(
             "with 2 members this federation has no protection against a Byzantine member, and \
              no round becomes final while one of the two is down",
@@ -325,7 +330,7 @@ fn print_note(output: &Output, note: &Note) {
 }
 
 fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing panics while it holds this lock.
+    // No code panics while it holds this lock.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -341,7 +346,7 @@ impl Links {
     async fn pass(self, mut from: mpsc::Receiver<Event>, to: mpsc::Sender<Event>) {
         let mut up = vec![false; self.names.len()];
         loop {
-            // The network ends when the silo is gone, also while nothing comes.
+            // The network ends when the silo has ended, even without events.
             let event = tokio::select! {
                 event = from.recv() => event,
                 () = to.closed() => None,

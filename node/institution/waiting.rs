@@ -112,7 +112,7 @@ impl Waiting {
         }
         self.fetching.map(|round| {
             format!(
-                "taking no part: blobs of round {round} are gone or damaged, and are fetched from \
+                "taking no part: blobs of round {round} are missing or damaged, and are fetched from \
                  the other members"
             )
         })

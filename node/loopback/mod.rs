@@ -1,17 +1,16 @@
 //! All silos of a federation in one process, over real libp2p on this machine's own network.
 //!
-//! What the silos live by is real here: the clock, the sockets, the threads of the pool. Simulated
-//! are the disks, in memory, and the faults of the script: kills, failing commits, and members that
-//! misbehave.
+//! The clock, the sockets and the threads of the pool are real. Simulated are the disks, which are in
+//! memory, and the faults of the scenario: kills, failing commits and Byzantine members.
 //!
 //! ```text
 //! silos, one thread ──commands──► tap ──► mesh of the silo ══ QUIC or TCP ══ the other meshes
 //!                   ◄──events───  tap ◄──
 //! ```
 //!
-//! A tap records what passes through it, for the invariants and the traffic, and holds the tamper
-//! of a Byzantine member.
-//! Meshes and taps share one runtime of several threads, apart from the silos' own.
+//! A tap records commands and events, for the invariants and the traffic, and changes what a
+//! Byzantine member sends. Meshes and taps share one runtime of several threads; the silos have
+//! another one.
 
 mod tap;
 
@@ -24,40 +23,42 @@ use protocol::{Hash, MemberIndex, envelope};
 use silo::{Checks, Feed, Pool, Surroundings};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
-use simulations::{Cut, Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, Tamper};
+use simulations::{
+    Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, StepCut, Tamper,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use self::tap::Tap;
 
-/// Events and commands that wait between a silo and its tap.
-const ROOM: usize = 1024;
-/// The same between a tap and its mesh: the silo's own channel is the long one.
-const SHORT: usize = 16;
+/// Capacity of the channels between a silo and its tap.
+const SILO_QUEUE: usize = 1024;
+/// Capacity of the channels between a tap and its mesh; commands and events wait in the longer ones.
+const MESH_QUEUE: usize = 16;
 
 /// Why a scenario cannot run over real sockets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{file}: {what}, which the sockets of one machine cannot be told to do: take it out of the \
-     scenario, or run it with --mesh virtual"
+    "{file}: {what}, which is not possible with real sockets: remove it from the scenario, or \
+     run it with --mesh virtual"
 )]
 pub struct Refused {
     file: String,
     what: &'static str,
 }
 
-/// Whether everything that goes wrong in a scenario can be carried out over real sockets.
+/// Checks that all faults of a scenario can be carried out over real sockets.
 ///
 /// # Errors
-/// [`Refused`]: it cuts links, or wants messages lost or doubled.
+/// [`Refused`]: the scenario cuts links, or it loses or duplicates messages.
 pub fn check(scenario: &Scenario) -> Result<(), Refused> {
     let what = if scenario.faults.iter().any(cuts) {
         "a [[fault]] cuts links"
     } else if scenario.network.loss > 0.0 {
         "[network] loses messages"
     } else if scenario.network.duplication > 0.0 {
-        "[network] doubles messages"
+        "[network] duplicates messages"
     } else {
         return Ok(());
     };
@@ -71,38 +72,38 @@ fn cuts(fault: &Fault) -> bool {
 
 /// The environment of one run over real sockets.
 pub struct Loopback {
-    /// Taken when it ends.
+    /// `None` once the environment has ended.
     runtime: Option<Runtime>,
     transport: Transport,
     federation: Hash,
-    /// Most bytes of a message.
+    /// Largest message in bytes.
     frame: usize,
-    /// Every member, with its addresses once it has been there.
+    /// All members, with the addresses of those that were started.
     contacts: Vec<Contact>,
-    places: Vec<Place>,
+    states: Vec<MemberState>,
     recorder: Recorder,
     checks: Arc<Checks>,
     pool: Arc<dyn Pool>,
 }
 
-/// What belongs to one member.
-struct Place {
+/// The state of one member.
+struct MemberState {
     key: [u8; 32],
     disk: Disk,
     tamper: Option<Arc<Mutex<Tamper>>>,
-    /// Bytes of messages that others got from it.
+    /// Bytes of messages that it sent to others.
     messages: Arc<AtomicU64>,
-    /// Bytes of blobs that others got from it, after each of its starts.
+    /// Bytes of blobs that it sent to others, for each of its starts.
     blobs: Vec<Arc<AtomicU64>>,
-    /// Its ends of the network, until it comes for the first time.
+    /// Its network, until its silo is started for the first time.
     ready: Option<silo::Network>,
     running: Option<Running>,
 }
 
-/// What runs for a member while it is there.
+/// The tasks of a running member.
 struct Running {
     taps: [JoinHandle<()>; 2],
-    /// Done when the mesh has closed its ports.
+    /// Ends when the mesh has closed its ports.
     ended: JoinHandle<()>,
 }
 
@@ -110,20 +111,20 @@ impl Loopback {
     /// Starts the meshes of all members of a federation.
     ///
     /// # Errors
-    /// Why a mesh did not start, in a sentence.
+    /// The reason why a mesh did not start.
     pub fn new(
         config: &EnvironmentConfig<'_>,
         transport: Transport,
         pool: Arc<dyn Pool>,
     ) -> Result<Self, String> {
         if config.faults.iter().any(cuts) {
-            return Err("real sockets cannot be cut by a script".into());
+            return Err("links over real sockets cannot be cut by a scenario".into());
         }
         let runtime = Builder::new_multi_thread()
             .thread_name("mesh")
             .enable_all()
             .build()
-            .map_err(|error| format!("the threads of the network do not start: {error}"))?;
+            .map_err(|error| format!("the threads of the network cannot start: {error}"))?;
         let epoch = &config.federation.epoch;
         let members = epoch.roster.members();
         let contacts = members
@@ -135,11 +136,11 @@ impl Loopback {
             });
         let disks = config.disks();
         let mut tampers = config.tampers(&disks);
-        let places = config.federation.members.iter().zip(disks);
-        let places = places.map(|(config, disk)| {
+        let states = config.federation.members.iter().zip(disks);
+        let states = states.map(|(config, disk)| {
             let me = config.member.me;
             let tamper = tampers.iter().position(|(tamper, _)| *tamper == me);
-            Place {
+            MemberState {
                 key: config.member.key.to_bytes(),
                 disk,
                 tamper: tamper.map(|at| Arc::new(Mutex::new(tampers.swap_remove(at).1))),
@@ -155,21 +156,21 @@ impl Loopback {
             federation: epoch.id,
             frame: envelope::limit(epoch),
             contacts: contacts.collect(),
-            places: places.collect(),
+            states: states.collect(),
             recorder: config.recorder.clone(),
             checks: config.checks.clone(),
             pool,
         };
-        // A mesh knows the addresses of those that are there before it, and of two members the
-        // first in the roster dials at once: so the last one comes first.
+        // A mesh knows the addresses of the meshes that were started before it, and of two members the
+        // first in the roster dials at once. So the last member is started first.
         for me in epoch.roster.members().collect::<Vec<_>>().into_iter().rev() {
             let network = environment.start(me)?;
-            environment.places[me.at()].ready = Some(network);
+            environment.states[me.at()].ready = Some(network);
         }
         Ok(environment)
     }
 
-    /// Starts the mesh of a member, where it was before if it was there.
+    /// Starts the mesh of a member, at its earlier addresses if it was started before.
     fn start(&mut self, me: MemberIndex) -> Result<silo::Network, String> {
         let here = &self.contacts[me.at()].addresses;
         let listen = match here.is_empty() {
@@ -181,13 +182,13 @@ impl Loopback {
         let config = Config {
             transport: self.transport,
             frame: self.frame,
-            commands: SHORT,
-            events: SHORT,
+            commands: MESH_QUEUE,
+            events: MESH_QUEUE,
             ..Config::new(self.federation, listen)
         };
-        let place = &mut self.places[me.at()];
-        let before = place.running.take();
-        let (key, roster) = (place.key, self.contacts.clone());
+        let state = &mut self.states[me.at()];
+        let before = state.running.take();
+        let (key, roster) = (state.key, self.contacts.clone());
         let runtime = self
             .runtime
             .as_ref()
@@ -196,26 +197,26 @@ impl Loopback {
         let handle = runtime.handle().clone();
         runtime.spawn(async move {
             if let Some(before) = before {
-                // Its ports are free then. A panic was reported where it happened.
+                // Then its ports are free. A panic was reported where it happened.
                 let _ = before.ended.await;
             }
             let _ = tell.send(mesh::spawn(&handle, config, key, roster).await);
         });
-        // The silos stand still meanwhile, which takes milliseconds.
+        // The silos wait meanwhile, for some milliseconds.
         let mesh = started
             .recv()
             .map_err(|_| "a mesh did not start".to_owned())?;
         let mesh = mesh.map_err(|error| error.to_string())?;
         self.contacts[me.at()].addresses = mesh.addresses;
-        place.blobs.push(mesh.served);
+        state.blobs.push(mesh.served);
 
-        let (commands, outgoing) = mpsc::channel(ROOM);
-        let (incoming, events) = mpsc::channel(ROOM);
-        let messages = self.places.iter().map(|place| place.messages.clone());
+        let (commands, outgoing) = mpsc::channel(SILO_QUEUE);
+        let (incoming, events) = mpsc::channel(SILO_QUEUE);
+        let messages = self.states.iter().map(|state| state.messages.clone());
         let tap = Tap {
             me,
             recorder: self.recorder.clone(),
-            tamper: self.places[me.at()].tamper.clone(),
+            tamper: self.states[me.at()].tamper.clone(),
             messages: messages.collect(),
             mesh: mesh.commands,
         };
@@ -224,7 +225,7 @@ impl Loopback {
             runtime.spawn(tap.incoming(mesh.events, incoming)),
         ];
         let ended = mesh.ended;
-        self.places[me.at()].running = Some(Running { taps, ended });
+        self.states[me.at()].running = Some(Running { taps, ended });
         Ok(silo::Network { commands, events })
     }
 }
@@ -243,11 +244,11 @@ impl Environment for Loopback {
     }
 
     fn start(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
-        let network = match self.places[member.at()].ready.take() {
+        let network = match self.states[member.at()].ready.take() {
             Some(network) => network,
             None => self.start(member)?,
         };
-        let disk = &self.places[member.at()].disk;
+        let disk = &self.states[member.at()].disk;
         Ok(Surroundings {
             network,
             journal: disk.journal(),
@@ -260,11 +261,11 @@ impl Environment for Loopback {
     }
 
     fn stop(&mut self, member: MemberIndex, journal_lost: bool) {
-        let place = &self.places[member.at()];
-        // A mesh whose taps are gone ends.
-        let taps = place.running.iter().flat_map(|running| &running.taps);
+        let state = &self.states[member.at()];
+        // A mesh without taps ends.
+        let taps = state.running.iter().flat_map(|running| &running.taps);
         taps.for_each(JoinHandle::abort);
-        place.disk.close(journal_lost);
+        state.disk.close(journal_lost);
     }
 
     fn cut(&mut self, _: &[(usize, usize)]) {
@@ -275,27 +276,27 @@ impl Environment for Loopback {
         unreachable!("scenarios that cut links are refused before the environment is made");
     }
 
-    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
-        self.places[member.at()].disk.fail(nth, cut);
+    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: StepCut) {
+        self.states[member.at()].disk.fail(nth, cut);
     }
 
     fn traffic(&self) -> Vec<Traffic> {
         let read = |counter: &Arc<AtomicU64>| counter.load(Ordering::Relaxed);
-        let sent = |place: &Place| Traffic {
-            messages: read(&place.messages),
-            blobs: place.blobs.iter().map(read).sum(),
+        let sent = |state: &MemberState| Traffic {
+            messages: read(&state.messages),
+            blobs: state.blobs.iter().map(read).sum(),
         };
-        self.places.iter().map(sent).collect()
+        self.states.iter().map(sent).collect()
     }
 
     fn disks(&self) -> Vec<Disk> {
-        self.places.iter().map(|place| place.disk.clone()).collect()
+        self.states.iter().map(|state| state.disk.clone()).collect()
     }
 }
 
 impl Drop for Loopback {
     fn drop(&mut self) {
-        // Called where waiting is not allowed; the sockets close with the tasks that own them.
+        // Waiting is not allowed here; the sockets close with the tasks that own them.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

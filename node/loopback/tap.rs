@@ -14,13 +14,13 @@ pub(super) struct Tap {
     pub(super) me: MemberIndex,
     pub(super) recorder: Recorder,
     pub(super) tamper: Option<Arc<Mutex<Tamper>>>,
-    /// Bytes of messages by the member that forwarded them, shared by all taps.
+    /// Bytes of messages by forwarding member, shared by all taps.
     pub(super) messages: Vec<Arc<AtomicU64>>,
     pub(super) mesh: mpsc::Sender<Command>,
 }
 
 impl Tap {
-    /// From the silo to its mesh, until one of them ends.
+    /// Passes commands from the silo to its mesh, until one of them ends.
     pub(super) async fn outgoing(self, mut commands: mpsc::Receiver<Command>) {
         while let Some(command) = commands.recv().await {
             let instead = match &self.tamper {
@@ -38,7 +38,8 @@ impl Tap {
         }
     }
 
-    /// From the mesh to the silo, until one of them ends. Waits while the silo is behind.
+    /// Passes events from the mesh to the silo, until one of them ends. Waits while the silo's queue
+    /// is full.
     pub(super) async fn incoming(
         self,
         mut events: mpsc::Receiver<Event>,
@@ -53,9 +54,13 @@ impl Tap {
                     self.recorder
                         .delivered(*from, self.me, &Hash::of(frame), frame);
                 }
-                Event::Wanted { blobs, ticket, .. } => {
-                    if let Some(spoiled) = self.spoiled(*ticket, blobs) {
-                        if self.mesh.send(spoiled).await.is_err() {
+                Event::Wanted { by, blobs, ticket } => {
+                    let tamper = self.tamper.as_ref();
+                    let answer = tamper.and_then(|tamper| lock(tamper).answer(*by, blobs));
+                    if let Some(blobs) = answer {
+                        let ticket = *ticket;
+                        let serve = Command::Serve { ticket, blobs };
+                        if self.mesh.send(serve).await.is_err() {
                             return;
                         }
                         continue;
@@ -68,17 +73,9 @@ impl Tap {
             }
         }
     }
-
-    /// An answer of spoiled blobs, if one of these is wanted.
-    fn spoiled(&self, ticket: u64, wanted: &[Hash]) -> Option<Command> {
-        let tamper = lock(self.tamper.as_ref()?);
-        let blobs: Vec<_> = wanted.iter().map(|hash| tamper.blob(hash)).collect();
-        let some = blobs.iter().any(Option::is_some);
-        some.then_some(Command::Serve { ticket, blobs })
-    }
 }
 
 fn lock(tamper: &Mutex<Tamper>) -> MutexGuard<'_, Tamper> {
-    // Its state is consistent even after a panic.
+    // The state is consistent even after a panic.
     tamper.lock().unwrap_or_else(PoisonError::into_inner)
 }

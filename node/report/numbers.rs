@@ -58,7 +58,8 @@ pub fn decimals(largest: f64) -> usize {
     }
 }
 
-/// A measured value: that many decimals, or scientific where that would be unreadable.
+/// A measured value with this number of decimals, or in scientific notation if it is very large or
+/// small.
 pub fn value(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "not finite".to_owned();
@@ -117,7 +118,7 @@ pub fn escaped(json: &str) -> String {
     text
 }
 
-/// A text of at most that many characters; `…` marks the cut.
+/// A text of at most this number of characters; `…` marks the cut.
 pub fn short(text: &str, most: usize) -> String {
     let text = plain(text);
     if text.chars().count() <= most {

@@ -142,7 +142,7 @@ fn dots(columns: &[Column], cells: &[Option<Cell>], scale: Option<Scale>) -> Mar
     }
 }
 
-/// The sign of a column: a shape of its own, so that it can be told apart without colours.
+/// The sign of a column: a shape of its own, so that it can be distinguished without colours.
 fn mark(column: Column, x: f64, y: f64) -> Markup {
     html! {
         @match column {

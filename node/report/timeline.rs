@@ -194,7 +194,7 @@ fn table(story: &Story) -> Markup {
                     th scope="row" { (view.lead) }
                     td { (view.reason.as_deref().unwrap_or("no reason is known")) }
                     td.number { (numbers::seconds((view.to - view.from).max(0.0))) }
-                    td { @match next { Some(next) => (next.lead), None => "nobody: the run ended" } }
+                    td { @match next { Some(next) => (next.lead), None => "none: the run ended" } }
                 } } }
             }
         }

@@ -35,9 +35,9 @@ pub(super) fn reference(documents: &[(&str, Value)]) -> String {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// Anchors of the tables that have a section, by their definition.
+    /// Anchors of the sections, by the definition of their table.
     known: BTreeMap<String, String>,
-    /// Definitions that are being described: one that holds itself is not described again.
+    /// Definitions that are being described. One that contains itself is not described again.
     open: Vec<String>,
 }
 
@@ -313,17 +313,22 @@ fn description(schema: &Value) -> &str {
     schema["description"].as_str().unwrap_or_default()
 }
 
-/// What a key means, and what each of the words means that it may be.
+/// The description of a key, followed by those of its alternatives.
 fn meaning(root: &Value, schema: &Value) -> String {
     let (resolved, _) = resolve(root, schema);
     let about = match description(schema) {
         "" => description(&resolved),
         about => about,
     };
+    let written = |choice: &Value| match (choice["const"].is_string(), sole_key(choice)) {
+        (true, _) => Some(format!("`{}`", toml(&choice["const"]))),
+        (false, Some((key, _))) => Some(format!("`{{ {key} = … }}`")),
+        (false, None) => None,
+    };
     let words: Vec<_> = alternatives(&resolved)
         .iter()
-        .filter(|choice| choice["const"].is_string() && !description(choice).is_empty())
-        .map(|choice| format!("`{}`: {}", toml(&choice["const"]), description(choice)))
+        .filter(|choice| !description(choice).is_empty())
+        .filter_map(|choice| Some(format!("{}: {}", written(choice)?, description(choice))))
         .collect();
     match words.is_empty() {
         true => about.to_owned(),
@@ -340,13 +345,13 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 
-/// The value of `name` that an alternative is for.
+/// The value of the key `name` in an alternative, if it is fixed.
 fn tag(schema: &Value) -> Option<String> {
     let name = schema["properties"]["name"]["const"].as_str();
     name.map(str::to_owned)
 }
 
-/// The one key of a table that must have it and no other.
+/// The key of a table that has exactly one, which is required.
 fn sole_key(schema: &Value) -> Option<(&String, &Value)> {
     let mut keys = properties(schema);
     let only = keys.next().filter(|_| keys.next().is_none());

@@ -1,9 +1,9 @@
 //! A silo's blobs as files, each named by its hash.
 //!
-//! A file appears under its name only when all of its bytes are durable: it is written under
-//! another name, synced, renamed, and the folder synced. A file that an earlier process wrote is
-//! hashed when it is first read; one that is not what its name says is removed, so that it is
-//! fetched again like any blob that is not here.
+//! A file appears under its final name only when all of its bytes are durable: it is written under a
+//! temporary name, synced and renamed, and then the folder is synced. A file from an earlier process
+//! is hashed when it is first read. If the hash is not its name, the file is removed, and the silo
+//! fetches the blob again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,19 +21,19 @@ use super::cache::Cache;
 use super::error::{OpenError, io_error};
 use super::{Note, Notes, folder};
 
-/// The folder of the blobs, in that of the silo.
+/// Name of the folder of blobs in the silo's folder.
 const BLOBS: &str = "blobs";
-/// How the name of a file ends that is being written.
+/// Suffix of the name of a file that is being written.
 const PART: &str = ".part";
-/// Files written at once before they are synced one after the other: the system gathers what
-/// belongs together, so the first sync does most of the work for all.
+/// Number of files that are written before they are synced one after the other. The first sync then
+/// does most of the work for all of them.
 const BATCH: usize = 64;
 
-/// Blobs on disk. May be shared by threads.
+/// Blobs on disk, shared by threads.
 pub struct DiskBlobs {
     folder: PathBuf,
     content: Mutex<Content>,
-    /// Tells files apart that are being written.
+    /// Number of the next temporary name.
     part: AtomicU64,
 }
 
@@ -42,26 +42,26 @@ struct Content {
     cache: Cache,
 }
 
-/// What is known of a file.
+/// Whether a file was verified.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
-    /// An earlier process left it.
+    /// An earlier process wrote it; not verified yet.
     Found,
-    /// This process wrote it, or read all of it once.
+    /// This process wrote it, or has read and verified it.
     Good,
 }
 
 impl DiskBlobs {
-    /// Opens the blobs of a silo's `folder` and removes what a crash left half-written. At most
+    /// Opens the blobs in a silo's `folder` and removes files that a crash left incomplete. At most
     /// `cache` bytes of blobs stay in memory. The caller holds the folder's lock.
     ///
     /// # Errors
-    /// [`OpenError`]: the system says no.
+    /// [`OpenError`]: an error of the system.
     pub fn open(folder: &Path, cache: usize) -> Result<Self, OpenError> {
         Self::open_noting(folder, cache, &mut Notes::new())
     }
 
-    /// The same, with notes of what was found.
+    /// As [`open`](Self::open), with notes for the operator.
     pub(super) fn open_noting(
         folder: &Path,
         cache: usize,
@@ -81,14 +81,14 @@ impl DiskBlobs {
                 _ if name.ends_with(PART) && regular => {
                     fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
                 }
-                // Nothing can be read from it, and a blob could not take its place.
+                // It cannot be read, and no blob could be written under this name.
                 Some(_) if !regular => {
                     let to = folder::set_aside(&path, "unreadable")?;
                     let (from, why) = (path, "it is not a regular file".into());
                     notes.push(Note::SetAside { from, to, why });
                 }
                 Some(hash) => {
-                    // The note of the folder speaks for all.
+                    // The note about the folder covers its files.
                     folder::narrow(&path)?;
                     files.insert(hash, Known::Found);
                 }
@@ -110,11 +110,11 @@ impl DiskBlobs {
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a file whole. `None`: it is not there, or not what its name says.
+    /// Reads a file. `None` if it does not exist or its hash is not its name.
     fn read(&self, hash: &Hash, known: Known) -> io::Result<Option<Bytes>> {
         let mut file = File::open(self.path(hash))?;
         let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize);
@@ -123,7 +123,7 @@ impl DiskBlobs {
         Ok(good.then(|| bytes.into()))
     }
 
-    /// Writes a blob under a name of its own; it is not durable yet.
+    /// Writes a blob under a temporary name. It is not durable yet.
     fn write(&self, blob: &[u8]) -> Result<(PathBuf, File), OpenError> {
         let number = self.part.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{number}{PART}"));
@@ -140,7 +140,7 @@ impl DiskBlobs {
         }
     }
 
-    /// Makes some blobs durable and gives them their names.
+    /// Makes blobs durable and gives them their final names.
     fn keep(&self, blobs: &[(Hash, Bytes)]) -> Result<(), OpenError> {
         let mut parts = Parts(Vec::with_capacity(blobs.len()));
         for (_, blob) in blobs {
@@ -149,7 +149,7 @@ impl DiskBlobs {
         for (path, file) in &parts.0 {
             folder::sync_file(path, file).map_err(|error| io_error(path, error))?;
         }
-        // Under the lock, so that no name is taken away again that was just given.
+        // Under the lock, so that `retain` does not remove a name that was just given.
         let mut content = self.content();
         for ((path, _), (hash, _)) in parts.0.iter().zip(blobs) {
             let named = self.path(hash);
@@ -174,12 +174,12 @@ impl Blobs for DiskBlobs {
             }
             *content.files.get(hash)?
         };
-        // Without the lock: others may read and write meanwhile.
+        // Without the lock, so that other threads can read and write meanwhile.
         let read = self.read(hash, known);
         let mut content = self.content();
         match read {
             Ok(Some(blob)) => {
-                // Unless it was forgotten meanwhile.
+                // Unless `retain` removed it meanwhile.
                 if let Some(known) = content.files.get_mut(hash) {
                     *known = Known::Good;
                     content.cache.insert(*hash, blob.clone());
@@ -188,8 +188,8 @@ impl Blobs for DiskBlobs {
             }
             Ok(None) => {
                 let path = self.path(hash);
-                tracing::warn!(file = %path.display(), "a damaged blob is removed, to be fetched again");
-                // Another thread may have put a good one in its place meanwhile.
+                tracing::warn!(file = %path.display(), "a damaged blob is removed and will be fetched again");
+                // Another thread may have written an intact file meanwhile.
                 if content.files.get(hash) == Some(&Known::Found) {
                     content.files.remove(hash);
                     discard(&path);
@@ -197,7 +197,7 @@ impl Blobs for DiskBlobs {
                 None
             }
             Err(error) => {
-                // Once it was fetched again it is written again.
+                // After the blob is fetched again, `put` writes it again.
                 content.files.remove(hash);
                 let path = self.path(hash);
                 tracing::warn!(file = %path.display(), %error, "a blob cannot be read");
@@ -243,28 +243,28 @@ impl Blobs for DiskBlobs {
     }
 }
 
-/// Whether the folder of a silo holds a blob.
+/// Whether there is a blob in the folder of a silo.
 pub(super) fn any(folder: &Path) -> bool {
     let names = fs::read_dir(folder.join(BLOBS)).into_iter().flatten();
     let mut names = names.flatten().map(|entry| entry.file_name());
     names.any(|name| name.to_str().is_some_and(|name| parse(name).is_some()))
 }
 
-/// Files that are being written. What is left of them in the end has no use.
+/// Files under temporary names. Those that are left when it is dropped are removed.
 struct Parts(Vec<(PathBuf, File)>);
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        // One that was renamed is gone already.
+        // Renamed files do not exist under this name any more.
         self.0.iter().for_each(|(path, _)| discard(path));
     }
 }
 
-/// Removes a file that nobody needs. If that fails the next opening removes it.
+/// Removes a file that is not needed. If that fails, the next opening removes it.
 fn discard(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(file = %path.display(), %error, "a useless file cannot be removed");
+            tracing::warn!(file = %path.display(), %error, "a file that is no longer needed cannot be removed");
         }
         _ => {}
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_gets_its_name_when_its_bytes_are_durable_and_then_the_name_is() {
+    fn a_blob_is_renamed_after_its_bytes_are_durable_and_then_the_folder_is_synced() {
         let place = tempfile::tempdir().unwrap();
         let blobs = DiskBlobs::open(place.path(), 0).unwrap();
         SYNCED.take();
@@ -308,7 +308,7 @@ mod tests {
         blobs.put(blob(3).0, blob(3).1).unwrap();
         let all = Synced::Folder(names([1, 2, 3]));
         assert_eq!(SYNCED.take(), [Synced::File(103, true), all]);
-        // What is durable already is not written again.
+        // A blob that is durable already is not written again.
         blobs.put_all(vec![blob(1), blob(3)]).unwrap();
         assert_eq!(SYNCED.take(), []);
         // Many at once: every batch is durable before the call returns.
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_whose_bytes_cannot_be_made_durable_is_not_there() {
+    fn a_blob_that_cannot_be_made_durable_does_not_exist() {
         let place = tempfile::tempdir().unwrap();
         let blobs = DiskBlobs::open(place.path(), 1 << 20).unwrap();
         FAILS.set(true);

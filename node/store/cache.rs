@@ -1,4 +1,4 @@
-//! Blobs in memory: the most recently used ones, up to a number of bytes.
+//! An in-memory cache of the most recently used blobs, bounded in bytes.
 
 use bytes::Bytes;
 use lru::LruCache;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_used_blobs_go_first_and_large_ones_never_enter() {
+    fn the_least_recently_used_blobs_are_removed_first_and_large_ones_are_not_cached() {
         let mut cache = Cache::new(40);
         let blob = |i: u8| (Hash::of(&[i]), Bytes::from(vec![i; 10]));
         let has = |cache: &Cache, i: u8| cache.blobs.contains(&Hash::of(&[i]));

@@ -1,4 +1,4 @@
-//! What can be wrong with a folder, in a sentence each.
+//! Errors of opening a silo's folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use silo::StoreError;
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process uses the folder.
     #[error(
         "{} is in use by another running process: stop that one first (two processes must never \
          run with one institution's key), or give each silo a folder of its own", .0.display()
     )]
     Locked(PathBuf),
-    /// It belongs to another federation.
+    /// The journal belongs to another federation.
     #[error(
-        "{} is the journal of federation {found}, and this silo belongs to {ours}: use another \
-         folder for this federation", path.display()
+        "{} is the journal of federation {found}, but this silo belongs to federation {ours}: use \
+         another folder for this federation", path.display()
     )]
     Federation {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The federation of the journal.
         found: Hash,
-        /// Who asks.
+        /// The federation of this silo.
         ours: Hash,
     },
-    /// It belongs to another member of this federation.
+    /// The journal belongs to another member of this federation.
     #[error(
-        "{} is the journal of member {found}, and this silo is member {ours}: use the folder of \
+        "{} is the journal of member {found}, but this silo is member {ours}: use the folder of \
          this silo", path.display()
     )]
     Member {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The member of the journal.
         found: MemberIndex,
-        /// Who asks.
+        /// This silo's member.
         ours: MemberIndex,
     },
-    /// It was written by the same member under another key.
+    /// The same member wrote it with another key.
     #[error(
-        "{} was written with the key {found}, and the identity file holds {ours}: use the identity \
-         that the journal was begun with", path.display()
+        "{} was written with the key {found}, but the identity file holds {ours}: use the identity \
+         with which the journal was started", path.display()
     )]
     Key {
         /// The file.
@@ -54,7 +54,7 @@ pub enum OpenError {
         /// The key in use.
         ours: PublicKey,
     },
-    /// A later version of the program wrote it.
+    /// A newer version of the program wrote it.
     #[error(
         "{}: journal format {found}, this program reads format {ours}: use the program that wrote \
          it, or a newer one", path.display()
@@ -64,13 +64,13 @@ pub enum OpenError {
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// The newest that is understood.
+        /// The newest format that this program reads.
         ours: u32,
     },
-    /// It is no longer what was written.
+    /// The file is damaged.
     #[error(
         "{} is damaged ({why}): start once with --journal-lost, which keeps it under another name, \
-         begins a new journal and listens until it is safe to vote again", path.display()
+         starts a new journal and only listens until it is safe to vote again", path.display()
     )]
     Damaged {
         /// The file.
@@ -78,22 +78,22 @@ pub enum OpenError {
         /// What is wrong.
         why: String,
     },
-    /// Others can read it, and that cannot be changed.
+    /// Other users can read it, and its permissions cannot be changed.
     #[error(
-        "{} is open to others on this machine and cannot be closed to them: change its owner or \
-         its rights (`chmod go-rwx`), or use a folder on a disk that has rights", .0.display()
+        "{} can be read by other users of this machine, and its permissions cannot be changed: \
+         change its owner or its permissions (`chmod go-rwx`), or use a file system with permissions", .0.display()
     )]
     Exposed(PathBuf),
     /// The disk is full.
     #[error("the disk is full, {} cannot be written: make room and start again", .0.display())]
     Full(PathBuf),
-    /// The system says no.
+    /// Another error of the system.
     #[error("{} cannot be read or written ({reason}): check the path, its permissions and the disk",
         path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
 }
@@ -107,11 +107,11 @@ impl From<OpenError> for StoreError {
     }
 }
 
-/// What the system says of `path`.
+/// An error of the system about `path`.
 pub(super) fn io_error(path: &Path, reason: io::Error) -> OpenError {
     let path = path.to_owned();
     match reason.kind() {
-        // Too large is what a limit on the size of files says.
+        // A limit on the size of files (`ulimit -f`) gives this error.
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             OpenError::Full(path)
         }
@@ -119,7 +119,7 @@ pub(super) fn io_error(path: &Path, reason: io::Error) -> OpenError {
     }
 }
 
-/// The file at `path` is not what was written.
+/// The error that the file at `path` is damaged.
 pub(super) fn damaged(path: &Path, why: impl ToString) -> OpenError {
     OpenError::Damaged {
         path: path.to_owned(),
@@ -127,13 +127,13 @@ pub(super) fn damaged(path: &Path, why: impl ToString) -> OpenError {
     }
 }
 
-/// What redb says of `path`.
+/// An error of redb about `path`.
 pub(super) fn at<E: Into<redb::Error>>(path: &Path) -> impl FnOnce(E) -> OpenError + '_ {
     move |error| match error.into() {
         redb::Error::DatabaseAlreadyOpen => OpenError::Locked(path.to_owned()),
         redb::Error::Corrupted(why) => damaged(path, why),
         redb::Error::Io(reason) => match reason.kind() {
-            io::ErrorKind::InvalidData => damaged(path, "it is no redb file"),
+            io::ErrorKind::InvalidData => damaged(path, "it is not a redb file"),
             io::ErrorKind::UnexpectedEof => damaged(path, "it ends too early"),
             _ => io_error(path, reason),
         },

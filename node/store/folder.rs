@@ -1,4 +1,4 @@
-//! The folder: that only one process uses it, and that nobody but its owner can read it.
+//! The silo's folder: a lock for one process, and permissions for its owner alone.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use super::error::{OpenError, damaged, io_error};
 use super::{Note, Notes};
 
-/// Rights of a folder: its owner's alone.
+/// Permissions of a folder: for its owner alone.
 #[cfg(unix)]
 const FOLDER: u32 = 0o700;
-/// Rights of a file: its owner's alone.
+/// Permissions of a file: for its owner alone.
 #[cfg(unix)]
 const FILE: u32 = 0o600;
 
-/// Makes `folder` where it is not there yet, and sees to it that it stays. One that others may read
-/// or enter is closed to them, and a note says so.
+/// Creates `folder` durably if it does not exist. If other users may read or enter it, their
+/// permissions are removed, and a note reports it.
 pub(super) fn make(folder: &Path, notes: &mut Notes) -> Result<(), OpenError> {
     if folder.is_dir() {
         return close(folder, notes);
@@ -32,9 +32,11 @@ pub(super) fn make(folder: &Path, notes: &mut Notes) -> Result<(), OpenError> {
         .map_err(|error| io_error(folder, error))
 }
 
-/// Takes a file or folder from everybody but its owner, and notes it where that changed anything.
-/// Rights that are too wide are narrowed and not refused: what matters is that nobody reads it from
-/// now on, and its owner is told that somebody may have. Where that is not possible it is refused.
+/// Removes the permissions of other users on a file or folder, and notes if there were any.
+///
+/// Permissions that are too wide are narrowed instead of refused, so that nobody else can read the
+/// file from now on; the note informs the owner that somebody may have read it. It is refused if they
+/// cannot be narrowed.
 pub(super) fn close(path: &Path, notes: &mut Notes) -> Result<(), OpenError> {
     if narrow(path)? {
         notes.push(Note::Closed(path.to_owned()));
@@ -42,7 +44,7 @@ pub(super) fn close(path: &Path, notes: &mut Notes) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Whether others had rights that they have no longer.
+/// Removes the permissions of other users. True if there were any.
 #[cfg(unix)]
 pub(super) fn narrow(path: &Path) -> Result<bool, OpenError> {
     use std::os::unix::fs::PermissionsExt;
@@ -62,13 +64,13 @@ pub(super) fn narrow(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Other systems have other rights, which the folder passes on.
+/// On other systems files inherit the permissions of their folder.
 #[cfg(not(unix))]
 pub(super) fn narrow(_: &Path) -> Result<bool, OpenError> {
     Ok(false)
 }
 
-/// Makes a file that must not exist, for its owner alone.
+/// Creates a file, which must not exist, for its owner alone.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -81,7 +83,7 @@ fn owned(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Refuses what is neither a regular file nor absent: opening a pipe would wait for ever.
+/// Refuses a path that exists and is not a regular file: opening a pipe would wait for ever.
 pub(super) fn regular(path: &Path) -> Result<(), OpenError> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(damaged(path, "it is not a regular file")),
@@ -90,8 +92,8 @@ pub(super) fn regular(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Gives a file or folder another name beside its own, which says what it is, and gives that back.
-/// Nothing is lost with it.
+/// Renames a file or folder within its folder, with `what` as a part of the new name, and returns
+/// the new path. Never overwrites a file.
 pub(super) fn set_aside(path: &Path, what: &str) -> Result<PathBuf, OpenError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -105,12 +107,12 @@ pub(super) fn set_aside(path: &Path, what: &str) -> Result<PathBuf, OpenError> {
     Ok(to)
 }
 
-/// The lock of a folder, until it is dropped. It ends with the process, however that ends.
+/// The lock of a folder. It is released when it is dropped or when the process ends in any way.
 pub(super) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file would not do: a process that is being started may still share it.
+        // Closing the file is not enough: a child process that is being started may still share it.
         let _ = self.0.unlock();
     }
 }
@@ -132,7 +134,7 @@ pub(super) fn lock(folder: &Path, notes: &mut Notes) -> Result<Lock, OpenError> 
     }
 }
 
-/// Makes the names in `folder` durable: files that were created, renamed or removed.
+/// Makes the creation, renaming and removal of files in `folder` durable.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()?;
     #[cfg(test)]
@@ -140,7 +142,7 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the bytes of a file durable. `path` is the name that it has.
+/// Makes the bytes of a file durable. `path` is its current name.
 pub(super) fn sync_file(path: &Path, file: &File) -> io::Result<()> {
     #[cfg(test)]
     noted::fail()?;
@@ -152,17 +154,17 @@ pub(super) fn sync_file(path: &Path, file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// What was made durable, in order, for tests: whether the disk has it cannot be seen from here.
+/// The syncs in order, for tests, which cannot see whether the disk has the bytes.
 #[cfg(test)]
 pub(super) mod noted {
     use std::cell::{Cell, RefCell};
     use std::path::Path;
     use std::{fs, io};
 
-    /// One sync, and what there was at that moment.
+    /// One sync, and the state of the file or folder at that moment.
     #[derive(Debug, PartialEq)]
     pub(in crate::store) enum Synced {
-        /// The bytes in a file, and whether it still had the name of one that is being written.
+        /// The number of bytes in a file, and whether it still had its temporary name.
         File(u64, bool),
         /// The names in a folder, ascending.
         Folder(Vec<String>),
@@ -170,7 +172,7 @@ pub(super) mod noted {
 
     thread_local! {
         pub(in crate::store) static SYNCED: RefCell<Vec<Synced>> = const { RefCell::new(Vec::new()) };
-        /// Files cannot be made durable.
+        /// If set, syncing a file fails.
         pub(in crate::store) static FAILS: Cell<bool> = const { Cell::new(false) };
     }
 

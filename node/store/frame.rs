@@ -1,19 +1,19 @@
-//! How records stand on disk: framed, and each authenticated together with all before it.
+//! The format of journal records on disk: framed, and authenticated by a chain of MACs.
 //!
 //! ```text
 //! record   sequence (u64 LE) │ length (u32 LE) │ payload │ mac
 //! head     format (u32 LE) │ Head │ mac
 //! ```
 //!
-//! The MAC is BLAKE3 under a key that only this member can derive. A record's covers the MAC of the
-//! record before it, the head's how many records there are and the MAC of the last: so a record that
-//! was changed, removed, swapped, added or cut off is found. What cannot be found is a whole older
-//! journal in the place of a newer one.
+//! A MAC is BLAKE3 with a key that only this member can derive. The MAC of a record covers the MAC of
+//! the record before it; the MAC of the head covers the number of records and the MAC of the last one.
+//! So a changed, removed, swapped, added or truncated record is detected. A complete older copy of
+//! the journal is not detected.
 
 use protocol::{Hash, MemberIndex, PublicKey, SecretKey, codec};
 use serde::{Deserialize, Serialize};
 
-/// The newest format that is read, and the one that is written.
+/// The format that is written, and the newest that is read.
 pub(super) const FORMAT: u32 = 1;
 
 /// Bytes of a MAC.
@@ -21,7 +21,7 @@ const MAC: usize = 32;
 /// Bytes before the payload.
 const FRONT: usize = 12;
 
-/// Whose journal it is.
+/// The owner of a journal.
 #[derive(Debug, Clone)]
 pub struct Owner {
     /// The federation.
@@ -35,43 +35,43 @@ pub struct Owner {
 /// A BLAKE3 MAC.
 pub(super) type Mac = [u8; MAC];
 
-/// What stands at the front of a journal, and changes with every transaction.
+/// The head of a journal, which changes with every transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
-    /// Whose it is.
+    /// The owner's federation, member and key.
     pub(super) federation: Hash,
     pub(super) member: MemberIndex,
     pub(super) key: PublicKey,
-    /// How many records there are.
+    /// Number of records.
     pub(super) records: u64,
-    /// The MAC of the last; of nothing where there is none.
+    /// The MAC of the last record; of an empty journal, [`Framer::start`].
     pub(super) last: Mac,
 }
 
-/// Why bytes are no head.
+/// Why bytes cannot be read as a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// Of a format of the future.
+    /// A newer format.
     Newer(u32),
     /// Damaged.
     Damaged(&'static str),
 }
 
-/// Makes and checks frames.
+/// Writes and verifies frames with the key of the owner.
 pub(super) struct Framer(Mac);
 
 impl Framer {
-    /// With the key of this owner.
+    /// A framer with the key of this owner.
     pub(super) fn new(owner: &Owner) -> Self {
         Self(owner.key.derive("journal", &[&owner.federation.0]))
     }
 
-    /// What the first record follows on.
+    /// The MAC that the first record follows.
     pub(super) fn start(&self) -> Mac {
         self.mac(&[b"start"])
     }
 
-    /// A record that follows the one with the MAC `before`, and its own MAC.
+    /// The frame of a record after the one with the MAC `before`, and its own MAC.
     pub(super) fn record(&self, sequence: u64, before: &Mac, payload: &[u8]) -> (Vec<u8>, Mac) {
         let mut frame = Vec::with_capacity(FRONT + payload.len() + MAC);
         frame.extend(sequence.to_le_bytes());
@@ -82,7 +82,7 @@ impl Framer {
         (frame, mac)
     }
 
-    /// The payload of a record, if it is the one that was written in this place, and its MAC.
+    /// Verifies that a record was written at this position, and returns its payload and its MAC.
     pub(super) fn open<'a>(
         &self,
         sequence: u64,
@@ -94,16 +94,16 @@ impl Framer {
             return Err("it is too short");
         };
         if mac != self.mac(&[b"record", before, framed]) {
-            return Err("it is not what was written in its place");
+            return Err("it is not the record that was written at its position");
         }
         let length = payload.len() as u32;
         if front[..8] != sequence.to_le_bytes() || front[8..] != length.to_le_bytes() {
-            return Err("its frame does not fit it");
+            return Err("its sequence number or length is wrong");
         }
         Ok((payload, mac))
     }
 
-    /// The bytes of a head.
+    /// The frame of a head.
     pub(super) fn head(&self, head: &Head) -> Vec<u8> {
         let mut bytes = FORMAT.to_le_bytes().to_vec();
         bytes.extend(codec::encode(head));
@@ -112,7 +112,7 @@ impl Framer {
         bytes
     }
 
-    /// Whether a head that was read is what its owner wrote.
+    /// Whether the owner wrote this head.
     pub(super) fn wrote(&self, head: &Head, bytes: &[u8]) -> bool {
         self.head(head) == bytes
     }
@@ -127,8 +127,8 @@ impl Framer {
     }
 }
 
-/// What is in a record, by whomever it was written: its sequence number and length fit it, and that
-/// is all that can be said without the key.
+/// The payload of a record, checked only for its sequence number and length. Its author cannot be
+/// verified without the key.
 pub(super) fn unproven(sequence: u64, frame: &[u8]) -> Result<&[u8], &'static str> {
     let (framed, _) = split(frame)?;
     let Some((front, payload)) = framed.split_first_chunk::<FRONT>() else {
@@ -136,12 +136,12 @@ pub(super) fn unproven(sequence: u64, frame: &[u8]) -> Result<&[u8], &'static st
     };
     let length = payload.len() as u32;
     if front[..8] != sequence.to_le_bytes() || front[8..] != length.to_le_bytes() {
-        return Err("its frame does not fit it");
+        return Err("its sequence number or length is wrong");
     }
     Ok(payload)
 }
 
-/// Reads a head, by whomever it was written.
+/// Reads a head without verifying its author.
 pub(super) fn read_head(bytes: &[u8]) -> Result<Head, Unread> {
     let Some((format, rest)) = bytes.split_first_chunk() else {
         return Err(Unread::Damaged("the head is too short"));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_opens_in_its_place_alone_and_under_its_key_alone() {
+    fn a_record_is_refused_at_another_position_or_with_another_key() {
         let framer = Framer::new(&owner(1));
         let start = framer.start();
         let (first, mac) = framer.record(0, &start, b"vote");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_a_record_and_of_a_head_counts() {
+    fn a_change_of_any_bit_of_a_record_or_head_is_detected() {
         let framer = Framer::new(&owner(1));
         let start = framer.start();
         let (record, last) = framer.record(0, &start, b"nonce");

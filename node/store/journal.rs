@@ -1,8 +1,8 @@
 //! A silo's journal in one redb file.
 //!
 //! One transaction of the silo is one transaction of redb, with two-phase commit and immediate
-//! durability: either all of its records and the head that counts them are there after a crash, or
-//! none. `docs/decisions/0004-journal-on-redb.md` says why redb, and how to leave it.
+//! durability: after a crash the journal has either all of its records, counted in the head, or none.
+//! `docs/decisions/0004-journal-on-redb.md` explains the choice of redb, and how to replace it.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,13 +22,13 @@ use super::{Note, Notes, folder};
 
 /// Records by their sequence number, from 0, without a gap.
 pub(super) const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
-/// One row.
+/// The head, in one row.
 pub(super) const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
-/// The file.
+/// Name of the file.
 pub(super) const NAME: &str = "journal.redb";
-/// The file while it is being begun.
+/// Name of the file while a new journal is being written.
 const NEW: &str = "journal.redb.new";
-/// Bytes of pages that redb keeps in memory: records are written once and read once.
+/// Bytes of pages that redb keeps in memory. Few suffice: a record is written once and read once.
 const CACHE: usize = 4 << 20;
 
 /// A journal on disk, verified when it is opened. It is locked until it is dropped.
@@ -42,17 +42,17 @@ pub struct DiskJournal {
 }
 
 impl DiskJournal {
-    /// Opens the journal in `folder` and verifies every page and record of it; begins it where
+    /// Opens the journal in `folder` and verifies every page and record of it. Starts a new one if
     /// there is none.
     ///
     /// # Errors
-    /// [`OpenError`]: in use, another's, of a newer version, damaged, or the system says no.
+    /// [`OpenError`]: in use, of another owner, of a newer format, damaged, or an error of the system.
     pub fn open(folder: &Path, owner: &Owner) -> Result<Self, OpenError> {
         Self::open_noting(folder, owner, false, &mut Notes::new())
     }
 
-    /// The same, with notes of what was found; with the journal declared `lost`, one that is there
-    /// is kept under another name.
+    /// As [`open`](Self::open), with notes for the operator. If the journal is declared `lost`, an
+    /// existing one is kept under another name.
     pub(super) fn open_noting(
         folder: &Path,
         owner: &Owner,
@@ -67,8 +67,8 @@ impl DiskJournal {
             give_up(&path, owner, &framer, notes)?;
         }
         if !path.try_exists().map_err(|error| io_error(&path, error))? {
-            // Blobs and journals that were set aside are of an earlier life: whoever lived it may
-            // have voted. That also holds where a crash came between setting aside and beginning.
+            // Blobs, or journals that were set aside, show that this silo has run before and may
+            // have voted. This includes a crash between setting a journal aside and starting a new one.
             let used = any_blob(folder) || any_aside(folder)?;
             if used && !lost {
                 notes.push(Note::Gone(path.clone()));
@@ -87,7 +87,7 @@ impl DiskJournal {
         })
     }
 
-    /// One transaction: puts `records` after those that are there, or `anew` in their place.
+    /// One transaction: appends `records`, or replaces all records with them (`anew`).
     fn write(&mut self, records: &[Record], anew: bool) -> Result<(), OpenError> {
         let mut head = self.head.clone();
         if anew {
@@ -104,12 +104,14 @@ impl DiskJournal {
         Ok(())
     }
 
-    /// Refuses to adopt an outcome twice.
+    /// Refuses a second adoption of one block's outcome.
     fn once(&self, again: Option<Hash>) -> Result<(), StoreError> {
         again.map_or(Ok(()), |block| {
             Err(StoreError {
                 what: format!("the journal {}", self.path.display()),
-                why: format!("the outcome of block {block} was adopted before; it is adopted once"),
+                why: format!(
+                    "the outcome of block {block} was adopted before, it must be adopted once"
+                ),
             })
         })
     }
@@ -134,14 +136,14 @@ impl Journal for DiskJournal {
     }
 }
 
-/// The lock of the folder. A lock that cannot be one is set aside where the journal is lost anyway:
-/// nobody can hold it.
+/// Takes the lock of the folder. If the journal is declared lost, a lock file that cannot be used is
+/// set aside: no process can hold it.
 fn lock(folder: &Path, lost: bool, notes: &mut Notes) -> Result<folder::Lock, OpenError> {
     match folder::lock(folder, notes) {
         Err(OpenError::Damaged { .. } | OpenError::Io { .. }) if lost => {
             let from = folder.join("lock");
             let to = folder::set_aside(&from, "unreadable")?;
-            let why = "it is no lock".to_owned();
+            let why = "it is not a lock file".to_owned();
             notes.push(Note::SetAside { from, to, why });
             folder::lock(folder, notes)
         }
@@ -149,7 +151,7 @@ fn lock(folder: &Path, lost: bool, notes: &mut Notes) -> Result<folder::Lock, Op
     }
 }
 
-/// Gives a journal that is declared lost another name, unless it says no more than that itself.
+/// Sets aside a journal that is declared lost, unless its only record is [`Record::Lost`].
 fn give_up(
     path: &Path,
     owner: &Owner,
@@ -191,8 +193,8 @@ fn any_aside(folder: &Path) -> Result<bool, OpenError> {
     Ok(aside)
 }
 
-/// Begins a journal, empty or declared lost: under another name first, so that there is none or a
-/// whole one.
+/// Starts a journal, empty or declared lost. It is written under a temporary name and renamed, so
+/// after a crash there is either no journal or a complete one.
 fn begin(
     folder: &Path,
     path: &Path,
@@ -236,12 +238,12 @@ fn builder() -> Builder {
 fn durable(database: &Database) -> Result<WriteTransaction, redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_durability(Durability::Immediate)?;
-    // What a crash left half-written is never taken for a commit because its checksum fits.
+    // With two-phase commit an incomplete transaction is never taken for a commit by its checksum.
     transaction.set_two_phase_commit(true);
     Ok(transaction)
 }
 
-/// Writes records, and the head that counts them.
+/// Writes records and the new head.
 fn append(
     transaction: &WriteTransaction,
     framer: &Framer,
@@ -264,16 +266,16 @@ fn append(
     Ok(())
 }
 
-/// Opens the file and reads everything in it, whatever it is.
+/// Opens the file, and reads and verifies all of it.
 fn whole(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
 ) -> Result<(Database, Head, Adoptions), OpenError> {
     folder::regular(path)?;
-    // Bytes that redb did not write may lead it to a panic instead of an error.
+    // Damaged bytes can make redb panic instead of returning an error.
     let verified = catch_unwind(AssertUnwindSafe(|| verify(path, owner, framer)));
-    verified.unwrap_or_else(|_| Err(damaged(path, "its pages make no sense")))
+    verified.unwrap_or_else(|_| Err(damaged(path, "its pages cannot be read")))
 }
 
 fn verify(
@@ -302,7 +304,7 @@ fn verify(
     }
 }
 
-/// The head, if it is this owner's.
+/// Reads the head and checks its owner.
 fn head(
     database: &Database,
     path: &Path,
@@ -347,12 +349,12 @@ fn head(
         });
     }
     if !framer.wrote(&head, bytes) {
-        return Err(damaged(&path, "the head is not what was written"));
+        return Err(damaged(&path, "the head was changed"));
     }
     Ok(head)
 }
 
-/// Hands every record to `take`, oldest first, after checking that it is what was written.
+/// Calls `take` with every record, oldest first, after verifying it.
 fn read(
     database: &Database,
     path: &Path,

@@ -1,17 +1,17 @@
-//! What a silo keeps on disk: its journal and its blobs, in one folder.
+//! The folder of a silo on disk: its journal and its blobs.
 //!
 //! ```text
 //! FOLDER/lock           held by the one process that uses the folder
-//! FOLDER/journal.redb   what must never be forgotten: votes, nonces, certificates, adoptions
-//! FOLDER/federation.toml   the agreement, for whoever looks into the journal
+//! FOLDER/journal.redb   records that must not be lost: votes, nonces, certificates, adoptions
+//! FOLDER/federation.toml   the agreement, for commands that print the journal
 //! FOLDER/blobs/         models and outcomes, each in a file named by its hash
 //! ```
 //!
-//! Whatever cannot be used and is not to be lost is renamed: `journal.redb.damaged-1`. Folder and files
-//! are their owner's alone (0700 and 0600 where rights are those of Unix).
+//! A file that cannot be used is renamed and not deleted, for example to `journal.redb.damaged-1`.
+//! Folder and files can be read by their owner only (0700 and 0600 on Unix).
 //!
-//! Both keep the promises of [`silo::Journal`] and [`silo::Blobs`]: what was handed over is durable
-//! when the call returns, and what is read is what was written, or refused.
+//! Both implement the guarantees of [`silo::Journal`] and [`silo::Blobs`]: data are durable when a
+//! write returns, and a read returns exactly what was written, or an error.
 
 mod blobs;
 mod cache;
@@ -36,7 +36,7 @@ pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};
 
-/// The agreement, as it was when the folder was last used.
+/// Name of the file with the agreement of the last run.
 pub(crate) const AGREEMENT: &str = "federation.toml";
 
 /// A folder in use.
@@ -45,13 +45,13 @@ pub struct Opened {
     pub journal: DiskJournal,
     /// Its blobs.
     pub blobs: DiskBlobs,
-    /// What was found that the operator should know.
+    /// Notes for the operator.
     pub notes: Vec<Note>,
 }
 
-/// Opens what is kept in `folder`, or begins it: the folder, an empty journal, no blobs. `cache` is
-/// the number of bytes of blobs that stay in memory. The folder and everything in it are closed to
-/// everybody but their owner.
+/// Opens the journal and blobs in `folder`, or creates the folder with an empty journal. `cache` is
+/// the number of bytes of blobs that stay in memory. Other users lose all permissions on the folder
+/// and its files.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -59,18 +59,18 @@ pub fn open(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, OpenEr
     opened(folder, owner, cache, false)
 }
 
-/// Keeps the text of the agreement beside the journal, so that what is in the journal can be shown
-/// with names.
+/// Writes the text of the agreement beside the journal, so that the journal can be printed with the
+/// members' names.
 ///
 /// # Errors
-/// [`OpenError`]: the system says no.
+/// [`OpenError`]: an error of the system.
 pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), OpenError> {
     let (path, new) = (folder.join(AGREEMENT), folder.join("federation.toml.new"));
     let error = |error| error::io_error(&path, error);
     if file::read(&path, file::CONFIGURATION).is_ok_and(|kept| kept == text.as_bytes()) {
         return Ok(());
     }
-    // A crash may have left it.
+    // A crash may have left a temporary file.
     let _ = fs::remove_file(&new);
     let mut out = folder::create(&new).map_err(error)?;
     out.write_all(text.as_bytes()).map_err(error)?;
@@ -79,10 +79,9 @@ pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), OpenError> {
     folder::sync(folder).map_err(error)
 }
 
-/// The same with the journal declared lost: what is there is kept under another name that says what
-/// it is, whatever its state, and a new journal begins with [`silo::Record::Lost`]. A journal that is
-/// another federation's, member's or key's is refused all the same: that is no loss, but the wrong
-/// folder.
+/// As [`open`], with the journal declared lost: an existing journal is kept under another name,
+/// whatever its state, and the new one starts with [`silo::Record::Lost`]. A journal of another
+/// federation, member or key is still refused, because then the folder is wrong.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -92,7 +91,7 @@ pub fn open_lost(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, O
 
 fn opened(folder: &Path, owner: &Owner, cache: usize, lost: bool) -> Result<Opened, OpenError> {
     let mut notes = Notes::new();
-    // The journal first: it holds the lock.
+    // The journal is opened first, because it holds the lock.
     let journal = DiskJournal::open_noting(folder, owner, lost, &mut notes)?;
     let blobs = DiskBlobs::open_noting(folder, cache, &mut notes)?;
     Ok(Opened {

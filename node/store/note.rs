@@ -1,27 +1,28 @@
-//! What was found when a folder was opened, and what was done about it, for its operator.
+//! Notes for the operator about problems that were found and handled when a folder was opened.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something that the operator should know.
+/// A note for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// Others could read it; they cannot any more.
+    /// Other users could read it; their permissions were removed.
     Closed(PathBuf),
-    /// It could not be used and has another name now.
+    /// It could not be used and was renamed.
     SetAside {
-        /// Its name.
+        /// Its old name.
         from: PathBuf,
-        /// Its name now.
+        /// Its new name.
         to: PathBuf,
         /// Why, in a sentence.
         why: String,
     },
-    /// There is no journal where one was; another one was begun, declared lost.
+    /// The journal is missing, although the folder was used before. A new one was started, declared
+    /// lost.
     Gone(PathBuf),
 }
 
-/// In the order in which they were found.
+/// Notes in the order in which the problems were found.
 pub(super) type Notes = Vec<Note>;
 
 impl fmt::Display for Note {
@@ -29,18 +30,18 @@ impl fmt::Display for Note {
         match self {
             Self::Closed(path) => write!(
                 f,
-                "{} was open to others on this machine; it is its owner's alone from now on",
+                "{} could be read by other users of this machine: their permissions were removed",
                 path.display()
             ),
             Self::SetAside { from, to, why } => write!(
                 f,
-                "{} is kept as {} and a new one is begun: {why}",
+                "{} was renamed to {} and a new one was started: {why}",
                 from.display(),
                 to.display()
             ),
             Self::Gone(path) => write!(
                 f,
-                "{} is gone, although this folder was used before: the journal counts as lost",
+                "{} is missing, although this folder was used before: the journal counts as lost",
                 path.display()
             ),
         }

@@ -1,10 +1,10 @@
-//! What is in a journal at one moment, without the key of its owner and without changing anything:
-//! also while its node runs, and after it was killed.
+//! Reads a journal without its owner's key and without changing it, even while its node runs or after
+//! it was killed.
 //!
-//! The bytes are read into memory and opened there, so that whatever redb has to repair after a kill
-//! is repaired in the copy. A copy that was taken while the node wrote may be torn; redb's checksums
-//! show it, and another is taken. That every record is what its owner wrote only the owner can tell,
-//! who has the key of their MACs; readers check what others signed in them.
+//! The file is copied into memory and opened there, so that redb repairs the copy after a kill. A copy
+//! that was taken during a write may be inconsistent; redb's checksums detect that, and the file is
+//! copied again. Only the owner has the key of the MACs and can verify every record; other readers
+//! verify the signatures of other members in them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -20,15 +20,15 @@ use super::folder;
 use super::frame::{FORMAT, Unread, read_head, unproven};
 use super::journal::{HEAD, NAME, RECORDS};
 
-/// How often a torn copy is taken again.
+/// Most attempts to take a consistent copy.
 const TRIES: usize = 20;
 
-/// What a journal holds.
+/// The records of a journal at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The federation that it belongs to.
     pub federation: Hash,
-    /// Whose journal it is.
+    /// The member that wrote it.
     pub member: MemberIndex,
     /// Its records, oldest first.
     pub records: Vec<Record>,
@@ -45,9 +45,9 @@ pub fn snapshot(folder: &Path) -> Result<Snapshot, OpenError> {
     loop {
         tries += 1;
         let bytes = file::read(&path, file::DATA).map_err(|error| io_error(&path, error))?;
-        // Bytes that redb did not write may lead it to a panic instead of an error.
+        // Damaged bytes can make redb panic instead of returning an error.
         let read = catch_unwind(AssertUnwindSafe(|| parse(&path, &bytes)));
-        match read.unwrap_or_else(|_| Err(damaged(&path, "its pages make no sense"))) {
+        match read.unwrap_or_else(|_| Err(damaged(&path, "its pages cannot be read"))) {
             Err(OpenError::Damaged { .. }) if tries < TRIES => {}
             other => return other,
         }

@@ -1,4 +1,4 @@
-//! Cut links of a simulated network.
+//! Cut links of a simulated network, and the links that a network split cuts.
 
 use std::collections::BTreeMap;
 
@@ -38,9 +38,24 @@ impl Cuts {
     }
 }
 
+/// The links of `n` members that a network split cuts: those between the members for which `apart`
+/// holds and the others, or only those from the first to the others if it is `one_way`.
+pub(crate) fn split(n: usize, one_way: bool, apart: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let links = (0..n).flat_map(|from| (0..n).map(move |to| (from, to)));
+    let cut = |&(from, to): &(usize, usize)| apart(from) != apart(to) && (apart(from) || !one_way);
+    links.filter(cut).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_split_cuts_the_links_between_both_sides_or_one_way() {
+        let both = split(3, false, |member| member == 1);
+        assert_eq!(both, [(0, 1), (1, 0), (1, 2), (2, 1)]);
+        assert_eq!(split(3, true, |member| member == 1), [(1, 0), (1, 2)]);
+    }
 
     #[test]
     fn a_link_that_is_cut_twice_opens_after_two_mends() {

@@ -10,12 +10,14 @@ use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{Notice, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
+use crate::cuts::split;
 use crate::environment::Environment;
 use crate::error::RunError;
 use crate::federation::Federation;
+use crate::moments::Moment;
 use crate::options::RoundDone;
 use crate::recorder::{Recorder, Signal};
-use crate::scenario::{Fault, Moment, When, Who};
+use crate::scenario::{Fault, When, Who};
 
 /// An action that is scheduled for a time.
 enum Action {
@@ -132,18 +134,11 @@ impl<'a> Director<'a> {
                 lasts,
                 one_way,
             } => {
-                let cut = members
+                let apart = members
                     .iter()
                     .map(|name| self.federation.member(name).map(MemberIndex::at))
                     .collect::<Result<Vec<_>, _>>()?;
-                let others: Vec<_> = (0..self.actors.len())
-                    .filter(|silo| !cut.contains(silo))
-                    .collect();
-                let out = cut
-                    .iter()
-                    .flat_map(|&a| others.iter().map(move |&b| (a, b)));
-                let back = out.clone().map(|(a, b)| (b, a)).filter(|_| !one_way);
-                let links: Vec<_> = out.clone().chain(back).collect();
+                let links = split(self.actors.len(), *one_way, |silo| apart.contains(&silo));
                 self.schedule(*at, Action::Cut(links.clone()));
                 self.schedule(*at + *lasts, Action::Mend(links));
             }
@@ -335,7 +330,7 @@ impl<'a> Director<'a> {
         let members = self.actors.len();
         let failed = |actor: &&Actor| actor.failed == Some(round);
         let silos = self.actors.iter().filter(failed).count();
-        let minimum = usize::from(self.federation.epoch.charter.minimum);
+        let minimum = usize::from(self.federation.epoch.charter.min_contributions);
         if round <= self.done || members - silos >= minimum {
             return Ok(());
         }

@@ -10,20 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex};
-use serde::Deserialize;
 use silo::{Adoptions, Blobs, Journal, Record, StoreError};
 
+use crate::moments::StepCut;
 use crate::recorder::Recorder;
-
-/// At which point of a commit a silo crashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cut {
-    /// Before anything of the step is durable.
-    Before,
-    /// After all records of the step are durable, and before anything is sent.
-    After,
-}
 
 /// Journal and blobs of one silo. Clones share the disk.
 #[derive(Clone)]
@@ -43,7 +33,7 @@ struct Content {
     /// everything.
     restarts: u32,
     commits: u64,
-    fail: Option<(u64, Cut)>,
+    fail: Option<(u64, StepCut)>,
 }
 
 impl Disk {
@@ -97,20 +87,21 @@ impl Disk {
         }
     }
 
-    /// The `nth` commit from now (1 is the next) fails, like a crash at that point.
-    pub fn fail(&self, nth: u64, cut: Cut) {
+    /// The `nth` commit from now (1 is the next) fails, like a crash at that point: with
+    /// [`StepCut::Before`] nothing is written, otherwise everything.
+    pub fn fail(&self, nth: u64, cut: StepCut) {
         let mut content = self.content();
         content.fail = Some((content.commits + nth, cut));
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Hashes a BLAKE3 hash by its first bytes, which are uniform; nobody attacks a simulation with
-/// collisions.
+/// Hashes a BLAKE3 hash by its first bytes, which are uniform. Collision attacks are no concern in a
+/// simulation.
 type Uniform = BuildHasherDefault<FirstBytes>;
 
 #[derive(Default)]
@@ -133,7 +124,7 @@ impl Hasher for FirstBytes {
 
 impl Content {
     /// How the commit under way fails, if it is the one that was chosen to.
-    fn due(&mut self) -> Option<Cut> {
+    fn due(&mut self) -> Option<StepCut> {
         let commits = self.commits;
         self.fail
             .take_if(|(at, _)| *at <= commits)
@@ -165,7 +156,7 @@ impl Journal for Open {
         }
         content.commits += 1;
         let cut = content.due();
-        if cut == Some(Cut::Before) {
+        if cut == Some(StepCut::Before) {
             return Err(refused("scripted failure before writing"));
         }
         if let Some(block) = content.adoptions.again(&records) {

@@ -1,14 +1,17 @@
 //! The environment of a federation: what gives its silos a network, disks and a pool. It is
 //! simulated unless another one is handed in.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use protocol::MemberIndex;
 use serde::Serialize;
 use silo::{Checks, Feed, Surroundings};
 
-use crate::disk::{Cut, Disk};
+use crate::byzantine::Behaviour;
+use crate::disk::Disk;
 use crate::federation::Federation;
+use crate::moments::StepCut;
 use crate::network::{EVENTS, LinkConfig, SimulatedNetwork, Traffic};
 use crate::pool::{Costs, Threads, VirtualPool};
 use crate::recorder::Recorder;
@@ -59,17 +62,20 @@ impl EnvironmentConfig<'_> {
     /// The tampers of the scripted Byzantine members. The environment puts each between its silo,
     /// whose disk is in `disks`, and the network.
     pub fn tampers(&self, disks: &[Disk]) -> Vec<(MemberIndex, Tamper)> {
-        let mut tampers = Vec::new();
+        let mut byzantine = BTreeMap::<MemberIndex, Vec<Behaviour>>::new();
         for fault in self.faults {
-            if let Fault::Byzantine { member, sends } = fault
+            if let Fault::Byzantine { member, behaviour } = fault
                 && let Ok(me) = self.federation.member(member)
             {
-                let key = self.federation.members[me.at()].member.key.clone();
-                let (epoch, blobs) = (self.federation.epoch.clone(), disks[me.at()].blobs());
-                tampers.push((me, Tamper::new(*sends, epoch, me, key, blobs)));
+                byzantine.entry(me).or_default().push(*behaviour);
             }
         }
-        tampers
+        let tamper = |(me, behaviours): (MemberIndex, Vec<Behaviour>)| {
+            let (silo, blobs) = (&self.federation.members[me.at()], disks[me.at()].blobs());
+            let (seed, recorder) = (self.federation.seed, self.recorder.clone());
+            (me, Tamper::new(silo, blobs, &behaviours, seed, recorder))
+        };
+        byzantine.into_iter().map(tamper).collect()
     }
 }
 
@@ -95,7 +101,7 @@ pub trait Environment {
     fn mend(&mut self, links: &[(usize, usize)]);
 
     /// Makes a member's `nth` commit from now fail, as [`Disk::fail`] does.
-    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut);
+    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: StepCut);
 
     /// The bytes that every member sent so far, in roster order.
     fn traffic(&self) -> Vec<Traffic>;
@@ -174,7 +180,7 @@ impl Environment for VirtualEnvironment {
         self.network.mend(links);
     }
 
-    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: Cut) {
+    fn fail_commit(&mut self, member: MemberIndex, nth: u64, cut: StepCut) {
         self.disks[member.at()].fail(nth, cut);
     }
 

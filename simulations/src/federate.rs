@@ -119,7 +119,7 @@ fn bound(federation: &Federation) -> Duration {
     let rounds = u32::try_from(epoch.charter.rounds)
         .unwrap_or(u32::MAX)
         .saturating_add(4);
-    let view = epoch.beat() * (epoch.charter.limit + 16 * 4);
+    let view = epoch.beat() * (epoch.charter.view_timeout + 16 * 4);
     view.saturating_mul(views.saturating_mul(rounds))
         .saturating_mul(2)
 }

@@ -83,7 +83,7 @@ impl Federation {
         let work = Work {
             task: &scenario.task,
             strategy,
-            norm: numbers.norm,
+            max_model_norm: numbers.max_model_norm,
             seed: scenario.seed,
         };
         let charter = Charter {
@@ -93,13 +93,13 @@ impl Federation {
             rounds: scenario.rounds,
             beat_ms: numbers.beat.0.as_millis() as u64,
             patience: numbers.patience,
-            limit: numbers.limit_for(n),
-            minimum: numbers.minimum_for(n),
+            view_timeout: numbers.view_timeout_for(n),
+            min_contributions: numbers.min_contributions_for(n),
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
             names_shown: built.names() == Names::Shown,
             blob_limit: largest_contribution(&*built, &**first),
-            keep: numbers.keep,
+            keep_rounds: numbers.keep_rounds,
             discovery: false,
         };
         let epoch = Epoch::first(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
@@ -114,7 +114,7 @@ impl Federation {
                 learner,
                 strategy: built.clone(),
                 initial_seed: scenario.seed,
-                norm: numbers.norm.unwrap_or(f64::INFINITY),
+                max_model_norm: numbers.max_model_norm.unwrap_or(f64::INFINITY),
                 radius: numbers.radius.clone().into(),
                 seed: silo_seed(scenario.seed, me),
                 journal_lost: false,

@@ -11,11 +11,13 @@ use protocol::{Hash, SecretKey};
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 /// Its patience, in beats.
 pub(crate) const PATIENCE: u32 = 6;
+/// The size of a model in it, in bytes.
+pub(crate) const MODEL_BYTES: u64 = 8;
 
-/// The epoch of members that have these keys, with so many rounds.
+/// The epoch of members with these keys and this number of rounds.
 ///
 /// # Panics
-/// Where two keys are equal, there are none or more than a roster holds, or there are no rounds.
+/// If two keys are equal, there are no keys or more than a roster can hold, or there are no rounds.
 pub(crate) fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
@@ -29,13 +31,13 @@ pub(crate) fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
         rounds,
         beat_ms: BEAT.as_millis() as u64,
         patience: PATIENCE,
-        limit: 2 * PATIENCE + 8 * (f as u32 + 4),
-        minimum: (2 * f + 1) as u16,
+        view_timeout: 2 * PATIENCE + 8 * (f as u32 + 4),
+        min_contributions: (2 * f + 1) as u16,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: 1 << 20,
-        keep: 3,
+        keep_rounds: 3,
         discovery: false,
     };
     let silos = keys.iter().enumerate().map(silo).collect();

@@ -38,7 +38,7 @@
 //!     round = 2
 //!     "#,
 //! )?;
-//! // Four silos, each with one point; their mean is the optimum of the federation.
+//! // Four silos, each with its own centre; the mean is the optimum of the federation.
 //! let (study, _learners) = toy_study(&[vec![0.0], vec![1.0], vec![2.0], vec![5.0]]);
 //! let summary = run_study(&scenario, &study, Options::default())?;
 //! assert_eq!(summary.rounds.len(), 2);
@@ -55,14 +55,17 @@
 //! | [`scenario`] | scenarios and their faults, read from TOML |
 //! | [`network`], [`pool`], [`Disk`] | the simulated surroundings of a silo |
 //! | [`Environment`] | gives silos their surroundings; a program can hand in another one, for example over real sockets (then time is real, and the order of events is not reproducible) |
-//! | [`Recorder`] | is told every event; feeds invariants, trace and summary |
+//! | [`Recorder`] | receives every event; feeds invariants, trace and summary |
 //! | [`invariants`] | the safety properties |
 //! | [`summary`] | the result of a run, as a document |
-//! | [`toy`] | a learner with a known optimum |
-//! | [`bare`] | the protocol alone, with 42 Byzantine behaviours |
+//! | [`toy`] | studies of silos with a known optimum |
+//! | [`Behaviour`] | what a Byzantine member does, in both simulators |
+//! | [`Moment`], [`StepCut`] | when a member stops, in both simulators |
+//! | [`bare`] | the protocol alone |
 
 mod audit;
 pub mod bare;
+mod byzantine;
 mod cuts;
 mod director;
 mod disk;
@@ -72,6 +75,7 @@ mod federate;
 mod federation;
 mod genesis;
 pub mod invariants;
+mod moments;
 pub mod network;
 mod options;
 mod participation;
@@ -80,17 +84,20 @@ mod random;
 mod recorder;
 mod run;
 pub mod scenario;
+mod signatures;
 pub mod summary;
 mod tamper;
 pub mod toy;
 
-pub use disk::{Cut, Disk};
+pub use byzantine::Behaviour;
+pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
 pub use error::RunError;
 pub use federation::Federation;
+pub use moments::{Moment, StepCut};
 pub use options::{MakeEnvironment, Options, RoundDone};
 pub use recorder::Recorder;
 pub use run::{run, run_study};
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use summary::Summary;
-pub use tamper::{Misbehaviour, Tamper};
+pub use tamper::Tamper;

@@ -36,7 +36,7 @@ pub struct Options<'a> {
     /// global model, one model of all rows.
     pub references: bool,
     /// Whether to compare the chains of all members after the run and to recompute every outcome on
-    /// them. Needs a charter that keeps the models of all rounds (`keep`).
+    /// them. Needs a charter that keeps the models of all rounds (`keep-rounds`).
     pub audit: bool,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,

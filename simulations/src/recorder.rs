@@ -1,6 +1,6 @@
 //! Records every event of a run, for the invariants, the trace and the summary.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(crate) struct Log {
     monitor: Monitor,
     trace: blake3::Hasher,
     signals: Vec<Signal>,
+    /// The view that every member entered last, and its round.
+    entered: BTreeMap<MemberIndex, (u64, u64)>,
     /// Every notice of the silos, in order.
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
@@ -58,6 +60,7 @@ impl Recorder {
             monitor,
             trace: blake3::Hasher::new(),
             signals: Vec::new(),
+            entered: BTreeMap::new(),
             notices: Vec::new(),
             violation: None,
             events: 0,
@@ -93,6 +96,11 @@ impl Recorder {
     /// The properties that are checked after every event.
     pub(crate) fn invariants(&self) -> Vec<&'static str> {
         self.read().monitor.names()
+    }
+
+    /// The view that a member entered last, and the round that it works on there.
+    pub(crate) fn entered(&self, member: MemberIndex) -> Option<(u64, u64)> {
+        self.read().entered.get(&member).copied()
     }
 
     /// Waits for signals.
@@ -156,6 +164,9 @@ impl Recorder {
             self.with(|monitor, now| monitor.accused(now, by, evidence));
         }
         let mut log = self.read();
+        if let Notice::Protocol(Report::Entered { view, round, .. }) = notice {
+            log.entered.insert(by, (*view, *round));
+        }
         log.notices.push((at, by, notice.clone()));
         log.signals.push(Signal::Notice(by, notice.clone()));
         drop(log);

@@ -21,7 +21,7 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
         [charter]
         beat = \"1s\"
         patience = 10
-        keep = {ROUNDS}
+        keep-rounds = {ROUNDS}
         [strategy]
         name = \"{strategy}\"
         training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}
@@ -29,7 +29,7 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
     );
     let scenario = Scenario::parse("toy.toml", &text).unwrap();
     let centre = |at: usize| {
-        let near = at as f32 * 0.1;
+        let near = at as f64 * 0.1;
         let third = if at.is_multiple_of(2) { 4.0 } else { -2.0 };
         [near, 1.0 - near, third]
     };

@@ -75,7 +75,7 @@ fn no_hospital_serves_a_worse_model_than_its_own() {
     }
 }
 
-fn play(strategy: &str, centres: &[[f32; 3]], outside: &str) -> Summary {
+fn play(strategy: &str, centres: &[[f64; 3]], outside: &str) -> Summary {
     let text = format!(
         "name = \"toy\"
         seed = 3
@@ -94,7 +94,7 @@ fn play(strategy: &str, centres: &[[f32; 3]], outside: &str) -> Summary {
         .unwrap_or_else(|e| panic!("{strategy}: {e}"))
 }
 
-const CENTRES: [[f32; 3]; 5] = [
+const CENTRES: [[f64; 3]; 5] = [
     [0.0, 1.0, 2.0],
     [0.0, 1.2, 0.0],
     [0.1, 1.1, 1.0],

@@ -7,8 +7,9 @@ mod common;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use methods::learner::QuadraticLearner;
 use methods::strategy::STRATEGIES;
-use simulations::toy::{ToyLearner, study};
+use simulations::toy::study;
 use simulations::{Options, Scenario, Summary, run_study};
 
 use common::{outcomes, three_tensors};
@@ -110,7 +111,7 @@ fn a_model_without_the_layers_that_a_strategy_needs_is_refused() {
         name = \"fedbn\"
         training = { epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.25 } }";
     let scenario = Scenario::parse("t.toml", text).unwrap();
-    let silos = [Arc::new(ToyLearner::new(&[1.0]))];
+    let silos = [Arc::new(QuadraticLearner::new(&[1.0]))];
     let error = run_study(&scenario, &study(&silos), Options::default());
     assert_eq!(
         error.unwrap_err().to_string(),

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Our crates and what each of them may use of ours.
+/// The crates of this workspace, and those that each of them may use.
 const ARROWS: [(&str, &[&str]); 8] = [
     ("protocol", &[]),
     ("methods", &[]),
@@ -89,7 +89,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn the_arrows_between_our_crates() {
+fn crates_use_only_the_allowed_crates() {
     let dependencies = dependencies();
     let ours: BTreeSet<_> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(dependencies.keys().cloned().collect::<BTreeSet<_>>(), ours);
@@ -104,7 +104,7 @@ fn the_arrows_between_our_crates() {
 }
 
 #[test]
-fn a_foreign_library_is_named_in_one_place() {
+fn a_foreign_library_is_named_in_the_allowed_crates_only() {
     let dependencies = dependencies();
     for (library, allowed) in ONLY_IN {
         for (name, used) in &dependencies {

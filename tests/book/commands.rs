@@ -55,7 +55,7 @@ pub(crate) fn check(line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Commands that pages name as not built yet.
+/// Commands that pages name as not implemented yet.
 const PLANNED: [&str; 1] = ["recover"];
 
 fn program(words: &[&str]) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! command lines, and the output of every console example.
 //!
 //! `ROTA_GOLDEN=write cargo test --workspace --test book` writes the output of console examples
-//! anew; look at the difference before you commit it.
+//! again; read the difference before you commit it.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -72,7 +72,7 @@ fn every_test_that_a_page_cites_exists() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is cited, and by which page, that does not exist.
+/// The citations of things that do not exist, each with its page.
 fn cited(of: fn(&Page) -> Vec<String>, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for page in pages() {
@@ -129,7 +129,7 @@ fn every_rule_that_is_cited_is_defined_in_the_protocol() {
 }
 
 #[test]
-fn every_command_on_a_page_is_understood_by_the_program() {
+fn every_command_on_a_page_is_accepted_by_the_program() {
     let mut wrong = Vec::new();
     for page in pages() {
         for line in commands::lines(&page) {
@@ -167,7 +167,7 @@ fn every_console_example_prints_what_the_page_shows() {
 
 /// A block that begins with a comment that names a file shows exactly that file.
 #[test]
-fn every_file_that_a_page_shows_is_shown_as_it_is() {
+fn every_file_shown_on_a_page_is_shown_unchanged() {
     let mut wrong = Vec::new();
     for page in pages() {
         for (file, shown) in pages::shown_files(&page) {

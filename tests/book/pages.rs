@@ -1,4 +1,4 @@
-//! The Markdown files of the repository, and what they refer to.
+//! The Markdown files of the repository, and their links and citations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ impl Page {
         blocks
     }
 
-    /// What stands in backticks outside fenced blocks.
+    /// The texts in backticks outside fenced blocks.
     pub(crate) fn code(&self) -> Vec<String> {
         let prose = prose(&self.text);
         let parts = prose.split('`').enumerate();
@@ -87,7 +87,7 @@ pub(crate) fn files() -> Vec<String> {
     files
 }
 
-/// The book's pages, and the Markdown files beside it; not the changelog, which names what is gone.
+/// The book's pages and the other Markdown files, except the changelog, which names removed items.
 pub(crate) fn pages() -> Vec<Page> {
     let names = files()
         .into_iter()

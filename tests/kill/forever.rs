@@ -9,7 +9,7 @@ use crate::Draws;
 use crate::nodes::{Demo, Nodes, good, scenario};
 use crate::witness::Witness;
 
-/// Models of 4 bytes times `parameters`; nobody learns anything.
+/// A scenario with models of 4 bytes times `parameters` and no learning.
 fn federation(name: &str, silos: usize, rounds: u64, parameters: u64, training: &str) -> String {
     format!(
         "name = '{name}'
@@ -26,8 +26,8 @@ patience = 20
     )
 }
 
-/// Runs a federation in which `f` processes are killed for good, one after another: always the one
-/// that leads at that moment, some time into its view.
+/// Runs a federation in which `f` processes are killed for good, one after another: each time the
+/// lead of that moment, some time into its view.
 fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, views: Duration) {
     let file = scenario(name, text);
     let demo = Demo::new(name, &["--scenario", file.to_str().unwrap()]);
@@ -97,14 +97,14 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
         let mut witness = Witness::default();
         witness.read(&demo.configs[node], &names[node]);
         if dead.contains(&node) {
-            // What it knew is the beginning of what the others have.
+            // The chain of a killed node is a prefix of the others' chain.
             let known = |(view, block)| blocks.get(view) == Some(block);
             assert!(witness.blocks.iter().all(known), "{}", names[node]);
             continue;
         }
         let rounds = witness.rounds.keys().next_back().copied().unwrap_or(0);
         witness.check(&names[node], rounds);
-        // The same, as people and auditors see it.
+        // The same chains as `rota chain` prints them.
         let state = Institution::load(&demo.configs[node]).unwrap().state;
         let printed = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
         if blocks.is_empty() {
@@ -117,14 +117,14 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
 }
 
 #[test]
-fn leads_that_stay_dead_leave_one_chain() {
+fn with_a_lead_that_never_returns_the_others_finish_one_chain() {
     let text = federation("forever", 4, 8, 100, "epochs = 2000");
     let bound = Duration::from_secs(60);
     outlive("forever", &text, 4, 1, bound, Duration::from_millis(300));
 }
 
 #[test]
-fn two_of_seven_leads_that_stay_dead_leave_one_chain() {
+fn with_two_of_seven_leads_that_never_return_the_others_finish_one_chain() {
     let text = federation("forever-seven", 7, 10, 100, "epochs = 2000");
     let bound = Duration::from_secs(90);
     outlive(
@@ -138,7 +138,7 @@ fn two_of_seven_leads_that_stay_dead_leave_one_chain() {
 }
 
 #[test]
-fn with_models_of_forty_megabytes_too() {
+fn with_models_of_forty_megabytes_the_others_finish_one_chain() {
     let text = federation("forever-large", 4, 5, 10_000_000, "epochs = 1");
     let bound = Duration::from_secs(240);
     outlive(

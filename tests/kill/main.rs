@@ -1,8 +1,8 @@
-//! Real processes, killed by SIGKILL: nothing may be lost, said twice or done twice, whether they
-//! come back (here) or stay dead (`forever`).
+//! Real processes are killed by SIGKILL. No record may be lost, no member may sign contradictory
+//! statements or adopt a round twice, whether the processes restart (here) or not (`forever`).
 //!
 //! Five `rota run` processes learn over loopback. Every second or two one of them, leads included,
-//! is killed and comes back a little later. In the end every member holds all rounds of one chain.
+//! is killed and restarts a little later. In the end every member holds all rounds of one chain.
 //! `ROTA_SOAK_MINUTES` runs one federation after another for that long, each with another seed;
 //! `ROTA_SEED` chooses the first seed.
 
@@ -25,7 +25,7 @@ use witness::Witness;
 
 const SILOS: usize = 5;
 const ROUNDS: u64 = 20;
-/// Within which all rounds must be final on all members.
+/// Time within which all rounds must be final at all members.
 const BOUND: Duration = Duration::from_secs(58);
 
 /// A few hundred milliseconds of training a round, and a short beat.
@@ -49,7 +49,7 @@ beat = '100ms'
 patience = 10
 ";
 
-/// Draws that follow from a seed.
+/// Pseudorandom numbers from a seed.
 struct Draws(u64);
 
 impl Draws {
@@ -67,10 +67,10 @@ impl Draws {
     }
 }
 
-/// What came of one federation.
+/// Results of one federation.
 struct Survived {
     kills: usize,
-    /// Of these, of whoever led.
+    /// Kills of the lead of that moment.
     leads: usize,
     seconds: f64,
 }
@@ -104,7 +104,7 @@ fn survive(seed: u64) -> Survived {
         leads: 0,
         seconds: 0.0,
     };
-    // The newest view that anybody entered, and its lead.
+    // The newest view that a node entered, and its lead.
     let mut newest = (0, 0);
     let mut adopted: Vec<BTreeMap<u64, String>> = vec![BTreeMap::new(); SILOS];
     let mut blocks = BTreeMap::<u64, String>::new();
@@ -140,8 +140,8 @@ fn survive(seed: u64) -> Survived {
                     nodes.kill(node);
                     survived.kills += 1;
                     survived.leads += usize::from(node == newest.1);
-                    let told = format!("seed {seed}, {}", names[node]);
-                    witnesses[node].read(&demo.configs[node], &told);
+                    let context = format!("seed {seed}, {}", names[node]);
+                    witnesses[node].read(&demo.configs[node], &context);
                     down = Some((node, now + draws.millis(50, 1000)));
                 }
             }
@@ -174,7 +174,7 @@ fn survive(seed: u64) -> Survived {
                     names[node]
                 );
             }
-            // From now on nobody is killed: those that are done leave.
+            // From now on no node is killed, and nodes that are done end.
             Some("finished") => finished = true,
             Some("fault") => panic!("seed {seed}: {line}\n{}", nodes.tails()),
             // Its output ended, and it was not killed.
@@ -191,14 +191,14 @@ fn survive(seed: u64) -> Survived {
     }
     survived.seconds = began.elapsed().as_secs_f64();
     for (node, witness) in witnesses.iter_mut().enumerate() {
-        let told = format!("seed {seed}, {}", names[node]);
-        witness.read(&demo.configs[node], &told);
-        witness.check(&told, ROUNDS);
+        let context = format!("seed {seed}, {}", names[node]);
+        witness.read(&demo.configs[node], &context);
+        witness.check(&context, ROUNDS);
         for (round, outcome) in &adopted[node] {
             let block = Hash::to_string(&witness.rounds[round].1);
             assert!(
                 outcome.starts_with(&block),
-                "{told}: outcome of round {round}"
+                "{context}: outcome of round {round}"
             );
         }
     }
@@ -213,7 +213,7 @@ fn survive(seed: u64) -> Survived {
 }
 
 #[test]
-fn killed_processes_come_back_to_one_chain() {
+fn restarted_processes_finish_one_chain() {
     let number = |name: &str| {
         env::var(name)
             .ok()
@@ -231,7 +231,7 @@ fn killed_processes_come_back_to_one_chain() {
         println!("seed {seed}: {kills} kills, {leads} of leads, {ROUNDS} rounds in {seconds:.1} s");
         assert!(
             kills > 0,
-            "nobody was killed: the rounds are too fast for this test"
+            "no node was killed: the rounds are too fast for this test"
         );
         if Instant::now() >= end {
             break;

@@ -1,4 +1,4 @@
-//! What the journal of a silo says that it signed and did.
+//! Reads from a silo's journal what it signed and adopted, and checks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,10 +9,10 @@ use rota::protocol::{self, Hash};
 use rota::silo::{Journal, Record};
 use rota::store::{DiskJournal, Owner};
 
-/// What a silo signed and did, as read from its journal after each of its lives.
+/// Statements and adoptions of a silo, read from its journal after each of its ends.
 #[derive(Default)]
 pub(crate) struct Witness {
-    /// The statements of a view or round that may not contradict each other.
+    /// Statements by view or round, of which there may be only one each.
     notarize: BTreeMap<u64, BTreeSet<Hash>>,
     finalize: BTreeMap<u64, BTreeSet<Hash>>,
     nullify: BTreeSet<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Witness {
 
 impl Witness {
     /// Reads a journal that no process has open.
-    pub(crate) fn read(&mut self, config: &Path, told: &str) {
+    pub(crate) fn read(&mut self, config: &Path, context: &str) {
         let institution = Institution::load(config).unwrap();
         let owner = Owner {
             federation: institution.agreement.epoch.federation,
@@ -36,14 +36,14 @@ impl Witness {
             key: institution.key.clone(),
         };
         let mut journal = DiskJournal::open(&institution.state, &owner)
-            .unwrap_or_else(|error| panic!("{told}: {error}"));
+            .unwrap_or_else(|error| panic!("{context}: {error}"));
         let mut last_adopted = 0;
         for record in journal.load().unwrap() {
             match record {
                 Record::Adopted(adopted) => {
                     assert!(
                         adopted.round > last_adopted,
-                        "{told}: {} adopted twice",
+                        "{context}: {} adopted twice",
                         adopted.round
                     );
                     last_adopted = adopted.round;
@@ -109,8 +109,8 @@ impl Witness {
         }
     }
 
-    /// Nobody honest signs two different things in one place.
-    pub(crate) fn check(&self, told: &str, rounds: u64) {
+    /// Checks that the silo signed no two different statements of one kind in a view or round.
+    pub(crate) fn check(&self, context: &str, rounds: u64) {
         for (what, said) in [
             ("Notarize", &self.notarize),
             ("Finalize", &self.finalize),
@@ -120,19 +120,19 @@ impl Witness {
             for (at, said) in said {
                 assert!(
                     said.len() == 1,
-                    "{told}: two different {what} at {at}: {said:?}"
+                    "{context}: two different {what} at {at}: {said:?}"
                 );
             }
         }
         for view in &self.nullify {
             let finalize = self.finalize.contains_key(view);
-            assert!(!finalize, "{told}: Nullify and Finalize in view {view}");
+            assert!(!finalize, "{context}: Nullify and Finalize in view {view}");
         }
         for (round, outcome) in &self.adopted {
-            assert_eq!(self.rounds[round].1, *outcome, "{told}: round {round}");
+            assert_eq!(self.rounds[round].1, *outcome, "{context}: round {round}");
         }
         let all: Vec<_> = self.rounds.keys().copied().collect();
-        assert_eq!(all, (1..=rounds).collect::<Vec<_>>(), "{told}");
-        assert_eq!(self.adopted.keys().next_back(), Some(&rounds), "{told}");
+        assert_eq!(all, (1..=rounds).collect::<Vec<_>>(), "{context}");
+        assert_eq!(self.adopted.keys().next_back(), Some(&rounds), "{context}");
     }
 }

@@ -9,12 +9,13 @@ use tokio::task::JoinHandle;
 
 use crate::promises::{Ends, Lab};
 
-/// Members find each other because one who comes knows where those are who came before.
+/// A mesh over libp2p on 127.0.0.1. A member that starts knows the addresses of those that started
+/// before it.
 pub(crate) struct Loopback {
     transport: Transport,
     members: u16,
     there: BTreeMap<u16, (Vec<String>, Option<JoinHandle<()>>)>,
-    /// Pairs that do not know where to find each other.
+    /// Pairs of members that do not know each other's addresses.
     apart: Vec<(u16, u16)>,
 }
 
@@ -26,7 +27,7 @@ fn key(member: u16) -> [u8; 32] {
 
 impl Loopback {
     fn new(transport: Transport, members: u16) -> Self {
-        // What went on, for whoever asks with RUST_LOG.
+        // Logs to standard error, as RUST_LOG sets.
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         let log = tracing_subscriber::fmt().with_env_filter(filter);
         let _ = log.with_writer(std::io::stderr).with_ansi(false).try_init();
@@ -41,7 +42,7 @@ impl Loopback {
     }
 
     async fn start(&mut self, member: u16, events: usize) -> Ends {
-        // Whoever was there before is still known by its address, and comes back to it.
+        // A member that starts again uses its old address, which the others know.
         let listen = match self.there.get(&member) {
             Some((before, _)) => before.clone(),
             None => self.transport.addresses("127.0.0.1", 0),
@@ -106,7 +107,7 @@ macro_rules! kinds {
                 all[0].up(1).await;
                 all[1].all_up([0, 2]).await;
                 all[2].up(1).await;
-                // Until each knows that the other listens to gossip: then nothing comes directly.
+                // Waits until both know the other's gossip subscription; before that, frames arrive directly.
                 for (from, to) in [(0, 1), (1, 2)] {
                     for number in 0u32.. {
                         let frame = format!("is gossip there? {from} {number}").into();

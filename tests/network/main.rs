@@ -1,4 +1,4 @@
-//! What a network between silos promises, run on the simulated network and on libp2p.
+//! The guarantees of a network between silos, tested on the simulated network and on libp2p.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ mod libp2p;
 mod promises;
 mod simulated;
 
-/// Tests of these promises on one kind of network.
+/// Defines tests of these guarantees on one kind of network.
 macro_rules! tests {
     ($name:ident, $kind:ty: $($promise:ident),* $(,)?) => {
         mod $name {
@@ -21,28 +21,28 @@ macro_rules! tests {
     };
 }
 
-/// Tests of all promises on one kind of network.
+/// Defines tests of all guarantees on one kind of network.
 macro_rules! all_promises {
     ($name:ident, $kind:ty) => {
         tests! {
             $name, $kind:
-            members_come_up_with_a_round_trip,
+            members_are_reported_up_with_a_round_trip,
             sent_frames_arrive_unchanged,
             a_frame_over_the_limit_is_lost,
             frames_of_one_member_stay_in_order,
-            nothing_comes_that_was_not_said,
+            only_sent_frames_are_delivered,
             published_frames_arrive_at_most_once,
             published_frames_are_passed_on_only_when_accepted,
-            a_muted_member_is_not_heard_until_its_mute_ends,
+            no_frame_of_a_muted_member_is_delivered,
             a_slow_reader_loses_nothing,
-            one_that_does_not_read_holds_up_nobody,
+            a_member_that_does_not_read_delays_no_other,
             a_member_that_returns_is_reached_again,
-            a_blob_comes_from_whoever_has_it,
+            a_blob_is_fetched_from_any_holder,
             each_blob_of_a_batch_is_answered_once,
             an_unknown_hash_is_missing,
             a_blob_over_its_limit_is_refused,
-            wrong_bytes_never_arrive,
-            a_blob_survives_the_end_of_its_holder,
+            wrong_bytes_are_never_delivered,
+            a_fetch_continues_after_its_holder_ends,
             the_author_decides_who_may_have_its_blob,
         }
     };
@@ -52,16 +52,16 @@ all_promises!(simulation, crate::simulated::Simulated);
 all_promises!(quic, crate::libp2p::Quic);
 all_promises!(tcp, crate::libp2p::Tcp);
 
-// Where messages are lost and doubled, less is promised of them; of blobs as much as ever.
+// With lost and duplicated messages, fewer guarantees hold for messages; all hold for blobs.
 tests! {
     rough_simulation, crate::simulated::Rough:
-    members_come_up_with_a_round_trip,
-    nothing_comes_that_was_not_said,
-    a_blob_comes_from_whoever_has_it,
+    members_are_reported_up_with_a_round_trip,
+    only_sent_frames_are_delivered,
+    a_blob_is_fetched_from_any_holder,
     each_blob_of_a_batch_is_answered_once,
     an_unknown_hash_is_missing,
     a_blob_over_its_limit_is_refused,
-    wrong_bytes_never_arrive,
-    a_blob_survives_the_end_of_its_holder,
+    wrong_bytes_are_never_delivered,
+    a_fetch_continues_after_its_holder_ends,
     the_author_decides_who_may_have_its_blob,
 }

@@ -1,4 +1,4 @@
-//! The simulated network, in virtual time.
+//! The simulated network in virtual time, as a [`Lab`].
 
 use protocol::MemberIndex;
 use simulations::network::{LinkConfig, SimulatedNetwork};
@@ -20,7 +20,7 @@ macro_rules! kinds {
         pub(crate) struct $kind(SimulatedNetwork);
 
         impl Lab for $kind {
-            // Large messages are overtaken by small ones.
+            // Small messages overtake large ones.
             const ORDERED: bool = false;
             const FAITHFUL: bool = $faithful;
 

@@ -18,7 +18,7 @@ pub(crate) fn program() -> PathBuf {
     std::env::var_os("ROTA_BIN").map_or_else(|| env!("CARGO_BIN_EXE_rota").into(), PathBuf::from)
 }
 
-/// `rota` with these arguments, without data unless they say where.
+/// `rota` with these arguments, and without data unless they name a folder.
 pub(crate) fn rota(arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
@@ -46,7 +46,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder of that name that does not exist.
+/// The path of a folder of that name, which does not exist.
 pub(crate) fn nowhere(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -103,7 +103,7 @@ impl Demo {
 pub(crate) struct NodeLine {
     /// The node, by its position in the demo.
     pub(crate) node: usize,
-    /// In which of its starts, from 1.
+    /// The number of the node's start, from 1.
     pub(crate) start: usize,
     /// The line; null at the end of the output.
     pub(crate) line: Value,
@@ -134,7 +134,7 @@ impl Nodes {
         }
     }
 
-    /// Brings a node to life. What it logs is added to `log` beside its configuration.
+    /// Starts a node. Its log is appended to the file `log` beside its configuration.
     pub(crate) fn start(&mut self, node: usize) {
         let config = &self.configs[node];
         let log = OpenOptions::new()
@@ -170,7 +170,7 @@ impl Nodes {
         self.children[node] = Some(child);
     }
 
-    /// SIGKILL: it has no time for anything.
+    /// Kills a node by SIGKILL.
     pub(crate) fn kill(&mut self, node: usize) {
         if let Some(mut child) = self.children[node].take() {
             child.kill().unwrap();
@@ -178,7 +178,7 @@ impl Nodes {
         }
     }
 
-    /// Asks it to end, as an operator's service manager does.
+    /// Ends a node by SIGTERM, as a service manager does.
     pub(crate) fn terminate(&self, node: usize) {
         let id = self.children[node].as_ref().unwrap().id().to_string();
         let done = Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -191,7 +191,7 @@ impl Nodes {
         child.wait().unwrap().code().unwrap()
     }
 
-    /// The next thing that anybody says before `end`.
+    /// The next line that any node prints before `end`.
     pub(crate) fn next(&self, end: Instant) -> Option<NodeLine> {
         match self
             .lines
@@ -199,11 +199,11 @@ impl Nodes {
         {
             Ok(said) => Some(said),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => unreachable!("the sender is ours"),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("this struct holds a sender"),
         }
     }
 
-    /// Waits for a node to say an event; fails with all logs after `seconds`.
+    /// Waits until a node prints an event; fails with all logs after `seconds`.
     pub(crate) fn until(&self, node: usize, event: &str, seconds: u64) -> Value {
         let end = Instant::now() + Duration::from_secs(seconds);
         loop {
@@ -264,12 +264,12 @@ impl Drop for Nodes {
     }
 }
 
-/// Where a node logs to.
+/// The log file of a node.
 pub(crate) fn log(config: &Path) -> PathBuf {
     config.with_file_name("log")
 }
 
-/// Takes a file away for good.
+/// Changes the bytes of a file.
 pub(crate) fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(file).unwrap();
     change(&mut bytes);

@@ -1,4 +1,4 @@
-//! One institution's node as its operator runs it: what it needs, what it says, and how it ends.
+//! One institution's node as its operator runs it: its files, its output and its end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -47,7 +47,7 @@ fn quick(name: &str, silos: usize) -> Demo {
     )
 }
 
-/// Exit code of `rota run --until-done` on a configuration, and what it logged.
+/// Exit code and log of `rota run --until-done` on a configuration.
 fn run(config: &Path) -> (i32, String) {
     let output = output(&["run", "--until-done", "--config", config.to_str().unwrap()]);
     (output.status.code().unwrap(), text(&output.stderr))
@@ -60,7 +60,7 @@ fn edit(file: &Path, from: &str, to: &str) {
     fs::write(file, before.replacen(from, to, 1)).unwrap();
 }
 
-/// The line on which a text stands.
+/// The number of the line that contains a text.
 fn line_of(file: &Path, of: &str) -> usize {
     let text = fs::read_to_string(file).unwrap();
     text.lines().position(|line| line.contains(of)).unwrap() + 1
@@ -113,7 +113,7 @@ fn a_demo_follows_from_its_seed_and_never_overwrites() {
     assert!(text(&few.stderr).contains("port 65536 is not free"));
 }
 
-/// The outcome of every round as a node said it, round by round.
+/// The outcomes of all rounds that each node printed.
 fn outcomes(nodes: &mut Nodes, rounds: usize) -> Vec<Vec<String>> {
     let count = nodes.configs.len();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
@@ -138,7 +138,7 @@ fn outcomes(nodes: &mut Nodes, rounds: usize) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn processes_come_to_the_outcomes_of_the_simulation() {
+fn processes_reach_the_outcomes_of_the_simulation() {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let file = scenario(
         "run-diabetes",
@@ -172,7 +172,7 @@ fn processes_come_to_the_outcomes_of_the_simulation() {
 }
 
 #[test]
-fn people_read_a_line_per_round() {
+fn the_text_output_has_a_line_per_round() {
     let demo = quick("run-people", 1);
     let config = demo.configs[0].to_str().unwrap();
     let said = good(&["run", "--until-done", "--config", config]);
@@ -186,7 +186,7 @@ fn people_read_a_line_per_round() {
         "{said}"
     );
     assert!(said.contains("all 3 rounds are done"), "{said}");
-    // Again: nothing is left to do.
+    // A second run has nothing left to do.
     let again = good(&["run", "--until-done", "--config", config]);
     assert!(!again.contains("\nround "), "{again}");
     assert!(again.contains("all 3 rounds are done"), "{again}");
@@ -198,7 +198,7 @@ fn a_signal_ends_a_node_in_order() {
     let mut nodes = Nodes::new(&demo.configs, &[]);
     (0..2).for_each(|node| nodes.start(node));
     nodes.until(1, "finished", 30);
-    // Without --until-done it stays for the others.
+    // Without --until-done the node continues to serve the others.
     nodes.terminate(0);
     let leaving = nodes.until(0, "leaving", 10);
     assert_eq!(leaving["why"], "SIGTERM");
@@ -212,7 +212,7 @@ fn a_signal_ends_a_node_in_order() {
 }
 
 #[test]
-fn a_member_that_comes_late_catches_up_from_those_that_are_done() {
+fn a_member_that_starts_late_catches_up_from_members_that_are_done() {
     let demo = quick("run-late", 4);
     let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));

@@ -1,9 +1,9 @@
-//! What a node refuses or names before it starts: configurations, data, ports, keys, input files.
+//! Errors before a node starts: wrong configurations, data, ports, keys and input files.
 
 use super::*;
 
 #[test]
-fn wrong_configurations_are_refused_with_the_place() {
+fn wrong_configurations_are_refused_with_file_line_and_key() {
     let demo = quick("run-wrong", 2);
     let config = &demo.configs[0];
     let original = fs::read_to_string(config).unwrap();
@@ -194,7 +194,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn a_name_without_an_address_is_spoken_of_and_the_node_goes_on() {
+fn a_host_name_that_does_not_resolve_is_reported_and_the_node_continues() {
     let demo = quick("run-resolve", 2);
     let peer = fs::read_to_string(&demo.configs[0]).unwrap();
     let (_, rest) = peer.split_once("[[peer]]").unwrap();
@@ -207,7 +207,7 @@ fn a_name_without_an_address_is_spoken_of_and_the_node_goes_on() {
     );
     let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
     (0..2).for_each(|node| nodes.start(node));
-    // The other one finds this node.
+    // The other node connects to this one.
     nodes.until(0, "finished", 30);
     assert_eq!((nodes.code(0), nodes.code(1)), (0, 0), "{}", nodes.tails());
     let said = fs::read_to_string(log(&demo.configs[0])).unwrap();
@@ -262,7 +262,7 @@ fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
         assert!(said.starts_with("error: "), "{said}");
         let steers = |c: char| c.is_control() && c != '\n';
         assert!(!said.chars().any(steers), "{said:?}");
-        // Nothing but the program's own line begins at the margin.
+        // Only the program's own line starts at the margin.
         assert!(
             said.lines().skip(1).all(|line| line.starts_with(' ')),
             "{said}"
@@ -296,7 +296,7 @@ fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
     assert!(key.contains("there is no key"), "{key}");
 }
 
-/// What a command says that must end by itself, and soon.
+/// Exit code and output of a command that must end by itself within seconds.
 fn soon(arguments: &[&str], input: Stdio) -> (i32, String) {
     let mut child = rota(arguments)
         .stdin(input)
@@ -304,14 +304,14 @@ fn soon(arguments: &[&str], input: Stdio) -> (i32, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (teller, told) = channel();
+    let (sender, receiver) = channel();
     let mut error = child.stderr.take().unwrap();
     thread::spawn(move || {
         let mut said = String::new();
         let read = error.read_to_string(&mut said);
-        let _ = teller.send(read.map(|_| said));
+        let _ = sender.send(read.map(|_| said));
     });
-    let said = told.recv_timeout(Duration::from_secs(60));
+    let said = receiver.recv_timeout(Duration::from_secs(60));
     if said.is_err() {
         child.kill().unwrap();
     }

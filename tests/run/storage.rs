@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_state_folder_has_one_owner_and_one_federation() {
+fn a_state_folder_of_another_process_or_federation_is_refused() {
     let demo = quick("run-state", 2);
     let mut nodes = Nodes::new(&demo.configs[..1], &[]);
     nodes.start(0);
@@ -20,8 +20,8 @@ fn a_state_folder_has_one_owner_and_one_federation() {
     );
     edit(
         &demo.folder.join("federation.toml"),
-        "limit = ",
-        "limit = 1",
+        "view-timeout = ",
+        "view-timeout = 1",
     );
     let (code, said) = run(&demo.configs[0]);
     assert_eq!(code, 2, "{said}");
@@ -59,17 +59,17 @@ fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() 
         "{why}"
     );
     once.kill(0);
-    // Without the flag it goes on listening, until it may take part.
+    // Without the flag it continues to listen until it may take part.
     nodes.start(3);
     nodes.until(3, "waiting", 10);
     nodes.until(3, "taking-part", 60);
-    // What is shown to the end of the last round is one chain.
+    // The chains up to the last round are equal.
     let all = ended(&mut nodes);
     assert!(all.iter().all(|chain| *chain == all[0]));
 }
 
 #[test]
-fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() {
+fn missing_or_damaged_blobs_are_fetched_and_all_chains_are_equal() {
     let demo = long("run-blobs", 40);
     let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
@@ -114,7 +114,7 @@ fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() 
         40
     );
     assert!(all.iter().all(|chain| *chain == all[0]));
-    // With the agreement named, and with none at hand.
+    // With a given agreement, and without any.
     let state = state.to_str().unwrap();
     let agreed = demo.folder.join("federation.toml");
     let named = [
@@ -124,14 +124,14 @@ fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() 
         "--federation",
         agreed.to_str().unwrap(),
     ];
-    let told = good(&named);
+    let printed = good(&named);
     assert!(
-        told.starts_with(&format!("federation {}, ", demo.id)),
-        "{told}"
+        printed.starts_with(&format!("federation {}, ", demo.id)),
+        "{printed}"
     );
     assert!(
-        told.contains("round   40") && told.contains("lead silo "),
-        "{told}"
+        printed.contains("round   40") && printed.contains("lead silo "),
+        "{printed}"
     );
     fs::remove_file(Path::new(state).join("federation.toml")).unwrap();
     let bare: Value = serde_json::from_str(&good(&["chain", "--json", "--state", state])).unwrap();
@@ -140,7 +140,7 @@ fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() 
         "{bare}"
     );
     assert_eq!(bare["blocks"][5]["block"], all[0]["blocks"][5]["block"]);
-    // What is no chain of this federation.
+    // An agreement of another federation, and a folder without a journal.
     let other = quick("run-blobs-other", 2).folder.join("federation.toml");
     let refused = output(&[
         "chain",
@@ -156,14 +156,14 @@ fn blobs_that_are_gone_or_damaged_are_fetched_and_the_chains_of_all_are_equal() 
     assert!(text(&nothing.stderr).contains("there is no journal in"));
 }
 
-/// Four silos with null training for that many short rounds.
+/// A demo of four silos with null training and this number of short rounds.
 fn long(name: &str, rounds: u64) -> Demo {
     let text = QUICK.replace("rounds = 3", &format!("rounds = {rounds}"));
     let file = scenario(name, &text);
     Demo::new(name, &["--scenario", file.to_str().unwrap()])
 }
 
-/// Kills a node, and lets what it said before go by.
+/// Kills a node, and skips the lines that it printed before.
 fn kill(nodes: &mut Nodes, node: usize) {
     nodes.kill(node);
     let end = Instant::now() + Duration::from_secs(10);
@@ -173,12 +173,12 @@ fn kill(nodes: &mut Nodes, node: usize) {
     {}
 }
 
-/// Waits for a node to adopt that many more rounds.
+/// Waits until a node has adopted this number of further rounds.
 fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
     (0..rounds).for_each(|_| drop(nodes.until(node, "adopted", 30)));
 }
 
-/// Waits for the end of all nodes; the chain that each has then.
+/// Waits for the end of all nodes, and returns the chain of each.
 fn ended(nodes: &mut Nodes) -> Vec<Value> {
     let chain = |config: &PathBuf| {
         let state = config.with_file_name("state");

@@ -1,4 +1,4 @@
-//! What a store of blobs promises.
+//! The contract of a store of blobs, for every implementation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,7 +19,7 @@ pub(crate) fn a_blob_is_what_was_put<P: Place>() {
         blobs.put(*hash, bytes.clone()).unwrap();
         assert_eq!(blobs.get(hash).as_ref(), Some(bytes));
     }
-    // Whatever was put or read in between.
+    // The order of writes and reads before does not matter.
     for (hash, bytes) in all.iter().rev() {
         assert_eq!(blobs.get(hash).as_ref(), Some(bytes));
     }
@@ -52,7 +52,7 @@ pub(crate) fn what_is_not_retained_is_gone<P: Place>() {
     let blobs = place.blobs();
     blobs.put_all((0..10).map(blob).collect()).unwrap();
     let mut keep: Vec<_> = (0..10).step_by(3).map(|n| blob(n).0).collect();
-    // One that is not there changes nothing.
+    // A hash without a blob changes nothing.
     keep.push(blob(99).0);
     keep.sort_unstable();
     blobs.retain(&keep).unwrap();

@@ -1,4 +1,4 @@
-//! Another process: this test program again, told what to do by its environment.
+//! Child processes: this test program again, with the child's task in its environment.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -17,8 +17,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a child that does `deed` in `folder`, `from` a number; by way of a shell that says
-    /// `before` first.
+    /// Starts a child that runs the task `deed` in `folder`, counting from `from`. With `before`, a
+    /// shell runs that command first.
     pub(crate) fn start(deed: &str, folder: &Path, from: u64, before: Option<&str>) -> Self {
         let program = std::env::current_exe().unwrap();
         let mut command = match before {
@@ -43,13 +43,13 @@ impl Running {
         Self { child, lines }
     }
 
-    /// What the child says next; `None` when it has ended.
+    /// The child's next line of output; `None` when it has ended.
     pub(crate) fn says(&mut self) -> Option<String> {
         let mut said = self.lines.by_ref().map_while(Result::ok);
         said.find_map(|line| line.strip_prefix('@').map(str::to_owned))
     }
 
-    /// Kills it (SIGKILL where there are signals); what it had said by then.
+    /// Kills it (by SIGKILL on Unix) and returns the rest of its output.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -72,12 +72,12 @@ impl Drop for Running {
 }
 
 fn say(what: impl std::fmt::Display) {
-    // A line of its own, whatever the test harness has written before.
+    // Starts a new line, because the test harness may have written an incomplete one.
     println!("\n@{what}");
     std::io::stdout().flush().unwrap();
 }
 
-/// What the journal holds after that many deeds.
+/// The records of the journal after this number of writes.
 pub(crate) fn after(deeds: u64) -> Vec<Record> {
     let mut list = Vec::new();
     for deed in 0..deeds {
@@ -89,14 +89,14 @@ pub(crate) fn after(deeds: u64) -> Vec<Record> {
     list
 }
 
-/// What is written by a deed, and whether in the place of everything else.
+/// The records of a write, and whether they replace all others.
 fn write(deed: u64) -> (Vec<Record>, bool) {
     let several = 1 + random(deed) % 4;
     let records = (0..several).map(|n| record(10 * deed + n)).collect();
     (records, deed % 16 == 15)
 }
 
-/// Not a test: what a child does.
+/// Not a test: the main function of a child.
 #[test]
 #[ignore = "a part of other tests"]
 fn child() {
@@ -109,7 +109,7 @@ fn child() {
         mut journal, blobs, ..
     } = store::open(Path::new(&folder), &owner(), CACHE).unwrap();
     match deed.as_str() {
-        // Writes for ever, as a silo does: blobs, then the records that name them.
+        // Writes without end, as a silo does: blobs, then the records that name them.
         "write" => {
             for deed in from.. {
                 let (records, anew) = write(deed);
@@ -137,7 +137,7 @@ fn child() {
                     .err()
             });
             say(refused.unwrap());
-            // The next that fits is kept.
+            // A smaller blob that fits is stored.
             blobs.put(blob(1).0, blob(1).1).unwrap();
         }
         // Commits until the disk is full.
@@ -145,7 +145,7 @@ fn child() {
             for deed in from.. {
                 if let Err(error) = journal.commit(vec![record(deed); 50]) {
                     say(error);
-                    // Nothing is written behind a failure.
+                    // After a failure nothing more is written.
                     assert!(journal.commit(vec![record(deed)]).is_err());
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Bytes on disk that are not what was written.
+//! Damaged and changed files are refused.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn refused(place: &TempDir) -> String {
     }
 }
 
-/// Changes the tables of a journal as somebody would who knows redb, and not the key.
+/// Changes the table of a journal through redb, without the key of the MACs.
 fn tamper(place: &TempDir, change: impl FnOnce(&mut Table<u64, &'static [u8]>)) {
     let database = Database::open(place.path().join("journal.redb")).unwrap();
     let transaction = database.begin_write().unwrap();
@@ -60,7 +60,7 @@ fn a_record_that_was_changed_removed_swapped_or_added_is_refused() {
         ("record 7", |table| {
             table.remove(7).unwrap();
         }),
-        // The last one, which leaves no gap.
+        // Removing the last record leaves no gap in the sequence.
         ("59 records where 60", |table| {
             table.remove(59).unwrap();
         }),
@@ -99,7 +99,7 @@ fn a_head_that_was_changed_is_refused() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_refused() {
+fn a_truncated_file_is_refused() {
     let (place, _, bytes) = written();
     let file = place.path().join("journal.redb");
     for cut in [0, 1, 9, 320, 4096, 4097, bytes.len() / 2, bytes.len() - 1] {
@@ -117,10 +117,10 @@ fn a_file_that_was_cut_off_is_refused() {
 }
 
 #[test]
-fn a_damaged_byte_is_refused_or_makes_no_difference() {
+fn a_changed_bit_is_refused_or_changes_no_record() {
     let (place, records, bytes) = written();
     let file = place.path().join("journal.redb");
-    // Pages that are not all zero, the front of the file closely.
+    // Samples the pages that are not all zero, and the front of the file more densely.
     let used = |at: &usize| {
         bytes[at / 4096 * 4096..]
             .iter()
@@ -132,13 +132,13 @@ fn a_damaged_byte_is_refused_or_makes_no_difference() {
         .map(|seed| random(seed) as usize % bytes.len())
         .filter(used);
     let random = |at| (at, random(at as u64) % 8);
-    // The byte that says which of two states is the newer one, in full.
+    // Every bit of the byte that selects the newer of redb's two states.
     let choice = (0..8).map(|bit| (9, bit));
     let (mut refusals, mut same) = (0, 0);
     for (at, bit) in front.chain(pages).map(random).chain(choice) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << bit;
-        // A file of its own, so that no lock can be left from the one before.
+        // A new file each time, so that no lock is left from the previous one.
         fs::remove_file(&file).unwrap();
         fs::write(&file, &damaged).unwrap();
         match DiskJournal::open(place.path(), &owner()) {
@@ -150,7 +150,7 @@ fn a_damaged_byte_is_refused_or_makes_no_difference() {
             Err(other) => panic!("byte {at}: {other}"),
         }
     }
-    println!("{refusals} refused, {same} without a difference");
+    println!("{refusals} refused, {same} without a changed record");
     assert!(refusals > 80);
 }
 
@@ -167,18 +167,18 @@ fn a_damaged_blob_is_never_returned_and_may_be_put_again() {
     let blobs = place.blobs();
     for n in 0..3 {
         assert_eq!(blobs.get(&blob(n).0), None);
-        assert!(!file(n).exists(), "it is fetched again");
+        assert!(!file(n).exists(), "a damaged file is removed");
         blobs.put(blob(n).0, blob(n).1).unwrap();
         assert_eq!(place.blobs().get(&blob(n).0), Some(blob(n).1));
     }
     assert_eq!(blobs.get(&blob(3).0), Some(blob(3).1));
-    // A file that went away is a blob that is not here.
+    // A missing file is a missing blob.
     fs::remove_file(file(3)).unwrap();
     assert_eq!(place.blobs().get(&blob(3).0), None);
 }
 
 #[test]
-fn what_a_crash_left_half_written_is_removed() {
+fn incomplete_files_of_a_crash_are_removed() {
     let place = tempfile::tempdir().unwrap();
     drop(place.journal());
     place.blobs().put(blob(1).0, blob(1).1).unwrap();
@@ -194,7 +194,7 @@ fn what_a_crash_left_half_written_is_removed() {
 }
 
 #[test]
-fn a_journal_that_was_being_begun_is_begun_again() {
+fn a_journal_whose_creation_was_interrupted_is_created_again() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("journal.redb.new"), b"half").unwrap();
     assert_eq!(reopened(place.path()).0, []);

@@ -1,4 +1,4 @@
-//! How fast this disk is:
+//! Measures the speed of this disk:
 //! `cargo test -p rota --test stores -- --ignored --nocapture figures`.
 
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn tell(what: &str, count: u64, (median, slowest, all): (Duration, Duration, Dur
 #[test]
 #[ignore = "measures"]
 fn figures() {
-    // Where ROTA_STORES says, or where temporary files are.
+    // In the folder $ROTA_STORES, or in that of temporary files.
     let place = match std::env::var_os("ROTA_STORES") {
         Some(folder) => tempfile::tempdir_in(folder).unwrap(),
         None => tempfile::tempdir().unwrap(),

@@ -1,16 +1,16 @@
-//! A full disk: a limit on the size of files stands for it, which a child gets from its shell. What
-//! the system says then is another word than on a full disk, and takes the same way.
+//! Writing to a full disk. The child's shell sets a limit on the size of files instead: the system then
+//! gives another error than for a full disk, which is handled in the same way.
 
 #![cfg(unix)]
 
 use super::*;
 use crate::child::Running;
 
-/// Nothing larger than 2 or 4 MiB, as the shell counts; the signal for it is ignored.
+/// Limits files to 2 or 4 MiB, depending on the shell's unit, and ignores the signal for it.
 const LIMIT: &str = "trap '' XFSZ; ulimit -f 4096";
 
 #[test]
-fn a_blob_that_does_not_fit_leaves_nothing_and_the_next_is_kept() {
+fn on_a_full_disk_a_blob_leaves_no_file_and_a_smaller_one_is_stored() {
     let place = tempfile::tempdir().unwrap();
     let mut child = Running::start("fill blobs", place.path(), 0, Some(LIMIT));
     let why = child.says().unwrap();
@@ -21,7 +21,7 @@ fn a_blob_that_does_not_fit_leaves_nothing_and_the_next_is_kept() {
     assert!(child.end().success());
     let (_, blobs) = reopened(place.path());
     assert_eq!(blobs.get(&blob(1).0), Some(blob(1).1));
-    // All of every batch before, and nothing under a name that is not its own.
+    // All earlier batches are complete, and no file has the name of another blob.
     let files: Vec<_> = std::fs::read_dir(place.path().join("blobs"))
         .unwrap()
         .collect();
@@ -37,9 +37,9 @@ fn a_blob_that_does_not_fit_leaves_nothing_and_the_next_is_kept() {
 }
 
 #[test]
-fn a_journal_that_cannot_grow_keeps_what_it_had() {
+fn on_a_full_disk_a_journal_keeps_its_records() {
     let place = tempfile::tempdir().unwrap();
-    // Made without the limit: an empty journal is about as large.
+    // Created without the limit, because an empty journal is about as large.
     drop(place.journal());
     let size = std::fs::metadata(place.path().join("journal.redb"))
         .unwrap()
@@ -65,7 +65,7 @@ fn a_journal_that_cannot_grow_keeps_what_it_had() {
             .collect::<Vec<_>>()
     };
     let (records, _) = reopened(place.path());
-    // The one that failed may have come through.
+    // The failed transaction may be durable nevertheless.
     assert!(
         records == expected(done) || records == expected(done + 1),
         "{} records after {done} batches",

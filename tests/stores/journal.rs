@@ -1,4 +1,4 @@
-//! What a journal promises.
+//! The contract of a journal, for every implementation.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -12,7 +12,7 @@ pub(crate) fn a_new_journal_is_empty<P: Place>() {
 pub(crate) fn records_come_back_in_their_order<P: Place>() {
     let place = P::new();
     let mut journal = place.journal();
-    // More than fit in a page, and in an order that is not that of their bytes.
+    // More records than fit in a page, and not in the order of their bytes.
     let all: Vec<_> = (0..300).rev().map(record).collect();
     for few in all.chunks(50) {
         journal.commit(few.to_vec()).unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn a_refused_transaction_leaves_nothing<P: Place>() {
     let refused = journal.commit(vec![record(5), adopted(2, 1), applied(2)]);
     assert!(refused.unwrap_err().why.contains("adopted"));
     assert_eq!(journal.load().unwrap(), before);
-    // It is of use as before.
+    // It can be used as before.
     journal.commit(vec![record(6)]).unwrap();
     drop(journal);
     assert_eq!(
@@ -90,7 +90,7 @@ pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
     assert_eq!(place.journal().load(), Ok(vec![]));
 }
 
-/// What can be done to a journal.
+/// An operation on a journal.
 #[derive(Debug, Clone)]
 enum Deed {
     Commit(Vec<Record>),

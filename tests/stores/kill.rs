@@ -1,5 +1,5 @@
-//! Killed in the middle of anything. A killed process takes nothing with it that it had handed to
-//! the system, so this shows the order of writing, not the honesty of the disk.
+//! A process is killed at arbitrary moments. A kill loses no data that the system already has, so
+//! these tests show that writes are in the right order, not that the disk keeps them.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_was_said_to_be_durable_is_there_after_a_kill_and_the_rest_whole_or_not_at_all() {
+fn after_a_kill_durable_records_exist_and_others_completely_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     let mut done = 0;
     for life in 0..12 {
@@ -22,7 +22,7 @@ fn what_was_said_to_be_durable_is_there_after_a_kill_and_the_rest_whole_or_not_a
         for _ in 0..random(life) % 24 {
             done = child.says().unwrap().parse().unwrap();
         }
-        // Anywhere within the next deed: it takes some milliseconds.
+        // At a random moment within the next write, which takes some milliseconds.
         let wait = Duration::from_micros(random(1000 + life) % 4000);
         let since = Instant::now();
         while since.elapsed() < wait {
@@ -48,7 +48,7 @@ fn what_was_said_to_be_durable_is_there_after_a_kill_and_the_rest_whole_or_not_a
 }
 
 #[test]
-fn a_copy_that_was_made_while_it_was_written_is_whole_or_refused() {
+fn a_copy_taken_during_a_write_is_complete_or_refused() {
     let place = tempfile::tempdir().unwrap();
     let mut child = Running::start("write", place.path(), 0, None);
     let mut whole = 0;
@@ -60,7 +60,7 @@ fn a_copy_that_was_made_while_it_was_written_is_whole_or_refused() {
         match DiskJournal::open(copy.path(), &owner()) {
             Ok(mut journal) => {
                 let records = journal.load().unwrap();
-                // The last record says which deed it is of; the child may be far ahead of its words.
+                // The last record names its write; the child may have written more than it has printed.
                 let Some(Record::Trained { round, .. }) = records.last() else {
                     panic!("{records:?}")
                 };
@@ -74,5 +74,5 @@ fn a_copy_that_was_made_while_it_was_written_is_whole_or_refused() {
         }
     }
     child.kill();
-    println!("{whole} of 15 copies were whole");
+    println!("{whole} of 15 copies were complete");
 }

@@ -1,4 +1,4 @@
-//! Journals that are declared lost, and journals that are gone without a word.
+//! Journals that are declared lost, and journals that are missing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use store::{Note, OpenError};
 
 use super::*;
 
-/// Journals that were set aside, with what is in them.
+/// Journals that were set aside, by name, with their bytes.
 fn aside(place: &TempDir) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(place.path()).unwrap();
     let mut aside: Vec<_> = files
@@ -36,19 +36,19 @@ fn written() -> (TempDir, PathBuf, Vec<u8>) {
     (place, file, bytes)
 }
 
-/// Declares the journal lost; its records then, and the notes.
+/// Opens the journal as declared lost. Returns its records and the notes.
 fn declared(place: &TempDir) -> (Vec<Record>, Vec<Note>) {
     let mut opened = store::open_lost(place.path(), &owner(), CACHE).unwrap();
     (opened.journal.load().unwrap(), opened.notes)
 }
 
 #[test]
-fn whatever_is_wrong_with_a_journal_it_is_set_aside_whole_and_a_new_one_says_that_it_is_lost() {
+fn a_journal_with_any_damage_is_set_aside_and_a_new_one_is_declared_lost() {
     let (_, _, bytes) = written();
     let mut cases: Vec<(String, Vec<u8>)> = [0, 1, 320, 4096, bytes.len() / 2, bytes.len() - 1]
         .map(|cut| (format!("cut at {cut}"), bytes[..cut].to_vec()))
         .into();
-    // A bit of every page that is in use, and the front of the file closely.
+    // One bit in every page in use, and the front of the file more densely.
     let used = |page: &usize| bytes[page * 4096..][..4096].iter().any(|byte| *byte != 0);
     let pages = (0..bytes.len() / 4096).filter(used);
     let bits = pages.map(|page| page * 4096 + random(page as u64) as usize % 4096);
@@ -66,7 +66,7 @@ fn whatever_is_wrong_with_a_journal_it_is_set_aside_whole_and_a_new_one_says_tha
         assert_eq!(records, [Record::Lost], "{what}");
         let kept = aside(&place);
         assert_eq!(kept.len(), 1, "{what}");
-        // redb may have repaired what could be repaired, and nothing was cut off.
+        // redb may have repaired pages, but the file was not truncated.
         assert_eq!(kept[0].1.len(), damaged.len(), "{what}");
         assert!(
             kept[0].0 == "journal.redb.damaged-1" || kept[0].0 == "journal.redb.lost-1",
@@ -79,7 +79,7 @@ fn whatever_is_wrong_with_a_journal_it_is_set_aside_whole_and_a_new_one_says_tha
                 .any(|note| matches!(note, Note::SetAside { .. })),
             "{what}: {notes:?}"
         );
-        // The next start need not say so again.
+        // The next start needs no flag.
         assert_eq!(reopened(place.path()).0, [Record::Lost], "{what}");
     }
 }
@@ -91,11 +91,11 @@ fn journals_are_never_overwritten_and_an_untouched_one_is_not_set_aside_again() 
         fs::write(&file, &bytes[..5000]).unwrap();
         assert_eq!(declared(&place).0, [Record::Lost]);
         assert_eq!(aside(&place).len(), nth);
-        // Lost already: there is nothing more to say.
+        // It is declared lost already, so it is not set aside again.
         assert_eq!(declared(&place), (vec![Record::Lost], Vec::new()));
         assert_eq!(aside(&place).len(), nth);
     }
-    // Whole, and declared lost all the same.
+    // An intact journal that is declared lost.
     fs::write(&file, &bytes).unwrap();
     assert_eq!(declared(&place).0, [Record::Lost]);
     assert!(
@@ -106,7 +106,7 @@ fn journals_are_never_overwritten_and_an_untouched_one_is_not_set_aside_again() 
 }
 
 #[test]
-fn a_crash_between_setting_aside_and_beginning_leaves_it_lost() {
+fn after_a_crash_between_setting_aside_and_starting_the_journal_is_lost() {
     let (place, file, _) = written();
     fs::rename(&file, place.path().join("journal.redb.damaged-1")).unwrap();
     let mut opened = store::open(place.path(), &owner(), CACHE).unwrap();
@@ -115,7 +115,7 @@ fn a_crash_between_setting_aside_and_beginning_leaves_it_lost() {
 }
 
 #[test]
-fn a_journal_that_is_gone_beside_blobs_counts_as_lost() {
+fn a_missing_journal_beside_blobs_counts_as_lost() {
     let (place, file, _) = written();
     place.blobs().put(blob(1).0, blob(1).1).unwrap();
     fs::remove_file(&file).unwrap();
@@ -123,7 +123,7 @@ fn a_journal_that_is_gone_beside_blobs_counts_as_lost() {
 }
 
 #[test]
-fn the_journal_of_another_is_refused_also_when_it_is_declared_lost() {
+fn the_journal_of_another_owner_is_refused_even_if_declared_lost() {
     let (place, _, _) = written();
     let mut other = owner();
     other.federation = Hash([8; 32]);
@@ -133,7 +133,7 @@ fn the_journal_of_another_is_refused_also_when_it_is_declared_lost() {
 }
 
 #[test]
-fn a_newer_journal_and_names_that_are_no_files_are_set_aside_too() {
+fn a_journal_of_a_newer_format_and_non_files_are_set_aside() {
     let place = tempfile::tempdir().unwrap();
     for name in ["journal.redb", "lock"] {
         fs::create_dir(place.path().join(name)).unwrap();
@@ -148,7 +148,7 @@ fn a_newer_journal_and_names_that_are_no_files_are_set_aside_too() {
 }
 
 #[test]
-fn a_blob_that_is_no_file_is_set_aside_and_can_be_put_again() {
+fn a_blob_path_that_is_not_a_file_is_set_aside_and_can_be_written_again() {
     let place = tempfile::tempdir().unwrap();
     drop(place.journal());
     place.blobs().put(blob(1).0, blob(1).1).unwrap();
@@ -172,7 +172,7 @@ fn a_snapshot_reads_what_a_node_writes_while_it_writes_and_after_a_kill() {
         deeds = child.says().unwrap().parse().unwrap();
         let snapshot = store::snapshot(place.path()).unwrap();
         assert_eq!(snapshot.federation, owner().federation);
-        // The state after some deed that is not older than what was said, whole.
+        // The complete state after some write, not older than the child's last output.
         let Some(Record::Trained { round, .. }) = snapshot.records.last() else {
             panic!("{:?}", snapshot.records)
         };

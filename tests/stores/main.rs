@@ -1,5 +1,5 @@
-//! What a journal and a store of blobs promise, on the simulated disk and on the real one; and what
-//! only the real one has to bear: damage, a kill in the middle of a write, a full disk.
+//! The contracts of a journal and of a store of blobs, on the simulated disk and on the real one; and
+//! faults of the real one: damage, a kill during a write, a full disk.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,13 +26,13 @@ use silo::{Adopted, Blobs, Journal, Record};
 use simulations::Disk;
 use tempfile::TempDir;
 
-/// Bytes of blobs that stay in memory: so few that some have to be read again.
+/// Size of the blob cache in bytes, so small that some blobs are read from disk again.
 const CACHE: usize = 4096;
 
-/// A disk: what is on it outlives a journal and blobs.
+/// A disk, on which journal and blobs can be opened several times.
 trait Place {
     fn new() -> Self;
-    /// Opens the journal; the one opened before is gone.
+    /// Opens the journal, after the one opened before was closed.
     fn journal(&self) -> Box<dyn Journal>;
     fn blobs(&self) -> Arc<dyn Blobs>;
 }
@@ -65,7 +65,7 @@ impl Place for TempDir {
     }
 }
 
-/// Whose journal it is.
+/// The owner of all journals.
 fn owner() -> Owner {
     Owner {
         federation: Hash([7; 32]),
@@ -74,7 +74,7 @@ fn owner() -> Owner {
     }
 }
 
-/// What is on a real disk after a life that may have ended anyhow.
+/// Opens the journal and blobs of a real disk again, after any kind of end.
 fn reopened(folder: &Path) -> (Vec<Record>, DiskBlobs) {
     let Opened {
         mut journal, blobs, ..
@@ -82,7 +82,7 @@ fn reopened(folder: &Path) -> (Vec<Record>, DiskBlobs) {
     (journal.load().unwrap(), blobs)
 }
 
-/// A record about as large as a vote, unlike any other `n`.
+/// A record about as large as a vote, different for every `n`.
 fn record(n: u64) -> Record {
     Record::Trained {
         round: n,
@@ -106,20 +106,20 @@ fn adopted(round: u64, block: u64) -> Record {
     })
 }
 
-/// A blob unlike any other `n`, of up to 3,000 bytes.
+/// A blob of up to 3,000 bytes, different for every `n`.
 fn blob(n: u64) -> (Hash, Bytes) {
     let mut bytes = n.to_le_bytes().to_vec();
     bytes.resize(8 + (random(n) % 3000) as usize, n as u8);
     (Hash::of(&bytes), bytes.into())
 }
 
-/// A number that `seed` alone decides.
+/// A pseudorandom number from a seed.
 fn random(seed: u64) -> u64 {
     let hash = Hash::of(&seed.to_le_bytes());
     u64::from_le_bytes(*hash.0.first_chunk().unwrap())
 }
 
-/// Tests of these promises on both disks.
+/// Defines the tests of the contracts on both disks.
 macro_rules! promises {
     ($($suite:ident: $($promise:ident),* ;)*) => {
         mod simulated {$($(

@@ -38,7 +38,7 @@ fn a_journal_of_a_newer_program_is_refused() {
     let transaction = database.begin_write().unwrap();
     let head: TableDefinition<(), &[u8]> = TableDefinition::new("head");
     let mut newer = 2u32.to_le_bytes().to_vec();
-    newer.extend(b"whatever the future brings");
+    newer.extend(b"fields of a newer format");
     transaction
         .open_table(head)
         .unwrap()
@@ -64,8 +64,8 @@ fn a_folder_in_use_is_refused_until_its_process_ends() {
     assert_eq!(child.says().as_deref(), Some("open"));
     let error = refused(&place, |_| ());
     assert!(matches!(error, OpenError::Locked(_)), "{error}");
-    let told = error.to_string();
-    assert!(told.contains("in use") && told.contains(place.path().to_str().unwrap()));
+    let text = error.to_string();
+    assert!(text.contains("in use") && text.contains(place.path().to_str().unwrap()));
     child.kill();
     let journal = place.journal();
     // By this process too.

@@ -1,4 +1,4 @@
-//! Nobody but its owner reads what a silo keeps.
+//! Only its owner can read a silo's folder.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +55,11 @@ fn a_folder_that_was_open_is_closed_and_that_is_noted() {
     }
     let opened = store::open(&folder, &owner(), CACHE).unwrap();
     assert_eq!(opened.notes, all.map(Note::Closed));
-    assert!(opened.notes[0].to_string().contains("was open to others"));
+    assert!(
+        opened.notes[0]
+            .to_string()
+            .contains("could be read by other users")
+    );
     drop(opened);
     assert_eq!(open_to_others(&folder), [] as [PathBuf; 0]);
     assert_eq!(store::open(&folder, &owner(), CACHE).unwrap().notes, []);

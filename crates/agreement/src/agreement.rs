@@ -1,4 +1,4 @@
-//! `federation.toml`, checked: who takes part and what they agreed on.
+//! The agreement of a federation, read from `federation.toml` and checked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::work::Work;
 /// Why `federation.toml` or `silo.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Something wrong in the file.
+    /// An error in the file.
     #[error(transparent)]
     At(#[from] FileError),
-    /// A file that cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {reason}", file.display())]
     File {
         /// The file.
@@ -33,12 +33,12 @@ pub enum ConfigError {
     },
 }
 
-/// What the members of a federation agreed on.
+/// The agreement of the members of a federation.
 #[derive(Clone)]
 pub struct Agreement {
     /// Roster and charter, with the ids that follow from them.
     pub epoch: Arc<Epoch>,
-    /// What is learned.
+    /// The learning task.
     pub task: TaskConfig,
     /// The strategy's name and options.
     pub strategy_config: StrategyConfig,
@@ -46,27 +46,27 @@ pub struct Agreement {
     pub strategy: Arc<dyn Strategy>,
     /// Seed of the initial model, whose hash is the charter's `start`.
     pub seed: u64,
-    /// Bound on the norm of a contribution; `None`: any.
-    pub norm: Option<f64>,
+    /// Largest ℓ2 norm of a contributed model; `None` for no bound.
+    pub max_model_norm: Option<f64>,
 }
 
 impl Agreement {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`ConfigError`]: unreadable, or the first thing that is wrong in it.
+    /// [`ConfigError`]: the file cannot be read, or the first error in it.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         Self::parse(&file.display().to_string(), &read_configuration(file)?)
     }
 
-    /// From the text of a file, which stands in errors as `file`.
+    /// Reads an agreement from the text of a file; errors name `file`.
     ///
     /// # Errors
-    /// [`ConfigError::At`]: the first thing that is wrong.
+    /// [`ConfigError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Source { file, text };
         source.check_format(charter::FORMAT)?;
-        let raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
+        let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
         let digits = "must be 64 hexadecimal digits";
         let start = digits_of(&raw.start).ok_or_else(|| wrong("start", digits))?;
@@ -84,28 +84,25 @@ impl Agreement {
         };
         let silos = raw.silo.into_iter().enumerate().map(silo);
         let silos = silos.collect::<Result<Vec<_>, ConfigError>>()?;
-        let norm = raw.charter.norm;
-        if norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-            return Err(wrong("charter.norm", "must be above 0"));
+        let max_model_norm = raw.charter.max_model_norm;
+        if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
+            return Err(wrong("charter.max-model-norm", "must be above 0"));
         }
         if let TaskConfig::Table(task) = &raw.task {
             task.check()
                 .map_err(|error| wrong("task", &error.to_string()))?;
             if task.schema.is_none() && task.data.is_none() {
-                let what = "needs a `schema`, which says what everybody's rows are, or `data`";
+                let what = "needs a `schema`, which describes the rows of all members, or `data`";
                 return Err(wrong("task.table", what));
             }
         }
-        if raw.strategy.standardise != raw.task.common_scale() {
-            let what = "must be true exactly where the task says `standardise = \"federation\"`";
-            return Err(wrong("strategy.standardise", what));
-        }
+        raw.strategy.standardise = raw.task.common_scale();
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
         let work = Work {
             task: &raw.task,
             strategy: &raw.strategy,
-            norm,
+            max_model_norm,
             seed: raw.seed,
         };
         let work = work.encode();
@@ -117,17 +114,17 @@ impl Agreement {
             rounds: raw.rounds,
             beat_ms: beat.as_millis() as u64,
             patience: raw.charter.patience,
-            limit: raw.charter.limit,
-            minimum: raw.charter.minimum,
+            view_timeout: raw.charter.view_timeout,
+            min_contributions: raw.charter.min_contributions,
             rotation: raw.charter.rotation,
             verification: raw.charter.verification,
             names_shown: raw.charter.names == EntryNames::Shown,
             blob_limit: raw.charter.blob_limit,
-            keep: raw.charter.keep,
+            keep_rounds: raw.charter.keep_rounds,
             discovery: raw.charter.discovery,
         };
         if strategy.names() == Names::Shown && !charter.names_shown {
-            let what = "must be \"shown\": the strategy keeps something for every member";
+            let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("charter.names", what));
         }
         let epoch = Epoch::first(&Genesis { silos, charter });
@@ -138,14 +135,14 @@ impl Agreement {
             strategy_config: raw.strategy,
             strategy: strategy.into(),
             seed: raw.seed,
-            norm,
+            max_model_norm,
         })
     }
 
     /// The text of the file; [`parse`](Self::parse) reads the same agreement from it.
     ///
     /// # Errors
-    /// What cannot be written in TOML, such as a seed of 2⁶³ and above.
+    /// A value that cannot be written in TOML, such as a seed of 2⁶³ or more.
     pub fn to_toml(&self) -> Result<String, String> {
         let charter = &self.epoch.charter;
         let silos = self.epoch.roster.silos();
@@ -158,12 +155,12 @@ impl Agreement {
             charter: CharterTable {
                 beat: Span::millis(charter.beat_ms),
                 patience: charter.patience,
-                limit: charter.limit,
-                minimum: charter.minimum,
-                keep: charter.keep,
+                view_timeout: charter.view_timeout,
+                min_contributions: charter.min_contributions,
+                keep_rounds: charter.keep_rounds,
                 blob_limit: charter.blob_limit,
                 discovery: charter.discovery,
-                norm: self.norm,
+                max_model_norm: self.max_model_norm,
                 rotation: charter.rotation,
                 verification: charter.verification,
                 names: match charter.names_shown {
@@ -183,14 +180,14 @@ impl Agreement {
         };
         let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
         Ok(format!(
-            "# Who takes part in this federation, and what they agreed on: the same at every member.\n\
+            "# The agreement of this federation, the same at every member.\n\
              # Its id: {:#}\n\n{text}",
             self.epoch.federation
         ))
     }
 }
 
-/// The error at the key that it is about.
+/// The error with the line of its key.
 fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
     let place = match error {
         CharterError::Roster(RosterError::Size(_)) => "silo".into(),
@@ -206,17 +203,12 @@ fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
             return ConfigError::At(source.at(at..at, error.to_string()));
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
-        CharterError::Range { key, .. } => {
-            format!(
-                "charter.{}",
-                key.replace("beat_ms", "beat").replace('_', "-")
-            )
-        }
+        CharterError::Range { key, .. } => format!("charter.{key}"),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }
 
-/// The 32 bytes that 64 hexadecimal digits stand for.
+/// The 32 bytes of 64 hexadecimal digits.
 fn digits_of(text: &str) -> Option<[u8; 32]> {
     let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
     bytes.try_into().ok()

@@ -1,4 +1,4 @@
-//! A canonical form of configuration values: one meaning, one sequence of bytes.
+//! A canonical encoding of configuration values: values with equal meaning have equal bytes.
 //!
 //! [`Canonical::of`] turns any value that can be serialized into a tree in which the keys of every
 //! table are sorted, absent options are left out, and floating-point numbers are their exact bits.
@@ -19,7 +19,7 @@ use serde::ser::{
 pub enum Canonical {
     /// No value. Left out of tables.
     Absent,
-    /// A truth value.
+    /// A Boolean value.
     Bool(bool),
     /// A whole number.
     Whole(i128),
@@ -48,7 +48,7 @@ impl Canonical {
     /// The canonical form of a value.
     ///
     /// # Errors
-    /// [`CanonicalError`]: a table with a key that is no text, or an error of the value's own
+    /// [`CanonicalError`]: a table with a key that is not a text, or an error of the value's own
     /// serialization.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, CanonicalError> {
         value.serialize(Form)
@@ -253,7 +253,7 @@ impl Serializer for Form {
     }
 }
 
-/// The traits of the kinds of lists, which all do the same.
+/// Implements the traits of all kinds of lists.
 macro_rules! items {
     ($($name:ident $add:ident),*) => {$(
         impl $name for Items {
@@ -275,7 +275,7 @@ items!(
     SerializeTupleVariant serialize_field
 );
 
-/// The traits of the kinds of structs, which both do the same.
+/// Implements the traits of both kinds of structs.
 macro_rules! fields {
     ($($name:ident),*) => {$(
         impl $name for Fields {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_no_text_is_refused() {
+    fn a_key_that_is_not_a_text_is_refused() {
         let map = BTreeMap::from([(vec![1u8], 2u8)]);
         let error = Canonical::of(&map).unwrap_err().to_string();
         assert_eq!(error, "the key of a table must be a text");

@@ -30,9 +30,9 @@ pub(crate) struct FederationFile {
     pub(crate) start: String,
     /// Rules of the rounds: times, minimum numbers, sizes.
     pub(crate) charter: CharterTable,
-    /// What is learned.
+    /// The learning task: data and model.
     pub(crate) task: TaskConfig,
-    /// How it is learned.
+    /// The strategy and its options.
     pub(crate) strategy: StrategyConfig,
     /// The members, one table `[[silo]]` for each, in the order of the roster.
     pub(crate) silo: Vec<SiloTable>,
@@ -50,19 +50,19 @@ pub(crate) struct CharterTable {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
     pub(crate) beat: Span,
-    /// Number of beats that a round waits for a slow member before it goes on without it.
+    /// Number of beats that a round waits for a slow member before it continues without it.
     #[schemars(range(min = 1), extend("x-unit" = "beats"))]
     pub(crate) patience: u32,
-    /// Number of beats after which the members replace a lead whose round is not final. At least
+    /// Number of beats after which the members replace a lead whose block is not final. At least
     /// twice the patience and half a beat for each of f + 4 phases.
     #[schemars(range(min = 4), extend("x-unit" = "beats"))]
-    pub(crate) limit: u32,
+    pub(crate) view_timeout: u32,
     /// Fewest contributions that a round may have: at least 2f + 1, at most the number of members.
     #[schemars(range(min = 1), extend("x-unit" = "contributions"))]
-    pub(crate) minimum: u16,
+    pub(crate) min_contributions: u16,
     /// Number of final rounds whose models a member keeps for others to fetch.
     #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
-    pub(crate) keep: u32,
+    pub(crate) keep_rounds: u32,
     /// Largest size of a contribution, in bytes.
     #[schemars(range(min = 1), extend("x-unit" = "bytes"))]
     pub(crate) blob_limit: u64,
@@ -70,11 +70,12 @@ pub(crate) struct CharterTable {
     /// visible to every machine on it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) discovery: bool,
-    /// Largest Euclidean norm of a contribution; without it, any finite one is accepted.
+    /// Largest ℓ2 norm of a contributed model, over weights and biases; without it, any finite model
+    /// is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub(crate) norm: Option<f64>,
-    /// Who leads when.
+    pub(crate) max_model_norm: Option<f64>,
+    /// Order in which members lead.
     #[serde(default = "rotation")]
     #[schemars(with = "RotationName")]
     pub(crate) rotation: Rotation,
@@ -87,12 +88,12 @@ pub(crate) struct CharterTable {
     pub(crate) names: EntryNames,
 }
 
-/// Who leads when: the names of [`Rotation`], which has no schema of its own.
+/// The rotation of leads: the names of [`Rotation`], which has no schema of its own.
 #[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(dead_code, reason = "read by the derived schema only")]
 enum RotationName {
-    /// A new lead in every view; each member once per cycle.
+    /// A new lead in every view; each member leads once per cycle.
     EveryRound,
 }
 

@@ -1,12 +1,12 @@
-//! The agreement of a federation: who takes part, what is learned, and how.
+//! The agreement of a federation: its members, its task, its strategy and its rules.
 //!
-//! Every member has the same agreement, as a file `federation.toml` that people can read and
-//! compare. [`Agreement`] is that file after it was checked. [`Work`] is its learning part (task,
-//! strategy, seed, bound on norms) as the canonical bytes that go into the federation's id: the id
-//! follows from the meaning of the file, and not from comments, order or spacing.
+//! Every member has the same agreement in its file `federation.toml`. [`Agreement`] is the checked
+//! content of that file. [`Work`] is its learning part (task, strategy, seed, bound on norms) in the
+//! canonical encoding that is part of the federation's id. The id depends on the meaning of the file,
+//! and not on comments, order or spacing.
 //!
-//! A simulation makes the same agreement from a scenario. What scenarios and the files of a node
-//! share stands here too: spans of time ([`Span`]), errors with file and line ([`Source`]), and the
+//! A simulation makes the same agreement from a scenario. This crate also has the code that scenarios
+//! and the files of a node share: spans of time ([`Span`]), errors with file and line ([`Source`]), and the
 //! seed of a silo ([`silo_seed`]).
 
 mod agreement;

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_become_their_words() {
+    fn links_are_replaced_by_their_text() {
         let text = "See [`A`](super::A), [`B`] and `[c]`;\nor `[d`.";
         assert_eq!(without_links(text), "See `A`, `B` and `[c]`; or `[d`.");
     }

@@ -1,4 +1,4 @@
-//! The seed of one silo, which follows from the seed of all.
+//! The seed of a silo, derived from the common seed.
 
 use protocol::MemberIndex;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use learn::data::nearest;
 use toml::de::{DeTable, DeValue};
 
-/// Something wrong at a place of a TOML file.
+/// An error in a TOML file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: {what}")]
 pub struct FileError {
@@ -13,7 +13,7 @@ pub struct FileError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there, with the key, and what is allowed.
+    /// The error, with the key and what is allowed.
     pub what: String,
 }
 
@@ -27,7 +27,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// An error at a place of the text.
+    /// An error at a position of the text.
     pub fn at(self, span: Range<usize>, what: impl Into<String>) -> FileError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -53,8 +53,8 @@ impl Source<'_> {
         self.at(self.span(path), format!("`{key}` {what}"))
     }
 
-    /// Whether the file's key `format`, if it has one, is at most `newest`. Asked before the file is
-    /// read as anything, because a newer format may have other keys.
+    /// Checks that the file's key `format`, if it has one, is at most `newest`. Called before the rest of
+    /// the file is read, because a newer format may have other keys.
     ///
     /// # Errors
     /// [`FileError`]: a newer format, or one that never existed.
@@ -82,7 +82,7 @@ impl Source<'_> {
         }
     }
 
-    /// Where the key of this path stands, or the deepest table on the way to it.
+    /// The position of the key at this path, or of the deepest table on the way to it.
     pub fn span(self, path: &str) -> Range<usize> {
         let mut found = 0..0;
         let Ok(document) = DeTable::parse(self.text) else {
@@ -109,7 +109,7 @@ impl Source<'_> {
         found
     }
 
-    /// The key of the line in which a value stands.
+    /// The key of the line that contains a value.
     fn key(self, span: &Range<usize>) -> Option<String> {
         let start = self
             .text

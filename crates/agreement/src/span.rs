@@ -1,4 +1,4 @@
-//! Spans of time as people write them.
+//! Spans of time in TOML files.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ pub struct Span(pub Duration);
 const LONGEST: Duration = Duration::from_secs(10_000_000);
 
 impl Span {
-    /// So many milliseconds.
+    /// A span in milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_span_is_refused_with_an_example() {
+    fn invalid_spans_are_refused_with_an_example() {
         for text in ["", "5", "5 parsecs", "-1s", "s", "inf s"] {
             let error = span(text).unwrap_err();
             assert!(error.ends_with("such as \"30s\""), "{text}: {error}");

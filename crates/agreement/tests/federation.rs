@@ -1,5 +1,5 @@
-//! The id of a federation: pinned for the example, the same for the same meaning, another for any
-//! other.
+//! The id of a federation: pinned for the example, equal for files with equal meaning, and different
+//! for every change of meaning.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn the_id_of_the_example_and_the_bytes_that_it_hashes_equal_the_golden_file() {
     let kept = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         kept == now,
-        "the id of examples/federation.toml, or the bytes that it is the hash of, are not those \
+        "the id of examples/federation.toml, or the bytes that it is the hash of, differ from those \
          of {}. Every federation gets another id by that. If it is meant, raise \
          `protocol::charter::FORMAT`, run the test again with ROTA_GOLDEN=write, which writes the \
          file anew, and say so in the changelog.",
@@ -67,7 +67,7 @@ fn the_same_meaning_written_differently_has_the_same_id() {
         ("discovery = false", ""),
         ("rotation = \"every-round\"", ""),
         ("personal = []", ""),
-        ("norm = 1000.0", "norm = 1_000"),
+        ("max-model-norm = 1000.0", "max-model-norm = 1_000"),
         ("freeze = 1", ""),
     ] {
         let line = EXAMPLE.lines().find(|line| line.starts_with(one));
@@ -76,7 +76,7 @@ fn the_same_meaning_written_differently_has_the_same_id() {
     }
 }
 
-/// Other values for a leaf of the file, some of which may not be allowed there.
+/// Other values for a leaf of the file. Some may be invalid there.
 fn others(value: &Value) -> Vec<Value> {
     match value {
         Value::Integer(number) => vec![(number + 1).into(), (number - 1).into()],
@@ -108,7 +108,7 @@ fn others(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Calls `seen` with the whole file for every leaf, changed to every other value.
+/// Calls `seen` with a copy of the whole file for every other value of every leaf.
 fn change(whole: &Value, path: &mut Vec<String>, seen: &mut dyn FnMut(&str, &Value)) {
     let mut at = whole;
     for part in path.iter() {
@@ -159,9 +159,9 @@ fn every_change_of_meaning_has_another_id() {
         "start",
         "rounds",
         "charter.beat",
-        "charter.norm",
+        "charter.max-model-norm",
         "charter.names",
-        "charter.keep",
+        "charter.keep-rounds",
         "charter.discovery",
         "task.table.split.test",
         "task.table.metric",
@@ -204,7 +204,10 @@ fn errors_name_the_key_and_what_is_allowed() {
         error(&EXAMPLE.replacen(right, wrong, 1))
     };
     assert!(wrong("beat = \"5s\"", "beat = \"10500us\"").contains("`beat` must be whole"));
-    assert!(wrong("norm = 1000.0", "norm = 0").contains("`norm` must be above 0"));
+    assert!(
+        wrong("max-model-norm = 1000.0", "max-model-norm = 0")
+            .contains("`max-model-norm` must be above 0")
+    );
     assert!(wrong("start = \"", "start = \"g").contains("`start` must be 64 hexadecimal"));
     let coalitions = wrong("coalitions = 2", "coalitions = 9");
     assert!(

@@ -6,17 +6,17 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Error, ErrorKind, Read};
 use std::path::Path;
 
-/// Most bytes of a configuration: a federation of a thousand members takes a tenth of it.
+/// Largest size of a configuration, in bytes. A federation of a thousand members needs a tenth of it.
 pub const CONFIGURATION: u64 = 4 << 20;
-/// Most bytes of a file of data. All of it is held in memory.
+/// Largest size of a data file, in bytes. The whole file is held in memory.
 pub const DATA: u64 = 1 << 30;
 
-/// All bytes of a regular file, `limit` at most.
+/// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// The error of the system; that it is not a regular file; that it is larger than the limit.
+/// An error of the system, not a regular file, or a file over the limit.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // Before it is opened: opening a pipe waits for a writer.
+    // Checked before the file is opened, because opening a pipe waits for a writer.
     regular(&fs::metadata(path)?)?;
     let file = File::open(path)?;
     let found = file.metadata()?;
@@ -27,23 +27,23 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     bounded(file, limit)
 }
 
-/// The text of a regular file, `limit` bytes at most.
+/// Reads the text of a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// As for [`read`], or that it is not UTF-8.
+/// As for [`read`], or bytes that are not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     io::read_to_string(read(path, limit)?.as_slice())
 }
 
-/// The text that comes from anywhere, such as standard input, `limit` bytes at most.
+/// Reads text of at most `limit` bytes from any source, such as standard input.
 ///
 /// # Errors
-/// The error of the system; that there is more than the limit; that it is not UTF-8.
+/// An error of the system, more bytes than the limit, or bytes that are not UTF-8.
 pub fn read_text_from(source: impl Read, limit: u64) -> io::Result<String> {
     io::read_to_string(bounded(source, limit)?.as_slice())
 }
 
-/// Reads at most the limit, whatever size the source claims.
+/// Reads at most the limit, even if the source claims another size.
 fn bounded(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;
@@ -58,7 +58,7 @@ fn large(limit: u64) -> Error {
         0 => format!("{limit} bytes"),
         mebibytes => format!("{mebibytes} MiB"),
     };
-    let what = format!("it has more than {limit}, the most that such a file may have");
+    let what = format!("it has more than {limit}, the largest size of such a file");
     Error::new(ErrorKind::FileTooLarge, what)
 }
 
@@ -71,7 +71,7 @@ fn regular(found: &Metadata) -> io::Result<()> {
         Some(kind) => kind,
         None => "something else",
     };
-    let what = format!("it is {what}, and a regular file is needed");
+    let what = format!("it is {what}, expected a regular file");
     Err(Error::new(ErrorKind::InvalidInput, what))
 }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_limit_and_nothing_else_is() {
+    fn only_regular_files_up_to_the_limit_are_read() {
         let folder = std::env::temp_dir().join(format!("rota-file-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("text");
@@ -114,7 +114,7 @@ mod tests {
         assert!(refused(&file, 4).contains("more than 4 bytes"));
         assert!(refused(&folder, 4).contains("it is a folder"));
         assert!(read(&folder.join("nothing"), 4).is_err());
-        // Absurdly large without a byte on the disk.
+        // A sparse file: very large, without bytes on the disk.
         File::create(&file).unwrap().set_len(1 << 40).unwrap();
         assert!(refused(&file, DATA).contains("more than 1024 MiB"));
         #[cfg(unix)]

@@ -2,7 +2,7 @@
 //!
 //! A [`TaskConfig`], as a scenario or a charter holds it, names the data and the model.
 //! [`TaskConfig::study`] reads the data, partitions them into silos and gives every silo a
-//! [`methods::Learner`]: the contract through which strategies train and measure.
+//! [`methods::Learner`], the interface through which strategies train and evaluate models.
 //!
 //! - [`schema`]: what the rows of all institutions have in common.
 //! - [`data`]: rows from files ([`data::RowsConfig`]) or built in ([`data::diabetes_silos`],
@@ -10,13 +10,13 @@
 //! - [`propose`](mod@propose): proposes a schema for files that nobody has described yet.
 //! - Models: linear and logistic regression, multi-layer perceptrons, and networks of layers
 //!   ([`NetworkConfig`]), those of papers by name ([`Architecture`]) and any other as a list.
-//! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`]
-//!   trains nothing, to measure everything around it.
-//! - [`Metric`]: what reports compare.
+//! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`] has
+//!   null training, to measure the cost of everything else.
+//! - [`Metric`]: the metrics that reports compare.
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
 //!
-//! Everything random follows from seeds, and the same arguments give the same bits, whatever else
-//! runs in the process. No other crate names burn, the tensor framework.
+//! Everything random follows from seeds, and the same arguments give the same bits, regardless of
+//! other work in the process. No other crate names burn, the tensor framework.
 //!
 //! ```
 //! use learn::TaskConfig;
@@ -45,7 +45,7 @@ pub mod schema;
 mod task;
 
 pub use data::DataError;
-pub use learners::{ConstantLearner, RobustConfig, TableLearner};
+pub use learners::{ConstantLearner, TableLearner};
 pub use metrics::{Metric, MetricName};
 pub use models::{
     Architecture, ConvConfig, LayerConfig, LayersConfig, MaxPoolConfig, NetworkConfig, NormConfig,

@@ -16,11 +16,11 @@ pub enum MetricName {
     Mae,
     /// Mean squared error.
     Mse,
-    /// Fraction of rows put into the right class.
+    /// Fraction of rows with the right class.
     Accuracy,
     /// Cross-entropy.
     LogLoss,
-    /// Area under the ROC curve, for two classes; absent where a part holds one class only.
+    /// Area under the ROC curve, for two classes; absent if the rows have only one class.
     RocAuc,
     /// Mean over images of the Dice coefficient `2|P∩G|/(|P|+|G|)` between the pixels predicted
     /// and those of the mask; 1 where both are empty.
@@ -50,14 +50,14 @@ impl MetricName {
 /// The metric that reports compare, and its unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// Which.
+    /// The metric.
     pub name: MetricName,
-    /// The unit in words; empty where it has none.
+    /// The unit in words; empty if it has none.
     pub unit: String,
 }
 
-/// All metrics of the loss's kind. `outputs` is rows × k; `unit` is what 1 in `rows`' target is in
-/// the target's own units.
+/// All metrics that go with the loss. `outputs` is rows × k; `unit` is the size of one unit of the
+/// rows' target in the target's own units.
 ///
 /// Regression: `loss`, `mae`, `mse`, the mean over all numbers of all rows. Masks: `loss`, `dice`.
 /// Classification: `loss` and `log-loss` (the same), `accuracy`,
@@ -132,7 +132,8 @@ fn dice(output: &[f64], mask: &[f32]) -> f64 {
     2.0 * f64::from(common) / f64::from(all)
 }
 
-/// The class that outputs speak for; the first of equals. One output speaks for class 1 above 0.
+/// The predicted class: that of the largest output, the first of equals. A single output predicts
+/// class 1 if it is above 0.
 fn predicted(output: &[f64]) -> usize {
     if let [logit] = output {
         return usize::from(*logit > 0.0);
@@ -147,8 +148,8 @@ fn predicted(output: &[f64]) -> usize {
     (0..output.len()).fold(0, better)
 }
 
-/// How often a positive scores above a negative, equal scores counting half: the area under the
-/// ROC curve. `None` without both kinds.
+/// The area under the ROC curve: the fraction of pairs of a positive and a negative row in which the
+/// positive one scores higher, equal scores counting half. `None` without both kinds.
 fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
     let mut order: Vec<usize> = (0..score.len()).collect();
     order.sort_by(|&a, &b| score[a].total_cmp(&score[b]));

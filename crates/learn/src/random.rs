@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The stream of `seed` that belongs to `purpose`: other purposes, and other names in a purpose,
-/// draw independently of it.
+/// The random stream of `seed` for `purpose`. Streams of other purposes, or of other names in a
+/// purpose, are independent of it.
 pub(crate) fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(fnv1a(purpose));

@@ -1,4 +1,4 @@
-//! The learning task as configuration, and the silos with their learners that it gives.
+//! The learning task: its configuration, and the silos and learners made from it.
 
 mod findings;
 
@@ -7,32 +7,34 @@ use std::sync::Arc;
 
 use methods::Learner;
 use methods::learner::Split;
+use methods::robust::TransportCost;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{
     DataError, DataSet, Digits, Preparation, Prepared, Rows, RowsConfig, SplitConfig, Standardise,
     Target, TargetColumns, diabetes_silos, digits, heart, heart_schema,
 };
-use crate::learners::{ConstantLearner, RobustConfig, Script, TableLearner};
+use crate::learners::{ConstantLearner, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
 use crate::schema::{EncodedColumn, Fill, Schema};
 
-/// Silos of a source that can be partitioned into any number, unless a number is given.
+/// Default number of silos for sources whose rows can be partitioned into any number.
 const SILOS: usize = 8;
 
-/// What is learned. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
+/// A learning task. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum TaskConfig {
     /// A model on tables of rows.
     Table(Box<TableTask>),
-    /// A benchmark with everything given: 64-128-10 perceptron on the optical digits of UCI, in 20
-    /// (the default) or 100 silos, from the folder `digits8_bench` of the data.
+    /// A benchmark with given initial weights and order of rows: a 64-128-10 perceptron on the optical
+    /// digits of UCI, in 20 (the default) or 100 silos, from the folder `digits8_bench` of the data.
     Digits8Bench,
-    /// Null training, to measure everything but learning.
+    /// Null training, to measure the cost of everything but learning.
     Constant {
-        /// Numbers in the model, at least 1.
+        /// Number of values in the model.
+        #[schemars(range(min = 1), extend("x-unit" = "values"))]
         parameters: usize,
     },
 }
@@ -41,35 +43,35 @@ pub enum TaskConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
-    /// Where the rows of a simulation come from: `"diabetes"`, `"heart"`, or a `rows` table. Without
-    /// it every institution has rows of its own, which `schema` describes.
+    /// Source of the rows of a simulation: `"diabetes"`, `"heart"`, or a `rows` table. Without it
+    /// every institution has rows of its own, which `schema` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Source>,
     /// What the columns of all rows mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
-    /// `"logistic"`, or a table `linear`, `mlp` or `network`.
+    /// Model family: `"logistic"`, or a table `linear`, `mlp` or `network`.
     pub model: ModelConfig,
-    /// Fractions held out.
+    /// Fractions of the rows that are held out.
     #[serde(default)]
     pub split: SplitConfig,
-    /// How numbers are scaled: `"federation"` (the default where numbers are predicted), `"silo"`
-    /// (the default for classes and masks) or `"none"`.
+    /// How features, and a target that is a number, are scaled to mean 0 and deviation 1. Default:
+    /// `"federation"` where numbers are predicted, `"silo"` for classes and masks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standardise>,
-    /// How distances are measured in robust losses.
+    /// The cost of moving a row in robust losses.
     #[serde(default)]
-    pub robust: RobustConfig,
+    pub robust: TransportCost,
     /// The metric that reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
     #[serde(default)]
     pub metric: Option<MetricName>,
-    /// Which domain the rows of every silo are of, in the source's order, from 0; among
-    /// institutions with rows of their own, in the roster's order. For strategies that ask for it.
+    /// Domain of the rows of every silo, from 0, in the order of the source; for institutions with their
+    /// own rows, in the order of the roster. Needed by strategies with given domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<u32>>,
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -88,7 +90,7 @@ pub enum Source {
 pub enum ModelConfig {
     /// Linear regression.
     Linear {
-        /// `"squared"` by default.
+        /// Loss of a row. Default: `"squared"`.
         #[serde(default)]
         loss: RegressionLoss,
     },
@@ -99,7 +101,7 @@ pub enum ModelConfig {
     Mlp {
         /// Widths of the hidden layers, each at least 1.
         hidden: Vec<usize>,
-        /// For numbers only; `"squared"` by default.
+        /// Loss of a row, for targets that are numbers only. Default: `"squared"`.
         #[serde(default)]
         loss: Option<RegressionLoss>,
     },
@@ -115,7 +117,7 @@ pub struct Silo {
     pub name: String,
     /// Its data and model.
     pub learner: Arc<dyn Learner>,
-    /// How many rows it has.
+    /// Number of its rows.
     pub rows: RowCounts,
     /// How its rows became what its models take; `None` where rows are no table.
     pub preparation: Option<Arc<Preparation>>,
@@ -124,11 +126,11 @@ pub struct Silo {
 /// A silo's rows, by use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowCounts {
-    /// To train on.
+    /// Training rows.
     pub train: usize,
-    /// To choose by.
+    /// Validation rows.
     pub validation: usize,
-    /// To test with.
+    /// Test rows.
     pub test: usize,
 }
 
@@ -143,15 +145,15 @@ impl RowCounts {
     }
 }
 
-/// All silos of a task, and what to compare them by.
+/// All silos of a task, and its primary metric.
 #[derive(Clone)]
 pub struct Study {
     /// The silos, in the source's order; all learners have one layout.
     pub silos: Vec<Silo>,
     /// The primary metric.
     pub metric: Metric,
-    /// A learner with the training rows of several silos, by their positions: a reference, the
-    /// model of an institution that had the data of all the others. `None` where rows cannot be put together.
+    /// Makes a learner with the training rows of several silos, by their positions, for a centralised
+    /// reference model. `None` if rows cannot be pooled.
     pub pooled: Option<Pool>,
     /// What was noticed about the data, for the user: one sentence each, without a full stop.
     pub notes: Vec<String>,
@@ -169,7 +171,7 @@ fn pool(learners: Vec<Arc<TableLearner>>) -> Option<Pool> {
 }
 
 impl TaskConfig {
-    /// Whether the silos agree on a common scale in a round of their own before they train.
+    /// Whether the silos agree on a common scale in a first round before they train.
     pub fn common_scale(&self) -> bool {
         matches!(self, Self::Table(task) if task.scaling() == Standardise::Federation)
     }
@@ -327,7 +329,7 @@ impl TableTask {
         source.read(self.schema.as_ref(), silos, folder)
     }
 
-    /// The domain of the rows of the silo at position `place` of so many silos, if one is given.
+    /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.
     ///
     /// # Errors
     /// [`DataError::Config`]: another number of domains than of silos.
@@ -357,11 +359,9 @@ impl TableTask {
     /// [`DataError::Config`].
     pub fn check(&self) -> Result<(), DataError> {
         self.split.check()?;
-        if self.robust.label_cost.is_nan() || self.robust.label_cost <= 0.0 {
-            return Err(DataError::Config(
-                "robust: `label-cost` must be above 0".into(),
-            ));
-        }
+        self.robust
+            .validate()
+            .map_err(|error| DataError::Config(format!("`robust.label-cost`: {error}")))?;
         self.schema.as_ref().map_or(Ok(()), Schema::check)
     }
 
@@ -430,7 +430,7 @@ impl TableTask {
         if !fitting.contains(&name) {
             let names: Vec<&str> = fitting.iter().map(|name| name.key()).collect();
             return Err(DataError::Config(format!(
-                "`metric = {:?}` does not go with this target: choose one of {}",
+                "`metric = {:?}` does not suit this target: choose one of {}",
                 name.key(),
                 names.join(", ")
             )));
@@ -556,7 +556,7 @@ fn counts(data: &Prepared) -> RowCounts {
     }
 }
 
-/// The digits benchmark: nothing is random, nothing is standardised.
+/// The digits benchmark, without randomness and without scaling.
 fn digits_study(files: Digits) -> Study {
     use crate::data::DIGITS_WIDTHS as WIDTHS;
     let mut rest = files.start.as_slice();
@@ -588,13 +588,14 @@ fn digits_study(files: Digits) -> Study {
                 };
                 let rows = counts(&data);
                 let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));
-                let robust = RobustConfig::default();
+                let cost = TransportCost::default();
                 let learner =
-                    TableLearner::new(data, model, Loss::Softmax, Standardise::None, robust)
-                        .follow(Script {
+                    TableLearner::new(data, model, Loss::Softmax, Standardise::None, cost).follow(
+                        Script {
                             start: start.clone(),
                             orders,
-                        });
+                        },
+                    );
                 Silo {
                     name: format!("silo {}", index + 1),
                     learner: Arc::new(learner),

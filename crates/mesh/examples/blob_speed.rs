@@ -1,9 +1,9 @@
-//! A blob to one and to eight peers over QUIC and TCP, beside a plain TCP socket.
+//! Measures the transfer of a blob to one and to eight peers over QUIC and TCP, and over plain sockets.
 //!
 //! `cargo run --release -p mesh --example blob_speed -- [MEGABYTES] [REPETITIONS]`
 //!
 //! All nodes are in this process and share its cores. The mesh encrypts, verifies every chunk and
-//! hands over a whole blob; the plain socket does none of that: it is what the machine can move.
+//! delivers a whole blob. The plain socket does none of that and shows the limit of the machine.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ async fn main() -> Fallible<()> {
         let mut raw = Vec::new();
         let (mut quic, mut tcp) = (Vec::new(), Vec::new());
         for _ in 0..repetitions {
-            // One after another in every repetition: the machine's other load falls on all alike.
+            // All variants in every repetition, so that other load of the machine affects them equally.
             raw.push(plain(&blob, readers).await?);
             quic.push(meshed(&blob, readers, Transport::Quic).await?);
             tcp.push(meshed(&blob, readers, Transport::Tcp).await?);
@@ -55,7 +55,7 @@ async fn main() -> Fallible<()> {
     Ok(())
 }
 
-/// The same bytes over sockets, into memory.
+/// Transfers the same bytes over plain sockets into memory.
 async fn plain(blob: &Bytes, readers: usize) -> Fallible<Duration> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -77,7 +77,7 @@ async fn plain(blob: &Bytes, readers: usize) -> Fallible<Duration> {
     Ok(begin.elapsed())
 }
 
-/// One author, whose blob all readers fetch at once.
+/// Transfers the blob of one author to all readers at the same time.
 async fn meshed(blob: &Bytes, readers: usize, transport: Transport) -> Fallible<Duration> {
     let hash = Hash::of(blob);
     let mut author = start(0, readers, transport, &[]).await?;
@@ -111,12 +111,12 @@ async fn meshed(blob: &Bytes, readers: usize, transport: Transport) -> Fallible<
     Ok(last)
 }
 
-/// How long after `begin` the blob is there.
+/// Time from `begin` to the delivery of the blob.
 async fn arrival(mut reader: Handle, begin: Instant) -> Result<Duration, &'static str> {
     loop {
         match reader.events.recv().await {
             Some(Event::Fetched { .. }) => return Ok(begin.elapsed()),
-            Some(Event::Missing { .. }) | None => return Err("the blob did not come"),
+            Some(Event::Missing { .. }) | None => return Err("the blob was not delivered"),
             Some(_) => {}
         }
     }

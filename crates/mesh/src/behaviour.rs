@@ -29,7 +29,7 @@ const CONNECTIONS: u32 = 3;
 /// Incoming connections that are not authenticated yet.
 const PENDING: u32 = 128;
 /// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
-/// by the protocol's own timers, this only finds connections that died without a word.
+/// by the protocol's own timers; pings only detect dead connections.
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
 
 /// The behaviours that every connection passes, in this order: nodes outside the roster are denied
@@ -100,8 +100,8 @@ pub(crate) fn swarm(
     ))
 }
 
-/// QUIC, and TCP with Noise and Yamux, read at each member's pace. Which of them is used is a matter
-/// of addresses.
+/// QUIC, and TCP with Noise and Yamux, read at each member's pace. The address of a member determines
+/// which of them is used.
 fn transport(key: &Keypair, paces: Paces) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
     let mut quic_config = quic::Config::new(key);
     quic_config.max_concurrent_stream_limit = STREAMS as u32;
@@ -155,9 +155,9 @@ mod tests {
             let topic = gossip::topic(config.federation);
             swarm(config, &key, &members, &topic).map(|(swarm, _)| swarm)
         };
-        let swarm = start(&silent).expect("needs nothing of the system");
+        let swarm = start(&silent).expect("starting without discovery needs no network");
         assert!(!swarm.behaviour().discovery.is_enabled());
-        // A machine without a network to ask says so; it does not go on without.
+        // On a machine without a suitable network the start fails; it does not continue without discovery.
         match start(&asked) {
             Ok(swarm) => assert!(swarm.behaviour().discovery.is_enabled()),
             Err(error) => assert!(error.to_string().contains("discovery on the local network")),

@@ -64,8 +64,8 @@ pub struct Config {
     /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
     /// this node, but it reaches them.
     pub listen: Vec<String>,
-    /// Whether members on the same local network may find each other by multicast DNS, which tells
-    /// everybody there that this node exists. Default: no.
+    /// Whether members on the same local network may find each other by multicast DNS, which makes this
+    /// node visible to every machine there. Default: no.
     pub discovery: bool,
     /// Commands that may be queued; more are lost. Default 1024.
     pub commands: usize,
@@ -90,8 +90,8 @@ pub struct Config {
     pub last_retry: Duration,
     /// How long a holder may take to answer, or to deliver a chunk of 256 KiB. Default 20 s.
     pub patience: Duration,
-    /// How long a fetch that got bytes from a holder waits for its return after a cut, when nobody
-    /// else is left to ask. Default 20 s.
+    /// How long a fetch that received chunks waits for a disconnected holder to return, when no other
+    /// holder is left to ask. Default 20 s.
     pub resume: Duration,
 }
 
@@ -139,9 +139,9 @@ pub enum MeshError {
     /// A key that is no Ed25519 key.
     #[error("the key {key} of member {member} is not an Ed25519 key: correct the roster")]
     Key {
-        /// Whose.
+        /// The member.
         member: MemberIndex,
-        /// Which.
+        /// The key.
         key: PublicKey,
     },
     /// Not an address, or not one of those used here.
@@ -159,7 +159,7 @@ pub enum MeshError {
     Transport {
         /// The address.
         address: String,
-        /// What is on.
+        /// The configured transport.
         transport: Transport,
     },
     /// The operating system refuses the address.

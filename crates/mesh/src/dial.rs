@@ -269,7 +269,7 @@ mod tests {
         let mut waited = Vec::new();
         for _ in 0..3 {
             first.failed(B, "refused".into());
-            let next = first.next().expect("it goes on");
+            let next = first.next().expect("a next attempt is planned");
             waited.push(next - Instant::now());
             tokio::time::advance(next - Instant::now()).await;
             assert_eq!(first.due().len(), 1);

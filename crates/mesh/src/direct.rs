@@ -194,7 +194,10 @@ impl Reader {
 
     async fn deliver(&self, addressed: Addressed, frame: Bytes) -> Option<()> {
         if addressed == Addressed::Published {
-            let mut seen = self.seen.lock().expect("nobody panics while holding it");
+            let mut seen = self
+                .seen
+                .lock()
+                .expect("no code panics while it holds this lock");
             if !seen.first(Hash::of(&frame), Origin::Direct) {
                 return Some(());
             }

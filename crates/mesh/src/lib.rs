@@ -60,9 +60,9 @@ use tokio::task::JoinHandle;
 /// A running mesh.
 #[derive(Debug)]
 pub struct Handle {
-    /// Silo → mesh. The mesh ends when all of these are gone.
+    /// Silo → mesh. The mesh ends when all clones of this sender are dropped.
     pub commands: mpsc::Sender<Command>,
-    /// Mesh → silo. The mesh ends when this is gone.
+    /// Mesh → silo. The mesh ends when this receiver is dropped.
     pub events: mpsc::Receiver<Event>,
     /// Its addresses, ports included.
     pub addresses: Vec<String>,
@@ -72,8 +72,9 @@ pub struct Handle {
     pub ended: JoinHandle<()>,
 }
 
-/// Starts the mesh of one node on `runtime`, which needs timers and I/O enabled. `key` is the node's Ed25519 secret key; `roster` are all members, this node
-/// included (its own addresses there are not used).
+/// Starts the mesh of one node on `runtime`, which needs timers and I/O enabled. `key` is the node's
+/// Ed25519 secret key; `roster` are all members, this node included (its own addresses there are not
+/// used).
 ///
 /// # Errors
 /// [`MeshError`]: an invalid key or address, or an address at which the node cannot listen.
@@ -88,7 +89,7 @@ pub async fn spawn(
         match node::Node::start(config, key, roster).await {
             Err(error) => drop(started.send(Err(error))),
             Ok((node, ends)) => {
-                // A caller that is gone has dropped its ends, which ends the node.
+                // If the caller does not wait any more, it has dropped its channels, which ends the node.
                 let _ = started.send(Ok(ends));
                 node.run().await;
             }

@@ -79,7 +79,9 @@ impl Pace {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding it")
+        self.state
+            .lock()
+            .expect("no code panics while it holds this lock")
     }
 
     /// Mutes it for at least this long.

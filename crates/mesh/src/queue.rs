@@ -62,7 +62,7 @@ impl QueueSender {
 }
 
 impl QueueReceiver {
-    /// The next frame; none when the sender is gone.
+    /// The next frame; `None` when the sender was dropped.
     pub(crate) async fn recv(&mut self) -> Option<(Addressed, Bytes)> {
         let next = self.frames.recv().await;
         if let Some((_, frame)) = &next {

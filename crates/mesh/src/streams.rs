@@ -30,9 +30,9 @@ const REQUESTS: usize = 64;
 /// What a stream is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Frames, one after another, one way.
+    /// Frames in one direction.
     Frames,
-    /// One blob.
+    /// A fetch of blobs.
     Blob,
 }
 

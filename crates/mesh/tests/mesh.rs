@@ -1,4 +1,5 @@
-//! What the libp2p mesh promises beyond the contract: strangers, restarts, bad input.
+//! Guarantees of the libp2p mesh beyond those of every network: nodes outside the roster, restarts,
+//! bad input.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +16,7 @@ use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// Nothing here takes longer.
+/// Time within which every expected event must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn contact(member: u16, addresses: &[String]) -> Contact {
@@ -47,12 +48,14 @@ async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Result<Handle, Me
 async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
     let found = async {
         loop {
-            if let Some(found) = pick(mesh.events.recv().await.expect("the mesh lives")) {
+            if let Some(found) = pick(mesh.events.recv().await.expect("the mesh is running")) {
                 return found;
             }
         }
     };
-    timeout(PATIENCE, found).await.expect("it comes in time")
+    timeout(PATIENCE, found)
+        .await
+        .expect("the event occurs in time")
 }
 
 fn up(event: Event) -> Option<MemberIndex> {
@@ -82,7 +85,7 @@ fn port(mesh: &Handle) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stranger_is_not_let_in() {
+async fn a_node_outside_the_roster_is_not_connected() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
         let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
@@ -110,7 +113,7 @@ async fn a_stranger_is_not_let_in() {
             matches!(event, Event::Missing { .. }).then_some(())
         })
         .await;
-        // A member comes after it; nothing of the stranger came before.
+        // A member connects after it. No event of the outside node came before.
         let mut member = spawn(config(transport, 0), 1, &[known, contact(1, &[])])
             .await
             .unwrap();
@@ -134,7 +137,7 @@ async fn a_stranger_is_not_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_comes_back_at_its_port_is_found_by_those_who_wait() {
+async fn a_restarted_node_at_its_old_port_is_found_by_waiting_members() {
     for transport in [Transport::Quic, Transport::Tcp, Transport::Both] {
         let members = [contact(0, &[]), contact(1, &[])];
         let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
@@ -177,10 +180,10 @@ async fn a_node_that_comes_back_at_its_port_is_found_by_those_who_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_quic_does_not_get_through_tcp_does() {
+async fn tcp_is_used_when_quic_does_not_connect() {
     let members = [contact(0, &[]), contact(1, &[])];
     let host = spawn(config(Transport::Tcp, 0), 0, &members).await.unwrap();
-    // Nobody answers at the UDP port of that number.
+    // No socket is bound to the UDP port of this number.
     let addresses = Transport::Both.addresses("127.0.0.1", port(&host));
     let roster = [contact(0, &addresses), contact(1, &[])];
     let mut other = spawn(config(Transport::Both, 0), 1, &roster).await.unwrap();
@@ -205,7 +208,7 @@ async fn a_frame_over_the_readers_limit_ends_its_stream_and_a_second_one_mutes()
         };
         say(1000).await;
         assert_eq!(wait(&mut reader, frame).await.len(), 1000);
-        // How long until it is heard again: it goes on all the time.
+        // Measures the time until its frames arrive again. It sends all the time.
         let mut pauses = Vec::new();
         for _ in 0..3 {
             let began = Instant::now();
@@ -216,7 +219,7 @@ async fn a_frame_over_the_readers_limit_ends_its_stream_and_a_second_one_mutes()
                     say(999).await;
                 }
             };
-            // What was under way before the large one may still come.
+            // Frames in transit before the large one may still arrive.
             let silent = async {
                 loop {
                     let length = wait(&mut reader, frame).await.len();
@@ -239,7 +242,7 @@ async fn a_frame_over_the_readers_limit_ends_its_stream_and_a_second_one_mutes()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_said_before_the_first_connection_arrives_after_it() {
+async fn frames_sent_before_the_first_connection_arrive_after_it() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
         let host = spawn(config(transport, 0), 0, &members).await.unwrap();
@@ -275,7 +278,7 @@ async fn end(mesh: Handle) {
     ended.await.unwrap();
 }
 
-/// Answers every question with this blob, until `until`.
+/// Answers every request with this blob, until `until` ends.
 async fn hold(holder: &mut Handle, blob: &Bytes, until: impl Future<Output = ()>) {
     let answer = async {
         while let Some(event) = holder.events.recv().await {
@@ -293,9 +296,9 @@ async fn hold(holder: &mut Handle, blob: &Bytes, until: impl Future<Output = ()>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
+async fn a_fetch_resumes_after_its_holder_restarts() {
     const LENGTH: usize = 200_000_000;
-    /// What may be on its way when the holder ends, and is sent again.
+    /// Bytes that may be in transit when the holder ends, and are sent again.
     const AHEAD: usize = 16 << 20;
     let blob = Bytes::from(vec![5; LENGTH]);
     let hash = Hash::of(&blob);
@@ -322,14 +325,17 @@ async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
             .unwrap();
         end(holder).await;
         let first = served.load(Ordering::Relaxed) as usize;
-        assert!(first < LENGTH, "the blob was through before the end");
+        assert!(
+            first < LENGTH,
+            "the blob was complete before the holder ended"
+        );
 
         let mut holder = spawn(config(transport, at), 0, &members).await.unwrap();
         let served = holder.served.clone();
         let came = async {
             let fetched = |event| match event {
                 Event::Fetched { blobs } => Some(blobs),
-                Event::Missing { .. } => panic!("it was given up"),
+                Event::Missing { .. } => panic!("the fetch ended without the blob"),
                 _ => None,
             };
             assert_eq!(wait(&mut asker, fetched).await, [(hash, blob.clone())]);
@@ -346,7 +352,7 @@ async fn a_fetch_goes_on_where_it_was_when_its_holder_ended_and_returned() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bytes_that_are_no_handshake_do_no_harm() {
+async fn bytes_that_are_not_a_handshake_are_harmless() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
         let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
@@ -359,7 +365,7 @@ async fn bytes_that_are_no_handshake_do_no_harm() {
                 Transport::Quic => drop(socket.send_to(&garbage, at).await.unwrap()),
                 _ => {
                     let mut stream = TcpStream::connect(at).await.unwrap();
-                    // The node may hang up at any byte.
+                    // The node may close the connection at any byte.
                     let _ = stream.write_all(&garbage).await;
                     streams.push(stream);
                 }
@@ -372,7 +378,7 @@ async fn bytes_that_are_no_handshake_do_no_harm() {
     }
 }
 
-/// The log of everything on this thread. Tells when a line with some words was written.
+/// The log of this thread. Waits for lines with given words.
 #[derive(Clone, Default)]
 struct Log {
     text: Arc<Mutex<String>>,
@@ -380,7 +386,7 @@ struct Log {
 }
 
 impl Log {
-    /// Until the guard is dropped.
+    /// Records the log until the guard is dropped.
     fn listen(&self) -> tracing::subscriber::DefaultGuard {
         let log = self.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -421,9 +427,9 @@ impl std::io::Write for Log {
     }
 }
 
-// One thread, so that the log of all nodes is heard.
+// One thread, so that the log of all nodes is recorded.
 #[tokio::test]
-async fn what_is_wrong_with_a_peer_or_its_address_is_in_the_log() {
+async fn problems_with_a_peer_or_its_address_are_logged() {
     let log = Log::default();
     let _guard = log.listen();
     for transport in [Transport::Quic, Transport::Tcp] {
@@ -432,7 +438,7 @@ async fn what_is_wrong_with_a_peer_or_its_address_is_in_the_log() {
         let host = spawn(config(transport, 0), 0, &members).await.unwrap();
         let here = &host.addresses;
 
-        // Somebody who is in nobody's roster but its own.
+        // A node that is only in its own roster.
         let roster = [contact(0, here), contact(9, &[])];
         let stranger = spawn(config(transport, 0), 9, &roster).await.unwrap();
         let line = log.line("not in the roster was refused").await;
@@ -441,13 +447,13 @@ async fn what_is_wrong_with_a_peer_or_its_address_is_in_the_log() {
         assert!(line.contains("member=#0"), "{line}");
         drop(stranger);
 
-        // A member whose address is another's, has no name, or where nobody answers.
-        let nobody = transport.addresses("127.0.0.1", 1);
+        // Members whose address belongs to another node, or does not resolve.
+        let unused = transport.addresses("127.0.0.1", 1);
         let nowhere = transport.addresses("nowhere.invalid", 4400);
         for (addresses, words) in [
             (here, "has another key than the roster"),
             (&nowhere, "nowhere.invalid does not resolve"),
-            (&nobody, &nobody[0]),
+            (&unused, &unused[0]),
         ] {
             let roster = [contact(1, &[]), contact(5, addresses)];
             let hopeful = spawn(config(transport, 0), 1, &roster).await.unwrap();
@@ -466,7 +472,7 @@ async fn what_is_wrong_with_a_peer_or_its_address_is_in_the_log() {
 }
 
 #[tokio::test]
-async fn bad_input_is_refused_with_a_sentence_that_helps() {
+async fn bad_input_is_refused_with_a_hint() {
     let roster = [contact(0, &[]), contact(1, &[])];
     let error = spawn(config(Transport::Both, 0), 7, &roster)
         .await
@@ -509,7 +515,7 @@ async fn bad_input_is_refused_with_a_sentence_that_helps() {
     );
 }
 
-/// Says something to a member, and waits until it is heard there.
+/// Sends a frame to a member, and waits until it arrives.
 async fn say(from: &Handle, to: &mut Handle, member: u16, word: &'static str) {
     let frame_of_it = Bytes::from_static(word.as_bytes());
     let send = Command::Send {
@@ -521,12 +527,12 @@ async fn say(from: &Handle, to: &mut Handle, member: u16, word: &'static str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_that_comes_back_as_another_process_is_heard_at_once() {
-    // Whoever of the two stands first in the roster.
+async fn frames_of_a_member_restarted_as_another_process_arrive_at_once() {
+    // For both orders of the two in the roster.
     for (stays, dies) in [(0, 1), (1, 0)] {
         let quic = || config(Transport::Quic, 0);
-        let nobody = [contact(0, &[]), contact(1, &[])];
-        let mut host = spawn(quic(), stays, &nobody).await.unwrap();
+        let no_addresses = [contact(0, &[]), contact(1, &[])];
+        let mut host = spawn(quic(), stays, &no_addresses).await.unwrap();
         let roster = [contact(stays, &host.addresses), contact(dies, &[])];
         let process = runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -539,14 +545,14 @@ async fn a_member_that_comes_back_as_another_process_is_heard_at_once() {
             .unwrap();
         assert_eq!(wait(&mut host, up).await, MemberIndex(dies));
         say(&host, &mut first, dies, "before").await;
-        // Like SIGKILL: no goodbye.
+        // Like SIGKILL: connections are not closed.
         process.shutdown_background();
         let then = Instant::now();
         let mut second = spawn(quic(), dies, &roster).await.unwrap();
         assert_eq!(wait(&mut host, up).await, MemberIndex(dies));
         say(&host, &mut second, dies, "after").await;
         say(&second, &mut host, stays, "back").await;
-        // The silence of a dead connection is noticed after ten seconds.
+        // A dead connection is detected by its silence only after ten seconds.
         assert!(then.elapsed() < Duration::from_secs(6), "{stays} stays");
     }
 }

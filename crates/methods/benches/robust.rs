@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use methods::robust::radius::{RadiusSearch, choose_radius};
 use methods::robust::synthetic::{Hospital, Hospitals, Targets};
-use methods::robust::{FitConfig, LinearModel, Loss, Norm, fit, robust_loss};
+use methods::robust::{FitConfig, LinearModel, Loss, TransportCost, fit, robust_loss};
 
 const LINEAR: Targets = Targets::Numbers { noise: 0.5 };
 const LABELS: Targets = Targets::Labels { threshold: 0.5 };
@@ -33,9 +33,9 @@ fn config(targets: Targets) -> FitConfig {
     FitConfig {
         loss: match targets {
             Targets::Numbers { .. } => Loss::Absolute,
-            Targets::Labels { .. } => Loss::Logistic { label_cost: 1.0 },
+            Targets::Labels { .. } => Loss::Logistic,
         },
-        norm: Norm::L2,
+        cost: TransportCost::default(),
         ridge: 0.0,
         intercept: true,
     }
@@ -56,7 +56,7 @@ fn scores(criterion: &mut Criterion) {
                     model
                 })
                 .collect();
-            let FitConfig { loss, norm, .. } = config(targets);
+            let FitConfig { loss, cost, .. } = config(targets);
             criterion.bench_function(
                 &format!("scores/{name}/186x186/{}-{}rows", rows.0, rows.1),
                 |bencher| {
@@ -65,7 +65,7 @@ fn scores(criterion: &mut Criterion) {
                             let rows = black_box(&hospital.rows);
                             models
                                 .iter()
-                                .map(move |model| robust_loss(rows, model, 0.05, loss, norm))
+                                .map(move |model| robust_loss(rows, model, 0.05, loss, cost))
                         });
                         losses.for_each(|loss| {
                             black_box(loss).expect("finite losses");

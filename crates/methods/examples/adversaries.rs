@@ -8,7 +8,7 @@
 
 use methods::learner::mixed_seed;
 use methods::robust::synthetic::{Hospitals, Targets};
-use methods::robust::{FitConfig, Loss, Norm, fit};
+use methods::robust::{FitConfig, Loss, Norm, TransportCost, fit};
 use methods::similarity::{Metric, Vectors, min_max};
 use methods::topology::{Centrality, Isolation, Options, Topology, isolation};
 use rand_chacha::ChaCha8Rng;
@@ -66,10 +66,11 @@ fn honest(truths: usize, seed: u64) -> Result<Vec<Vec<f64>>, Box<dyn std::error:
         ..Hospitals::default()
     };
     let config = FitConfig {
-        loss: Loss::Logistic {
+        loss: Loss::Logistic,
+        cost: TransportCost {
+            norm: Norm::L2,
             label_cost: f64::INFINITY,
         },
-        norm: Norm::L2,
         ridge: 0.05,
         intercept: false,
     };

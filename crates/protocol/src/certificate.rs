@@ -1,4 +1,4 @@
-//! Certificates: a quorum of votes of one kind, which proves itself whoever passes it on.
+//! Certificates: a quorum of votes of one kind. A certificate is valid whichever member sends it.
 //!
 //! This file holds the types; [`verify`](crate::verify) checks the signatures.
 
@@ -82,7 +82,7 @@ pub enum CertificateError {
         quorum: usize,
     },
     /// A voter that is not in the roster.
-    #[error("a certificate holds a vote of member {0}, who is not in the roster")]
+    #[error("a certificate holds a vote of member {0}, which is not in the roster")]
     Stranger(MemberIndex),
     /// A signature that does not verify.
     #[error("the certificate of view {0} holds a signature that does not verify")]

@@ -47,11 +47,11 @@ pub struct Charter {
     pub beat_ms: u64,
     /// Beats that a round waits for a slow participant before going on without it.
     pub patience: u32,
-    /// Beats after which members vote against a view, whatever its lead sends. At least twice the
-    /// patience and half a beat for each of f + 4 phases; slow links make it longer.
-    pub limit: u32,
+    /// Beats after which members vote to nullify a view, even if its lead sends progress. At least twice the
+    /// patience and half a beat for each of f + 4 phases; members wait longer on slow links.
+    pub view_timeout: u32,
     /// Fewest contributions that a round may have.
-    pub minimum: u16,
+    pub min_contributions: u16,
     /// The order in which members lead.
     pub rotation: Rotation,
     /// What a member checks before it votes.
@@ -60,8 +60,8 @@ pub struct Charter {
     pub names_shown: bool,
     /// Largest size of a contributed blob, in bytes.
     pub blob_limit: u64,
-    /// Final rounds whose blobs a member keeps for others.
-    pub keep: u32,
+    /// Number of final rounds whose blobs a member keeps, so that others can fetch them.
+    pub keep_rounds: u32,
     /// Whether members on one local network may find each other by multicast DNS, which makes them
     /// visible to every machine on it.
     pub discovery: bool,
@@ -79,11 +79,11 @@ pub enum CharterError {
     /// A number out of range.
     #[error("charter: {key} is {value}, it must be {allowed}")]
     Range {
-        /// The field.
+        /// The field, as `federation.toml` names it.
         key: &'static str,
         /// Its value.
         value: u64,
-        /// What is allowed, in words.
+        /// The allowed range, in words.
         allowed: String,
     },
 }
@@ -171,7 +171,7 @@ impl Charter {
         name::check(&self.name).map_err(CharterError::Name)?;
         range("rounds", self.rounds, self.rounds >= 1, "at least 1".into())?;
         range(
-            "beat_ms",
+            "beat",
             self.beat_ms,
             (10..=600_000).contains(&self.beat_ms),
             "between 10 and 600000 milliseconds".into(),
@@ -184,31 +184,31 @@ impl Charter {
         )?;
         let fewest = (2 * roster.faulty() + 1).min(roster.len()) as u64;
         range(
-            "minimum",
-            self.minimum.into(),
-            (fewest..=roster.len() as u64).contains(&self.minimum.into()),
+            "min-contributions",
+            self.min_contributions.into(),
+            (fewest..=roster.len() as u64).contains(&self.min_contributions.into()),
             format!("between {fewest} and {} with {0} members", roster.len()),
         )?;
-        // limit ≥ 2·patience + (f+4)·D with the shortest D, half a beat.
+        // view timeout ≥ 2·patience + (f+4)·D with the shortest D, half a beat.
         let shortest = 2 * u64::from(self.patience) + (roster.faulty() as u64 + 4).div_ceil(2);
         range(
-            "limit",
-            self.limit.into(),
-            u64::from(self.limit) >= shortest,
+            "view-timeout",
+            self.view_timeout.into(),
+            u64::from(self.view_timeout) >= shortest,
             format!(
                 "at least {shortest} beats: twice the patience and half a beat for f + 4 phases"
             ),
         )?;
         range(
-            "blob_limit",
+            "blob-limit",
             self.blob_limit,
             self.blob_limit >= 1,
             "at least 1 byte".into(),
         )?;
         range(
-            "keep",
-            self.keep.into(),
-            self.keep >= 1,
+            "keep-rounds",
+            self.keep_rounds.into(),
+            self.keep_rounds >= 1,
             "at least 1 round".into(),
         )
     }

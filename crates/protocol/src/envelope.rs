@@ -85,7 +85,7 @@ pub enum OpenError {
         view: u64,
     },
     /// A sender that is not in the roster.
-    #[error("the sender is member {0}, who is not in the roster")]
+    #[error("the sender is member {0}, which is not in the roster")]
     Stranger(MemberIndex),
     /// A signature that does not verify under the sender's key.
     #[error("the signature is not that of member {0}")]

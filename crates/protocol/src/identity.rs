@@ -53,7 +53,7 @@ impl SecretKey {
         Self(SigningKey::from_bytes(bytes))
     }
 
-    /// The 32 secret bytes: for a file that nobody else may read, and for the node's own mesh.
+    /// The 32 secret bytes, for the key file and for the node's own mesh.
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0.to_bytes()
     }

@@ -84,7 +84,7 @@ pub enum Acceptance {
 pub enum Event {
     /// A frame arrived. It is not opened.
     Received {
-        /// The neighbour that it came from; somebody else may have signed it.
+        /// The neighbour that sent it; another member may have signed it.
         from: MemberIndex,
         /// A sealed envelope, or any other bytes.
         frame: Bytes,

@@ -120,7 +120,7 @@ pub enum Refusal {
         needed: u64,
     },
     /// A model larger than the charter allows.
-    #[error("a model of {got} bytes, the charter's blob_limit is {limit}")]
+    #[error("a model of {got} bytes, the charter's blob-limit is {limit}")]
     ModelTooLarge {
         /// Bytes announced.
         got: u64,
@@ -168,12 +168,12 @@ pub enum Refusal {
         silence: Duration,
     },
     /// The view took too long although its lead sent progress.
-    #[error("{lead} led for {:.1} s, the longest that a view may take", limit.as_secs_f64())]
+    #[error("{lead} led for {:.1} s, the longest that a view may take", timeout.as_secs_f64())]
     Slow {
         /// The lead's name.
         lead: String,
         /// How long a view may take.
-        limit: Duration,
+        timeout: Duration,
     },
     /// The lead voted against its own view before it proposed anything.
     #[error("{lead} led and voted against its own view before it proposed a block")]

@@ -9,7 +9,7 @@ use crate::roster::MemberIndex;
 ///
 /// View v of n members belongs to cycle c = ⌊v/n⌋. The leads of a cycle are all members in the order
 /// of a Fisher–Yates shuffle seeded by BLAKE3("lead" ‖ federation ‖ c). So every member leads once
-/// per cycle, and nobody can influence when.
+/// per cycle, and no member can influence when.
 #[derive(Debug, Default)]
 pub struct Leads {
     /// A cache of one even and one odd cycle: a view and the next are in at most two cycles.

@@ -9,7 +9,7 @@ use crate::roster::MemberIndex;
 pub const VERSION: u8 = 1;
 /// Bytes of the header: version 1, federation 32, epoch 32, round 8, view 8, sender 2, kind 1.
 pub(crate) const HEADER: usize = 1 + 32 + 32 + 8 + 8 + 2 + 1;
-/// Stands for the sender in the header of certificates and evidence, which nobody signs as a whole.
+/// Stands for the sender in the header of certificates and evidence, which are not signed as a whole.
 pub(crate) const NO_SENDER: u16 = u16::MAX;
 
 /// The bytes that `sender` signs for `body`.

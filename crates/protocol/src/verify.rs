@@ -1,4 +1,4 @@
-//! Checks everything inside a message that claims to be signed by somebody other than its sender:
+//! Checks everything inside a message that claims to be signed by a member other than its sender:
 //! certificates, evidence, inclusions and reminders.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -45,13 +45,13 @@ fn epoch() -> Epoch {
         rounds: 3,
         beat_ms: 1000,
         patience: 20,
-        limit: 100,
-        minimum: 3,
+        view_timeout: 100,
+        min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: 100,
-        keep: 2,
+        keep_rounds: 2,
         discovery: false,
     };
     let silos = (0..4).map(silo).collect();

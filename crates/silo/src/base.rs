@@ -37,10 +37,10 @@ impl RoundBase {
             round,
             outcome: settled.hash,
             state: settled.state.clone(),
-            gate_id: gate_id(&layout, config.norm),
+            gate_id: gate_id(&layout, config.max_model_norm),
             gate: Gate {
                 layout,
-                norm: config.norm,
+                norm: config.max_model_norm,
             },
             plan: OnceLock::new(),
         }

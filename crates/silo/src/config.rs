@@ -18,7 +18,7 @@ pub struct SiloConfig {
     /// The charter's seed of the initial model.
     pub initial_seed: u64,
     /// The charter's bound on the ℓ2 norm of a contribution (weights and biases); infinity for none.
-    pub norm: f64,
+    pub max_model_norm: f64,
     /// The rule for the silo's robustness radius (in standardised units). Rule and radius never leave
     /// the silo.
     pub radius: OwnRadius,

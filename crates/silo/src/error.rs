@@ -44,9 +44,9 @@ pub enum SpawnError {
     /// The journal cannot be read or begun.
     #[error("the journal cannot be read or begun: {0}")]
     Journal(#[from] StoreError),
-    /// A blob that the journal relies on is gone, and nobody else has it.
+    /// A blob that the journal names is missing, and no other member has it.
     #[error(
-        "the journal is at round {round}, but its blob {hash} is gone or damaged, and there is no \
+        "the journal is at round {round}, but its blob {hash} is missing or damaged, and there is no \
          other member to fetch it from: restore the blobs from a backup"
     )]
     Missing {
@@ -55,7 +55,7 @@ pub enum SpawnError {
         /// The blob.
         hash: Hash,
     },
-    /// A later version of the program wrote the adopted outcome.
+    /// A newer version of the program wrote the adopted outcome.
     #[error(
         "the outcome of round {round} has document format {found}, this program reads format \
          {FORMAT}: use the program that wrote it, or a newer one"

@@ -2,7 +2,7 @@
 //!
 //! A silo brings together the agreement ([`protocol`]) and the mathematics ([`methods`]). It runs the
 //! protocol's state machine, trains and evaluates models, checks and computes outcomes, and makes
-//! durable what it must not forget. It has no network, disk or clock of its own: these are its
+//! durable what it must not lose. It has no network, disk or clock of its own: these are its
 //! [`Surroundings`], and a silo cannot tell a node from a simulation.
 //!
 //! # Overview

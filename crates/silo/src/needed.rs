@@ -9,7 +9,7 @@ use crate::record::Record;
 /// | every `Final` | they are the chain, which other members ask for and which can be verified again |
 /// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
 /// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
-/// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
+/// | the last `keep_rounds` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
 ///
 /// Records before the loss of a journal are not needed. If the silo lost its journal or is new, and
 /// has not acted since, only that record is needed: it may not know yet whether voting is safe. A

@@ -156,7 +156,7 @@ fn hashes(models: &[Params]) -> Vec<Hash> {
     models.iter().map(|model| Hash(model.hash())).collect()
 }
 
-/// The outcome of a round to which nobody contributed: the state stays as it is.
+/// The outcome of a round without contributions: the state stays as it is.
 pub(crate) fn unchanged(round: u64, state: &Arc<State>) -> Settled {
     Settled::new(round, Vec::new(), Vec::new(), State::clone(state))
 }

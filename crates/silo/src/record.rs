@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Record {
     /// A record of the agreement: a vote, a certificate, a final block.
     Protocol(protocol::Record),
-    /// The silo's own state after the last final round: everything it goes on from.
+    /// The silo's own state after the last final round, from which it continues.
     Adopted(Adopted),
     /// The journal began anew after the one before it was lost.
     Lost,

@@ -64,7 +64,7 @@ pub(crate) fn restore(
     }
     let contents = sorted(load(config, journal)?);
     let store = Store { config, blobs };
-    let keep = config.member.epoch.charter.keep as usize;
+    let keep = config.member.epoch.charter.keep_rounds as usize;
     let kept = contents.adopted.iter().rev().take(keep).rev();
     let kept = kept
         .map(|adopted| adopted.blobs.iter().copied().map(Hash).collect())
@@ -125,7 +125,7 @@ fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, S
         records.push(Record::Lost);
     }
     let charter = &config.member.epoch.charter;
-    let needed = needed(records, charter.keep as usize, charter.rounds);
+    let needed = needed(records, charter.keep_rounds as usize, charter.rounds);
     let anew = matches!(needed[..], [Record::Lost | Record::Begun]);
     if before > 2 * needed.len() || (anew && before != 1) {
         journal.replace(needed.clone())?;
@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn an_outcome_is_read_back_with_the_models_that_its_strategy_remembers() {
         let state = State {
-            models: vec![Towards::model(1.0), Towards::model(2.0)],
-            tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
+            models: vec![model(1.0), model(2.0)],
+            tables: BTreeMap::from([("velocity".into(), vec![model(0.5)])]),
             memory: Memory::from([("rounds", Kept::Count(3))]),
         };
         let settled = Settled::new(3, Vec::new(), Vec::new(), state);

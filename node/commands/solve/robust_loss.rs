@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use rota::methods::robust::{linear, logistic};
+use rota::methods::robust::{TransportCost, linear, logistic};
 use rota::report::{numbers, terminal::wrapped};
 use serde::Serialize;
 
@@ -58,8 +58,9 @@ pub(super) fn solve(asked: &RobustLoss) -> Result<Worst, SolveError> {
                 .zip(labels)
                 .map(|((_, prediction), label)| label * prediction)
                 .collect();
-            let cost = asked.label_cost.unwrap_or(1.0);
-            (logistic(&margins, &theta, radius, cost, norm)?, "logistic")
+            let label_cost = asked.label_cost.unwrap_or(1.0);
+            let cost = TransportCost { norm, label_cost };
+            (logistic(&margins, &theta, radius, cost)?, "logistic")
         }
     };
     Ok(Worst {

@@ -18,7 +18,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn what_is_written_is_read_as_the_same_federation() {
+fn the_written_agreement_is_read_as_the_same_federation() {
     for name in ["diabetes", "null"] {
         let ours = agreement(name);
         let text = ours.to_toml().unwrap();
@@ -27,11 +27,15 @@ fn what_is_written_is_read_as_the_same_federation() {
         assert_eq!(read.epoch.id, ours.epoch.id);
         assert_eq!(read.seed, ours.seed);
         assert!(text.contains(&format!("{:#}", ours.epoch.federation)));
-        // Its meaning counts, not how it is written.
+        // The id follows from the meaning, not from the text.
         let spaced = text.replace("patience =", "# how long?\npatience   =");
         let spaced = Agreement::parse("f.toml", &spaced).unwrap();
         assert_eq!(spaced.epoch.federation, ours.epoch.federation);
-        let other = Agreement::parse("f.toml", &text.replace("keep = 3", "keep = 4")).unwrap();
+        let other = Agreement::parse(
+            "f.toml",
+            &text.replace("keep-rounds = 3", "keep-rounds = 4"),
+        )
+        .unwrap();
         assert_ne!(other.epoch.federation, ours.epoch.federation);
     }
 }
@@ -41,12 +45,12 @@ fn errors_name_file_line_key_and_what_is_allowed() {
     let text = agreement("diabetes").to_toml().unwrap();
     let line =
         |text: &str, of: &str| text.lines().position(|line| line.starts_with(of)).unwrap() + 1;
-    let few = text.replace("minimum = 5", "minimum = 2");
+    let few = text.replace("min-contributions = 5", "min-contributions = 2");
     assert_eq!(
         error(&few),
         format!(
-            "f.toml, line {}: charter: minimum is 2, it must be between 5 and 8 with 8 members",
-            line(&few, "minimum")
+            "f.toml, line {}: charter: min-contributions is 2, it must be between 5 and 8 with 8 members",
+            line(&few, "min-contributions")
         )
     );
     let start = text.replacen("start = \"", "start = \"x", 1);
@@ -57,8 +61,8 @@ fn errors_name_file_line_key_and_what_is_allowed() {
             line(&start, "start")
         )
     );
-    let typo = error(&text.replace("keep = 3", "kepe = 3"));
-    assert!(typo.contains("there is no key `kepe`; did you mean"), "{typo}");
+    let typo = error(&text.replace("keep-rounds = 3", "kepe-rounds = 3"));
+    assert!(typo.contains("there is no key `kepe-rounds`; did you mean"), "{typo}");
     let key = text
         .lines()
         .find(|line| line.starts_with("key = "))
@@ -73,15 +77,16 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         "{twice}"
     );
     assert!(twice.starts_with("f.toml, line "), "{twice}");
-    let scale = error(&text.replace("standardise = true", "standardise = false"));
+    assert!(!text.contains("standardise = true"), "{text}");
+    let scale = error(&text.replace("[strategy]\n", "[strategy]\nstandardise = true\n"));
     assert!(
-        scale.contains("`standardise` must be true exactly where"),
+        scale.contains("`standardise`: not an option of a strategy"),
         "{scale}"
     );
 }
 
 #[test]
-fn folders_are_harmless_and_differ() {
+fn folder_names_are_safe_and_different() {
     let all = ["age Q1 · sex A", "Köln/../x", "", "Age q1 sex a"];
     let name = |at| names(all.into_iter(), at);
     assert_eq!(name(0), "age-q1-sex-a");
@@ -91,7 +96,7 @@ fn folders_are_harmless_and_differ() {
 }
 
 #[test]
-fn free_ports_differ_and_a_taken_one_is_named() {
+fn free_ports_differ_and_a_port_in_use_is_named() {
     let found = ports(None, 20).unwrap();
     assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();

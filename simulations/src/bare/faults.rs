@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use protocol::MemberIndex;
 
+use crate::byzantine::Behaviour;
+use crate::cuts::split;
+use crate::moments::Moment;
 use crate::random::Random;
 
-use super::byzantine::{Behaviour, Byzantine};
-use super::deaths::{Death, DeathMoment, Deaths};
+use super::deaths::{Death, Deaths};
 
 /// Which faults may happen, and how many.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +49,35 @@ pub enum JournalLoss {
     Declared,
     /// The member restarts as if it were new.
     Hidden,
+}
+
+/// Which behaviours the Byzantine members of a run may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Byzantine {
+    /// There are no Byzantine members.
+    None,
+    /// One to three of [`Behaviour::DRAWN`].
+    Any,
+    /// One to three of these.
+    Only(&'static [Behaviour]),
+}
+
+impl Byzantine {
+    /// Draws one to three of the allowed behaviours.
+    fn some(self, random: &mut Random) -> Vec<Behaviour> {
+        let all = match self {
+            Self::None => &[],
+            Self::Any => &Behaviour::DRAWN[..],
+            Self::Only(some) => some,
+        };
+        let mut drawn: Vec<_> = (0..1 + random.below(3))
+            .filter(|_| !all.is_empty())
+            .map(|_| all[random.below(all.len())])
+            .collect();
+        drawn.sort();
+        drawn.dedup();
+        drawn
+    }
 }
 
 impl Faults {
@@ -119,7 +150,7 @@ enum Flaw {
     Byzantine,
     LosesJournal,
     Dies,
-    DiesAt(DeathMoment),
+    DiesAt(Moment),
 }
 
 /// Draws the faults of a run.
@@ -128,7 +159,7 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
     let mut timed = Vec::new();
     let when = |random: &mut Random| until.mul_f64(random.uniform());
     for _ in 0..faults.splits {
-        let links = split(random, n);
+        let links = draw_split(random, n);
         let from = when(random);
         let to = from + random.span(Duration::from_secs(1), Duration::from_secs(20));
         timed.push((from, ScriptedFault::Cut(links.clone())));
@@ -198,7 +229,7 @@ fn flaw(
     if faults.journal_loss != JournalLoss::Never && (may_be_byzantine || beyond) {
         flaws.push(Flaw::LosesJournal);
     }
-    let moment = DeathMoment::ALL[random.below(DeathMoment::ALL.len())];
+    let moment = Moment::DRAWN[random.below(Moment::DRAWN.len())];
     match faults.deaths {
         Deaths::None => {}
         Deaths::Any if random.chance(0.3) => flaws.push(Flaw::Dies),
@@ -215,24 +246,24 @@ fn flaw(
 
 /// Draws the links of a network split: one member cut off, two members together, two halves, or
 /// single directions at random.
-fn split(random: &mut Random, n: usize) -> Vec<(usize, usize)> {
-    let pairs = (0..n)
-        .flat_map(|a| (0..n).map(move |b| (a, b)))
-        .filter(|(a, b)| a != b);
+fn draw_split(random: &mut Random, n: usize) -> Vec<(usize, usize)> {
     match random.below(4) {
         0 => {
             let alone = random.below(n);
-            pairs.filter(|&(a, b)| a == alone || b == alone).collect()
+            split(n, false, |member| member == alone)
         }
         1 => {
             let two = [random.below(n), random.below(n)];
-            let off = |member| two.contains(&member);
-            pairs.filter(|&(a, b)| off(a) != off(b)).collect()
+            split(n, false, |member| two.contains(&member))
         }
         2 => {
             let side: Vec<bool> = (0..n).map(|_| random.chance(0.5)).collect();
-            pairs.filter(|&(a, b)| side[a] != side[b]).collect()
+            split(n, false, |member| side[member])
         }
-        _ => pairs.filter(|_| random.chance(0.3)).collect(),
+        _ => {
+            let links = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
+            let links = links.filter(|(a, b)| a != b);
+            links.filter(|_| random.chance(0.3)).collect()
+        }
     }
 }

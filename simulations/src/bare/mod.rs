@@ -8,12 +8,10 @@
 //! except faulty members, and every honest member must finish: under constant faults a federation
 //! that cannot recover would go unnoticed.
 
-mod byzantine;
 mod deaths;
 mod ending;
 mod faults;
 mod links;
-mod signatures;
 mod simulator;
 mod work;
 
@@ -24,10 +22,9 @@ use std::time::Duration;
 use protocol::Time;
 use protocol::member;
 
-pub use byzantine::{Behaviour, Byzantine};
-pub use deaths::{DeathMoment, Deaths};
+pub use deaths::Deaths;
 pub use ending::{Diagnosis, Standing};
-pub use faults::{Faults, JournalLoss};
+pub use faults::{Byzantine, Faults, JournalLoss};
 pub use work::Plans;
 
 use crate::invariants::Violation;

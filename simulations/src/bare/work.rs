@@ -7,12 +7,10 @@ use protocol::effects::{Case, Effect, Input, Planned, Trained, WorkError};
 use protocol::message::EntryFields;
 use protocol::{Hash, MemberIndex};
 
+use crate::genesis::MODEL_BYTES;
 use crate::random::Random;
 
 use super::Options;
-
-/// Size of a toy model, in bytes.
-pub(super) const SIZE: u64 = 8;
 
 /// Which members the plan of a round names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,12 +114,12 @@ pub(super) fn perform(
                 round,
                 plan,
                 participants: options.plans.participants(options.members, round, &state),
-                // The hash is as good as a random number.
+                // The hash serves as a random number.
                 cross_evaluate: options
                     .cross_evaluate
                     .unwrap_or(plan.0[0].is_multiple_of(2)),
                 weights: false,
-                blob_size: SIZE,
+                blob_size: MODEL_BYTES,
             })
         }
         &Effect::Train { round } => {
@@ -130,7 +128,7 @@ pub(super) fn perform(
             store.blobs.insert(blob);
             let fields = EntryFields {
                 blob,
-                size: SIZE,
+                size: MODEL_BYTES,
                 coalition: None,
                 weight: None,
                 member: None,

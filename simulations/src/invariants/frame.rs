@@ -1,4 +1,4 @@
-//! Decodes frames without verifying signatures: the monitor is told the true sender of each.
+//! Decodes frames without verifying signatures: the monitor knows the true sender of each.
 
 use protocol::MemberIndex;
 use protocol::codec;

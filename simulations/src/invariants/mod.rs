@@ -1,7 +1,7 @@
-//! The safety properties S1 to S9, which must hold after every event of every run, whatever goes
-//! wrong.
+//! The safety properties S1 to S9, which must hold after every event of every run, under any
+//! faults.
 //!
-//! A [`Monitor`] is told everything that members sign, persist and adopt, and checks every property
+//! A [`Monitor`] receives everything that members sign, persist and adopt, and checks every property
 //! after every event. It counts signatures wherever they exist, not only certificates that a member
 //! assembled: a quorum that no member noticed violates a property just the same. It does not verify
 //! signatures: a message counts as its sender's when that member sends or persists it. The
@@ -54,7 +54,7 @@ trait Property: Send {
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String>;
 }
 
-/// Checks every property after every event that it is told.
+/// Checks every property after every event that is reported to it.
 pub struct Monitor {
     ledger: Ledger,
     properties: Vec<Box<dyn Property>>,

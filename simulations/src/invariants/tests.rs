@@ -230,7 +230,7 @@ fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
         if forged_row {
             scores[1][1] = 2.0;
         } else {
-            // Two entries that nobody contributed.
+            // Two entries that no member contributed.
             entries[0].id = Hash::of(b"0");
             entries[1].id = Hash::of(b"1");
         }

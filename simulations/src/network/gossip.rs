@@ -89,7 +89,7 @@ impl Judging {
 }
 
 impl Gossip {
-    /// An empty state for so many silos.
+    /// An empty state for this number of silos.
     pub(super) fn new(silos: usize) -> Self {
         Self {
             silos,

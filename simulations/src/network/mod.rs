@@ -106,7 +106,7 @@ impl SimulatedNetwork {
         )
     }
 
-    /// Connects a silo that starts, with room for so many waiting events.
+    /// Connects a silo that starts, with room for this number of waiting events.
     pub fn connect(&self, silo: MemberIndex, room: usize) -> silo::Network {
         let (commands, mut sent) = mpsc::channel(COMMANDS);
         let (inbox, events) = mpsc::channel(room);

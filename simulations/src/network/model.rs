@@ -102,7 +102,7 @@ impl Links {
         self.latency.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// How long so many bytes occupy a sender's line.
+    /// How long this number of bytes occupy a sender's line.
     pub(super) fn transfer(&self, bytes: usize) -> Duration {
         Duration::from_secs_f64(bytes as f64 * 8.0 / (self.config.bandwidth_mbit * 1e6))
     }

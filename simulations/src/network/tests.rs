@@ -192,7 +192,7 @@ fn rejected_gossip_and_messages_of_muted_peers_are_not_forwarded() {
 }
 
 #[test]
-fn a_cut_link_loses_messages_and_a_cut_in_both_directions_is_noticed() {
+fn a_cut_link_loses_messages_and_a_cut_in_both_directions_is_reported() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 1)]);
         let send = || Command::Send {

@@ -13,24 +13,25 @@ pub struct CharterConfig {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
     pub beat: Span,
-    /// Number of beats that a round waits for a slow member before it goes on without it.
+    /// Number of beats that a round waits for a slow member before it continues without it.
     #[schemars(range(min = 1), extend("x-unit" = "beats"))]
     pub patience: u32,
-    /// Number of beats after which the members replace a lead whose round is not final. Without
+    /// Number of beats after which the members replace a lead whose block is not final. Without
     /// it: twice the patience, and one beat for each of f + 4 phases, where f is the number of
     /// Byzantine members that a federation of this size tolerates.
     #[schemars(range(min = 4), extend("x-unit" = "beats"))]
-    pub limit: Option<u32>,
+    pub view_timeout: Option<u32>,
     /// Fewest contributions that a round may have. Without it: 2f + 1, or more than half of the
     /// members where that is more.
     #[schemars(range(min = 1), extend("x-unit" = "contributions"))]
-    pub minimum: Option<u16>,
+    pub min_contributions: Option<u16>,
     /// Number of final rounds whose models a member keeps for others to fetch.
     #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
-    pub keep: u32,
-    /// Largest Euclidean norm of a contribution; without it, any finite one is accepted.
+    pub keep_rounds: u32,
+    /// Largest ℓ2 norm of a contributed model, over weights and biases; without it, any finite model
+    /// is accepted.
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub norm: Option<f64>,
+    pub max_model_norm: Option<f64>,
     /// Every silo's robustness radius, in standardised units: a number, or a rule that chooses one.
     pub radius: Radius,
 }
@@ -41,26 +42,26 @@ impl Default for CharterConfig {
         Self {
             beat: Span(Duration::from_secs(5)),
             patience: 12,
-            limit: None,
-            minimum: None,
-            keep: 3,
-            norm: None,
+            view_timeout: None,
+            min_contributions: None,
+            keep_rounds: 3,
+            max_model_norm: None,
             radius: Radius::default(),
         }
     }
 }
 
 impl CharterConfig {
-    /// Beats after which a view ends, among `n` members.
-    pub fn limit_for(&self, n: usize) -> u32 {
+    /// Beats after which the members replace a lead, in a federation of `n` members.
+    pub fn view_timeout_for(&self, n: usize) -> u32 {
         let f = n.saturating_sub(1) as u32 / 3;
-        self.limit.unwrap_or(2 * self.patience + f + 4)
+        self.view_timeout.unwrap_or(2 * self.patience + f + 4)
     }
 
-    /// Fewest contributions of a round, among `n` members.
-    pub fn minimum_for(&self, n: usize) -> u16 {
+    /// Fewest contributions that a round may have, in a federation of `n` members.
+    pub fn min_contributions_for(&self, n: usize) -> u16 {
         let f = n.saturating_sub(1) / 3;
-        self.minimum
+        self.min_contributions
             .unwrap_or((2 * f + 1).max(n / 2 + 1).min(n) as u16)
     }
 }

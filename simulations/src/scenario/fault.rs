@@ -6,8 +6,8 @@ use agreement::{FileError, Source, Span};
 use protocol::message::Phase;
 use serde::Deserialize;
 
-use crate::disk::Cut;
-use crate::tamper::Misbehaviour;
+use crate::byzantine::Behaviour;
+use crate::moments::{Moment, StepCut};
 
 /// Which silo a kill hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +16,6 @@ pub enum Who {
     Lead,
     /// A silo, by name or by its position from 0.
     Silo(String),
-}
-
-/// A moment of a round, as seen by its lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// The lead enters this phase.
-    Phase(Phase),
-    /// The lead knows that its block is notarised, but not yet that it is final.
-    Notarised,
 }
 
 /// When a fault happens.
@@ -36,15 +27,15 @@ pub enum When {
     Round {
         /// The round, from 1.
         round: u64,
-        /// The moment.
+        /// The moment: [`Moment::Phase`] or [`Moment::Notarised`].
         moment: Moment,
     },
     /// In the middle of a step, at a commit of the silo's journal.
     Commit {
         /// Number of the commit, from 1.
         nth: u64,
-        /// Before or after it is durable.
-        cut: Cut,
+        /// Before or after it is durable: [`StepCut::Before`] or [`StepCut::Persisted`].
+        cut: StepCut,
     },
 }
 
@@ -77,12 +68,12 @@ pub enum Fault {
     Byzantine {
         /// Which, by name or by its position from 0.
         member: String,
-        /// What it does.
-        sends: Misbehaviour,
+        /// What it does. A member may have several, each in a fault of its own.
+        behaviour: Behaviour,
     },
 }
 
-/// One fault: a kill (`kill`), a network split (`split`) or a Byzantine member (`sends`). The other
+/// One fault: a kill (`kill`), a network split (`split`) or a Byzantine member (`behaviour`). The other
 /// keys belong to one of these.
 #[derive(Debug, Clone, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -102,7 +93,7 @@ pub(super) struct RawFault {
     #[schemars(range(min = 1))]
     commit: Option<u64>,
     /// Kill before or after the commit is durable.
-    cut: Option<Cut>,
+    cut: Option<StepCut>,
     /// Time between the kill and the restart; without it the silo never restarts.
     restart_after: Option<Span>,
     /// Whether the silo restarts with its journal and blobs. Kept, unless "lost".
@@ -114,8 +105,9 @@ pub(super) struct RawFault {
     lasts: Option<Span>,
     /// Whether the silos that are cut off still receive from the others. Default: false.
     one_way: Option<bool>,
-    /// What a Byzantine member does from the beginning. Needs `member`.
-    sends: Option<Misbehaviour>,
+    /// What a Byzantine member does from the beginning. Needs `member`; several faults may name the
+    /// same member.
+    behaviour: Option<Behaviour>,
     /// The Byzantine member, by name or by position from 0.
     member: Option<String>,
 }
@@ -171,7 +163,7 @@ impl RawFault {
         let set = [
             ("kill", self.kill.is_some()),
             ("split", self.split.is_some()),
-            ("sends", self.sends.is_some()),
+            ("behaviour", self.behaviour.is_some()),
             ("restart-after", self.restart_after.is_some()),
             ("journal", self.journal.is_some()),
             ("phase", self.phase.is_some()),
@@ -250,16 +242,16 @@ impl RawFault {
                 one_way,
             });
         }
-        if let Some(sends) = self.sends {
-            only(&["sends", "member"], "sends")?;
+        if let Some(behaviour) = self.behaviour {
+            only(&["behaviour", "member"], "behaviour")?;
             let Some(member) = self.member else {
-                return Err(error("sends", "needs `member`, the silo that misbehaves"));
+                return Err(error("behaviour", "needs `member`, the Byzantine silo"));
             };
-            return Ok(Fault::Byzantine { member, sends });
+            return Ok(Fault::Byzantine { member, behaviour });
         }
         Err(error(
             "fault",
-            "is empty: it needs one of kill, split, sends",
+            "is empty: it needs one of kill, split, behaviour",
         ))
     }
 }

@@ -46,9 +46,9 @@ pub(super) struct ScenarioFile {
     /// How a silo chooses the model that it serves at the end.
     #[serde(default)]
     pub(super) serve: ServeConfig,
-    /// What is learned.
+    /// The learning task: data and model.
     pub(super) task: TaskConfig,
-    /// How it is learned.
+    /// The strategy and its options.
     pub(super) strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Scenarios: what a federation learns, how, and which faults happen.
+//! Scenarios: the task, the strategy, the network and the faults of a simulated federation.
 //!
 //! A scenario is a TOML file. [`Scenario::parse`] reads it and checks every value, so that a
 //! [`Scenario`] can be run as it is.
@@ -19,11 +19,11 @@ use crate::pool::Costs;
 
 pub use charter::CharterConfig;
 pub use error::ScenarioError;
-pub use fault::{Fault, Moment, When, Who};
+pub use fault::{Fault, When, Who};
 pub use file::ServeConfig;
 use file::{FORMAT, ScenarioFile};
 
-/// The scenarios that the program carries: name and text. The first is the default.
+/// The built-in scenarios: name and text. The first is the default.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("diabetes", include_str!("../../scenarios/diabetes.toml")),
     ("heart", include_str!("../../scenarios/heart.toml")),
@@ -32,43 +32,44 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("null", include_str!("../../scenarios/null.toml")),
 ];
 
-/// Most silos of a federation: as many as a roster holds.
+/// Largest number of silos of a federation: the size of the largest roster.
 pub const MOST_SILOS: usize = 1000;
 
 /// A scenario that can be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// The file, for what turns out to be wrong with it only later.
+    /// The file, for errors that are found later.
     pub file: String,
     /// Its name.
     pub name: String,
-    /// What it shows, for people.
+    /// A sentence about it, for the report.
     pub description: String,
-    /// Everything random follows from it.
+    /// Seed that everything random follows from.
     pub seed: u64,
     /// Learning rounds in all, a round that agrees on a common scale included.
     pub rounds: u64,
     /// Number of silos; `None`: as many as the task has.
     pub silos: Option<usize>,
-    /// Silos that take no part, by name or by place from 0: what they get in the end is measured.
+    /// Silos that take no part, by name or by position from 0. At the end they are given a model, which
+    /// is measured on their rows.
     pub outside: Vec<String>,
-    /// What a silo compares before it serves a model.
+    /// How a silo chooses the model that it serves at the end.
     pub serve: ServeConfig,
-    /// What is learned.
+    /// The task: data and model.
     pub task: TaskConfig,
-    /// How.
+    /// The strategy and its options.
     pub strategy: StrategyConfig,
-    /// What the members agree on besides.
+    /// Rules of the rounds: times, minimum numbers, bounds.
     pub charter: CharterConfig,
-    /// What the links are like.
+    /// The simulated links between silos.
     pub network: LinkConfig,
-    /// How long work takes.
+    /// How long work takes in virtual time.
     pub costs: Costs,
-    /// What goes wrong.
+    /// The scripted faults.
     pub faults: Vec<Fault>,
 }
 
-/// What the command line may change.
+/// Changes from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// The seed.
@@ -77,16 +78,16 @@ pub struct Overrides {
     pub rounds: Option<u64>,
     /// The number of silos.
     pub silos: Option<usize>,
-    /// The strategy, by name: the scenario's own options if it is the scenario's, the same tuning
-    /// and defaults otherwise.
+    /// Name of a strategy. Another strategy than the scenario's gets the scenario's training and its own
+    /// defaults.
     pub strategy: Option<String>,
 }
 
 impl Scenario {
-    /// The scenario of that name, or in that file.
+    /// Loads the built-in scenario of that name, or the scenario in that file.
     ///
     /// # Errors
-    /// [`ScenarioError`]: neither, or something wrong in it.
+    /// [`ScenarioError`]: the file cannot be read, or the first error in it.
     pub fn load(name: &str) -> Result<Self, ScenarioError> {
         if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
             return Self::parse(&format!("{name}.toml (built in)"), text);
@@ -107,10 +108,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// A scenario from its text; `file` stands in errors.
+    /// Reads a scenario from its text; errors name `file`.
     ///
     /// # Errors
-    /// [`ScenarioError::At`]: the first thing that is wrong.
+    /// [`ScenarioError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         Ok(Self::read(Source { file, text })?)
     }
@@ -121,11 +122,7 @@ impl Scenario {
         let raw: ScenarioFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
         let mut strategy = raw.strategy;
-        // One key of the task says it for both, so that they cannot contradict each other.
-        if std::mem::replace(&mut strategy.standardise, raw.task.common_scale()) {
-            let what = "is no option here: write `standardise = \"federation\"` in [task.table]";
-            return Err(source.key_of("strategy.standardise", what));
-        }
+        strategy.standardise = raw.task.common_scale();
         let scenario = Self {
             file: file.into(),
             name: raw.name,
@@ -155,7 +152,11 @@ impl Scenario {
             let what = format!("is {beat} ms, it must be between 10ms and 10m");
             return Err(source.key_of("charter.beat", what));
         }
-        let CharterConfig { radius, norm, .. } = &scenario.charter;
+        let CharterConfig {
+            radius,
+            max_model_norm,
+            ..
+        } = &scenario.charter;
         if let Err(error) = radius.validate() {
             return Err(source.key_of("charter.radius", error.to_string()));
         }
@@ -163,8 +164,8 @@ impl Scenario {
             let what = "is 1, it must be at least 2, or 0 for no comparison";
             return Err(source.key_of("serve.folds", what));
         }
-        if norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-            return Err(source.key_of("charter.norm", "must be above 0"));
+        if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
+            return Err(source.key_of("charter.max-model-norm", "must be above 0"));
         }
         if let Some((key, allowed)) = scenario.network.fault() {
             return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));
@@ -177,7 +178,7 @@ impl Scenario {
     /// The scenario with changes from the command line.
     ///
     /// # Errors
-    /// [`ScenarioError::Override`]: no such strategy, or a number that cannot be.
+    /// [`ScenarioError::Override`]: an unknown strategy, or a number out of range.
     pub fn with(mut self, overrides: &Overrides) -> Result<Self, ScenarioError> {
         self.seed = overrides.seed.unwrap_or(self.seed);
         self.rounds = overrides.rounds.unwrap_or(self.rounds);

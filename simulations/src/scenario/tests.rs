@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::moments::Moment;
 
 const GOOD: &str = r#"
 name = "test"
@@ -19,7 +20,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn what_is_built_in_can_be_used() {
+fn built_in_scenarios_are_valid() {
     for (name, _) in BUILT_IN {
         assert_eq!(Scenario::load(name).unwrap().name, *name);
     }
@@ -52,11 +53,13 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         rate,
         "s.toml, line 8: `training.optimiser.rate` must be a number above 0, not -1"
     );
-    let scaled = error(&format!("{GOOD}standardise = true"));
-    assert!(
-        scaled.starts_with("s.toml, line 9: `standardise` is no option here"),
-        "{scaled}"
-    );
+    for value in ["true", "false"] {
+        let scaled = error(&format!("{GOOD}standardise = {value}"));
+        assert!(
+            scaled.starts_with("s.toml, line 9: `standardise`: not an option of a strategy"),
+            "{scaled}"
+        );
+    }
     let many = error(&GOOD.replace("rounds = 2", "rounds = 2\nsilos = 100000000"));
     assert!(
         many.starts_with("s.toml, line 4: `silos` is 100000000, it must be between 1 and 1000"),
@@ -75,7 +78,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
 }
 
 #[test]
-fn faults_are_one_thing_each() {
+fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
     let fault = |text: &str| Scenario::parse("s.toml", &format!("{GOOD}[[fault]]\n{text}"));
     let kill = fault("kill = \"lead\"\nphase = \"scoring\"\nround = 2\nrestart-after = \"30s\"");
     let kill = kill.unwrap().faults;
@@ -90,20 +93,28 @@ fn faults_are_one_thing_each() {
         }]
     );
     let wrong = |text: &str| fault(text).unwrap_err().to_string();
-    let second = wrong("kill = \"a\"\nat = \"1s\"\n[[fault]]\nsends = \"nan\"");
-    assert!(second.contains("line 13: `sends` needs"), "{second}");
+    let second = wrong("kill = \"a\"\nat = \"1s\"\n[[fault]]\nbehaviour = \"nan\"");
+    assert!(second.contains("line 13: `behaviour` needs"), "{second}");
     assert!(wrong("kill = \"lead\"").contains("line 10: `kill` needs `at`; or `phase`"));
     assert!(
         wrong("kill = \"a\"\nat = \"1s\"\nlasts = \"1s\"")
             .contains("line 12: `lasts` does not go with `kill`")
     );
-    assert!(wrong("sends = \"nan\"").contains("`sends` needs `member`"));
-    assert!(wrong("sends = \"nothing\"").contains("expected one of `nan`, `wrong-shape`"));
+    assert!(wrong("behaviour = \"nan\"").contains("`behaviour` needs `member`"));
+    // What only the bare simulator can play is not offered.
+    for unknown in ["nothing", "forged-row"] {
+        let refused = wrong(&format!("behaviour = \"{unknown}\""));
+        assert!(
+            refused.contains("expected one of `nan`, `wrong-shape`")
+                && !refused.contains("`bad-decision`"),
+            "{refused}"
+        );
+    }
     assert!(wrong("at = \"1s\"").contains("is empty"));
 }
 
 #[test]
-fn the_command_line_may_change_a_scenario() {
+fn overrides_change_a_scenario() {
     let scenario = Scenario::parse("s.toml", GOOD).unwrap();
     let change = |strategy: &str| Overrides {
         seed: Some(9),

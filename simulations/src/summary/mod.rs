@@ -1,6 +1,6 @@
 //! The summary of a run, as one document that reports and JSON are made from.
 //!
-//! No member of a federation knows by name who is in which coalition: every silo knows its own
+//! No member of a federation knows the names of the silos in a coalition: every silo knows its own
 //! coalition, and the entries of a round have no names. The simulator knows because it gets the
 //! reports of all silos. A node of one institution cannot print these tables.
 

@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use learn::Study;
+use methods::learner::QuadraticLearner;
+use methods::{Layout, Role, TensorSpec};
 use simulations::Summary;
-use simulations::toy::{ToyLearner, study};
+use simulations::toy::study;
 
 /// Tensors of the toy models. Some strategies keep some of them personal.
 const TENSORS: [&str; 3] = ["layer0.weight", "layer1.weight", "norm0.weight"];
@@ -22,9 +24,11 @@ pub(crate) const LEAD_PHASES: [&str; 6] = [
     "notarised",
 ];
 
-/// A study of toy silos with these points and three tensors.
-pub(crate) fn three_tensors(centres: &[[f32; 3]]) -> Study {
-    let silo = |centre: &[f32; 3]| Arc::new(ToyLearner::layered(&TENSORS, centre));
+/// A study of toy silos with these centres and three tensors.
+pub(crate) fn three_tensors(centres: &[[f64; 3]]) -> Study {
+    let tensors = TENSORS.map(|name| TensorSpec::new(name, [1], Role::Weight));
+    let layout = Layout::new(tensors.into()).unwrap();
+    let silo = |centre: &[f64; 3]| Arc::new(QuadraticLearner::with_layout(&layout, centre));
     let silos: Vec<_> = centres.iter().map(silo).collect();
     study(&silos)
 }

@@ -1,9 +1,9 @@
-//! What a network promises of blobs.
+//! The guarantees of a network for blobs.
 
 use super::*;
 
-/// A blob comes whole, from whoever has it.
-pub(crate) async fn a_blob_comes_from_whoever_has_it<L: Lab>() {
+/// A blob is delivered whole, from any holder.
+pub(crate) async fn a_blob_is_fetched_from_any_holder<L: Lab>() {
     let (_lab, mut all) = whole::<L>(4, ROOM).await;
     for (seed, size) in (0..).zip([0, 1, 1000, 262_144, 262_145, 5_000_000]) {
         let blob = bytes(size, seed);
@@ -23,8 +23,8 @@ pub(crate) async fn a_blob_comes_from_whoever_has_it<L: Lab>() {
     }
 }
 
-/// Many blobs that are asked for together are answered one by one, some from one holder and some
-/// from another, and those that nobody has are missing.
+/// Of many blobs requested together each is answered once: some come from one holder, some from
+/// another, and those that no holder has are missing.
 pub(crate) async fn each_blob_of_a_batch_is_answered_once<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let sizes = (0..60).map(|number| {
@@ -77,14 +77,14 @@ pub(crate) async fn each_blob_of_a_batch_is_answered_once<L: Lab>() {
     );
 }
 
-/// What nobody has is missing.
+/// A blob that no member has is missing.
 pub(crate) async fn an_unknown_hash_is_missing<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
-    let hash = Hash::of(b"nobody has this");
+    let hash = Hash::of(b"no member has this");
     let [asker, first, second] = &mut all[..] else {
         unreachable!()
     };
-    // Not from oneself, nor from a position that nobody has.
+    // Neither this member itself nor a position outside the roster is asked.
     asker.fetch(hash, 1000, &[0, 1, 2, 77]).await;
     assert_eq!(first.serve_once(|_, _| None).await, 0);
     assert_eq!(second.serve_once(|_, _| None).await, 0);
@@ -93,7 +93,7 @@ pub(crate) async fn an_unknown_hash_is_missing<L: Lab>() {
     assert_eq!(asker.fetched_one().await, None);
 }
 
-/// A blob of one byte more than the limit is missing; at the limit it comes.
+/// A blob of one byte more than the limit is missing; one of exactly the limit is delivered.
 pub(crate) async fn a_blob_over_its_limit_is_refused<L: Lab>() {
     let (_lab, mut all) = whole::<L>(2, ROOM).await;
     let blob = bytes(600_000, 1);
@@ -110,8 +110,8 @@ pub(crate) async fn a_blob_over_its_limit_is_refused<L: Lab>() {
     }
 }
 
-/// Bytes that do not have the hash never arrive; another holder is asked.
-pub(crate) async fn wrong_bytes_never_arrive<L: Lab>() {
+/// Bytes with another hash are never delivered; another holder is asked instead.
+pub(crate) async fn wrong_bytes_are_never_delivered<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     for size in [1_000_000, 1000] {
         let blob = bytes(size, 1);
@@ -133,15 +133,15 @@ pub(crate) async fn wrong_bytes_never_arrive<L: Lab>() {
     }
 }
 
-/// A fetch goes on where its holder ends in the middle of a blob: from another holder, or from the
-/// same when it returns.
-pub(crate) async fn a_blob_survives_the_end_of_its_holder<L: Lab>() {
+/// A fetch continues when its holder ends in the middle of a blob: from another holder, or from the
+/// same one after it returns.
+pub(crate) async fn a_fetch_continues_after_its_holder_ends<L: Lab>() {
     let (mut lab, mut all) = whole::<L>(3, ROOM).await;
     let blob = bytes(20_000_000, 1);
     let hash = Hash::of(&blob);
     let give = |_, of| (of == hash).then(|| blob.clone());
     all[0].fetch(hash, blob.len() as u64, &[2, 1]).await;
-    // The first holder ends as soon as it has said yes, the second brings the rest.
+    // The first holder ends as soon as it has granted the blob, the second sends the rest.
     assert_eq!(all[2].serve_once(give).await, 0);
     let gone = all.remove(2);
     lab.stop(2, gone).await;
@@ -153,7 +153,7 @@ pub(crate) async fn a_blob_survives_the_end_of_its_holder<L: Lab>() {
         never = other.serve(give) => match never {},
     };
     assert_eq!(came, Some(blob.clone()));
-    // What is asked anew after a holder ended comes from the holder that is back.
+    // After a holder has ended and returned, a new fetch is answered by it.
     let mut back = lab.start(2, ROOM).await;
     asker.up(2).await;
     back.up(0).await;
@@ -165,8 +165,8 @@ pub(crate) async fn a_blob_survives_the_end_of_its_holder<L: Lab>() {
     assert_eq!(came, Some(blob.clone()));
 }
 
-/// An author decides for every question who may have its blob: the lead alone, until it may be
-/// known.
+/// An author decides for every request whether the member may have its blob: only the lead, until
+/// the bundle is published.
 pub(crate) async fn the_author_decides_who_may_have_its_blob<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let blob = bytes(300_000, 1);

@@ -1,9 +1,9 @@
-//! What a network promises of messages: frames, gossip, muting, connections.
+//! The guarantees of a network for messages: frames, gossip, muting, connections.
 
 use super::*;
 
-/// Round trips are measured, and said once a member can be reached.
-pub(crate) async fn members_come_up_with_a_round_trip<L: Lab>() {
+/// A member that can be reached is reported with a measured round trip.
+pub(crate) async fn members_are_reported_up_with_a_round_trip<L: Lab>() {
     let mut lab = L::new(2).await;
     let mut first = lab.start(0, ROOM).await;
     let mut second = lab.start(1, ROOM).await;
@@ -15,7 +15,7 @@ pub(crate) async fn members_come_up_with_a_round_trip<L: Lab>() {
     }
 }
 
-/// Frames arrive unchanged at the member they are for, and nowhere else.
+/// Frames arrive unchanged at their addressee, and at no other member.
 pub(crate) async fn sent_frames_arrive_unchanged<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let sizes = [1, 4, 16_383, 16_384, 16_385, 65_536, 300_000];
@@ -39,7 +39,7 @@ pub(crate) async fn sent_frames_arrive_unchanged<L: Lab>() {
         came.sort_by_key(|(_, frame)| frame.len());
     }
     assert_eq!(came, sent);
-    // What was not for it did not come to member 1 before what was.
+    // Member 1 received no frame of another addressee before its own.
     all[2]
         .say(Command::Send {
             to: MemberIndex(1),
@@ -49,7 +49,7 @@ pub(crate) async fn sent_frames_arrive_unchanged<L: Lab>() {
     assert_eq!(all[1].frame().await, (2, numbered(7, 4)));
 }
 
-/// A frame larger than anything that the protocol encodes is lost; those after it arrive.
+/// A frame over the limit is lost; frames after it arrive.
 pub(crate) async fn a_frame_over_the_limit_is_lost<L: Lab>() {
     let (_lab, mut all) = whole::<L>(2, ROOM).await;
     let large = Bytes::from(vec![0; protocol::codec::LIMIT + 1]);
@@ -65,7 +65,7 @@ pub(crate) async fn a_frame_over_the_limit_is_lost<L: Lab>() {
     assert_eq!(came, [(0, numbered(1, 4)), (0, numbered(2, 4))]);
 }
 
-/// Many frames of several members keep the order of each.
+/// Frames of each member arrive in the order in which it sent them.
 pub(crate) async fn frames_of_one_member_stay_in_order<L: Lab>() {
     if !L::ORDERED {
         return;
@@ -92,9 +92,9 @@ pub(crate) async fn frames_of_one_member_stay_in_order<L: Lab>() {
     }
 }
 
-/// Whatever comes was said, to whom it came; where messages are lost and doubled too. A published
-/// frame never comes twice.
-pub(crate) async fn nothing_comes_that_was_not_said<L: Lab>() {
+/// Every delivered frame was sent to that member, even if messages are lost and duplicated. A
+/// published frame is never delivered twice.
+pub(crate) async fn only_sent_frames_are_delivered<L: Lab>() {
     const FRAMES: u32 = 200;
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let [speaker, first, second] = &mut all[..] else {
@@ -110,7 +110,7 @@ pub(crate) async fn nothing_comes_that_was_not_said<L: Lab>() {
         let frame = published(number);
         speaker.say(Command::Publish { frame }).await;
     }
-    // The end is said until it is heard: it may be lost like anything else.
+    // The last frame is sent until it arrives, because it may be lost too.
     for (to, reader) in [(1, first), (2, second)] {
         let mut came = BTreeMap::<Bytes, u32>::new();
         let all = || (0..FRAMES).flat_map(|n| [sent(to, n), published(n)]);
@@ -150,17 +150,17 @@ pub(crate) async fn nothing_comes_that_was_not_said<L: Lab>() {
         if L::FAITHFUL {
             assert!(came.len() == said.len() && came.values().all(|&times| times == 1));
         } else {
-            // Not faithful indeed: otherwise this shows nothing.
+            // Frames were lost or duplicated; otherwise this test shows nothing.
             assert!(came.len() < said.len() && came.values().any(|&times| times > 1));
         }
     }
 }
 
-/// Published frames of every size reach all others, once, however often and by whomever they are
-/// published.
+/// Published frames of every size reach all other members once, even if several members publish
+/// them, several times.
 pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
     let (_lab, mut all) = whole::<L>(4, ROOM).await;
-    // Around every limit that gossip may have, and well beyond.
+    // Sizes around every limit of gossip, and well beyond.
     let sizes = [
         1,
         53_247,
@@ -190,15 +190,15 @@ pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
             let (_, frame) = ends.frame().await;
             assert!(
                 came.insert(frame.clone()),
-                "{} bytes came twice",
+                "{} bytes arrived twice",
                 frame.len()
             );
-            // As a member does that passes on what it learned.
+            // As a member that publishes a certificate that it received.
             ends.say(Command::Publish { frame }).await;
         }
         assert_eq!(came, expected);
     }
-    // Whatever came a second time came before this.
+    // A second copy would have arrived before this frame.
     all[0]
         .say(Command::Publish {
             frame: numbered(1, 4),
@@ -216,7 +216,7 @@ pub(crate) async fn published_frames_arrive_at_most_once<L: Lab>() {
     }
 }
 
-/// What was published is passed on by a member only when its silo accepted it.
+/// A member passes a published frame on only after its silo has accepted it.
 pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() {
     let (_lab, mut all) = L::line().await;
     let [author, between, end] = &mut all[..] else {
@@ -234,14 +234,14 @@ pub(crate) async fn published_frames_are_passed_on_only_when_accepted<L: Lab>() 
         assert!(ticket.is_some(), "{number} came directly");
         between.judge(ticket, verdict).await;
     }
-    // The first that comes to the end is the one that was accepted, by way of the middle.
+    // The first frame at the other end of the line is the one that the middle accepted.
     let (from, frame, ticket) = end.unjudged().await;
     assert_eq!((from, frame), (1, numbered(2, 40)));
     assert!(ticket.is_some());
 }
 
-/// Nothing is heard from a muted member, by others everything, and from it again afterwards.
-pub(crate) async fn a_muted_member_is_not_heard_until_its_mute_ends<L: Lab>() {
+/// Frames of a muted member are dropped until its mute ends, and those of others are delivered.
+pub(crate) async fn no_frame_of_a_muted_member_is_delivered<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let span = Duration::from_secs(3);
     let mute = Command::Mute {
@@ -249,8 +249,8 @@ pub(crate) async fn a_muted_member_is_not_heard_until_its_mute_ends<L: Lab>() {
         span,
     };
     all[2].say(mute).await;
-    // What is said after this answer is said to somebody who has muted.
-    let hash = Hash::of(b"nobody has this");
+    // After this answer the mute is in force.
+    let hash = Hash::of(b"no member has this");
     all[2].fetch(hash, 1, &[]).await;
     assert_eq!(all[2].fetched_one().await, None);
     let say = |number, to| Command::Send {
@@ -266,7 +266,7 @@ pub(crate) async fn a_muted_member_is_not_heard_until_its_mute_ends<L: Lab>() {
     let [muted, _, reader] = &mut all[..] else {
         unreachable!()
     };
-    // Its stream may have been closed meanwhile, and a frame or two are lost with it.
+    // Its stream may have been closed meanwhile, which loses a frame or two.
     let speak = async {
         loop {
             muted.say(say(4, 2)).await;
@@ -280,7 +280,7 @@ pub(crate) async fn a_muted_member_is_not_heard_until_its_mute_ends<L: Lab>() {
     assert_eq!(heard, (0, numbered(4, 4)));
 }
 
-/// A silo that does not read for a while finds everything afterwards.
+/// A silo that does not read for a while receives all frames afterwards.
 pub(crate) async fn a_slow_reader_loses_nothing<L: Lab>() {
     const FRAMES: u32 = 500;
     let mut lab = L::new(2).await;
@@ -309,8 +309,8 @@ pub(crate) async fn a_slow_reader_loses_nothing<L: Lab>() {
     }
 }
 
-/// A member that does not read keeps nobody else from speaking and hearing.
-pub(crate) async fn one_that_does_not_read_holds_up_nobody<L: Lab>() {
+/// A member that does not read does not delay frames between the others.
+pub(crate) async fn a_member_that_does_not_read_delays_no_other<L: Lab>() {
     const FRAMES: u32 = 200;
     let mut lab = L::new(3).await;
     let mut speaker = lab.start(0, ROOM).await;
@@ -319,7 +319,7 @@ pub(crate) async fn one_that_does_not_read_holds_up_nobody<L: Lab>() {
     speaker.all_up([1, 2]).await;
     reader.all_up([0, 2]).await;
     for number in 0..FRAMES {
-        // Many times what the deaf one and everything on the way to it can hold.
+        // Much more than the queues on the way to the member that does not read can hold.
         let (to, frame) = (MemberIndex(2), bytes(400_000, number.into()));
         speaker.say(Command::Send { to, frame }).await;
         let (to, frame) = (MemberIndex(1), numbered(number, 100));
@@ -334,7 +334,7 @@ pub(crate) async fn one_that_does_not_read_holds_up_nobody<L: Lab>() {
     drop(deaf);
 }
 
-/// A member that goes is down, and one that comes again is up and can be spoken to.
+/// A member that stops is reported down, and one that restarts is reported up and receives frames.
 pub(crate) async fn a_member_that_returns_is_reached_again<L: Lab>() {
     let (mut lab, mut all) = whole::<L>(3, ROOM).await;
     for round in 0..2 {
@@ -344,8 +344,8 @@ pub(crate) async fn a_member_that_returns_is_reached_again<L: Lab>() {
             let down = |event| matches!(event, Event::Down { peer } if peer.0 == 2).then_some(());
             ends.next(down).await;
         }
-        // Nobody is there: what is sent now is lost, and what is asked is answered.
-        let hash = Hash::of(b"nobody has this");
+        // While the member is down, frames to it are lost and fetches are answered.
+        let hash = Hash::of(b"no member has this");
         all[0]
             .say(Command::Send {
                 to: MemberIndex(2),

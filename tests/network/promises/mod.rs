@@ -1,5 +1,5 @@
-//! What every network between silos promises. Each promise is a function over a [`Lab`], which
-//! makes small networks of one kind; `main.rs` runs all of them on every kind.
+//! The guarantees of every network between silos. Each is a function over a [`Lab`], which makes
+//! small networks of one kind; `main.rs` runs all of them on every kind.
 
 mod blobs;
 mod messages;
@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 pub(crate) use blobs::*;
 pub(crate) use messages::*;
 
-/// Nothing that is promised takes longer.
+/// Time within which every expected event must occur.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A member's ends of the network.
@@ -32,33 +32,33 @@ pub(crate) trait Lab: Sized {
     /// Whether frames of one member to another arrive in the order in which they were sent.
     const ORDERED: bool;
 
-    /// Whether every frame arrives, once, while nobody goes.
+    /// Whether every frame arrives exactly once while no member stops.
     const FAITHFUL: bool;
 
     /// Runs a test on the clock of this kind of network.
     fn run(test: impl Future<Output = ()>);
 
-    /// A network of that many members, none of them there yet.
+    /// A network of this number of members, none of them started.
     async fn new(members: u16) -> Self;
 
-    /// Member `member` comes, or comes again, with room for so many events.
+    /// Starts or restarts a member, with a queue for this number of events.
     async fn start(&mut self, member: u16, events: usize) -> Ends;
 
-    /// Three members, there and up, of whom the first and the last have no link.
+    /// Three running members, of which the first and the last have no link.
     async fn line() -> (Self, Vec<Ends>);
 
-    /// It goes. Ends when it is gone.
+    /// Stops a member, and waits for its end.
     async fn stop(&mut self, member: u16, ends: Ends);
 }
 
 const ROOM: usize = 256;
 
 impl Ends {
-    /// The next event for which `pick` gives something. Others are passed over.
+    /// The next event for which `pick` returns a value. Other events are skipped.
     pub(crate) async fn next<T>(&mut self, mut pick: impl FnMut(Event) -> Option<T>) -> T {
         let found = async {
             loop {
-                let event = self.events.recv().await.expect("the network lives");
+                let event = self.events.recv().await.expect("the network is running");
                 if let Some(found) = pick(event) {
                     return found;
                 }
@@ -66,7 +66,7 @@ impl Ends {
         };
         timeout(PATIENCE, found)
             .await
-            .expect("what was promised comes in time")
+            .expect("the expected event occurs in time")
     }
 
     pub(crate) async fn say(&self, command: Command) {
@@ -84,7 +84,7 @@ impl Ends {
         .await
     }
 
-    /// Until all of these can be reached.
+    /// Waits until all of these members can be reached.
     pub(crate) async fn all_up(&mut self, members: impl IntoIterator<Item = u16>) {
         let mut missing: BTreeSet<u16> = members.into_iter().collect();
         while !missing.is_empty() {
@@ -96,7 +96,7 @@ impl Ends {
         }
     }
 
-    /// The next frame. It is accepted, so that others may have it.
+    /// The next frame. It is accepted, so that gossip passes it on.
     pub(crate) async fn frame(&mut self) -> (u16, Bytes) {
         let (from, frame, ticket) = self.unjudged().await;
         self.judge(ticket, Acceptance::Accept).await;
@@ -118,19 +118,19 @@ impl Ends {
 
     async fn judge(&self, ticket: Option<u64>, verdict: Acceptance) {
         if let Some(ticket) = ticket {
-            // A full way back only means that others get the frame from somebody else.
+            // If the queue is full, others get the frame from another member.
             let _ = self.commands.try_send(Command::Judge { ticket, verdict });
         }
     }
 
-    /// Asks these members for a blob.
+    /// Fetches a blob from these members.
     async fn fetch(&self, hash: Hash, limit: u64, from: &[u16]) {
         let from = from.iter().map(|&member| MemberIndex(member)).collect();
         let blobs = vec![BlobRequest { hash, limit }];
         self.say(Command::Fetch { blobs, from }).await;
     }
 
-    /// Answers the next question for blobs, and says whose it was.
+    /// Answers the next request for blobs, and returns the member that sent it.
     async fn serve_once(&mut self, give: impl Fn(u16, Hash) -> Option<Bytes>) -> u16 {
         let (by, blobs, ticket) = self
             .next(|event| match event {
@@ -143,14 +143,14 @@ impl Ends {
         by.0
     }
 
-    /// Answers questions for blobs, without end.
+    /// Answers requests for blobs, without end.
     async fn serve(&mut self, give: impl Fn(u16, Hash) -> Option<Bytes>) -> Infallible {
         loop {
             self.serve_once(&give).await;
         }
     }
 
-    /// The answers to a fetch of so many blobs: those that came, by hash.
+    /// Waits for the answers to a fetch of this number of blobs. Returns the delivered ones by hash.
     async fn fetched(&mut self, blobs: usize) -> BTreeMap<Hash, Bytes> {
         let (mut came, mut answers) = (BTreeMap::new(), 0);
         while answers < blobs {

@@ -8,17 +8,17 @@ use super::split::Parts;
 use super::{DataError, Rows, SplitConfig, Table, Target};
 use crate::schema::Fill;
 
-/// How features, and the target where it is a number, are brought to mean 0 and deviation 1.
+/// How features, and a target that is a number, are scaled to mean 0 and deviation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standardise {
-    /// Not at all.
+    /// No scaling.
     None,
-    /// By every silo, from its own training rows. A target that is a number is scaled by every silo,
-    /// too: models then predict how far a row is from its own silo's mean.
+    /// Every silo scales by its own training rows. It scales a target that is a number, too: models
+    /// then predict how far a row is from its own silo's mean.
     Silo,
-    /// By the federation, alike everywhere: silos contribute counts, sums and squares, and the model
-    /// carries the resulting scale in buffers.
+    /// All silos use a common scale: in a first round they contribute counts, sums and squares, and the
+    /// model carries the resulting scale in buffers.
     Federation,
 }
 
@@ -201,7 +201,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// In two passes, so that no digits cancel.
+    /// Computed in two passes, to avoid cancellation.
     pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let (count, sum) = values
             .clone()
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn otherwise_rows_keep_their_units() {
+    fn unscaled_rows_keep_their_units() {
         for standardise in [Standardise::None, Standardise::Federation] {
             let data = prepare(&table(20), standardise).unwrap();
             assert_eq!(data.preparation.target_deviation, 1.0);

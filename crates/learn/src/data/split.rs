@@ -9,9 +9,11 @@ use crate::random::{shuffle, stream};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SplitConfig {
-    /// For choosing hyper-parameters, in `[0, 1)`; 0 by default.
+    /// Fraction for choosing hyper-parameters. Default 0.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub validation: f64,
-    /// For the final evaluation, in `(0, 1)`; 0.3 by default (CS-RCFL, experiments).
+    /// Fraction for the final evaluation. Default 0.3 (CS-RCFL, experiments).
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub test: f64,
 }
 
@@ -33,7 +35,7 @@ pub(crate) struct Parts {
 }
 
 impl SplitConfig {
-    /// Whether the fractions leave something to train on.
+    /// Checks that the fractions leave rows to train on.
     ///
     /// # Errors
     /// [`DataError::Config`].
@@ -51,7 +53,7 @@ impl SplitConfig {
 
     /// Divides the rows of `silo` by `seed`. `classes` holds the class of every row, or the same
     /// number for all; every class is divided alike, up to one row. Held-out parts are rounded up.
-    /// Depends on the silo's name, not on its place among the silos.
+    /// Depends on the silo's name, not on its position among the silos.
     ///
     /// # Errors
     /// [`DataError::TooFewRows`] where train or test would be empty.

@@ -14,7 +14,7 @@ pub struct Table {
     pub fills: Vec<Fill>,
     /// Features, rows × columns, row-major; NaN where a value is missing.
     pub values: Vec<f64>,
-    /// What to predict, row-major: a number, the index of a class, several numbers, or the pixels of
+    /// Targets, row-major: a number, the index of a class, several numbers, or the pixels of
     /// a mask for every row.
     pub target: Vec<f64>,
 }
@@ -76,7 +76,7 @@ impl Table {
         self.values.is_empty()
     }
 
-    /// What row `index` is to predict.
+    /// The target of row `index`.
     pub fn targets(&self, index: usize) -> &[f64] {
         let count = self.target.len() / self.len().max(1);
         &self.target[index * count..][..count]
@@ -88,7 +88,7 @@ impl Table {
     }
 }
 
-/// What the rows are to predict.
+/// The kind of target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A number, in some unit.
@@ -102,12 +102,12 @@ pub enum Target {
     Numbers {
         /// The unit in words, for reports.
         unit: String,
-        /// How many, at least 1.
+        /// Their number, at least 1.
         count: usize,
     },
     /// For every pixel of an image whether it belongs to an object, 1 or 0.
     Mask {
-        /// How many pixels, at least 1.
+        /// Number of pixels, at least 1.
         pixels: usize,
     },
 }
@@ -115,7 +115,7 @@ pub enum Target {
 /// All silos of a source, with the same columns and the same kind of target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataSet {
-    /// What is predicted.
+    /// The kind of target.
     pub target: Target,
     /// Name and rows of each silo, in the source's order.
     pub silos: Vec<(String, Table)>,
@@ -125,7 +125,7 @@ pub struct DataSet {
     pub notes: Vec<String>,
 }
 
-/// Complete rows as a model takes them, row-major: features, and what is to be predicted.
+/// Complete rows as a model takes them, row-major: features and targets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Rows {
     width: usize,
@@ -167,10 +167,10 @@ impl Rows {
         }
     }
 
-    /// One after the other.
+    /// Rows of all parts, one part after the other.
     ///
     /// # Panics
-    /// If there are none, or of different widths.
+    /// If there are no parts, or parts of different widths.
     pub(crate) fn concat(parts: &[&Self]) -> Self {
         let first = parts.first().expect("at least one part");
         let (width, outputs) = (first.width, first.outputs);
@@ -183,7 +183,7 @@ impl Rows {
         Self::wide(width, outputs, features, targets)
     }
 
-    /// With every number changed: a feature by `feature(column, value)`, a target by `target`.
+    /// These rows with every number changed: a feature by `feature(column, value)`, a target by `target`.
     pub(crate) fn map(
         &self,
         feature: impl Fn(usize, f32) -> f32,
@@ -222,7 +222,7 @@ impl Rows {
         &self.features
     }
 
-    /// What one row is to predict: numbers, the index of its class, or the pixels of a mask.
+    /// The target of one row: numbers, the index of its class, or the pixels of a mask.
     pub(crate) fn target(&self, row: usize) -> &[f32] {
         &self.targets[row * self.outputs..][..self.outputs]
     }
@@ -270,10 +270,10 @@ impl Rows {
         Self::wide(self.width, self.outputs, features, targets)
     }
 
-    /// The same features with these classes to predict.
+    /// The same features with these classes as targets.
     ///
     /// # Panics
-    /// If there is not one for every row.
+    /// If the number of classes is not that of the rows.
     pub(crate) fn labelled(&self, labels: &[u32]) -> Self {
         assert_eq!(labels.len(), self.len(), "one label per row");
         Self {
@@ -284,7 +284,7 @@ impl Rows {
         }
     }
 
-    /// What all rows are to predict, row-major.
+    /// The targets of all rows, row-major.
     pub(crate) fn targets(&self) -> &[f32] {
         &self.targets
     }

@@ -1,4 +1,4 @@
-//! A learner whose training costs nothing, to measure everything around it.
+//! A learner with null training, to measure the cost of everything else.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct ConstantLearner {
 }
 
 impl ConstantLearner {
-    /// With one tensor `values` `[parameters]`.
+    /// A learner whose model has one tensor `values` `[parameters]`.
     pub fn new(parameters: usize) -> Self {
         let values = TensorSpec::new("values", [parameters], Role::Weight);
         let layout = Layout::new(vec![values]).expect("one tensor of a size that memory can hold");
@@ -26,7 +26,7 @@ impl ConstantLearner {
     }
 
     fn loss(&self, model: &Params) -> f64 {
-        // Eight sums side by side, so that a million numbers take a fraction of a millisecond.
+        // Eight partial sums, so that a million numbers take a fraction of a millisecond.
         let mut sums = [0f64; 8];
         for eight in model.values().chunks(8) {
             for (sum, value) in sums.iter_mut().zip(eight) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use methods::{Layout, LearnError, Params};
 
 pub use constant::ConstantLearner;
-pub use table::{RobustConfig, TableLearner};
+pub use table::TableLearner;
 
 pub(crate) use table::Script;
 

@@ -17,7 +17,7 @@ pub(crate) struct Scale {
     features: usize,
     /// Whether the target is scaled, too: one number or several on one scale.
     target: bool,
-    /// Whether rows have labels in the place of the target, which no scale concerns.
+    /// Whether rows have labels instead of the target, which are not scaled.
     labelled: bool,
     summary: Arc<Layout>,
 }
@@ -40,7 +40,7 @@ impl Scale {
         }
     }
 
-    /// The same scale, for rows with labels in the place of the target.
+    /// The same scale, for rows with labels instead of the target.
     pub(crate) fn of_labelled(&self) -> Self {
         Self {
             labelled: true,
@@ -57,7 +57,7 @@ impl Scale {
         [MEAN, DEVIATION].map(|name| TensorSpec::new(name, [self.columns()], Role::Buffer))
     }
 
-    /// The buffers before the federation has summed up: mean 0, deviation 1.
+    /// The initial buffers: mean 0, deviation 1.
     pub(crate) fn initial(&self) -> [(String, Vec<f32>); 2] {
         let columns = self.columns();
         [
@@ -100,7 +100,7 @@ impl Scale {
         })
     }
 
-    /// Rows brought to the scale that `model` carries.
+    /// Rows on the scale that `model` carries.
     pub(crate) fn apply<'a>(&self, model: &Params, rows: &'a Rows) -> Cow<'a, Rows> {
         let (mean, deviation) = (buffer(model, MEAN), buffer(model, DEVIATION));
         if mean.iter().all(|&m| m == 0.0) && deviation.iter().all(|&d| d == 1.0) {
@@ -119,7 +119,7 @@ impl Scale {
         }))
     }
 
-    /// What 1 in the scaled target is in the target's own units.
+    /// The size of one unit of the scaled target in the target's own units.
     pub(crate) fn unit(&self, model: &Params) -> f64 {
         if !self.target {
             return 1.0;

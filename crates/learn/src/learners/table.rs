@@ -1,4 +1,4 @@
-//! A silo with rows of its own, and any model family on them.
+//! The learner of a silo with its own rows, for any model family.
 //!
 //! [`TableLearner`] trains, evaluates and summarises; its capabilities are in modules of their own:
 //! `robust` (robust losses and fits), `rows` (order of rows, single rows and folds), `outputs`
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Summaries};
+use methods::robust::TransportCost;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Split, Training, Update, Watch};
 
 use self::rows::RowOrder;
@@ -24,10 +25,9 @@ use crate::data::{Prepared, Rows, Standardise, Target};
 use crate::metrics::measure;
 use crate::models::{Fit, Loss, Model, Named};
 
-pub use self::robust::RobustConfig;
 pub(crate) use self::rows::Script;
 
-/// Any model family on a silo's rows. Nothing is personal.
+/// Trains a model of any family on a silo's rows. It has no personal state.
 #[derive(Clone)]
 pub struct TableLearner {
     train: Arc<Rows>,
@@ -37,7 +37,7 @@ pub struct TableLearner {
     model: Arc<dyn Model>,
     loss: Loss,
     scale: Option<Scale>,
-    robust: RobustConfig,
+    transport_cost: TransportCost,
     order: RowOrder,
     domain: Option<u32>,
     layout: Arc<Layout>,
@@ -49,7 +49,7 @@ impl TableLearner {
         model: Box<dyn Model>,
         loss: Loss,
         standardise: Standardise,
-        robust: RobustConfig,
+        transport_cost: TransportCost,
     ) -> Self {
         let number = matches!(data.target, Target::Number { .. } | Target::Numbers { .. });
         let scale = matches!(standardise, Standardise::Federation)
@@ -71,7 +71,7 @@ impl TableLearner {
             model: model.into(),
             loss,
             scale,
-            robust,
+            transport_cost,
             order: RowOrder::Drawn,
             domain: None,
             layout,
@@ -94,20 +94,21 @@ impl TableLearner {
             model: first.model.clone(),
             loss: first.loss,
             scale: first.scale.clone(),
-            robust: first.robust,
+            transport_cost: first.transport_cost,
             order: RowOrder::Drawn,
             domain: None,
             layout: first.layout.clone(),
         }
     }
 
-    /// With start weights and orders given; the seed of a training is then the round.
+    /// The same learner with given start weights and orders of rows. The seed of a training is then the
+    /// round.
     pub(crate) fn follow(mut self, script: Script) -> Self {
         self.order = RowOrder::Script(Arc::new(script));
         self
     }
 
-    /// With the domain of its rows.
+    /// The same learner with the domain of its rows.
     pub(crate) fn within(mut self, domain: Option<u32>) -> Self {
         self.domain = domain;
         self
@@ -160,7 +161,7 @@ impl TableLearner {
         Ok(self.update(trained, [("loss".into(), loss)].into()))
     }
 
-    /// Carries a training through; the trained values, and the loss.
+    /// Runs a training. Returns the trained values and the loss.
     pub(super) fn run(
         &self,
         mut fit: Box<dyn Fit>,
@@ -293,7 +294,7 @@ impl ModifiedGradients for TableLearner {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        // Not even a zero is added where nothing changes.
+        // Without a change not even a zero is added.
         let modifier = (!modifier.is_none()).then_some(modifier);
         self.fit(start, training, modifier, seed, progress)
     }

@@ -13,13 +13,13 @@ use crate::random::{shuffle, stream};
 /// Steps between reports within an epoch.
 const REPORT: u64 = 256;
 
-/// In which order an epoch goes through the rows.
+/// The order of rows in an epoch.
 pub(crate) enum Order<'a> {
-    /// Shuffled anew for every epoch, from a seed.
+    /// Shuffled for every epoch, from a seed.
     Seeded(u64),
-    /// As given, in every epoch.
+    /// Given, the same in every epoch.
     Given(&'a [u32]),
-    /// As they stand.
+    /// The order of the table.
     Standing,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn train(
     Ok(last)
 }
 
-/// That weights or loss left the finite numbers at `step`.
+/// The error that weights or loss are not finite at `step`.
 pub(crate) fn diverged(step: u64, optimiser: &Optimiser) -> LearnError {
     let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = *optimiser;
     LearnError::Diverged { step, rate }

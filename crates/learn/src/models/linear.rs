@@ -7,8 +7,8 @@ use methods::{Params, Role, TensorSpec};
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
 
-/// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. Starts from zero, which for a
-/// convex loss is as good as any other start.
+/// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. The initial model is
+/// zero; with a convex loss the start does not matter.
 pub(crate) struct Linear {
     pub(crate) features: usize,
 }

@@ -65,8 +65,8 @@ pub(crate) trait Model: Send + Sync {
         None
     }
 
-    /// A family that sorts rows of so many features into `classes`: a perceptron with these hidden
-    /// widths, unless another family suits the rows better.
+    /// A family that classifies rows of this number of features: a perceptron with these hidden widths,
+    /// unless another family suits the rows better.
     fn classifier(&self, features: usize, classes: usize, hidden: &[usize]) -> Arc<dyn Model> {
         Arc::new(Mlp::new(features, hidden, classes))
     }
@@ -78,7 +78,7 @@ pub(crate) trait Model: Send + Sync {
     }
 
     /// Begins a training from the values in `start`, with the gradient changed by `modifier`.
-    /// Whatever is random in it follows from `seed`.
+    /// All its randomness follows from `seed`.
     fn fit(
         &self,
         start: &Params,

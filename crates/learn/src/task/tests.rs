@@ -11,7 +11,7 @@ use super::*;
 
 mod networks;
 
-/// The folder of real data, or a note that a test skips.
+/// The folder of data files; prints a note if it is not set and the test is skipped.
 fn real_data() -> Option<PathBuf> {
     let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
     if folder.is_none() {
@@ -162,7 +162,7 @@ fn the_diabetes_study_by_default() {
 }
 
 #[test]
-fn configuration_survives_being_written() {
+fn a_written_configuration_is_read_back_unchanged() {
     let task = config(
         "[task.table]\nmodel.mlp.hidden = [8]\nstandardise = 'federation'\nsplit.test = 0.2\n\
          robust = { norm = 'linf', label-cost = inf }\nmetric = 'roc-auc'\n\
@@ -178,7 +178,7 @@ fn configuration_survives_being_written() {
 }
 
 #[test]
-fn silos_say_which_domain_their_rows_are_of() {
+fn silos_have_the_configured_domains() {
     let text = "[task.table]\ndata = 'diabetes'\nmodel.linear = {}\n";
     let task = config(&format!("{text}domains = [3, 0, 1, 1]\n"));
     let study = task.study(Some(4), None, 0).unwrap();
@@ -206,7 +206,7 @@ fn silos_say_which_domain_their_rows_are_of() {
         task.study(None, None, 0).err().unwrap().to_string(),
         "`domains` has 4 entries for 8 silos: give one for every silo, in their order"
     );
-    // Nobody says: nothing is written.
+    // Without given domains none are written.
     let task = config(text);
     let silos = task.study(None, None, 0).unwrap().silos;
     assert!(silos.iter().all(|silo| silo.learner.domain().is_none()));
@@ -224,7 +224,7 @@ fn unknown_keys_and_names_are_refused_with_their_line() {
         ),
         ("[task.table]\ndata = 'diabetes'\nmodel = 'tree'", 3, "tree"),
         (
-            "[task.table]\nmodel = 'logistic'\ndata.csv.file = 'a'",
+            "[task.table]\nmodel = 'logistic'\ndata.rows.file = 'a'",
             3,
             "file",
         ),
@@ -244,7 +244,7 @@ fn unknown_keys_and_names_are_refused_with_their_line() {
 }
 
 #[test]
-fn what_does_not_go_together_is_said() {
+fn inconsistent_settings_are_refused_with_the_reason() {
     let diabetes = "[task.table]\ndata = 'diabetes'\n";
     assert_eq!(
         fails(&format!("{diabetes}model = 'logistic'")),
@@ -256,9 +256,15 @@ fn what_does_not_go_together_is_said() {
     );
     assert_eq!(
         fails(&format!(
+            "{diabetes}model.linear = {{}}\nrobust.label-cost = 0.0"
+        )),
+        "`robust.label-cost`: the cost of changing a label must be above 0 (or infinite), not 0"
+    );
+    assert_eq!(
+        fails(&format!(
             "{diabetes}model.linear = {{}}\nmetric = 'accuracy'"
         )),
-        "`metric = \"accuracy\"` does not go with this target: choose one of loss, mae, mse"
+        "`metric = \"accuracy\"` does not suit this target: choose one of loss, mae, mse"
     );
     assert!(
         fails(&format!("{diabetes}model.linear = {{}}\nsplit.test = 1.0")).starts_with("`split`: ")
@@ -276,7 +282,7 @@ fn what_does_not_go_together_is_said() {
 }
 
 #[test]
-fn heart_has_four_hospitals_and_no_more() {
+fn heart_refuses_more_than_four_silos() {
     let Some(folder) = real_data() else { return };
     let task = config("[task.table]\ndata = 'heart'\nmodel = 'logistic'\nsplit.test = 0.34");
     let study = task.study(None, Some(&folder), 1).unwrap();
@@ -313,7 +319,7 @@ fn heart_has_four_hospitals_and_no_more() {
 }
 
 #[test]
-fn null_training_has_any_number_of_silos() {
+fn null_training_allows_any_number_of_silos() {
     let study = config("[task.constant]\nparameters = 1000")
         .study(Some(20), None, 0)
         .unwrap();

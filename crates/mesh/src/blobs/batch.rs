@@ -1,4 +1,4 @@
-//! Blobs that were asked for together, and how far each has come.
+//! The blobs of one fetch, and the state of each.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -10,41 +10,42 @@ use tokio::sync::Notify;
 use super::board::Board;
 use super::tree::Tree;
 
-/// How far a blob has come.
+/// State of a blob.
 #[derive(Debug)]
 enum State {
-    /// No holder has said what it looks like. One may be asked at the moment.
-    Unknown { asked: bool },
-    /// Its chunks are being brought.
-    Begun(Board),
-    /// It is here, and the silo is to be told.
-    Here(Bytes),
-    /// The silo was told.
-    Told,
+    /// Its length and tree are unknown. `requested`: a holder is being asked for it.
+    Unknown { requested: bool },
+    /// Its chunks are being fetched.
+    Started(Board),
+    /// Complete, but not yet delivered to the silo.
+    Complete(Bytes),
+    /// Delivered to the silo.
+    Delivered,
 }
 
-/// Blobs that were asked for together, shared by all who bring parts of them. Blobs are named by
-/// their place in the list.
+/// The blobs of one fetch, shared by the tasks that fetch parts of them. A blob is named by its
+/// position in the list of requests.
 #[derive(Debug)]
 pub(crate) struct Batch {
     wishes: Vec<BlobRequest>,
     states: Mutex<Vec<State>>,
-    /// Woken when something is to be told, or more can be done at once.
-    pub(crate) news: Notify,
+    /// Notified when a blob is complete, or when a further holder can be asked.
+    pub(crate) changed: Notify,
 }
 
 impl Batch {
-    /// `begun` gives what is left of an earlier attempt.
+    /// A batch of these requests. `started` gives the board of a blob from an earlier attempt.
     pub(crate) fn new(
         wishes: Vec<BlobRequest>,
-        mut begun: impl FnMut(&BlobRequest) -> Option<Board>,
+        mut started: impl FnMut(&BlobRequest) -> Option<Board>,
     ) -> Self {
-        let state = |wish| begun(wish).map_or(State::Unknown { asked: false }, State::Begun);
+        let state =
+            |wish| started(wish).map_or(State::Unknown { requested: false }, State::Started);
         let states = wishes.iter().map(state).collect();
         Self {
             states: Mutex::new(states),
             wishes,
-            news: Notify::new(),
+            changed: Notify::new(),
         }
     }
 
@@ -53,17 +54,19 @@ impl Batch {
     }
 
     fn states(&self) -> MutexGuard<'_, Vec<State>> {
-        self.states.lock().expect("nobody panics while holding it")
+        self.states
+            .lock()
+            .expect("no code panics while it holds this lock")
     }
 
-    /// The blobs of which a further holder should bring something, where `running` ones are at
-    /// work: those that nobody is asked about, and those of which `share` chunks or more are
-    /// missing for everyone at work.
+    /// The blobs for which a further holder is worth asking, while `running` holders are being
+    /// asked: unknown blobs that no holder is asked for, and started blobs of which more than
+    /// `share` chunks per running holder are missing.
     pub(crate) fn open(&self, running: usize, share: usize) -> Vec<usize> {
         let open = |state: &State| match state {
-            State::Unknown { asked } => !asked,
-            State::Begun(board) => board.missing() > running * share,
-            State::Here(_) | State::Told => false,
+            State::Unknown { requested } => !requested,
+            State::Started(board) => board.missing() > running * share,
+            State::Complete(_) | State::Delivered => false,
         };
         let states = self.states();
         (0..states.len())
@@ -71,96 +74,97 @@ impl Batch {
             .collect()
     }
 
-    /// A holder is going to be asked about it, or was, in vain.
-    pub(crate) fn asked(&self, blob: usize, is: bool) {
-        if let State::Unknown { asked } = &mut self.states()[blob] {
-            *asked = is;
+    /// Notes whether a holder is being asked for a blob that is still unknown.
+    pub(crate) fn set_requested(&self, blob: usize, is_requested: bool) {
+        if let State::Unknown { requested } = &mut self.states()[blob] {
+            *requested = is_requested;
         }
     }
 
-    /// What is known of a blob's shape.
+    /// The tree of a blob whose chunks are being fetched.
     pub(crate) fn tree(&self, blob: usize) -> Option<Arc<Tree>> {
         self.board(blob, |board| board.tree().clone())
     }
 
-    /// A holder said what a blob looks like. False where another holder said something else: both
-    /// trees merge into the hash, but only the last chunk shows which length is right.
-    pub(crate) fn begin(&self, blob: usize, tree: Tree) -> bool {
+    /// Starts a blob with the tree that a holder sent. False if another holder sent a different
+    /// tree: both merge into the hash, but only the last chunk shows which length is right.
+    pub(crate) fn start(&self, blob: usize, tree: Tree) -> bool {
         let mut states = self.states();
         match &states[blob] {
             State::Unknown { .. } => {
-                states[blob] = State::Begun(Board::new(Arc::new(tree)));
-                self.news.notify_one();
+                states[blob] = State::Started(Board::new(Arc::new(tree)));
+                self.changed.notify_one();
                 true
             }
-            State::Begun(board) => **board.tree() == tree,
-            State::Here(_) | State::Told => true,
+            State::Started(board) => **board.tree() == tree,
+            State::Complete(_) | State::Delivered => true,
         }
     }
 
-    /// Takes up to `most` missing chunks in a row, to be filled.
+    /// Claims up to `most` consecutive missing chunks: the number of the first, and the memory to
+    /// read them into.
     pub(crate) fn claim(&self, blob: usize, most: usize) -> Option<(u32, Vec<BytesMut>)> {
         self.board(blob, |board| board.claim(most)).flatten()
     }
 
-    /// A claimed chunk arrived, and its bytes are right.
-    pub(crate) fn arrived(&self, blob: usize, chunk: u32, piece: BytesMut) {
+    /// Stores a claimed chunk whose bytes were verified.
+    pub(crate) fn store(&self, blob: usize, chunk: u32, piece: BytesMut) {
         let mut states = self.states();
-        let State::Begun(board) = &mut states[blob] else {
+        let State::Started(board) = &mut states[blob] else {
             return;
         };
-        if let Some(bytes) = board.arrived(chunk, piece) {
-            states[blob] = State::Here(bytes);
-            self.news.notify_one();
+        if let Some(bytes) = board.store(chunk, piece) {
+            states[blob] = State::Complete(bytes);
+            self.changed.notify_one();
         }
     }
 
-    /// A claimed chunk did not arrive.
+    /// Returns a claimed chunk that did not arrive.
     pub(crate) fn give_back(&self, blob: usize, chunk: u32, piece: BytesMut) {
         self.board(blob, |board| board.give_back(chunk, piece));
     }
 
-    /// A blob came in one piece, and its bytes are right.
-    pub(crate) fn came(&self, blob: usize, bytes: Bytes) {
+    /// Completes a blob that arrived in one piece and was verified.
+    pub(crate) fn complete(&self, blob: usize, bytes: Bytes) {
         let state = &mut self.states()[blob];
-        if !matches!(state, State::Told) {
-            *state = State::Here(bytes);
+        if !matches!(state, State::Delivered) {
+            *state = State::Complete(bytes);
         }
     }
 
-    /// What the silo is to be told now.
-    pub(crate) fn tell(&self) -> Vec<(Hash, Bytes)> {
-        let mut told = Vec::new();
+    /// Takes the complete blobs that were not delivered yet, and marks them as delivered.
+    pub(crate) fn take_complete(&self) -> Vec<(Hash, Bytes)> {
+        let mut complete = Vec::new();
         for (wish, state) in self.wishes.iter().zip(&mut *self.states()) {
-            if let State::Here(bytes) = state {
-                told.push((wish.hash, std::mem::take(bytes)));
-                *state = State::Told;
+            if let State::Complete(bytes) = state {
+                complete.push((wish.hash, std::mem::take(bytes)));
+                *state = State::Delivered;
             }
         }
-        told
+        complete
     }
 
-    /// Whether the silo was told of every blob.
-    pub(crate) fn is_told(&self) -> bool {
+    /// Whether every blob was delivered.
+    pub(crate) fn is_delivered(&self) -> bool {
         self.states()
             .iter()
-            .all(|state| matches!(state, State::Told))
+            .all(|state| matches!(state, State::Delivered))
     }
 
-    /// Whether something of a blob is here that would be lost.
-    pub(crate) fn is_begun(&self) -> bool {
-        let begun = |state: &State| matches!(state, State::Begun(board) if board.here() > 0);
-        self.states().iter().any(begun)
+    /// Whether chunks of an incomplete blob are present.
+    pub(crate) fn is_started(&self) -> bool {
+        let started = |state: &State| matches!(state, State::Started(board) if board.present() > 0);
+        self.states().iter().any(started)
     }
 
-    /// Ends it: the blobs that did not come, and what there is of them.
+    /// Ends the fetch. Returns the blobs that are missing, and the boards of those that were started.
     pub(crate) fn end(&self) -> (Vec<Hash>, Vec<Board>) {
         let (mut missing, mut boards) = (Vec::new(), Vec::new());
         for (wish, state) in self.wishes.iter().zip(&mut *self.states()) {
-            match std::mem::replace(state, State::Told) {
-                State::Told => continue,
-                State::Begun(board) => boards.push(board),
-                State::Unknown { .. } | State::Here(_) => {}
+            match std::mem::replace(state, State::Delivered) {
+                State::Delivered => continue,
+                State::Started(board) => boards.push(board),
+                State::Unknown { .. } | State::Complete(_) => {}
             }
             missing.push(wish.hash);
         }
@@ -169,7 +173,7 @@ impl Batch {
 
     fn board<T>(&self, blob: usize, work: impl FnOnce(&mut Board) -> T) -> Option<T> {
         match &mut self.states()[blob] {
-            State::Begun(board) => Some(work(board)),
+            State::Started(board) => Some(work(board)),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Which chunks of a blob are here, on their way, or missing.
+//! The chunks of a blob while it is fetched: present, claimed, or missing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use bytes::{Bytes, BytesMut};
 
 use super::tree::{CHUNK, Tree, chunks};
 
-/// Bytes of unfinished blobs that are kept for the next attempt.
+/// Largest total size in bytes of unfinished blobs that are kept for the next attempt.
 const KEPT: u64 = 512 << 20;
 
-/// A chunk's place in the blob's memory.
+/// The state of a chunk, with its part of the blob's memory.
 #[derive(Debug)]
 enum Slot {
     Missing(BytesMut),
     Claimed,
-    Here(BytesMut),
+    Present(BytesMut),
 }
 
-/// A blob under way. Its memory is one piece: the chunks are cut out of it, filled and joined again
-/// without copying. It is taken zeroed, which costs nothing until it is written to.
+/// A blob that is being fetched. Its memory is one allocation: chunks are split off, filled and
+/// joined again without copying. It is allocated zeroed, which costs nothing until it is written.
 #[derive(Debug)]
 pub(crate) struct Board {
     tree: Arc<Tree>,
     slots: Vec<Slot>,
-    /// No chunk before it is missing.
+    /// No chunk before this one is missing.
     cursor: usize,
-    here: usize,
+    present: usize,
     missing: usize,
 }
 
 impl Board {
-    /// With nothing here yet. The blob's length must be one that this machine can address.
+    /// A board without chunks. This machine must be able to address the blob's length.
     pub(crate) fn new(tree: Arc<Tree>) -> Self {
         let mut memory = BytesMut::zeroed(tree.length() as usize);
         let count = chunks(tree.length()) as usize;
@@ -41,7 +41,7 @@ impl Board {
             tree,
             slots,
             cursor: 0,
-            here: 0,
+            present: 0,
             missing: count,
         }
     }
@@ -50,17 +50,18 @@ impl Board {
         &self.tree
     }
 
-    /// Chunks that are here.
-    pub(crate) fn here(&self) -> usize {
-        self.here
+    /// Number of chunks that are present.
+    pub(crate) fn present(&self) -> usize {
+        self.present
     }
 
-    /// Chunks that nobody is bringing.
+    /// Number of chunks that are neither present nor claimed.
     pub(crate) fn missing(&self) -> usize {
         self.missing
     }
 
-    /// Takes up to `most` missing chunks in a row, to be filled; with the number of the first.
+    /// Claims up to `most` consecutive missing chunks: the number of the first, and the memory to
+    /// read them into.
     pub(crate) fn claim(&mut self, most: usize) -> Option<(u32, Vec<BytesMut>)> {
         let missing = |slot: &Slot| matches!(slot, Slot::Missing(_));
         let first = self.cursor + self.slots[self.cursor..].iter().position(missing)?;
@@ -79,24 +80,24 @@ impl Board {
         Some((first as u32, pieces))
     }
 
-    /// A claimed chunk arrived, and its bytes are right. Gives the blob if it was the last.
-    pub(crate) fn arrived(&mut self, chunk: u32, piece: BytesMut) -> Option<Bytes> {
-        self.slots[chunk as usize] = Slot::Here(piece);
-        self.here += 1;
-        if self.here < self.slots.len() {
+    /// Stores a claimed chunk whose bytes were verified. Returns the blob if it is complete.
+    pub(crate) fn store(&mut self, chunk: u32, piece: BytesMut) -> Option<Bytes> {
+        self.slots[chunk as usize] = Slot::Present(piece);
+        self.present += 1;
+        if self.present < self.slots.len() {
             return None;
         }
         let mut blob = BytesMut::new();
         for slot in self.slots.drain(..) {
-            if let Slot::Here(piece) = slot {
-                // The first piece is taken as it is; the others follow it in the same memory.
+            if let Slot::Present(piece) = slot {
+                // The pieces are adjacent in memory, so joining them copies nothing.
                 blob.unsplit(piece);
             }
         }
         Some(blob.freeze())
     }
 
-    /// A claimed chunk did not arrive.
+    /// Returns a claimed chunk that did not arrive.
     pub(crate) fn give_back(&mut self, chunk: u32, piece: BytesMut) {
         self.slots[chunk as usize] = Slot::Missing(piece);
         self.cursor = self.cursor.min(chunk as usize);
@@ -104,14 +105,14 @@ impl Board {
     }
 }
 
-/// Blobs that could not be finished, for the next time they are asked for.
+/// Blobs that were not completed, kept for the next fetch.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished(VecDeque<Board>);
 
 impl Unfinished {
-    /// Keeps a board, and forgets the oldest ones where that is too much.
+    /// Keeps a board, and drops the oldest ones beyond [`KEPT`].
     pub(crate) fn keep(&mut self, board: Board) {
-        if board.here > 0 {
+        if board.present > 0 {
             self.0.push_back(board);
         }
         let bytes = |kept: &VecDeque<Board>| kept.iter().map(|b| b.tree.length()).sum::<u64>();
@@ -120,7 +121,7 @@ impl Unfinished {
         }
     }
 
-    /// Gives back the board of a blob.
+    /// Takes out the board of a blob.
     pub(crate) fn take(&mut self, hash: protocol::Hash) -> Option<Board> {
         let at = self.0.iter().position(|board| board.tree.root() == hash)?;
         self.0.remove(at)
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_blob_keeps_the_memory_that_its_chunks_were_read_into() {
+    fn joining_the_chunks_of_a_blob_copies_nothing() {
         let whole: Bytes = (0..3 * CHUNK + 5).map(|i| (i / 3) as u8).collect();
         let mut board = Board::new(Arc::new(Tree::of(&whole)));
         let (first, mut pieces) = board.claim(3).expect("missing");
@@ -155,9 +156,9 @@ mod tests {
             assert_eq!(blob, None);
             let from = chunk as usize * CHUNK;
             piece.copy_from_slice(&whole[from..whole.len().min(from + CHUNK)]);
-            blob = board.arrived(chunk, piece);
+            blob = board.store(chunk, piece);
         }
-        let blob = blob.expect("all are here");
+        let blob = blob.expect("all chunks are present");
         assert_eq!((blob.as_ptr(), &blob), (place, &whole));
     }
 }

@@ -1,5 +1,7 @@
-//! Fetching blobs: small ones together, large ones from several holders at once, from the next
-//! holder where one fails, and on from where it stopped where a link was cut.
+//! Fetches blobs from one or several holders.
+//!
+//! Small blobs are requested together, large ones from several holders at once. If a holder fails, the
+//! next one is asked. After a broken connection a fetch continues with the chunks that are missing.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,14 +21,15 @@ use super::wire::BLOBS;
 use crate::members::{Members, Peer};
 use crate::streams::{Kind, Opener};
 
-/// Holders that bring parts of a batch at the same time.
+/// Holders that are asked for parts of a batch at the same time.
 const HOLDERS: usize = 4;
-/// Missing chunks of a blob, for each holder at work on it, that are worth one more holder.
+/// Another holder is asked when more than this many chunks of a blob are missing per holder that is
+/// being asked.
 const SHARE: usize = 2 * RUN;
-/// Attempts in a row with one holder that brought nothing.
+/// Fruitless attempts in a row after which a holder is not asked again.
 const FRUITLESS: u32 = 3;
-/// Pause after the first such attempt that ended with a broken stream; twice as long after the next. A
-/// holder that leaves breaks its streams a little before its connection is seen to end.
+/// Pause after a fruitless attempt that ended with a broken stream; twice as long after the second. The
+/// streams of a holder that leaves break a little before its connection ends.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Fetches blobs.
@@ -40,26 +43,26 @@ pub(crate) struct Fetcher {
     pub(crate) unfinished: Mutex<Unfinished>,
 }
 
-/// A holder, with what is known of it.
+/// A holder and the results of asking it.
 #[derive(Debug)]
 struct Holder {
     peer: Arc<Peer>,
-    /// What it does not have, or lied about.
+    /// Blobs that it does not have, or of which it sent wrong bytes.
     unfit: BTreeSet<usize>,
-    /// Attempts in a row that brought nothing.
+    /// Attempts in a row that fetched nothing.
     fruitless: u32,
 }
 
 impl Fetcher {
-    /// Fetches blobs, and tells the silo of each.
+    /// Fetches blobs and delivers each to the silo. Reports blobs that no holder gave as missing.
     #[tracing::instrument(level = "debug", skip_all, fields(blobs = wishes.len()))]
     pub(crate) async fn fetch(self: Arc<Self>, wishes: Vec<BlobRequest>, from: Vec<MemberIndex>) {
         let batch = Arc::new(Batch::new(wishes, |wish| {
-            let begun = self.unfinished().take(wish.hash);
-            begun.filter(|board| board.tree().length() <= wish.limit)
+            let started = self.unfinished().take(wish.hash);
+            started.filter(|board| board.tree().length() <= wish.limit)
         }));
-        // A silo that is gone needs no answer.
-        if self.bring(&batch, self.holders(&from)).await.is_none() {
+        // Without a silo nothing needs to be reported.
+        if self.fetch_all(&batch, self.holders(&from)).await.is_none() {
             return;
         }
         let (missing, boards) = batch.end();
@@ -71,15 +74,16 @@ impl Fetcher {
         }
     }
 
-    /// Brings what the holders give, and tells the silo of it. None if the silo is gone.
-    async fn bring(&self, batch: &Arc<Batch>, mut holders: Vec<Holder>) -> Option<()> {
+    /// Asks the holders until the batch is complete or none can be asked, and delivers complete blobs
+    /// to the silo. `None` if the silo has ended.
+    async fn fetch_all(&self, batch: &Arc<Batch>, mut holders: Vec<Holder>) -> Option<()> {
         let mut parts = JoinSet::new();
         loop {
-            let blobs = batch.tell();
+            let blobs = batch.take_complete();
             if !blobs.is_empty() {
                 self.events.send(Event::Fetched { blobs }).await.ok()?;
             }
-            if batch.is_told() {
+            if batch.is_delivered() {
                 return Some(());
             }
             while parts.len() < HOLDERS
@@ -89,15 +93,15 @@ impl Fetcher {
                 parts.spawn(holder.part(batch, blobs, opener, self.patience));
             }
             if parts.is_empty() {
-                // Waiting for a holder to return is worth it only where that saves something.
-                if !batch.is_begun() || !self.one_returns(&holders).await {
+                // Waiting for a holder to return is worthwhile only if chunks would be lost otherwise.
+                if !batch.is_started() || !self.one_returns(&holders).await {
                     return Some(());
                 }
                 continue;
             }
             tokio::select! {
                 Some(ended) = parts.join_next() => holders.extend(ended.ok().flatten()),
-                () = batch.news.notified() => {}
+                () = batch.changed.notified() => {}
             }
         }
     }
@@ -105,10 +109,10 @@ impl Fetcher {
     fn unfinished(&self) -> MutexGuard<'_, Unfinished> {
         self.unfinished
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no code panics while it holds this lock")
     }
 
-    /// Who is asked, in order, nobody twice.
+    /// The holders to ask, in order and without duplicates.
     fn holders(&self, from: &[MemberIndex]) -> Vec<Holder> {
         let mut holders: Vec<Holder> = Vec::new();
         for &member in from {
@@ -125,17 +129,17 @@ impl Fetcher {
         holders
     }
 
-    /// Whether one of those that are gone comes back in time.
+    /// Whether a disconnected holder connects again in time.
     async fn one_returns(&self, holders: &[Holder]) -> bool {
-        let gone = holders.iter().filter(|holder| !holder.peer.is_connected());
-        let returns: Vec<_> = gone
-            .map(|gone| Box::pin(gone.peer.wait_connected()))
+        let disconnected = holders.iter().filter(|holder| !holder.peer.is_connected());
+        let returns: Vec<_> = disconnected
+            .map(|holder| Box::pin(holder.peer.wait_connected()))
             .collect();
         !returns.is_empty() && timeout(self.resume, select_all(returns)).await.is_ok()
     }
 }
 
-/// Takes out the first holder that can be asked for something, with what it is asked for.
+/// Takes out the first connected holder that can be asked for a blob, with the blobs to ask for.
 fn choose(
     holders: &mut Vec<Holder>,
     batch: &Batch,
@@ -147,7 +151,9 @@ fn choose(
         let fit = open.iter().filter(|blob| !holder.unfit.contains(blob));
         let blobs: Vec<_> = fit.take(BLOBS).copied().collect();
         if !blobs.is_empty() && holder.peer.is_connected() {
-            blobs.iter().for_each(|&blob| batch.asked(blob, true));
+            blobs
+                .iter()
+                .for_each(|&blob| batch.set_requested(blob, true));
             return Some((holders.remove(at), blobs));
         }
     }
@@ -155,7 +161,7 @@ fn choose(
 }
 
 impl Holder {
-    /// Pulls what this holder brings. Gives it back if it may bring something later.
+    /// Fetches from this holder. Returns it if it may be asked again.
     async fn part(
         mut self,
         batch: Arc<Batch>,
@@ -164,7 +170,7 @@ impl Holder {
         patience: Duration,
     ) -> Option<Self> {
         let turn = self.peer.fetching.acquire().await.ok()?;
-        let (mut brought, mut refused) = (0, 0);
+        let (mut fetched, mut refused) = (0, 0);
         let ended = match opener.open(self.peer.id, Kind::Blob).await {
             Ok(stream) => {
                 let mut part = Part {
@@ -172,31 +178,33 @@ impl Holder {
                     blobs: &blobs,
                     stream,
                     patience,
-                    brought: 0,
+                    fetched: 0,
                     unfit: Vec::new(),
                 };
                 let ended = part.pull().await;
-                (brought, refused) = (part.brought, part.unfit.len());
+                (fetched, refused) = (part.fetched, part.unfit.len());
                 self.unfit.extend(part.unfit);
                 ended
             }
             Err(error) => Err(Failure::Cut(std::io::Error::other(error))),
         };
         drop(turn);
-        blobs.iter().for_each(|&blob| batch.asked(blob, false));
+        blobs
+            .iter()
+            .for_each(|&blob| batch.set_requested(blob, false));
         let member = self.peer.member;
         let cut = matches!(ended, Err(Failure::Cut(_)));
         match ended {
-            Ok(()) => tracing::debug!(%member, brought, refused, "a holder did its part"),
+            Ok(()) => tracing::debug!(%member, fetched, refused, "a holder answered every request"),
             Err(why @ (Failure::Cut(_) | Failure::Silent(_))) => {
-                tracing::debug!(%member, brought, "a holder of blobs stopped: {why}");
+                tracing::debug!(%member, fetched, "fetching from a holder ended: {why}");
             }
             Err(why) => {
                 let hash = self.unfit.last().map(|&blob| batch.wish(blob).hash);
-                tracing::warn!(%member, ?hash, "not a holder of this blob: {why}");
+                tracing::warn!(%member, ?hash, "the holder is not asked for this blob again: {why}");
             }
         }
-        self.fruitless = if brought + refused > 0 {
+        self.fruitless = if fetched + refused > 0 {
             0
         } else {
             self.fruitless + 1

@@ -1,8 +1,8 @@
-//! Blobs by hash: whole models, pulled over streams in verified chunks.
+//! Fetches and serves blobs, such as whole models, by their hash, in verified chunks over streams.
 //!
-//! `tree` says what a chunk is, `board` which are missing, `batch` how far several blobs have come,
-//! `wire` what is said, `pull` takes from one holder, `client` from several, and `server` asks the
-//! silo whether to hold.
+//! `tree` cuts a blob into chunks that can be verified, `board` tracks the chunks of one blob, `batch`
+//! the state of all blobs of a fetch, `wire` is the format on a stream, `pull` fetches from one
+//! holder, `client` from several, and `server` serves blobs that the silo allows.
 
 mod batch;
 mod board;

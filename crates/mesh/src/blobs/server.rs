@@ -1,4 +1,4 @@
-//! Holding blobs: the silo is asked for every stream whether its member may have the blob.
+//! Serves blobs. For every stream the silo is asked which of the blobs the member may have.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -17,23 +17,23 @@ use tokio::time::timeout;
 use super::tree::{CHUNK, Tree};
 use super::wire;
 
-/// A silo that has not answered for that long refuses.
+/// Time after which a missing answer of the silo counts as a refusal.
 const ANSWER: Duration = Duration::from_secs(10);
-/// A client that has asked for nothing for that long is gone.
+/// Time without a request after which a stream is closed.
 const IDLE: Duration = Duration::from_secs(60);
-/// Trees that are remembered, so that a blob that many fetch is hashed once.
+/// Most trees in the cache. A blob that several members fetch is hashed once.
 const TREES: usize = 64;
 
-/// A tree that is known, or being computed.
+/// A tree that is computed or being computed.
 type Shared = Arc<OnceCell<Arc<Tree>>>;
 
-/// Where questions wait for the silo's answers.
+/// Serves blobs, and holds the questions that wait for the silo's answers.
 #[derive(Debug)]
 pub(crate) struct Desk {
     events: mpsc::Sender<Event>,
     waiting: Mutex<Waiting>,
     trees: Mutex<VecDeque<(Hash, Shared)>>,
-    /// Bytes of blobs that were sent.
+    /// Number of bytes of blobs that were sent.
     pub(crate) served: Arc<AtomicU64>,
 }
 
@@ -53,14 +53,14 @@ impl Desk {
         }
     }
 
-    /// The silo's answer. One that comes too late is dropped.
+    /// Takes the silo's answer. One that comes too late is dropped.
     pub(crate) fn answer(&self, ticket: u64, blobs: Vec<Option<Bytes>>) {
         if let Some(answer) = self.waiting().answers.remove(&ticket) {
             let _ = answer.send(blobs);
         }
     }
 
-    /// Serves one stream of one member to its end.
+    /// Serves one stream of one member until it ends.
     pub(crate) async fn serve(
         &self,
         by: MemberIndex,
@@ -73,7 +73,7 @@ impl Desk {
         blobs.resize(asks.len(), None);
         let mut answers = BufWriter::with_capacity(CHUNK, &mut stream);
         for (ask, slot) in asks.iter().zip(&mut blobs) {
-            // One that is too large for who asks is as good as none.
+            // A blob over the client's limit is refused like a missing one.
             *slot = slot.take().filter(|blob| blob.len() as u64 <= ask.limit);
             let tree = match slot {
                 Some(blob) if ask.tree && blob.len() > CHUNK => {
@@ -82,7 +82,7 @@ impl Desk {
                 _ => None,
             };
             if tree.as_ref().is_some_and(|tree| tree.root() != ask.hash) {
-                tracing::error!(hash = %ask.hash, "the blob kept under this hash has other bytes: refused");
+                tracing::error!(hash = %ask.hash, "the stored blob does not have the hash of its name: refused");
                 self.forget(ask.hash);
                 *slot = None;
             }
@@ -99,7 +99,8 @@ impl Desk {
         answers.flush().await?;
         drop(answers);
         while let Some(run) = timeout(IDLE, wire::read_run(&mut stream)).await?? {
-            let beyond = || io::Error::other("it asks for chunks of a blob that it did not get");
+            let beyond =
+                || io::Error::other("it requests chunks outside the blobs that were granted");
             let blob = blobs.get(usize::from(run.blob)).and_then(Option::as_ref);
             let blob = blob.ok_or_else(beyond)?;
             let range = run.within(blob.len()).ok_or_else(beyond)?;
@@ -110,7 +111,7 @@ impl Desk {
         stream.close().await
     }
 
-    /// Asks the silo. Nothing where it is too slow.
+    /// Asks the silo for the blobs. None of them if the answer takes too long.
     async fn ask(&self, by: MemberIndex, blobs: Vec<Hash>) -> Vec<Option<Bytes>> {
         let (sender, answer) = oneshot::channel();
         let ticket = {
@@ -132,8 +133,8 @@ impl Desk {
         answered.unwrap_or_default()
     }
 
-    /// The tree of a blob. It is computed once, beside the runtime's own threads, while all who
-    /// ask for it at the same time wait.
+    /// The tree of a blob. It is computed once, on a thread for blocking work, while simultaneous
+    /// requests for it wait.
     async fn tree(&self, hash: Hash, blob: &Bytes) -> io::Result<Arc<Tree>> {
         let known = self.shared(hash);
         let computed = known.get_or_try_init(|| async {
@@ -145,7 +146,10 @@ impl Desk {
     }
 
     fn shared(&self, hash: Hash) -> Shared {
-        let mut trees = self.trees.lock().expect("nobody panics while holding it");
+        let mut trees = self
+            .trees
+            .lock()
+            .expect("no code panics while it holds this lock");
         if let Some((_, known)) = trees.iter().find(|(known, _)| *known == hash) {
             return known.clone();
         }
@@ -158,11 +162,16 @@ impl Desk {
     }
 
     fn forget(&self, hash: Hash) {
-        let mut trees = self.trees.lock().expect("nobody panics while holding it");
+        let mut trees = self
+            .trees
+            .lock()
+            .expect("no code panics while it holds this lock");
         trees.retain(|(known, _)| *known != hash);
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.waiting.lock().expect("nobody panics while holding it")
+        self.waiting
+            .lock()
+            .expect("no code panics while it holds this lock")
     }
 }

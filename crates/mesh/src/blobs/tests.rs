@@ -1,4 +1,4 @@
-//! Holders that lie, cut and share, over pipes in memory.
+//! Tests of fetching from honest, Byzantine and failing holders, over pipes in memory.
 
 use std::time::Duration;
 
@@ -37,22 +37,22 @@ fn batch(blobs: &[&Bytes]) -> Batch {
     Batch::new(blobs.iter().map(wish).collect(), |_| None)
 }
 
-/// Pulls the first blob of a batch.
+/// Fetches the first blob of a batch. Returns the blobs that the holder must not be asked for again.
 async fn pull(batch: &Batch, stream: Pipe) -> (Result<(), Failure>, Vec<usize>) {
     let mut part = Part {
         batch,
         blobs: &[0],
         stream,
         patience: PATIENCE,
-        brought: 0,
+        fetched: 0,
         unfit: Vec::new(),
     };
     let ended = part.pull().await;
     (ended, part.unfit)
 }
 
-/// A holder of one blob that answers like a good one with `tree`, and sends `bytes` until `most`
-/// were sent. Gives the chunks that it was asked for.
+/// Serves one blob with this tree and these bytes, and stops after `most` bytes. Returns the chunks
+/// that were requested.
 async fn hold(mut stream: Pipe, tree: Tree, bytes: Bytes, most: usize) -> Vec<u32> {
     let (mut asked, mut left) = (Vec::new(), most);
     let served = async {
@@ -73,13 +73,13 @@ async fn hold(mut stream: Pipe, tree: Tree, bytes: Bytes, most: usize) -> Vec<u3
         }
         Ok(())
     };
-    // A client that hangs up is the end of it.
+    // The client closes the stream when it needs nothing more.
     let _ = served.await;
     asked
 }
 
-/// The chunks that came, of the first blob.
-fn here(batch: &Batch) -> usize {
+/// Number of chunks of the first blob that are present.
+fn present(batch: &Batch) -> usize {
     let missing = std::iter::from_fn(|| batch.claim(0, usize::MAX));
     let claimed: Vec<_> = missing.collect();
     let all = batch.tree(0).map_or(0, |tree| tree.values().len());
@@ -94,7 +94,7 @@ fn here(batch: &Batch) -> usize {
 }
 
 #[tokio::test]
-async fn wrong_bytes_stop_within_their_chunk() {
+async fn a_holder_that_sends_wrong_bytes_is_refused_at_that_chunk() {
     let right = blob(20);
     let mut wrong = right.to_vec();
     wrong[10 * CHUNK + 3] ^= 1;
@@ -102,30 +102,30 @@ async fn wrong_bytes_stop_within_their_chunk() {
     let (client, holder) = pipe();
     let byzantine = hold(holder, Tree::of(&right), wrong.into(), usize::MAX);
     let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), byzantine);
-    assert!(matches!(pulled, Err(Failure::Lied(why)) if why == "in chunk 10"));
+    assert!(matches!(pulled, Err(Failure::WrongBytes(why)) if why == "in chunk 10"));
     assert_eq!(unfit, [0]);
-    // What came before is kept, nothing after it was taken, and an honest holder brings the rest.
-    assert_eq!(here(&batch), 10);
+    // Earlier chunks are kept, later ones were not accepted, and an honest holder gives the rest.
+    assert_eq!(present(&batch), 10);
     let (client, holder) = pipe();
     let honest = hold(holder, Tree::of(&right), right.clone(), usize::MAX);
     let ((pulled, _), asked) = tokio::join!(pull(&batch, client), honest);
     assert!(pulled.is_ok());
     assert_eq!(asked, (10..20).collect::<Vec<_>>());
-    assert_eq!(batch.tell(), [(Hash::of(&right), right)]);
+    assert_eq!(batch.take_complete(), [(Hash::of(&right), right)]);
 }
 
 #[tokio::test]
-async fn after_a_cut_at_most_one_chunk_comes_again() {
+async fn after_a_cut_at_most_one_chunk_is_sent_again() {
     let right = blob(20);
     let batch = batch(&[&right]);
-    // In the middle of chunk 5: what was sent of it is the only thing that is sent again.
+    // The cut is in the middle of chunk 5, so only bytes of that chunk are sent twice.
     let sent = 5 * CHUNK + CHUNK / 2;
     let (client, holder) = pipe();
     let cut = hold(holder, Tree::of(&right), right.clone(), sent);
     let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), cut);
     assert!(matches!(pulled, Err(Failure::Cut(_))) && unfit.is_empty());
-    assert_eq!(here(&batch), 5);
-    // Also where the silo was told that it is missing, and asks anew.
+    assert_eq!(present(&batch), 5);
+    // The same holds in a new fetch, after the blob was reported as missing.
     let (missing, mut boards) = batch.end();
     assert_eq!((missing, boards.len()), (vec![Hash::of(&right)], 1));
     let mut unfinished = super::board::Unfinished::default();
@@ -137,7 +137,7 @@ async fn after_a_cut_at_most_one_chunk_comes_again() {
     let ((pulled, _), asked) = tokio::join!(pull(&batch, client), rest);
     assert!(pulled.is_ok());
     assert_eq!(asked, (5..20).collect::<Vec<_>>());
-    assert_eq!(batch.tell(), [(Hash::of(&right), right)]);
+    assert_eq!(batch.take_complete(), [(Hash::of(&right), right)]);
 }
 
 #[tokio::test]
@@ -162,11 +162,11 @@ async fn several_holders_share_the_work_without_overlap() {
     asked.extend(more);
     asked.sort_unstable();
     assert_eq!(asked, (0..100).collect::<Vec<_>>());
-    assert_eq!(batch.tell(), [(Hash::of(&right), right)]);
+    assert_eq!(batch.take_complete(), [(Hash::of(&right), right)]);
 }
 
 #[tokio::test]
-async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
+async fn a_blob_over_the_limit_is_refused_before_its_bytes_are_read() {
     for right in [blob(20), blob(1)] {
         let limit = right.len() as u64 - 1;
         let hash = Hash::of(&right);
@@ -175,7 +175,7 @@ async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
         let byzantine = async {
             let asks = wire::read_asks(&mut holder).await.expect("asks");
             assert_eq!(asks[0].limit, limit);
-            // Nothing but the length: a client that wanted more would wait.
+            // The holder sends only the length. A client that expected more would wait.
             let length = Some(right.len() as u64);
             wire::write_length(&mut holder, length)
                 .await
@@ -192,13 +192,13 @@ async fn a_blob_over_the_limit_is_refused_before_anything_of_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_tree_of_another_blob_is_noticed_before_any_chunk() {
+async fn the_tree_of_another_blob_is_refused_before_any_chunk_is_requested() {
     let (right, other) = (blob(20), blob(20).slice(1..));
     let batch = batch(&[&right]);
     let (client, holder) = pipe();
     let byzantine = hold(holder, Tree::of(&other), other.clone(), usize::MAX);
     let ((pulled, _), asked) = tokio::join!(pull(&batch, client), byzantine);
-    assert!(matches!(pulled, Err(Failure::Lied(why)) if why == "a tree of another hash"));
+    assert!(matches!(pulled, Err(Failure::WrongBytes(why)) if why == "the tree of another hash"));
     assert!(asked.is_empty());
 }
 

@@ -1,32 +1,33 @@
 //! A blob cut into chunks that can each be verified against the blob's BLAKE3 hash.
 //!
-//! BLAKE3 is a tree: the *chaining value* of an aligned subtree depends on its bytes and its place
-//! alone, and merging the chaining values upwards gives the root, which is the hash (Aumasson,
+//! BLAKE3 is a tree: the *chaining value* of an aligned subtree depends only on its bytes and its
+//! position, and merging the chaining values upwards gives the root, which is the hash (Aumasson,
 //! Neves, O'Connor and Wilcox-O'Hearn 2021, "BLAKE3", section 2.1). Chunks here are subtrees of
-//! [`CHUNK`] bytes. Whoever has their chaining values, and has seen that these merge into the hash
-//! that was asked for, can check each chunk on its own, from whomever it came.
+//! [`CHUNK`] bytes. A client first checks that their chaining values merge into the requested hash.
+//! Then it can verify each chunk by itself, from any holder.
 
 use blake3::hazmat::{self, ChainingValue, HasherExt, Mode};
 use protocol::Hash;
 
-/// Bytes of a chunk; the last of a blob may be shorter. A power of two, as subtrees are.
+/// Size of a chunk in bytes; the last chunk of a blob may be shorter. Subtrees of BLAKE3 have a power
+/// of two.
 pub(crate) const CHUNK: usize = 256 << 10;
 
-/// The verified shape of a blob: its length, and a chaining value for each of its chunks.
+/// The length of a blob, and the chaining values of its chunks, which were verified against its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
     root: Hash,
     length: u64,
-    /// None where the blob is a single chunk: the hash itself stands for it.
+    /// Empty for a blob of a single chunk, which is verified by the hash itself.
     values: Vec<ChainingValue>,
 }
 
-/// How many chunks `length` bytes are. An empty blob is one empty chunk.
+/// Number of chunks of a blob of `length` bytes. An empty blob is one empty chunk.
 pub(crate) fn chunks(length: u64) -> u64 {
     length.div_ceil(CHUNK as u64).max(1)
 }
 
-/// How many chaining values describe `length` bytes.
+/// Number of chaining values of a blob of `length` bytes.
 pub(crate) fn values(length: u64) -> u64 {
     match chunks(length) {
         1 => 0,
@@ -35,7 +36,7 @@ pub(crate) fn values(length: u64) -> u64 {
 }
 
 impl Tree {
-    /// Of a whole blob; reads it once.
+    /// Computes the tree of a blob.
     pub(crate) fn of(blob: &[u8]) -> Self {
         if blob.len() <= CHUNK {
             let (root, length) = (Hash::of(blob), blob.len() as u64);
@@ -54,7 +55,7 @@ impl Tree {
         }
     }
 
-    /// From what a holder said; `None` unless it merges into `root`.
+    /// The tree with the length and values that a holder sent; `None` unless they merge into `root`.
     pub(crate) fn claimed(root: Hash, length: u64, values: Vec<ChainingValue>) -> Option<Self> {
         let right = values.len() as u64 == self::values(length)
             && (values.is_empty() || merge_root(&values, length) == root);
@@ -70,7 +71,7 @@ impl Tree {
         self.root
     }
 
-    /// The blob's bytes.
+    /// The blob's length in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -80,7 +81,7 @@ impl Tree {
         &self.values
     }
 
-    /// Whether these bytes are that chunk of the blob.
+    /// Whether these bytes are the chunk of this number.
     pub(crate) fn holds(&self, chunk: u64, bytes: &[u8]) -> bool {
         match self.values.get(chunk as usize) {
             Some(&expected) => value((chunk, bytes)) == expected,
@@ -95,7 +96,7 @@ fn value((chunk, bytes): (u64, &[u8])) -> ChainingValue {
     hasher.update(bytes).finalize_non_root()
 }
 
-/// Two or more chunks into the hash of the whole.
+/// Merges the chaining values of two or more chunks into the hash of the blob.
 fn merge_root(values: &[ChainingValue], length: u64) -> Hash {
     let (left, right) = children(values, length);
     Hash(*hazmat::merge_subtrees_root(&left, &right, Mode::Hash).as_bytes())
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_merge_into_the_plain_hash_at_every_shape() {
+    fn chunks_of_any_length_merge_into_the_blake3_hash() {
         let around = |n: usize| [n * CHUNK - 1, n * CHUNK, n * CHUNK + 1];
         let lengths = [0, 1, 1024].into_iter().chain((1..=7).flat_map(around));
         for length in lengths {
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_changed_bit_is_noticed_in_its_chunk() {
+    fn one_changed_bit_is_detected_in_its_chunk() {
         let mut blob = blob(3 * CHUNK + 5);
         let tree = Tree::of(&blob);
         blob[2 * CHUNK + 7] ^= 1;
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(claim(tree.length(), &tree.values()[..2]), None);
         assert_eq!(claim(tree.length() + CHUNK as u64, tree.values()), None);
         assert_eq!(claim(2 * CHUNK as u64, &[]), None);
-        // A length that is wrong within the last chunk is found out by that chunk.
+        // A length that is wrong by less than a chunk is detected by the last chunk.
         let short = claim(tree.length() - 1, tree.values());
         assert!(
             short.is_some_and(|short| !short.holds(2, &blob(3 * CHUNK)[2 * CHUNK..3 * CHUNK - 1]))

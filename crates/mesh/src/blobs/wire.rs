@@ -1,18 +1,18 @@
-//! What is said on a blob stream.
+//! The format of a blob stream.
 //!
 //! ```text
 //! client: number of blobs 2 │ each: hash 32 │ limit 8 │ tree wanted 1
 //! holder: for each, in that order
 //!           0                                     refused
-//!           1 │ length 8 │ bytes                  up to one chunk: here it is
-//!           1 │ length 8 │ tree, if wanted        more: 32 bytes for each chunk
-//! client: position of a blob 2 │ first chunk 4 │ number of chunks 4      as often as it likes
+//!           1 │ length 8 │ bytes                  a blob of one chunk
+//!           1 │ length 8 │ tree, if wanted        a larger blob: 32 bytes for each chunk
+//! client: position of a blob 2 │ first chunk 4 │ number of chunks 4      any number of times
 //! holder: the bytes of these chunks
 //! ```
 //!
-//! Numbers are big-endian. The length stands before everything that depends on it, so a blob
-//! beyond its limit costs the reader nine bytes. A holder whose blob is larger than the limit
-//! refuses it.
+//! Numbers are big-endian and their sizes are in bytes. The length comes before everything that
+//! depends on it, so a blob over the limit costs the client nine bytes. A holder refuses a blob that
+//! is larger than the client's limit.
 
 use std::io;
 
@@ -22,20 +22,20 @@ use protocol::Hash;
 
 use super::tree::{self, CHUNK};
 
-/// Most blobs that are asked for on one stream.
+/// Most blobs that can be requested on one stream.
 pub(crate) const BLOBS: usize = 1024;
 
 /// A request for a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub(crate) hash: Hash,
-    /// Most bytes that it may have.
+    /// Largest size that the client accepts, in bytes.
     pub(crate) limit: u64,
     /// Whether the client still needs the tree.
     pub(crate) tree: bool,
 }
 
-/// A run of chunks of one of the blobs that were asked for.
+/// Consecutive chunks of one of the requested blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) blob: u16,
@@ -44,11 +44,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Where its bytes lie in a blob of that length; `None` beyond its end.
+    /// The range of its bytes in a blob of this length; `None` if it goes beyond the end.
     pub(crate) fn within(self, length: usize) -> Option<std::ops::Range<usize>> {
         let first = self.first as usize * CHUNK;
         let end = (self.first as usize + self.count as usize) * CHUNK;
-        // The last chunk may be short, but no chunk may lie beyond it.
+        // The last chunk may be shorter, and no chunk comes after it.
         (self.count > 0 && first < length && end < length + CHUNK).then(|| first..end.min(length))
     }
 }
@@ -71,7 +71,7 @@ pub(crate) async fn read_asks(from: &mut (impl AsyncRead + Unpin)) -> io::Result
     let count = usize::from(u16::from_be_bytes(count));
     if count > BLOBS {
         return Err(io::Error::other(format!(
-            "asks for {count} blobs, and {BLOBS} is the most"
+            "it requests {count} blobs, at most {BLOBS} are allowed on a stream"
         )));
     }
     let mut bytes = vec![0; 41 * count];
@@ -89,7 +89,7 @@ pub(crate) async fn read_asks(from: &mut (impl AsyncRead + Unpin)) -> io::Result
     Ok(bytes.as_chunks::<41>().0.iter().map(ask).collect())
 }
 
-/// Begins the answer about one blob: its length, or none to refuse it.
+/// Writes the beginning of the answer for one blob: its length, or `None` to refuse it.
 pub(crate) async fn write_length(
     to: &mut (impl AsyncWrite + Unpin),
     length: Option<u64>,
@@ -99,7 +99,7 @@ pub(crate) async fn write_length(
     to.write_all(&bytes).await
 }
 
-/// The length, or none where the holder refuses.
+/// Reads the length of a blob; `None` if the holder refuses it.
 pub(crate) async fn read_length(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<u64>> {
     let (mut yes, mut length) = ([0; 1], [0; 8]);
     from.read_exact(&mut yes).await?;
@@ -110,7 +110,7 @@ pub(crate) async fn read_length(from: &mut (impl AsyncRead + Unpin)) -> io::Resu
     Ok(Some(u64::from_be_bytes(length)))
 }
 
-/// The tree of a blob of more than one chunk.
+/// Writes the tree of a blob of more than one chunk.
 pub(crate) async fn write_values(
     to: &mut (impl AsyncWrite + Unpin),
     values: &[ChainingValue],
@@ -118,8 +118,8 @@ pub(crate) async fn write_values(
     to.write_all(values.as_flattened()).await
 }
 
-/// The tree of a blob whose length was accepted. Memory is taken as the values come, so that a
-/// length alone costs nothing.
+/// Reads the tree of a blob whose length was accepted. Memory is allocated as the values arrive, so a
+/// claimed length alone costs nothing.
 pub(crate) async fn read_values(
     from: &mut (impl AsyncRead + Unpin),
     length: u64,
@@ -145,7 +145,7 @@ pub(crate) async fn write_run(to: &mut (impl AsyncWrite + Unpin), run: Run) -> i
     to.flush().await
 }
 
-/// The next run; none at the end of the stream.
+/// Reads the next run; `None` at the end of the stream.
 pub(crate) async fn read_run(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Run>> {
     let (mut blob, mut first, mut count) = ([0; 2], [0; 4], [0; 4]);
     match from.read_exact(&mut blob).await {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_lies_within_the_blob_or_nowhere() {
+    fn a_run_beyond_the_end_of_the_blob_has_no_range() {
         let at = |first, count, length| {
             let blob = 0;
             Run { blob, first, count }.within(length)

@@ -180,7 +180,10 @@ impl Node {
         }
         let hash = Hash::of(&message.data);
         let new = within && {
-            let mut seen = self.seen.lock().expect("nobody panics while holding it");
+            let mut seen = self
+                .seen
+                .lock()
+                .expect("no code panics while it holds this lock");
             seen.first(hash, Origin::Gossip)
         };
         if !new {
@@ -212,7 +215,10 @@ impl Node {
             Acceptance::Reject => MessageAcceptance::Reject,
         };
         if verdict == Acceptance::Ignore {
-            let mut seen = self.seen.lock().expect("nobody panics while holding it");
+            let mut seen = self
+                .seen
+                .lock()
+                .expect("no code panics while it holds this lock");
             seen.forget(&frame);
         }
         self.report(&id, &source, acceptance);
@@ -321,7 +327,7 @@ impl Node {
 }
 
 impl Link {
-    /// Takes a measured round trip. Returns the smoothed one if the silo should be told.
+    /// Takes a measured round trip. Returns the smoothed one if it should be reported to the silo.
     fn measured(&mut self, now: Duration) -> Option<Duration> {
         let renewed = std::mem::take(&mut self.renewed);
         let Some((smooth, known)) = &mut self.round_trip else {

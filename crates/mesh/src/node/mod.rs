@@ -60,7 +60,7 @@ struct Link {
     round_trip: Option<(Duration, Duration)>,
     /// Pings in a row without an answer.
     silent: u32,
-    /// Whether the connection is new. Then the silo is told again that the member is up, because the
+    /// Whether the connection is new. Then the member is reported up to the silo again, because the
     /// member may have restarted.
     renewed: bool,
 }
@@ -210,7 +210,7 @@ impl Node {
         let publish_by = self
             .seen
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no code panics while it holds this lock")
             .publish(Hash::of(&frame));
         let small = frame.len() <= gossip::LARGEST;
         let gossiped = match publish_by {

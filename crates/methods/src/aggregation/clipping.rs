@@ -15,10 +15,10 @@ use crate::params::{Params, weighted_mean};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum ClippingStart {
-    /// The coordinate median: within the range of the honest models if most are honest.
+    /// The coordinate median, which is within the range of the honest models if most are honest.
     #[default]
     CoordinateMedian,
-    /// The model that all training started from: a round moves it by at most `iterations · τ`.
+    /// The model that all training started from. A round moves it by at most `iterations · τ`.
     Start,
 }
 

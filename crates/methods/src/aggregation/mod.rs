@@ -74,10 +74,11 @@ pub enum Aggregation {
     /// within the range of the honest models.
     CoordinateMedian,
     /// The mean of every coordinate without its `⌊share·n⌋` smallest and largest values (Yin et al.
-    /// 2018). With at most that many models arbitrary, every coordinate stays within the range of
+    /// 2018). With at most this number of models arbitrary, every coordinate stays within the range of
     /// the honest models.
     TrimmedMean {
-        /// Share β of the models left out at each end, in `[0, ½)`. Default 0.1.
+        /// Share β of the models left out at each end. Default 0.1.
+        #[schemars(range(min = 0), extend("exclusiveMaximum" = 0.5))]
         #[serde(default = "tenth")]
         share: f64,
     },
@@ -85,16 +86,17 @@ pub enum Aggregation {
     /// share `α < ½` of the weight arbitrary, it is at most `(1 − α)/√(1 − 2α)` times as far from
     /// any point as the farthest of the other models is (Minsker 2015, Lemma 2.1).
     GeometricMedian {
-        /// Lower bound of a distance as a part of the median distance, above 0 and at most 1.
-        /// Default 1e-6.
+        /// Lower bound of a distance, as a fraction of the median distance. Default 1e-6.
+        #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
         #[serde(default = "millionth")]
         smoothing: f64,
-        /// Norm of the gradient, relative to the total weight, at which the iteration stops; at least
-        /// 0. Default 1e-4: in `f32`, a smaller gradient is rounding once models are close to each
-        /// other.
+        /// Norm of the gradient, relative to the total weight, at which the iteration stops. Default
+        /// 1e-4: a smaller gradient is rounding in `f32` once models are close to each other.
+        #[schemars(range(min = 0))]
         #[serde(default = "ten_thousandth")]
         tolerance: f64,
-        /// Maximum number of iterations, 1 to 1000. Default 50; similar models need only a few.
+        /// Maximum number of iterations. Default 50; similar models need only a few.
+        #[schemars(range(min = 1, max = 1000), extend("x-unit" = "iterations"))]
         #[serde(default = "fifty")]
         iterations: u32,
     },
@@ -102,31 +104,36 @@ pub enum Aggregation {
     /// et al. 2017). Needs `n ≥ 2f + 3`; then the model is at most `√(n − f − 2)` times as far
     /// from an honest one as those are from each other.
     Krum {
-        /// How many models may be arbitrary, `f`. Default 1.
+        /// Number `f` of models that may be arbitrary. Default 1.
+        #[schemars(extend("x-unit" = "models"))]
         #[serde(default = "one")]
         byzantine: usize,
     },
     /// The mean of the models that Krum ranks first. Needs `n ≥ 2f + 3`.
     MultiKrum {
-        /// How many models may be arbitrary, `f`. Default 1.
+        /// Number `f` of models that may be arbitrary. Default 1.
+        #[schemars(extend("x-unit" = "models"))]
         #[serde(default = "one")]
         byzantine: usize,
-        /// Number of models that are averaged, at least 1, cut off at `n − f`. Default: `n − f`.
+        /// Number of models that are averaged, at most `n − f`. Default: `n − f`.
+        #[schemars(range(min = 1), extend("x-unit" = "models"))]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         select: Option<usize>,
     },
     /// The centre moves by the mean of the differences to the models, each clipped to a radius
     /// (Karimireddy, He & Jaggi 2021). In total it moves by at most the sum of the radii.
     CentredClipping {
-        /// The radius τ, above 0, in the unit of the weights. Default: in every iteration the
-        /// median distance of the models from the centre, which is never above the largest honest
-        /// one while less than half of the weight is arbitrary.
+        /// Radius τ, in the unit of the weights. Default: in every iteration the median distance of
+        /// the models from the centre, which is at most the largest distance of an honest model while
+        /// less than half of the weight is arbitrary.
+        #[schemars(extend("exclusiveMinimum" = 0))]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         radius: Option<f64>,
-        /// Number of iterations, 1 to 1000. Default 5, a guess.
+        /// Number of iterations. Default 5, a guess.
+        #[schemars(range(min = 1, max = 1000), extend("x-unit" = "iterations"))]
         #[serde(default = "five")]
         iterations: u32,
-        /// Where the centre starts. Default: the coordinate median.
+        /// Initial centre. Default: the coordinate median.
         #[serde(default)]
         start: ClippingStart,
     },
@@ -134,11 +141,13 @@ pub enum Aggregation {
     /// length of that (FLTrust, Cao et al. 2021). Any number of models may be arbitrary: the result
     /// is at most as far from the start model as the trusted model is. Needs both in [`References`].
     /// No strategy offers it yet: a federation has no trusted data.
+    #[schemars(skip)]
     TrustWeighted,
     /// Every model is replaced by the mean of its `n − f` nearest before another rule is applied
     /// (Allouah et al. 2023). Needs `n ≥ 2f + 1`, and as many models as the other rule needs.
     NearestNeighbourMixing {
-        /// How many models may be arbitrary, `f`. Default 1.
+        /// Number `f` of models that may be arbitrary. Default 1.
+        #[schemars(extend("x-unit" = "models"))]
         #[serde(default = "one")]
         byzantine: usize,
         /// The rule for the mixed models; any but this one.

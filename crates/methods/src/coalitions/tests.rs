@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::robust::{self, Norm};
+use crate::robust::{self, Norm, TransportCost};
 
 mod mean_models;
 
@@ -260,9 +260,10 @@ proptest! {
         models in prop::collection::vec([-2.0..2.0f64, -2.0..2.0f64], 2..=5),
         data in prop::collection::vec(prop::collection::vec([-2.0..2.0f64, -2.0..2.0, -1.0..1.0], 3), 5),
         radii in prop::collection::vec(0.0..1.0f64, 5),
-        cost in 0.1..3.0f64,
+        label_cost in 0.1..3.0f64,
     ) {
         let n = models.len();
+        let cost = TransportCost { norm: Norm::Linf, label_cost };
         let dot = |row: &[f64; 3], theta: &[f64; 2]| row[0] * theta[0] + row[1] * theta[1];
         let absolute = |i: usize, theta: &[f64; 2]| {
             let residuals: Vec<f64> = data[i].iter().map(|row| row[2] - dot(row, theta)).collect();
@@ -270,7 +271,7 @@ proptest! {
         };
         let logistic = |i: usize, theta: &[f64; 2]| {
             let margins: Vec<f64> = data[i].iter().map(|row| row[2].signum() * dot(row, theta)).collect();
-            robust::logistic(&margins, theta, radii[i], cost, Norm::Linf).unwrap().loss
+            robust::logistic(&margins, theta, radii[i], cost).unwrap().loss
         };
         for loss in [&absolute as &dyn Fn(usize, &[f64; 2]) -> f64, &logistic] {
             let rows: Vec<Vec<f64>> =

@@ -20,6 +20,8 @@
 //! A learner that wraps another one names every field of [`Capabilities`]. When a capability is
 //! added, the compiler then asks every wrapper whether to pass it on.
 //!
+//! [`QuadraticLearner`] has no rows and a known optimum: tests and examples of strategies use it.
+//!
 //! # Writing a learner
 //!
 //! ```
@@ -67,6 +69,7 @@ mod capabilities;
 mod capability;
 mod error;
 mod optimiser;
+mod quadratic;
 mod training;
 
 use std::ops::ControlFlow;
@@ -84,6 +87,7 @@ pub use capabilities::{
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
 pub use optimiser::{ADAM, OptimiserState};
+pub use quadratic::QuadraticLearner;
 pub use training::{GradientModifier, Metrics, Optimiser, Progress, Training, Update};
 
 /// A callback that gets the progress of a training and may stop it.

@@ -11,11 +11,13 @@ use crate::params::{Layout, Params};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Training {
-    /// Passes over the silo's training rows, at least 1.
+    /// Number of passes over the silo's training rows in a round.
+    #[schemars(range(min = 1), extend("x-unit" = "epochs"))]
     pub epochs: u32,
-    /// Rows per step; the last batch of an epoch may be smaller. 0 means all rows at once.
+    /// Number of rows per step; the last batch of an epoch may be smaller. 0: all rows at once.
+    #[schemars(extend("x-unit" = "rows"))]
     pub batch: u32,
-    /// How a step moves the weights.
+    /// Optimiser of the local steps.
     pub optimiser: Optimiser,
 }
 
@@ -30,26 +32,33 @@ impl Training {
     }
 }
 
-/// The rule of a local step. Learning rates are per step, in units of the standardised data.
+/// The optimiser of local training. Learning rates are per step, in units of the standardised data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Optimiser {
     /// Stochastic gradient descent: `v ← momentum·v + (g + decay·w)`, `w ← w − rate·v`.
     Sgd {
-        /// Learning rate, > 0.
+        /// Learning rate.
+        #[schemars(extend("exclusiveMinimum" = 0))]
         rate: f64,
-        /// Momentum in `[0, 1)`.
+        /// Momentum: the share of the last step's direction that is kept.
+        #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
         #[serde(default)]
         momentum: f64,
-        /// Weight decay ≥ 0 (L2, added to the gradient; never on biases or buffers).
+        /// Weight decay (L2): this times the weights is added to the gradient, never for biases or
+        /// buffers.
+        #[schemars(range(min = 0))]
         #[serde(default, rename = "weight-decay")]
         weight_decay: f64,
     },
     /// Adam (Kingma & Ba 2015) with bias correction, β = (.9, .999), ε = 1e-8.
     Adam {
-        /// Learning rate, > 0.
+        /// Learning rate.
+        #[schemars(extend("exclusiveMinimum" = 0))]
         rate: f64,
-        /// Weight decay ≥ 0 (L2, added to the gradient; never on biases or buffers).
+        /// Weight decay (L2): this times the weights is added to the gradient, never for biases or
+        /// buffers.
+        #[schemars(range(min = 0))]
         #[serde(default, rename = "weight-decay")]
         weight_decay: f64,
     },
@@ -113,7 +122,7 @@ pub struct Update {
 }
 
 impl Update {
-    /// The result where nothing was trained, at a silo of so many training rows.
+    /// The result where nothing was trained, at a silo of this number of training rows.
     pub fn kept(start: &Params, personal: &Params, samples: u64) -> Self {
         Self {
             shared: start.clone(),

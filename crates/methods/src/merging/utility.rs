@@ -17,9 +17,10 @@ pub enum Alpha {
     /// many samples they have.
     #[default]
     Own,
-    /// The same for every client, at least 0.
+    /// This many rows for every client, at least 0.
     Common(f64),
-    /// One for every client, each at least 0.
+    /// One for every client, each at least 0. Not for a strategy's options.
+    #[schemars(skip)]
     Each(Vec<f64>),
 }
 

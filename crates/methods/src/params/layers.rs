@@ -65,6 +65,10 @@ pub fn layers(layout: &Layout) -> Vec<Layer> {
 type Piece<'a> = (&'a str, usize, &'a str);
 
 /// A name as pieces that compare in natural order.
+///
+/// The crate `natord` (last release 2015) is not used: it compares numbers with leading zeros as
+/// decimal fractions, so that `layer02` comes before `layer1`, and it ignores blanks, so that
+/// different names can be equal. Members must agree on the order of layers.
 fn natural(name: &str) -> Vec<Piece<'_>> {
     let digits = |text: &str| text.find(|c: char| c.is_ascii_digit());
     let mut pieces = Vec::new();

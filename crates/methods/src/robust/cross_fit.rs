@@ -4,7 +4,7 @@
 //! in-sample. Learners of the federation compute this themselves during cross-evaluation.
 
 use super::folds::FoldsError;
-use super::{Folds, LinearModel, Loss, Norm, RobustError, Samples, robust_loss};
+use super::{Folds, LinearModel, Loss, RobustError, Samples, TransportCost, robust_loss};
 
 /// Errors of an out-of-fold loss.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -37,8 +37,8 @@ pub struct CrossFit {
     pub radius: f64,
     /// The loss.
     pub loss: Loss,
-    /// The norm that measures how far features move.
-    pub norm: Norm,
+    /// The cost of moving a row.
+    pub cost: TransportCost,
     /// Number of folds, from 2 to the number of rows.
     pub folds: usize,
     /// Seed of the partition into folds.
@@ -63,7 +63,7 @@ pub fn cross_fit<E>(
     let mut sum = 0.0;
     for (fold, (seen, unseen)) in splits.iter().enumerate() {
         let model = fit(seen).map_err(|error| CrossFitError::Fit { fold, error })?;
-        let robust = robust_loss(unseen, &model, how.radius, how.loss, how.norm)
+        let robust = robust_loss(unseen, &model, how.radius, how.loss, how.cost)
             .map_err(|error| CrossFitError::Score { fold, error })?;
         sum += robust.loss * unseen.len() as f64;
     }

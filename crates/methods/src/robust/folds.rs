@@ -39,7 +39,7 @@ impl Folds {
             // The remainder's bias is below 2⁻³² and does not matter here.
             order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
         }
-        if matches!(loss, Loss::Logistic { .. }) {
+        if loss == Loss::Logistic {
             order.sort_by(|&a, &b| rows.targets()[a].total_cmp(&rows.targets()[b]));
         }
         let mut members = vec![Vec::new(); folds];

@@ -1,9 +1,9 @@
 //! Robust loss of logistic regression.
 
-use super::{Norm, RobustError, RobustLoss, validate};
+use super::{RobustError, RobustLoss, TransportCost, validate};
 
 /// `sup E log(1 + exp(−yθᵀx))` over the ball of `radius` around the rows, where moving features
-/// costs their distance and changing a label costs `label_cost` κ (CS-RCFL, eqs. (14)–(15);
+/// costs their distance and changing a label costs κ, the label cost (CS-RCFL, eqs. (14)–(15);
 /// Shafieezadeh-Abadeh et al. 2015).
 ///
 /// The dual `min_{λ ≥ ‖θ‖*} λε + mean (mₙ − κλ)₊` over margins `mₙ` is linear between its
@@ -13,7 +13,6 @@ use super::{Norm, RobustError, RobustLoss, validate};
 ///
 /// * `margins`: `y·θᵀx` (intercept included), labels `y` ±1, of every row.
 /// * `theta`: the weights without the intercept.
-/// * `label_cost`: above 0; infinite where labels are certain.
 ///
 /// # Errors
 /// [`RobustError`]: no rows, a number that is not finite, a negative radius, a label cost of 0 or
@@ -22,13 +21,13 @@ pub fn logistic(
     margins: &[f64],
     theta: &[f64],
     radius: f64,
-    label_cost: f64,
-    norm: Norm,
+    cost: TransportCost,
 ) -> Result<RobustLoss, RobustError> {
     validate(margins, theta, radius)?;
-    validate_label_cost(label_cost)?;
-    let slope = norm.dual(theta.iter().copied());
-    Ok(of_margins(&mut margins.to_vec(), slope, radius, label_cost))
+    cost.validate()?;
+    let slope = cost.norm.dual(theta.iter().copied());
+    let mut margins = margins.to_vec();
+    Ok(of_margins(&mut margins, slope, radius, cost.label_cost))
 }
 
 /// [`logistic()`] of valid input, with `slope = ‖θ‖*`. Reorders the margins, to avoid an
@@ -79,14 +78,6 @@ pub(super) fn flips(margins: &mut [f64], slope: f64, radius: f64, label_cost: f6
         lambda = next / label_cost;
     }
     (gain / rows, lambda)
-}
-
-/// Refuses a label cost of 0 or less, or NaN.
-pub(super) fn validate_label_cost(label_cost: f64) -> Result<(), RobustError> {
-    if label_cost.is_nan() || label_cost <= 0.0 {
-        return Err(RobustError::LabelCost(label_cost));
-    }
-    Ok(())
 }
 
 /// `log(1 + exp(−margin))`, for any finite margin.

@@ -12,16 +12,17 @@
 //! * [`cross_fit`](mod@cross_fit): out-of-fold robust losses of a silo's own fits;
 //! * [`synthetic`]: generated hospitals whose true coalitions are known.
 //!
-//! The two losses take residuals or margins, so any model with a linear last layer can be scored.
-//! The intercept is part of the residuals and not of the norm. Norms measure distances of features:
-//! standardise the features, or a radius has no meaningful scale.
+//! A [`TransportCost`] measures the distances: a norm on the features, and the cost of changing a
+//! label. Standardise the features, or a radius has no meaningful scale. The two losses take
+//! residuals or margins, so any model with a linear last layer can be scored. The intercept is part
+//! of the residuals and not of the norm.
 //!
 //! ```
-//! use methods::robust::{FitConfig, Loss, Norm, Samples, fit, robust_loss};
+//! use methods::robust::{FitConfig, Loss, Samples, TransportCost, fit, robust_loss};
 //! use methods::Matrix;
 //!
-//! let loss = Loss::Logistic { label_cost: 1.0 };
-//! let config = FitConfig { loss, norm: Norm::L2, ridge: 0.0, intercept: true };
+//! let (loss, cost) = (Loss::Logistic, TransportCost::default());
+//! let config = FitConfig { loss, cost, ridge: 0.0, intercept: true };
 //! // Two silos with opposite labels.
 //! let features = Matrix::from_rows(&[[-2.0], [-0.5], [0.5], [2.0]])?;
 //! let silos = [
@@ -31,12 +32,13 @@
 //! let own = |rows| fit(rows, 0.1, &config).map(|fit| fit.model);
 //! let models = [own(&silos[0])?, own(&silos[1])?];
 //!
-//! let score = |silo: &Samples, model| robust_loss(silo, model, 0.1, loss, Norm::L2);
+//! let score = |silo: &Samples, model| robust_loss(silo, model, 0.1, loss, cost);
 //! assert!(score(&silos[0], &models[0])?.loss < score(&silos[0], &models[1])?.loss);
 //! assert!(score(&silos[1], &models[1])?.loss < score(&silos[1], &models[0])?.loss);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cost;
 pub mod cross_fit;
 pub mod fit;
 pub mod folds;
@@ -48,6 +50,7 @@ mod rule;
 mod samples;
 pub mod synthetic;
 
+pub use cost::{Norm, TransportCost};
 pub use cross_fit::cross_fit;
 pub use fit::{Fit, FitConfig, fit};
 pub use folds::Folds;
@@ -58,90 +61,47 @@ pub use samples::{LinearModel, Samples, SamplesError};
 
 use serde::{Deserialize, Serialize};
 
-/// The norm by which the distance of two feature vectors is measured.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+/// The loss on one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Norm {
-    /// Sum of absolute values; its dual is the largest absolute value.
-    L1,
-    /// Euclidean; its own dual.
-    #[default]
-    L2,
-    /// Largest absolute value; its dual is the sum of absolute values.
-    Linf,
-}
-
-impl Norm {
-    /// The dual norm of a vector: the Lipschitz constant of a linear function with these weights.
-    pub fn dual(self, vector: impl IntoIterator<Item = f64>) -> f64 {
-        let sizes = vector.into_iter().map(f64::abs);
-        match self {
-            Self::L1 => sizes.fold(0.0, f64::max),
-            Self::L2 => sizes.map(|size| size * size).sum::<f64>().sqrt(),
-            Self::Linf => sizes.sum(),
-        }
-    }
-}
-
-/// The loss on one row, and the cost of moving it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(tag = "name", deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Loss {
     /// `|y − output|`; features and target may both move (see [`linear()`]).
     Absolute,
     /// `log(1 + exp(−y · output))` for labels `y` ±1; features move, and a label may change (see
     /// [`logistic()`]).
-    Logistic {
-        /// κ, the cost of changing a label: above 0; infinite where labels are certain.
-        #[serde(rename = "label-cost")]
-        label_cost: f64,
-    },
+    Logistic,
 }
 
 impl Loss {
-    /// The Lipschitz constant of the loss in the row: `‖(−θ, 1)‖*` or `‖θ‖*`.
-    fn slope(self, weights: &[f64], norm: Norm) -> f64 {
-        let weights = weights.iter().copied();
-        match self {
-            Self::Absolute => norm.dual(weights.chain([1.0])),
-            Self::Logistic { .. } => norm.dual(weights),
-        }
-    }
-
-    /// The robust loss of `model` with the given [`slope`](Self::slope) on valid rows.
-    /// `buffer` is workspace; its content does not matter.
+    /// The robust loss of `model` on valid rows.
     fn score(
         self,
         rows: &Samples,
         model: &LinearModel,
-        slope: f64,
         radius: f64,
-        buffer: &mut Vec<f64>,
+        cost: TransportCost,
     ) -> RobustLoss {
-        buffer.clear();
+        let weights = model.weights.iter().copied();
         let each = rows.iter().map(|(x, y)| (model.output(x), y));
         match self {
             Self::Absolute => {
-                buffer.extend(each.map(|(output, target)| target - output));
-                linear::of_residuals(buffer, slope, radius)
+                let residuals: Vec<f64> = each.map(|(output, target)| target - output).collect();
+                let slope = cost.norm.dual(weights.chain([1.0]));
+                linear::of_residuals(&residuals, slope, radius)
             }
-            Self::Logistic { label_cost } => {
-                buffer.extend(each.map(|(output, label)| label * output));
-                logistic::of_margins(buffer, slope, radius, label_cost)
+            Self::Logistic => {
+                let mut margins: Vec<f64> = each.map(|(output, label)| label * output).collect();
+                let slope = cost.norm.dual(weights);
+                logistic::of_margins(&mut margins, slope, radius, cost.label_cost)
             }
         }
     }
 
-    /// Refuses an invalid label cost and, for logistic loss, targets other than −1 and 1.
+    /// Refuses, for logistic loss, targets other than −1 and 1.
     fn validate(self, rows: &Samples) -> Result<(), RobustError> {
         match self {
             Self::Absolute => Ok(()),
-            Self::Logistic { label_cost } => {
-                logistic::validate_label_cost(label_cost)?;
-                rows.must_be_labels()
-            }
+            Self::Logistic => rows.must_be_labels(),
         }
     }
 }
@@ -158,13 +118,13 @@ pub fn robust_loss(
     model: &LinearModel,
     radius: f64,
     loss: Loss,
-    norm: Norm,
+    cost: TransportCost,
 ) -> Result<RobustLoss, RobustError> {
     validate_radius(radius)?;
+    cost.validate()?;
     loss.validate(rows)?;
     validate_model(model, rows.features())?;
-    let slope = loss.slope(&model.weights, norm);
-    let robust = loss.score(rows, model, slope, radius, &mut Vec::new());
+    let robust = loss.score(rows, model, radius, cost);
     if robust.loss.is_finite() {
         Ok(robust)
     } else {

@@ -14,7 +14,8 @@
 //! operator norm of all outputs together. Changing the label of a row gains at most
 //! `max_c (o_z − o_c)`.
 
-use super::logistic::{flips, log_loss, validate_label_cost};
+use super::cost::validate_label_cost;
+use super::logistic::{flips, log_loss};
 use super::{Norm, RobustError, RobustLoss, validate};
 use crate::matrix::Matrix;
 

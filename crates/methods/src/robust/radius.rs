@@ -93,7 +93,7 @@ pub fn choose_radius(
             let (seen, unseen) = &splits[fold];
             let plain = || -> Result<f64, FitError> {
                 let model = fit(seen, radius, config)?.model;
-                Ok(robust_loss(unseen, &model, 0.0, config.loss, config.norm)?.loss)
+                Ok(robust_loss(unseen, &model, 0.0, config.loss, config.cost)?.loss)
             };
             plain().map_err(|error| RadiusError::Fit {
                 radius,
@@ -156,11 +156,14 @@ fn choice(scores: &[RadiusScore], one_standard_error: bool) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TwoRadii {
-    /// Number of rows from which the small radius applies.
+    /// Number of training rows from which the small radius applies.
+    #[schemars(extend("x-unit" = "rows"))]
     pub threshold: usize,
-    /// The radius for at least `threshold` rows.
+    /// Radius of a silo with at least `threshold` rows.
+    #[schemars(range(min = 0))]
     pub small: f64,
-    /// The radius for fewer rows.
+    /// Radius of a silo with fewer rows.
+    #[schemars(range(min = 0))]
     pub large: f64,
 }
 

@@ -25,7 +25,8 @@ pub enum Radius {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RadiusGrid {
-    /// Number of folds, at least 2; a silo with fewer rows uses one fold per row.
+    /// Number of folds; a silo with fewer rows uses one fold per row.
+    #[schemars(range(min = 2), extend("x-unit" = "folds"))]
     pub folds: usize,
     /// The radii, ascending, all at least 0; usually evenly spaced on a logarithmic scale. Leave 0 out
     /// for logistic loss, whose plain fit need not exist.

@@ -32,15 +32,16 @@ fn logistic_gives_the_known_answers() {
         (0.3, 1.0, Norm::Linf, 1.669363902432782, 3.5),
         (0.3, 3.0, Norm::L2, 0.9693639024327818, 1.1666666666666667),
     ];
-    for (radius, cost, norm, loss, lambda) in rows {
-        let robust = logistic(&MARGINS, &THETA, radius, cost, norm).unwrap();
+    for (radius, label_cost, norm, loss, lambda) in rows {
+        let cost = TransportCost { norm, label_cost };
+        let robust = logistic(&MARGINS, &THETA, radius, cost).unwrap();
         assert!(
             close(robust.loss, loss, 1e-12),
-            "{robust:?} at {radius}, {cost}"
+            "{robust:?} at {radius}, {cost:?}"
         );
         assert!(
             close(robust.lambda, lambda, 1e-12),
-            "{robust:?} at {radius}, {cost}"
+            "{robust:?} at {radius}, {cost:?}"
         );
         assert!(close(robust.empirical, MEAN_LOG_LOSS, 1e-12));
     }
@@ -84,16 +85,19 @@ fn unusable_input_is_refused() {
         linear(&[1.0], &[1.0], infinite, norm),
         Err(RobustError::Radius(infinite))
     );
-    assert_eq!(
-        logistic(&[1.0], &[1.0], 0.1, 0.0, norm),
-        Err(RobustError::LabelCost(0.0))
-    );
-    assert!(logistic(&[1.0], &[1.0], 0.1, nan, norm).is_err());
+    let labels = |label_cost: f64| {
+        let cost = TransportCost { norm, label_cost };
+        logistic(&[1.0], &[1.0], 0.1, cost)
+    };
+    assert_eq!(labels(0.0), Err(RobustError::LabelCost(0.0)));
+    assert_eq!(labels(-infinite), Err(RobustError::LabelCost(-infinite)));
+    assert!(labels(nan).is_err());
+    assert!(labels(infinite).is_ok());
 }
 
 #[test]
 fn huge_margins_stay_finite() {
-    let robust = logistic(&[1e300, -1e300], &[0.0], 0.5, 1.0, Norm::L2).unwrap();
+    let robust = logistic(&[1e300, -1e300], &[0.0], 0.5, TransportCost::default()).unwrap();
     assert!(robust.loss.is_finite() && robust.empirical == 5e299);
 }
 
@@ -185,26 +189,24 @@ fn one_model_on_rows_gives_the_known_answers() {
         &[[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [2.0, -1.0]],
         &[1.0, 1.0, 0.0, 4.0],
     );
-    let robust = robust_loss(&data, &theta([1.5, -0.5]), 0.3, Loss::Absolute, Norm::L2).unwrap();
+    let cost = TransportCost::default();
+    let robust = robust_loss(&data, &theta([1.5, -0.5]), 0.3, Loss::Absolute, cost).unwrap();
     assert!(close(robust.loss, 1.5612486080160912, 1e-12));
 
     let data = rows(&[[1.0, 2.0], [2.0, -1.0], [3.0, 1.0]], &[1.0, -1.0, 1.0]);
-    let loss = Loss::Logistic { label_cost: 1.0 };
-    let robust = robust_loss(&data, &theta(THETA), 0.5, loss, Norm::L2).unwrap();
+    let loss = Loss::Logistic;
+    let robust = robust_loss(&data, &theta(THETA), 0.5, loss, cost).unwrap();
     assert!(close(robust.loss, 2.1193639024327817, 1e-12));
-    assert_eq!(
-        robust,
-        logistic(&MARGINS, &THETA, 0.5, 1.0, Norm::L2).unwrap()
-    );
+    assert_eq!(robust, logistic(&MARGINS, &THETA, 0.5, cost).unwrap());
 
     let numbers = rows(&[[1.0, 2.0]], &[0.5]);
-    let error = robust_loss(&numbers, &theta(THETA), 0.5, loss, Norm::L2).unwrap_err();
+    let error = robust_loss(&numbers, &theta(THETA), 0.5, loss, cost).unwrap_err();
     assert_eq!(error, RobustError::Label { row: 0, label: 0.5 });
     let short = LinearModel {
         weights: vec![1.0],
         intercept: 0.0,
     };
-    let error = robust_loss(&data, &short, 0.5, loss, Norm::L2).unwrap_err();
+    let error = robust_loss(&data, &short, 0.5, loss, cost).unwrap_err();
     assert_eq!(
         error,
         RobustError::Weights {
@@ -212,13 +214,18 @@ fn one_model_on_rows_gives_the_known_answers() {
             features: 2
         }
     );
-    let error = robust_loss(&data, &theta(THETA), -0.1, loss, Norm::L2).unwrap_err();
+    let error = robust_loss(&data, &theta(THETA), -0.1, loss, cost).unwrap_err();
     assert_eq!(error, RobustError::Radius(-0.1));
-    let free = Loss::Logistic { label_cost: 0.0 };
-    let error = robust_loss(&data, &theta(THETA), 0.5, free, Norm::L2).unwrap_err();
-    assert_eq!(error, RobustError::LabelCost(0.0));
+    let free = TransportCost {
+        label_cost: 0.0,
+        ..cost
+    };
+    for loss in [Loss::Absolute, Loss::Logistic] {
+        let error = robust_loss(&data, &theta(THETA), 0.5, loss, free).unwrap_err();
+        assert_eq!(error, RobustError::LabelCost(0.0));
+    }
     let huge = theta([1e308, 1e308]);
-    let error = robust_loss(&data, &huge, 0.5, loss, Norm::L2).unwrap_err();
+    let error = robust_loss(&data, &huge, 0.5, loss, cost).unwrap_err();
     assert_eq!(error, RobustError::NotFinite);
 }
 
@@ -228,11 +235,11 @@ pub(super) fn score_table(
     silos: &[(&Samples, f64)],
     models: &[LinearModel],
     loss: Loss,
-    norm: Norm,
+    cost: TransportCost,
 ) -> Matrix {
     Matrix::from_fn(silos.len(), models.len(), |i, j| {
         let (rows, radius) = silos[i];
-        robust_loss(rows, &models[j], radius, loss, norm)
+        robust_loss(rows, &models[j], radius, loss, cost)
             .unwrap()
             .loss
     })
@@ -245,7 +252,11 @@ fn the_intercept_is_outside_the_norm() {
         weights: vec![2.0],
         intercept: 1.0,
     };
-    let robust = robust_loss(&data, &model, 0.5, Loss::Absolute, Norm::L1).unwrap();
+    let cost = TransportCost {
+        norm: Norm::L1,
+        ..TransportCost::default()
+    };
+    let robust = robust_loss(&data, &model, 0.5, Loss::Absolute, cost).unwrap();
     assert_eq!(robust.loss, 1.0 + 0.5 * 2.0);
 }
 
@@ -254,10 +265,10 @@ prop_compose! {
         margins in prop::collection::vec(-5.0..5.0f64, 1..30),
         theta in prop::collection::vec(-2.0..2.0f64, 0..4),
         radius in 0.0..2.0f64,
-        cost in 0.05..4.0f64,
+        label_cost in 0.05..4.0f64,
         norm in norm(),
-    ) -> (Vec<f64>, Vec<f64>, f64, f64, Norm) {
-        (margins, theta, radius, cost, norm)
+    ) -> (Vec<f64>, Vec<f64>, f64, TransportCost) {
+        (margins, theta, radius, TransportCost { norm, label_cost })
     }
 }
 
@@ -273,27 +284,27 @@ fn dual(margins: &[f64], radius: f64, cost: f64, lambda: f64) -> f64 {
 proptest! {
     #[test]
     fn no_lambda_is_better_and_lambda_star_attains_the_loss(
-        (margins, theta, radius, cost, norm) in problem(),
+        (margins, theta, radius, cost) in problem(),
     ) {
-        let robust = logistic(&margins, &theta, radius, cost, norm).unwrap();
-        let slope = norm.dual(theta.iter().copied());
+        let robust = logistic(&margins, &theta, radius, cost).unwrap();
+        let slope = cost.norm.dual(theta.iter().copied());
         prop_assert!(robust.lambda >= slope);
-        let attained = robust.empirical + dual(&margins, radius, cost, robust.lambda);
+        let attained = robust.empirical + dual(&margins, radius, cost.label_cost, robust.lambda);
         prop_assert!(close(robust.loss, attained, 1e-10), "{robust:?} {attained}");
-        let top = margins.iter().fold(slope, |top, margin| top.max(margin / cost)) + 1.0;
+        let top = margins.iter().fold(slope, |top, margin| top.max(margin / cost.label_cost)) + 1.0;
         for step in 0..=200 {
             let lambda = slope + (top - slope) * f64::from(step) / 200.0;
-            let value = robust.empirical + dual(&margins, radius, cost, lambda);
+            let value = robust.empirical + dual(&margins, radius, cost.label_cost, lambda);
             prop_assert!(value >= robust.loss - 1e-10 * value.abs().max(1.0));
         }
     }
 
     #[test]
     fn loss_rises_with_the_radius_and_is_concave_in_it(
-        (margins, theta, radius, cost, norm) in problem(),
+        (margins, theta, radius, cost) in problem(),
     ) {
-        let at = |radius: f64| logistic(&margins, &theta, radius, cost, norm).unwrap().loss;
-        let line = |radius: f64| linear(&margins, &theta, radius, norm).unwrap().loss;
+        let at = |radius: f64| logistic(&margins, &theta, radius, cost).unwrap().loss;
+        let line = |radius: f64| linear(&margins, &theta, radius, cost.norm).unwrap().loss;
         for loss in [&at as &dyn Fn(f64) -> f64, &line] {
             let (near, middle, far) = (loss(radius), loss(radius + 0.25), loss(radius + 0.5));
             prop_assert!(near <= middle + 1e-12 && middle <= far + 1e-12);
@@ -302,30 +313,33 @@ proptest! {
     }
 
     #[test]
-    fn radius_zero_is_the_plain_mean((margins, theta, _, cost, norm) in problem()) {
-        let robust = logistic(&margins, &theta, 0.0, cost, norm).unwrap();
+    fn radius_zero_is_the_plain_mean((margins, theta, _, cost) in problem()) {
+        let robust = logistic(&margins, &theta, 0.0, cost).unwrap();
         prop_assert_eq!(robust.loss, robust.empirical);
-        let robust = linear(&margins, &theta, 0.0, norm).unwrap();
+        let robust = linear(&margins, &theta, 0.0, cost.norm).unwrap();
         prop_assert_eq!(robust.loss, robust.empirical);
     }
 
     #[test]
     fn a_label_that_cannot_change_costs_only_the_norm(
-        (margins, theta, radius, _, norm) in problem(),
+        (margins, theta, radius, cost) in problem(),
     ) {
-        let certain = logistic(&margins, &theta, radius, f64::INFINITY, norm).unwrap();
-        let slope = norm.dual(theta.iter().copied());
+        let at = |label_cost: f64| {
+            let cost = TransportCost { label_cost, ..cost };
+            logistic(&margins, &theta, radius, cost).unwrap()
+        };
+        let certain = at(f64::INFINITY);
+        let slope = cost.norm.dual(theta.iter().copied());
         prop_assert!(close(certain.loss, certain.empirical + radius * slope, 1e-12));
-        let dear = logistic(&margins, &theta, radius, 1e12, norm).unwrap();
-        prop_assert!(close(certain.loss, dear.loss, 1e-9));
+        prop_assert!(close(certain.loss, at(1e12).loss, 1e-9));
     }
 
     #[test]
-    fn loss_is_below_the_steepest_bound((margins, theta, radius, cost, norm) in problem()) {
-        let robust = logistic(&margins, &theta, radius, cost, norm).unwrap();
+    fn loss_is_below_the_steepest_bound((margins, theta, radius, cost) in problem()) {
+        let robust = logistic(&margins, &theta, radius, cost).unwrap();
         let steepest = margins
             .iter()
-            .fold(norm.dual(theta.iter().copied()), |top, margin| top.max(margin / cost));
+            .fold(cost.norm.dual(theta.iter().copied()), |top, margin| top.max(margin / cost.label_cost));
         prop_assert!(robust.loss <= robust.empirical + radius * steepest + 1e-10);
     }
 }

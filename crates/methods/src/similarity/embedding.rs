@@ -13,12 +13,12 @@ use crate::params::{Layout, Params, Role, layers};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Embedding {
-    /// The part of the model.
+    /// Part of the model that is compared.
     pub part: Part,
     /// Whether to compare updates (differences from the model that training started from) instead of
     /// weights, which the common start dominates.
     pub update: bool,
-    /// If set, compare random projections of this fixed size instead.
+    /// Random projection to a fixed size, whose results are compared instead of the values.
     pub sketch: Option<Sketch>,
 }
 
@@ -29,7 +29,7 @@ pub enum Part {
     /// All weights and biases.
     #[default]
     All,
-    /// The weights and biases of the last this many [`layers`].
+    /// The weights and biases of this many last [`layers`].
     Last(usize),
     /// The tensors or [`layers`] of these names.
     Named(Vec<String>),
@@ -42,7 +42,9 @@ pub enum EmbeddingError {
     #[error(transparent)]
     Vectors(#[from] VectorsError),
     /// A model of another layout than the first.
-    #[error("model {model} has {got}, the first has {expected}: only models of one shape compare")]
+    #[error(
+        "model {model} has {got}, the first has {expected}: only models of one shape can be compared"
+    )]
     Layout {
         /// Position of the model, or of the one whose start it is.
         model: usize,

@@ -22,9 +22,9 @@ use super::Vectors;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sketch {
-    /// Columns of the sketch.
+    /// Number of columns of the sketch.
     pub columns: NonZeroU32,
-    /// Seed of the projection.
+    /// Seed of the random projection, the same for all silos.
     pub seed: u64,
 }
 

@@ -20,13 +20,13 @@ pub enum EquipError {
     #[error(transparent)]
     OneLayer(#[from] OneLayer),
     /// All tensors would stay with the silos.
-    #[error("personal: with {0} personal there would be nothing to share: name less")]
+    #[error("personal: with {0} personal no tensor is shared: make fewer tensors personal")]
     NothingShared(String),
     /// The common scale would not be common.
     #[error("personal: the federation's common scale cannot be personal: leave it out")]
     Scale,
     /// The model's names are taken by what the strategy attaches.
-    #[error("the model's tensors cannot go with this strategy: {0}")]
+    #[error("the model's tensors cannot be used with this strategy: {0}")]
     Layout(#[from] LayoutError),
     /// The model lacks what is to be compared.
     #[error("embedding: {0}")]

@@ -30,7 +30,7 @@ impl Participant<'_> {
     /// The model of its coalition, from which it starts.
     ///
     /// # Errors
-    /// [`LearnError::Unsupported`] if the state has no model of that number.
+    /// [`LearnError::Failed`] if the state has no model of that number.
     pub fn start<'s>(&self, state: &'s State) -> Result<&'s Params, LearnError> {
         let coalition = self.coalition;
         state.models.get(coalition as usize).ok_or_else(|| {

@@ -9,7 +9,7 @@ use super::Strategy;
 use super::*;
 use crate::Digest;
 use crate::aggregation::Aggregation;
-use crate::learner::{Optimiser, Task, Training};
+use crate::learner::{Optimiser, QuadraticLearner, Task, Training};
 use crate::params::{Role, TensorSpec};
 
 mod capabilities;

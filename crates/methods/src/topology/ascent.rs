@@ -26,9 +26,9 @@ pub enum Divergence {
     /// `½‖λ − p‖²`.
     #[default]
     L2,
-    /// `Σ λ_k·log(λ_k/p_k)`: Kullback & Leibler's.
+    /// `Σ λ_k·log(λ_k/p_k)` (Kullback-Leibler).
     Kl,
-    /// `Σ (λ_k − p_k)²/p_k`: Pearson's χ².
+    /// `Σ (λ_k − p_k)²/p_k` (Pearson's χ²).
     ChiSquared,
 }
 

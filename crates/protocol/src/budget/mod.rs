@@ -2,7 +2,7 @@
 //!
 //! A *neighbour* is the member from whose connection bytes came, the *signer* the member that signed
 //! them. A member sends directly only messages that it signed itself, and certificates and evidence,
-//! which nobody signs as a whole. By gossip a neighbour passes on messages of others after it has
+//! which are not signed as a whole. By gossip a neighbour passes on messages of others after it has
 //! checked them. So a neighbour pays for everything that comes from it.
 //!
 //! | budget of | pays for | is refilled |
@@ -13,16 +13,16 @@
 //! | a signer | each kind of message | by what an honest member sends in one beat, and in one view |
 //!
 //! Budgets are also refilled by views, because a fast federation ends hundreds of views in one beat.
-//! No single member can bring others into a new view, so none can refill its own budget that way.
+//! No single member can make others enter a new view, so none can refill its own budget that way.
 //! Votes of views without a certificate are sent again with every beat, so their budget grows with
 //! the views since the last final block.
 //!
 //! A message that does not open costs its neighbour several times the checks that it caused, and
 //! counts as an offence. After [`OFFENCES`] offences the neighbour is muted, for a time that doubles.
-//! A neighbour that goes on far beyond its budget is muted too. A dropped message is not lost for
+//! A neighbour that keeps sending far beyond its budget is muted too. A dropped message is not lost for
 //! good, because members send everything again that was not answered.
 //!
-//! Nobody can spend the budget of another member. For gossip the signer's budget is charged only
+//! No member can spend the budget of another one. For gossip the signer's budget is charged only
 //! after the signature was found to hold; and messages of past views, which anybody can send again,
 //! are dropped before that.
 //!
@@ -63,7 +63,7 @@ const FAILED_VIEWS: u64 = 4096;
 /// Most unanswered questions to one member for which answers are accepted.
 const ANSWERS: u8 = 8;
 /// A SyncRequest is free if its asker has advanced by this many views since its furthest one: an
-/// answer brings certificates of at least so many views.
+/// answer brings certificates of at least this number of views.
 const PROGRESS: u64 = 16;
 /// Least burst of blob requests: see [`Budget::blob_rate`].
 const BLOB_REQUESTS: u64 = 4096;

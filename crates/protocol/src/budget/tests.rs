@@ -29,13 +29,13 @@ fn epoch(n: u16) -> Epoch {
         rounds: 3,
         beat_ms: BEAT.as_millis() as u64,
         patience: 20,
-        limit: 200,
-        minimum: n,
+        view_timeout: 200,
+        min_contributions: n,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: 100,
-        keep: 2,
+        keep_rounds: 2,
         discovery: false,
     };
     let silos = (0..n).map(silo).collect();

@@ -32,13 +32,13 @@ fn epoch(name: &str) -> Arc<Epoch> {
         rounds: 3,
         beat_ms: 1000,
         patience: 20,
-        limit: 100,
-        minimum: 3,
+        view_timeout: 100,
+        min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: 100,
-        keep: 2,
+        keep_rounds: 2,
         discovery: false,
     };
     Arc::new(
@@ -203,7 +203,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
 }
 
 #[test]
-fn a_header_with_a_round_or_view_that_its_kind_has_not_is_refused() {
+fn a_header_with_a_round_or_view_that_its_kind_lacks_is_refused() {
     let epoch = epoch("a");
     let kinds: BTreeSet<_> = of_every_kind(&epoch, 1, 1)
         .into_iter()

@@ -53,7 +53,7 @@ impl Absences {
 }
 
 impl Member {
-    /// Whether nobody waits for a member beyond D: the last round that waited for it became final
+    /// Whether a lead waits for a member at most for D: the last round that waited for it became final
     /// without it, and either it cannot be reached or this round is not its next chance.
     pub(super) fn excused(&self, member: MemberIndex) -> bool {
         let reachable = !self.unreachable.contains(&member);

@@ -17,7 +17,7 @@ impl Member {
         let mut due = vec![self.next_beat];
         if !self.ballots.has_nullified(self.view.number) {
             due.push(self.view.last_progress + self.silence());
-            due.push(self.view.entered + self.limit());
+            due.push(self.view.entered + self.view_timeout());
         }
         due.extend(self.lead_deadline());
         due.extend(self.judge_deadline());
@@ -29,7 +29,7 @@ impl Member {
         self.completion.reached && self.chain.unresolved.is_none()
     }
 
-    /// Whether no timer runs: everything is finished, and the others were told.
+    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
     fn timers_off(&self) -> bool {
         self.finished() && !self.completion.unsent
     }
@@ -71,13 +71,13 @@ impl Member {
         (3 * self.config.epoch.beat()).max(2 * self.phase_time())
     }
 
-    /// The limit: how long a view may take, whatever its lead sends.
-    fn limit(&self) -> Duration {
+    /// How long a view may take, even if its lead sends progress.
+    fn view_timeout(&self) -> Duration {
         let epoch = &self.config.epoch;
         let phases = epoch.roster.faulty() as u32 + 4;
         // Contributions, scores and inclusions may each be waited for until patience is over.
         let least = 3 * epoch.patience() + phases * self.phase_time();
-        (epoch.beat() * epoch.charter.limit).max(least)
+        (epoch.beat() * epoch.charter.view_timeout).max(least)
     }
 
     /// Whether patience is over: slow participants are not waited for any more.
@@ -100,17 +100,17 @@ impl Member {
             return;
         }
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
-        let (silence, limit) = (self.silence(), self.limit());
+        let (silence, timeout) = (self.silence(), self.view_timeout());
         if self.now >= self.view.last_progress + silence {
             let lead = lead();
             self.vote_nullify(Refusal::Silent { lead, silence });
-        } else if self.now >= self.view.entered + limit {
+        } else if self.now >= self.view.entered + timeout {
             let lead = lead();
-            self.vote_nullify(Refusal::Slow { lead, limit });
+            self.vote_nullify(Refusal::Slow { lead, timeout });
         }
     }
 
-    /// Once per beat: sends again whatever has not been answered.
+    /// Once per beat: sends all messages again that have not been answered.
     pub(super) fn each_beat(&mut self) {
         if self.now < self.next_beat || self.timers_off() {
             return;

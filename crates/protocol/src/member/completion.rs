@@ -12,7 +12,7 @@ use crate::roster::MemberIndex;
 pub(super) struct Completion {
     /// This member has.
     pub(super) reached: bool,
-    /// It has not told the others yet.
+    /// Complete has not been sent to the others yet.
     pub(super) unsent: bool,
     /// Others that have.
     others: BTreeSet<MemberIndex>,
@@ -28,7 +28,7 @@ impl Member {
     }
 
     /// Tells the others that the last round is adopted here, with the first beat after it. Not at
-    /// once, because everybody is busy with that round then.
+    /// once, because all members are busy with that round then.
     pub(super) fn send_complete_to_all(&mut self) {
         if std::mem::take(&mut self.completion.unsent) {
             // To each directly: messages of this kind are not passed on by gossip.
@@ -36,7 +36,7 @@ impl Member {
         }
     }
 
-    /// A member can be reached: it is told too, if the last round is adopted here.
+    /// A member can be reached: Complete is sent to it too, if the last round is adopted here.
     pub(super) fn send_complete_to(&mut self, peer: MemberIndex) {
         if self.completion.reached && peer != self.me() {
             self.send_complete(vec![peer]);

@@ -29,7 +29,7 @@ pub struct Config {
     /// This member's signing key.
     pub key: SecretKey,
     /// 32 random bytes, drawn anew at every start. The nonces of SyncRequests follow from them, so
-    /// nobody can have an answer ready.
+    /// no member can have an answer ready.
     pub seed: [u8; 32],
     #[cfg(feature = "mutations")]
     pub(super) mutation: Option<Mutation>,

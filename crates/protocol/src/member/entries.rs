@@ -44,11 +44,11 @@ impl Member {
     }
 
     /// The fewest entries that the round may have. Of the members that the plan names, as many may
-    /// be missing as the charter's `minimum` allows of all. So a round of a plan that names few
+    /// be missing as the charter's `min_contributions` allows of all. So a round of a plan that names few
     /// members may have none, and then leaves the models as they are.
     pub(super) fn fewest(&self) -> usize {
-        let missing =
-            self.config.epoch.roster.len() - usize::from(self.config.epoch.charter.minimum);
+        let missing = self.config.epoch.roster.len()
+            - usize::from(self.config.epoch.charter.min_contributions);
         self.participants().saturating_sub(missing)
     }
 
@@ -62,9 +62,9 @@ impl Member {
         if k < self.fewest() {
             return false;
         }
-        // Where the plan names fewer than the minimum, nobody may be missing without excuse.
+        // If the plan names fewer members than the minimum, only excused members may be missing.
         let roster = &self.config.epoch.roster;
-        let all = self.participants() >= usize::from(self.config.epoch.charter.minimum);
+        let all = self.participants() >= usize::from(self.config.epoch.charter.min_contributions);
         let slack = if all { roster.faulty() } else { 0 };
         let waited_for = |member: &&MemberIndex| {
             authors.binary_search(member).is_err() && !self.excused(**member)

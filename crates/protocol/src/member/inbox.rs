@@ -1,4 +1,4 @@
-//! What other members sent for a round, kept for whoever leads it.
+//! Contributions and scores that other members sent for a round, kept in case this member leads it.
 
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@
 //! | `round` | the round under way: its plan, and what the next four files keep of it |
 //! | `own` | this member's own part: training, contributing, when others may have its model |
 //! | `scoring` | scoring the entries of a bundle on this member's data |
-//! | `inbox` | contributions and scores of others, kept for whoever leads |
+//! | `inbox` | contributions and scores of others, kept in case this member leads |
 //! | `sheets` | the sheets of the round that are kept |
 //! | `signing` | keeping a sheet's models and signing for it |
 //! | `entries` | the entries that a round may have, and when they are enough |
@@ -21,7 +21,7 @@
 //! | `completion` | the end: the last round is adopted here, and at others |
 //! | `clock` | the timers |
 //!
-//! Every input changes some of this state. Then `Member::drive` does whatever has become possible
+//! Every input changes some of this state. Then `Member::drive` takes all steps that have become possible
 //! or due, as a function of the state alone, until nothing is left to do. So the order of messages
 //! does not matter, and a message that was lost has the same effect when it is sent again.
 
@@ -212,7 +212,7 @@ impl Member {
         }
     }
 
-    /// Whether a member may have this blob of ours now. Until the bundle is here, only the lead of
+    /// Whether a member may have this blob of this member now. Until the bundle is here, only the lead of
     /// the view may have this member's own model.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
         self.round.own.may_serve(blob) || by == self.view.lead
@@ -420,7 +420,7 @@ impl Member {
     }
 
     /// Publishes and reports the first evidence against a member. Later evidence is dropped, so that
-    /// nobody can fill logs with it.
+    /// no member can fill logs with it.
     fn accuse(&mut self, evidence: Evidence) {
         if self.accused.insert(evidence.member) {
             let frame = envelope::seal_evidence(&self.config.epoch, &evidence);

@@ -33,7 +33,7 @@ pub(super) enum Journal {
     Empty,
     /// Everything that was written is there.
     Kept,
-    /// There was a journal, and it is gone.
+    /// There was a journal, and it is lost.
     Lost,
 }
 

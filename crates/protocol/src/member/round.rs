@@ -1,7 +1,7 @@
 //! The round under way, as one member sees it.
 //!
 //! Everything here belongs to the round and its plan, never to a view: a change of view neither
-//! stops nor restarts any of it, so nobody trains twice. What outlives a round is kept in
+//! stops nor restarts any of it, so no member trains twice. What outlives a round is kept in
 //! [`adoption`](super::adoption) and [`absences`](super::absences).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,7 +99,7 @@ impl Round {
         }
     }
 
-    /// The members that the plan names, ascending; nobody before it is known.
+    /// The members that the plan names, ascending; empty before the plan is known.
     pub(super) fn participants(&self) -> &[MemberIndex] {
         match &self.plan {
             Plan::Known { participants, .. } => participants,

@@ -1,4 +1,4 @@
-//! The sheets of a round that a member keeps. Their number is bounded, whatever leads send.
+//! The sheets of a round that a member keeps. Their number is bounded, even if leads send many.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -119,7 +119,7 @@ mod tests {
         }
         assert_eq!(sheets.kept.len(), 2 + 3);
         assert!(sheets.get(&voted.0).is_some() && sheets.get(&other.0).is_some());
-        // Its last ones are here, and what it sends again is not dropped before what it does not.
+        // The lead's last sheets are kept: a sheet that it sends again is not dropped before others.
         assert!(sheets.get(&invented[199].0).is_some());
         sheets.keep(invented[197].0, invented[197].1.clone(), 2, 3);
         sheets.keep(voted.0, voted.1, 2, 3);

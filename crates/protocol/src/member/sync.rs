@@ -132,7 +132,7 @@ impl Member {
             highest = certificate.view.max(highest);
             self.add_certificate(certificate);
         }
-        // Asked again only if this answer brought something new, whatever it promises.
+        // Asks again only if this answer had something new, even if it announces more.
         self.sync.catching_up = ancestors || response.more && self.missing_from() > before;
         let forgotten = response
             .yours

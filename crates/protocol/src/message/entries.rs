@@ -6,12 +6,12 @@ use crate::codec;
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
 
-/// A trained model, by hash, with what only the lead is told about it.
+/// A trained model, by hash, with the fields that only the lead sees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
     /// Hash of the plan that was carried out.
     pub plan: Hash,
-    /// The entry as everybody will see it, without its id.
+    /// The entry as all members will see it, without its id.
     pub fields: EntryFields,
     /// Keeps anybody but the author and the leads that it sent this to from computing the entry's
     /// id.
@@ -57,7 +57,7 @@ impl Contribution {
     }
 }
 
-/// What everybody sees of a contribution.
+/// The part of a contribution that all members see.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EntryFields {
     /// Hash of the model's encoding.
@@ -77,7 +77,7 @@ pub struct EntryFields {
 pub struct Entry {
     /// Hash of federation, round, nonce and blob.
     pub id: Hash,
-    /// What everybody sees of the contribution.
+    /// The part of the contribution that all members see.
     pub fields: EntryFields,
 }
 
@@ -88,7 +88,7 @@ pub struct Bundle {
     pub entries: Vec<Entry>,
 }
 
-/// A member's losses of all entries. Self-reported: nobody can verify them.
+/// A member's losses of all entries. Self-reported: other members cannot verify them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Id of the member's own entry.

@@ -19,7 +19,7 @@ use cache::{BytesCache, ResultCache, SignatureCache};
 
 use crate::outcome::Settled;
 
-/// Final rounds back that results are cached for.
+/// Number of final rounds before the newest for which results are cached.
 const BACK: u64 = 1;
 /// Smallest frame that is cached, in bytes: opening a smaller one is as fast as looking it up.
 const SHARED: usize = 1 << 10;
@@ -188,7 +188,7 @@ impl Checks {
     }
 }
 
-/// Only valid signatures are cached, so that nobody can fill the memory with others.
+/// Only valid signatures are cached, so that invalid ones cannot fill the memory.
 impl Verifier for Checks {
     fn verify(&self, claim: &Claim<'_>) -> bool {
         if !self.cached {

@@ -11,24 +11,24 @@ use tokio::sync::mpsc;
 
 use super::Ends;
 
-/// Joins the ends of several silos.
+/// Connects several silos.
 #[derive(Clone, Default)]
 pub(crate) struct Hub(Rc<RefCell<Inner>>);
 
 #[derive(Default)]
 struct Inner {
     silos: BTreeMap<MemberIndex, mpsc::Sender<Event>>,
-    /// Who asked for what, and who is asked next, last first.
+    /// Open requests for blobs: the client, the hashes, and the holders still to ask in reverse order.
     tickets: BTreeMap<u64, (MemberIndex, Vec<Hash>, Vec<MemberIndex>)>,
     next: u64,
     /// Published frames that are on their way to, or were at, a member.
     published: BTreeSet<(MemberIndex, Hash)>,
-    /// Every frame, with who sent it.
+    /// Every frame with its sender.
     frames: Vec<(MemberIndex, bytes::Bytes)>,
 }
 
 impl Hub {
-    /// Joins a silo, also one that was here before.
+    /// Connects a silo, or connects it again.
     pub(crate) fn join(&self, me: MemberIndex, ends: Ends) {
         let Ends {
             mut commands,

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub(crate) use hub::Hub;
-pub(crate) use learner::Towards;
+pub(crate) use learner::{learner, model, trained};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
 use crate::{Checks, Network, Notice, SiloConfig, Surroundings, genesis_outcome};
@@ -35,7 +35,7 @@ pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
     crate::block_on(runtime, future)
 }
 
-/// What a federation of tests agrees on.
+/// The epoch of a federation for tests.
 pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
@@ -45,17 +45,17 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         // With this name silo 2 does not lead the first view, in which a test kills it.
         name: "a".into(),
         work: Vec::new(),
-        start: genesis_outcome(&Towards(0.0), 0).0,
+        start: genesis_outcome(&learner(0.0), 0).0,
         rounds,
         beat_ms: 1000,
         patience: 4,
-        limit: 60,
-        minimum: 2 * ((n - 1) / 3) + 1,
+        view_timeout: 60,
+        min_contributions: 2 * ((n - 1) / 3) + 1,
         rotation: protocol::charter::Rotation::EveryRound,
         verification: protocol::charter::Verification::Full,
         names_shown: false,
         blob_limit: 1 << 20,
-        keep: 1,
+        keep_rounds: 1,
         discovery: false,
     };
     let genesis = Genesis {
@@ -82,17 +82,17 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
     };
     SiloConfig {
         member: Config::new(epoch.clone(), MemberIndex(me), key(me), [0; 32]),
-        learner: Arc::new(Towards(f64::from(me))),
+        learner: Arc::new(learner(f64::from(me))),
         strategy: Arc::new(FedAvg::new(training, WeightRule::Equal)),
         initial_seed: 0,
-        norm: f64::INFINITY,
+        max_model_norm: f64::INFINITY,
         radius: OwnRadius::default(),
         seed: u64::from(me),
         journal_lost: false,
     }
 }
 
-/// One silo's surroundings, and the test's hands on them.
+/// One silo's surroundings, which the test can inspect and change.
 #[derive(Clone)]
 pub(crate) struct Rig {
     pub(crate) journal: MemoryJournal,
@@ -119,7 +119,7 @@ impl Rig {
         }
     }
 
-    /// Surroundings of a new life with what was kept of earlier ones.
+    /// Surroundings for a restart, with the disk of earlier starts.
     pub(crate) fn surroundings(&self) -> (Surroundings, Ends) {
         let (commands, ends_commands) = mpsc::channel(256);
         let (ends_events, events) = mpsc::channel(16);

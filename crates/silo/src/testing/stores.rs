@@ -26,7 +26,7 @@ impl MemoryJournal {
         self.0.lock().unwrap().room = Some(transactions);
     }
 
-    /// The transaction after so many panics.
+    /// Makes the commit after this number of transactions panic.
     pub(crate) fn panic_after(&self, transactions: usize) {
         let mut disk = self.0.lock().unwrap();
         (disk.room, disk.panics) = (Some(transactions), true);
@@ -52,9 +52,9 @@ impl Journal for MemoryJournal {
             .room
             .is_some_and(|room| disk.transactions.len() >= room);
         if full && disk.panics {
-            // Not while others wait for what it holds.
+            // The lock is released before the panic.
             drop(disk);
-            panic!("a disk that is gone");
+            panic!("a disk that fails");
         }
         if full {
             return Err(self::full());
@@ -111,7 +111,7 @@ impl Blobs for MemoryBlobs {
     }
 }
 
-/// Does the work here and now, and lets a modelled time pass: 100 ms, or 15 µs a signature.
+/// Runs jobs at once on this thread, and models their time: 100 ms, or 15 µs per signature.
 pub(crate) struct TestPool;
 
 impl Pool for TestPool {

@@ -64,7 +64,7 @@ impl Bench {
         let (rig, received) = (Rig::new(Checks::new(false)), Receiver::default());
         let address = received.clone().start();
         let mut config = config(&epoch(4, 3), 0);
-        config.norm = norm;
+        config.max_model_norm = norm;
         let restored = restore(&config, &mut rig.journal.clone(), &*rig.blobs).unwrap();
         let (gone, waits) = oneshot::channel();
         let worker = WorkerActor {

@@ -1,5 +1,5 @@
-//! What is fetched, trained or settled is durable before anything is signed that rests on it. One
-//! log holds what a silo's blobs, journal and network did, in order.
+//! Models and outcomes are durable before a silo signs a message that depends on them. One log records
+//! the operations of a silo's blobs, journal and network in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -57,7 +57,7 @@ impl Journal for NotedJournal {
     }
 }
 
-/// Blobs that are kept, until the disk is full after so many.
+/// A store of blobs on a disk with room for a number of blobs.
 struct NotedBlobs {
     kept: Arc<MemoryBlobs>,
     log: Log,
@@ -82,11 +82,11 @@ impl Blobs for NotedBlobs {
     }
 }
 
-/// Four silos and three rounds; the third has room for so many blobs. Its log, and all frames.
+/// Four silos and three rounds; the third has room for this number of blobs. Its log, and all frames.
 fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
     virtually(async {
         let (epoch, hub, log) = (epoch(4, 3), Hub::default(), Log::default());
-        // Without the memo every silo computes, and so fetches, everything itself.
+        // Without the cache every silo fetches and computes everything itself.
         let checks = Checks::new(false);
         let rigs: Vec<_> = (0..4).map(|_| Rig::new(checks.clone())).collect();
         let mut silos = Vec::new();
@@ -115,7 +115,7 @@ fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
             silos.push(spawn(config(&epoch, i), surroundings).unwrap());
         }
         sleep(ENOUGH).await;
-        // The other three need nothing of it.
+        // The other three silos do not depend on it.
         let others = [0, 1, 3].map(|i: usize| rigs[i].adopted().len());
         assert_eq!(others, [3; 3], "room {room}");
         for silo in &mut silos {
@@ -128,7 +128,7 @@ fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
     })
 }
 
-/// What a silo signed or adopted, each with what it rests on: how often.
+/// Numbers of signed and adopted things whose dependencies were checked.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     trained: usize,
@@ -138,7 +138,7 @@ struct Counts {
     adopted: usize,
 }
 
-/// Looks whether everything that a log shows rests on what was durable before it.
+/// Checks that everything a silo signed depends only on data that were durable before.
 fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize) -> Counts {
     let epoch = epoch(4, 3);
     let message = |frame: &Bytes| -> Option<Message> {
@@ -147,7 +147,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
             _ => None,
         }
     };
-    // Which blobs a sheet, and an outcome, consists of.
+    // The blobs of every sheet and of every outcome.
     let mut sheets = BTreeMap::new();
     for (_, frame) in frames {
         if let Some(Body::Bundle(bundle)) = message(frame).map(|message| message.body) {
@@ -189,7 +189,7 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
                         panic!("{message:?}")
                     };
                     counts.contributed += 1;
-                    // What the training left behind is kept, and so is what it started from.
+                    // The result of the training is stored, and so is the model that it started from.
                     let (round, blob) = (message.round, own.fields.blob);
                     assert!(trained.contains(&(round, blob)), "room {room}: {round}");
                     assert_eq!(last + 1, round, "room {room}");
@@ -233,7 +233,7 @@ fn everything_signed_is_backed_by_durable_records_and_blobs() {
     let counts = rests_on_durable(log, &frames, usize::MAX);
     assert_eq!((counts.trained, counts.contributed), (3, 3));
     assert_eq!((counts.notarized, counts.adopted), (3, 3));
-    // For its own sheet a lead signs without saying so.
+    // A lead signs its own sheet without a message.
     assert!(counts.included >= 2, "{counts:?}");
 }
 

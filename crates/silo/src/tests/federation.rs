@@ -1,4 +1,4 @@
-//! Federations of four, whole.
+//! Tests of federations of four silos.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::LONG;
 use crate::testing::*;
 use crate::{Checks, Notice, Record, Stopped, Totals, spawn};
 
-/// What happens to the third of four silos on its way.
+/// The fault of the third of four silos.
 enum Third {
     Lives,
-    /// It is killed in the middle of a round and comes back.
+    /// It is killed in the middle of a round and restarts.
     IsKilled,
-    /// Its disk is full after so many transactions.
+    /// Its disk is full after this number of transactions.
     Has(usize),
-    /// Writing the transaction after so many panics.
+    /// Its commit panics after this number of transactions.
     Panics(usize),
 }
 
@@ -60,7 +60,7 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
     })
 }
 
-/// What the third silo said that it must not forget is in its journal.
+/// Checks that every vote, proposal and contribution that the third silo sent is in its journal.
 fn is_durable(epoch: &Epoch, rig: &Rig, hub: &Hub, room: usize) -> usize {
     let promised = |record| match record {
         Record::Protocol(
@@ -109,7 +109,7 @@ fn every_sent_promise_is_durable_and_a_full_disk_stops_the_silo() {
             whole[2].journal.transactions()[..room]
         );
         let promises = is_durable(&epoch, rig, &hub, room);
-        // What a lead promises itself is durable and not sent; all the same it says enough.
+        // A lead's messages to itself are durable and not sent; enough others are sent.
         assert!(promises > 0 || room < commits, "room {room}");
         let notices = rig.notices.borrow();
         let full = Stopped::Journal(full());
@@ -128,7 +128,7 @@ fn every_sent_promise_is_durable_and_a_full_disk_stops_the_silo() {
 
 #[test]
 fn no_effect_of_a_step_runs_before_its_records_are_durable() {
-    // A panic while they are written leaves behind whatever was done before.
+    // A panic during the write leaves the effects that ran before it.
     let epoch = epoch(4, 3);
     let (whole, _, _) = four(true, Third::Lives);
     let commits = whole[2].journal.transactions().len();
@@ -145,10 +145,10 @@ fn no_effect_of_a_step_runs_before_its_records_are_durable() {
 }
 
 #[test]
-fn four_silos_learn_alike_with_the_cache_and_without() {
+fn four_silos_learn_the_same_with_and_without_the_cache() {
     let (with, hub, shared) = four(true, Third::Lives);
     let (without, again, own) = four(false, Third::Lives);
-    // Every round goes half the way to the mean of the optima, 1.5.
+    // Every round moves half the way to the mean of the optima, 1.5.
     for rig in with.iter().chain(&without) {
         let weights: Vec<_> = rig.adopted().iter().map(|(_, _, weight)| *weight).collect();
         assert_eq!(weights, [0.75, 1.125, 1.3125]);
@@ -158,7 +158,7 @@ fn four_silos_learn_alike_with_the_cache_and_without() {
     for (one, other) in with.iter().zip(&without) {
         assert_eq!(*one.notices.borrow(), *other.notices.borrow());
     }
-    // One check and one outcome a round for everybody, or one for each. A lead proposes what it
+    // With the cache one check and one outcome a round, otherwise one per silo. A lead proposes what it
     // has computed, so it settles but need not check.
     assert_eq!((shared.memo, own.memo), (true, false));
     assert_eq!((shared.settles, own.settles), (3, 12));
@@ -184,7 +184,7 @@ fn a_killed_silo_continues_from_its_journal() {
                 Notice::Adopted { personal, .. } => Some(personal.clone()),
                 _ => None,
             });
-        assert_eq!(personal, Some(Towards::model(3.0)));
+        assert_eq!(personal, Some(trained(3.0)));
     }
     assert!(rigs.iter().all(|rig| rig.adopted() == rigs[0].adopted()));
 }

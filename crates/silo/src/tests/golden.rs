@@ -9,7 +9,7 @@ use protocol::{Hash, codec};
 
 use crate::outcome::{Document, DocumentError, FORMAT, Settled};
 use crate::record::{Adopted, Record};
-use crate::testing::Towards;
+use crate::testing::model;
 
 #[path = "../../../../tests/golden/mod.rs"]
 mod file;
@@ -71,8 +71,8 @@ fn settled() -> Settled {
         edges: vec![[0, 1], [1, 2]],
     };
     let state = State {
-        models: vec![Towards::model(1.0), Towards::model(2.0)],
-        tables: BTreeMap::from([("velocity".into(), vec![Towards::model(0.5)])]),
+        models: vec![model(1.0), model(2.0)],
+        tables: BTreeMap::from([("velocity".into(), vec![model(0.5)])]),
         memory: Memory::from([
             ("rounds", Kept::Count(3)),
             ("rows", Kept::Counts(vec![10, 300])),

@@ -1,4 +1,4 @@
-//! Blobs that a good journal names and that are gone.
+//! Missing blobs that an intact journal names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{Adopted, Checks, Missing, Notice, Record, spawn};
 
 const ROUNDS: u64 = 6;
 
-/// Which blobs of a silo to take away, given what it adopted last.
+/// Selects the blobs of a silo to remove, given its last adoption.
 type Which = fn(&Rig, &Adopted) -> Vec<Hash>;
 
 fn last(rig: &Rig) -> Adopted {
@@ -33,13 +33,13 @@ fn models(rig: &Rig, adopted: &Adopted) -> Vec<Hash> {
     Document::read(&document).unwrap().all_models().collect()
 }
 
-/// Four silos; the third is killed after three rounds, loses blobs, and comes back, at once or
-/// when the others are two rounds further.
+/// Four silos; the third is killed after three rounds, loses blobs, and restarts at once, or when the
+/// others are two rounds further.
 fn four(which: Which, keep: u32, late: bool) -> Vec<Rig> {
     virtually(async {
         let (hub, checks) = (Hub::default(), Checks::new(false));
         let mut epoch = (*epoch(4, ROUNDS)).clone();
-        epoch.charter.keep = keep;
+        epoch.charter.keep_rounds = keep;
         let epoch = Arc::new(epoch);
         let origin = Instant::now();
         let rig = |_| Rig {
@@ -89,7 +89,8 @@ fn reported(rig: &Rig) -> Vec<Missing> {
     gone.collect()
 }
 
-/// Everybody came to the end with the same outcomes, and the third adopted and signed nothing twice.
+/// Checks that all silos finished with the same outcomes, and that the third adopted and signed nothing
+/// twice.
 fn whole(rigs: &[Rig]) -> f32 {
     let third = &rigs[2];
     let all = rigs[0].adopted();
@@ -124,7 +125,7 @@ fn whole(rigs: &[Rig]) -> f32 {
 
 #[test]
 fn missing_blobs_of_an_adopted_outcome_are_fetched_again_and_rounds_continue() {
-    // How many rounds' blobs are kept, and the round that is still whole then.
+    // The number of rounds whose blobs are kept, and the newest round with all its blobs.
     let cases: [(&str, u32, u64, Which); 5] = [
         ("document", 1, 0, |_, adopted| vec![Hash(adopted.outcome)]),
         ("document", 2, 2, |_, adopted| vec![Hash(adopted.outcome)]),
@@ -151,7 +152,7 @@ fn missing_blobs_of_an_adopted_outcome_are_fetched_again_and_rounds_continue() {
         let count = notices.iter().filter(|(_, notice)| *notice == here).count();
         drop(notices);
         assert_eq!(count, 1, "{name}");
-        // Every training counted: the personal state was here all the time.
+        // The personal state counts all trainings, because it was never lost.
         assert_eq!(whole(&rigs), ROUNDS as f32, "{name}");
     }
 }
@@ -166,7 +167,7 @@ fn a_silo_that_was_away_long_skips_outcomes_that_no_member_keeps() {
 }
 
 #[test]
-fn missing_entries_stop_no_silo() {
+fn missing_models_of_a_sheet_stop_no_silo() {
     let entries: Which = |rig, adopted| {
         let models = models(rig, adopted);
         let kept = |hash: &Hash| !models.contains(hash) && hash.0 != adopted.outcome;

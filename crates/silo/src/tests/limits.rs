@@ -71,7 +71,7 @@ fn mutes(sent: &[Command]) -> Vec<u64> {
 }
 
 #[test]
-fn gossip_gets_the_verdict_that_fits_its_frame() {
+fn gossip_receives_the_right_verdict_for_every_frame() {
     // Its own, another signature in its name, no message at all, and frames over its budget.
     let (sent, _, _) = flooded(60, Some, |epoch, number| match number {
         0 => progress(epoch, FLOODER, 0),
@@ -125,7 +125,7 @@ fn requests_for_too_many_blobs_are_refused_by_the_mesh_actor() {
         let (surroundings, mut ends) = rig.surroundings();
         let silo = spawn(config(&epoch, 0), surroundings).unwrap();
         for ticket in 0..100 {
-            let blobs = vec![protocol::Hash::of(b"nobody has this"); 1000];
+            let blobs = vec![protocol::Hash::of(b"no member has this"); 1000];
             let by = MemberIndex(FLOODER);
             let wanted = Event::Wanted { by, blobs, ticket };
             ends.events.send(wanted).await.unwrap();

@@ -1,4 +1,4 @@
-//! Whole silos.
+//! Tests of whole silos.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
             .collect::<Vec<_>>(),
         [1, 2]
     );
-    // keep = 1: the blobs of the last round and the personal state are all that is left.
+    // keep_rounds = 1: the blobs of the last round and the personal state are all that is left.
     let last = adopted.last().unwrap();
     let mut kept: Vec<_> = last.blobs.iter().copied().map(Hash).collect();
     kept.push(Hash(last.personal));
@@ -94,7 +94,7 @@ fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
     kept.dedup();
     assert_eq!(rig.blobs.hashes(), kept);
     // Two trainings, both adopted.
-    assert_eq!(Hash(last.personal), Hash(Towards::model(2.0).hash()));
+    assert_eq!(Hash(last.personal), Hash(trained(2.0).hash()));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_silo_with_another_initial_state_strategy_or_key_does_not_start() {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(2, 1));
         let mut other_seed = config(&epoch, 0);
         other_seed.initial_seed = 7;
-        let ours = genesis_outcome(&Towards(0.0), 7).0;
+        let ours = genesis_outcome(&learner(0.0), 7).0;
         let error = spawn(other_seed, rig.surroundings().0).err().unwrap();
         assert_eq!(
             error,
@@ -165,7 +165,7 @@ fn a_model_larger_than_the_charter_allows_is_named_at_once() {
         let mut small = (*epoch).clone();
         small.charter.blob_limit = 8;
         let error = spawn(config(&small.into(), 0), rig.surroundings().0).err();
-        let size = Towards::model(0.0).document().len() as u64;
+        let size = model(0.0).document().len() as u64;
         assert_eq!(error, Some(SpawnError::Limit { size, limit: 8 }));
     });
 }
@@ -207,7 +207,7 @@ fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
         let silo = spawn(config(&epoch, me.0), surroundings).unwrap();
         sleep(Duration::from_millis(500)).await;
         // It has trained, and its model is among its blobs.
-        let trained = Towards(f64::from(me.0)).step(0.0);
+        let trained = model(f32::from(me.0) / 2.0);
         let hash = Hash(trained.hash());
         assert!(rig.blobs.get(&hash).is_some());
         let asked = [(lead, hash), (other, hash), (lead, Hash::of(b"nothing"))];
@@ -246,7 +246,7 @@ fn commands_that_do_not_fit_are_lost_and_reported() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let (surroundings, mut ends) = rig.surroundings();
-        // The network takes nothing, for long.
+        // The network reads no commands for a long time.
         let silo = spawn(config(&epoch, 0), surroundings).unwrap();
         sleep(LONG).await;
         let lost = silo.counts().lost;

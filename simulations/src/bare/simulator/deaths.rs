@@ -3,7 +3,9 @@
 use protocol::MemberIndex;
 use protocol::effects::Effect;
 
-use super::super::deaths::{Death, StepCut};
+use crate::moments::StepCut;
+
+use super::super::deaths::{Death, reached};
 use super::{FailureKind, Simulator, members};
 
 /// A death that is due in this step, and the index of the effect that showed its moment.
@@ -33,7 +35,7 @@ impl Simulator<'_> {
             if round < death.round {
                 continue;
             }
-            let shown = |effect: &Effect| death.moment.reached_by(effect, leads);
+            let shown = |effect: &Effect| reached(death.moment, effect, leads);
             let Some(at) = effects.iter().position(shown) else {
                 continue;
             };

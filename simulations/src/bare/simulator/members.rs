@@ -8,7 +8,8 @@ use protocol::envelope::Opened;
 use protocol::member::{Config, Member, Start};
 use protocol::{MemberIndex, Record, envelope};
 
-use super::super::byzantine::Actions;
+use crate::byzantine::Actions;
+
 use super::super::faults::JournalLoss;
 use super::super::work::{self, Store};
 use super::{BEAT, Event, FailureKind, Simulator, violated};
@@ -269,7 +270,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// A Byzantine member does what it does every beat.
+    /// Carries out the behaviours of a Byzantine member at a beat.
     pub(super) fn byzantine_beat(&mut self, at: usize) -> Result<(), FailureKind> {
         let node = &mut self.nodes[at];
         if node.dead.is_some() {

@@ -12,15 +12,15 @@ use protocol::member::Member;
 use protocol::message::Kind;
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
+use crate::byzantine::{Behaviour, ByzantineMember};
 use crate::genesis::{BEAT, PATIENCE, epoch};
 use crate::invariants::{Monitor, Violation, kind};
 use crate::random::Random;
+use crate::signatures::SignatureCache;
 
-use super::byzantine::{Behaviour, ByzantineMember};
 use super::deaths::Death;
 use super::faults::{self, Script, ScriptedFault};
 use super::links::Links;
-use super::signatures::SignatureCache;
 use super::work::Store;
 use super::{Ended, FailureKind, Options};
 
@@ -127,8 +127,8 @@ impl<'a> Simulator<'a> {
             .zip(epoch.roster.members())
             .map(|(key, me)| {
                 let byzantine = byzantine.get(&me).map(|behaviours| {
-                    let (epoch, signatures) = (epoch.clone(), signatures.clone());
-                    ByzantineMember::new(epoch, signatures, me, key.clone(), behaviours, seed)
+                    ByzantineMember::new(epoch.clone(), me, key.clone(), behaviours, seed)
+                        .with_signatures(signatures.clone())
                 });
                 Node {
                     key,

@@ -3,7 +3,8 @@
 use protocol::effects::{Effect, Input};
 use protocol::{Hash, MemberIndex, Record};
 
-use super::super::byzantine::ByzantineMember;
+use crate::byzantine::ByzantineMember;
+
 use super::super::work;
 use super::{FailureKind, Simulator, violated};
 

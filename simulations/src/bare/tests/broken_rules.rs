@@ -40,7 +40,7 @@ fn broken(rule: Mutation) -> bool {
 }
 
 #[test]
-fn a_broken_rule_of_voting_is_noticed() {
+fn a_broken_rule_of_voting_is_detected() {
     assert!(broken(Mutation::QuorumMinusOne));
     assert!(broken(Mutation::VotesForgotten));
     assert!(broken(Mutation::FinalizeAfterNullify));
@@ -48,7 +48,7 @@ fn a_broken_rule_of_voting_is_noticed() {
 }
 
 #[test]
-fn a_broken_rule_of_proposing_is_noticed() {
+fn a_broken_rule_of_proposing_is_detected() {
     assert!(broken(Mutation::SkippedWithoutProof));
     assert!(broken(Mutation::InclusionMissing));
     assert!(broken(Mutation::ForgedScore));
@@ -57,7 +57,7 @@ fn a_broken_rule_of_proposing_is_noticed() {
 }
 
 #[test]
-fn records_that_are_durable_too_late_or_lost_are_noticed() {
+fn records_that_are_durable_too_late_or_lost_are_detected() {
     let mut late = Options::new(
         4,
         Faults {

@@ -1,8 +1,10 @@
 //! Deaths for good, at every moment of a round.
 
+use crate::moments::Moment;
+
 use super::*;
 
-fn dying(moment: DeathMoment) -> Faults {
+fn dying(moment: Moment) -> Faults {
     Faults {
         journal_loss: JournalLoss::Never,
         byzantine: Byzantine::None,
@@ -14,7 +16,7 @@ fn dying(moment: DeathMoment) -> Faults {
 /// Runs seeds for every moment; returns the number of members that died.
 fn at_every_moment(members: usize, cross_evaluate: Option<bool>, usual: u64) -> u64 {
     let mut dead = 0;
-    for moment in DeathMoment::ALL {
+    for moment in Moment::DRAWN {
         let mut options = Options::new(members, dying(moment));
         options.cross_evaluate = cross_evaluate;
         let ended = run_all(&options, seeds(usual));
@@ -44,7 +46,7 @@ fn three_members_finish_without_one_that_dies_at_any_moment() {
 /// The lead dies right after its proposal, without any other fault: the simplest case.
 #[test]
 fn a_lead_that_dies_after_its_proposal_is_replaced() {
-    let moment = DeathMoment::Sends(protocol::message::Kind::Proposal);
+    let moment = Moment::Sends(protocol::message::Kind::Proposal);
     let faults = Faults {
         deaths: Deaths::At(moment),
         ..Faults::none()

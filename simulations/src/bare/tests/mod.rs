@@ -1,4 +1,4 @@
-//! Many seeds of the bare simulator. `ROTA_SEEDS=20000` runs that many seeds of each test, on all
+//! Many seeds of the bare simulator. `ROTA_SEEDS=20000` runs 20,000 seeds of each test, on all
 //! cores.
 
 #![allow(clippy::unwrap_used)]
@@ -12,6 +12,8 @@ mod plans;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+use crate::byzantine::Behaviour;
 
 use super::*;
 

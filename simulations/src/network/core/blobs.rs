@@ -103,13 +103,11 @@ impl Core {
         let ticket = self.fetches.tickets;
         self.fetches.open.insert(ticket, fetch);
         let there = self.links.latency(by, asked);
-        if let Some(tamper) = &self.ports[asked].tamper {
-            let tampered: Vec<_> = blobs.iter().map(|hash| tamper.blob(hash)).collect();
-            if tampered.iter().any(Option::is_some) {
-                return self.serve(ticket, tampered);
-            }
-        }
         let by = MemberIndex(by as u16);
+        let tamper = self.ports[asked].tamper.as_ref();
+        if let Some(answer) = tamper.and_then(|tamper| tamper.answer(by, &blobs)) {
+            return self.serve(ticket, answer);
+        }
         self.deliver(asked, there, Event::Wanted { by, blobs, ticket });
         self.schedule(2 * there + ANSWER, Due::Refused { ticket });
     }

@@ -147,7 +147,7 @@ fn classes_go_by_name() {
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn errors_name_file_line_and_column() {
     let cases = [
         (
             "a,b\n1,2\n",

@@ -60,7 +60,7 @@ impl Classifiers for TableLearner {
             model,
             loss: Loss::Softmax,
             scale,
-            robust: self.robust,
+            transport_cost: self.transport_cost,
             order,
             domain: self.domain,
             layout,

@@ -1,34 +1,13 @@
-//! Robust losses and fits of a silo with rows, for the families where they are known.
+//! Robust losses and fits of a silo with rows, for the model families that have them.
 
 use methods::learner::{RobustFits, RobustLosses};
 use methods::robust::network::{self, LayersError};
 use methods::robust::radius::{RadiusSearch, choose_radius};
-use methods::robust::{self, FitConfig, Norm, RadiusGrid, RobustLoss};
+use methods::robust::{self, FitConfig, RadiusGrid, RobustLoss, TransportCost};
 use methods::{LearnError, Matrix, Params, Split, Update};
-use serde::{Deserialize, Serialize};
 
 use super::{TableLearner, fits};
 use crate::models::{Loss, RegressionLoss};
-
-/// How the distance between rows is measured in robust losses.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct RobustConfig {
-    /// The norm on (standardised) features, and target in a regression; `"l2"` by default.
-    pub norm: Norm,
-    /// What changing a label costs (κ in CS-RCFL, eqs. (14)–(15)), above 0; `inf` where labels are
-    /// certain; 1 by default.
-    pub label_cost: f64,
-}
-
-impl Default for RobustConfig {
-    fn default() -> Self {
-        Self {
-            norm: Norm::default(),
-            label_cost: 1.0,
-        }
-    }
-}
 
 impl TableLearner {
     /// Whether a robust loss is known: for absolute loss of one number and for classes, of linear
@@ -55,7 +34,7 @@ impl TableLearner {
         known && self.model.linear().is_some()
     }
 
-    /// The worst loss within `radius`: exact for a linear output, an upper bound for layers.
+    /// The worst-case loss within `radius`: exact for a linear output, an upper bound for layers.
     fn worst(
         &self,
         model: &Params,
@@ -63,7 +42,7 @@ impl TableLearner {
         targets: &[f32],
         radius: f64,
     ) -> Result<RobustLoss, LearnError> {
-        let RobustConfig { norm, label_cost } = self.robust;
+        let TransportCost { norm, label_cost } = self.transport_cost;
         let each = outputs.iter().zip(targets);
         let residuals = || -> Vec<f64> { each.clone().map(|(f, &y)| f64::from(y) - f).collect() };
         let margins = || -> Vec<f64> {
@@ -85,7 +64,7 @@ impl TableLearner {
                 network::absolute(&residuals(), slope, radius, norm)
             }
             (Loss::Logistic, Some(theta)) => {
-                robust::logistic(&margins(), &theta, radius, label_cost, norm)
+                robust::logistic(&margins(), &theta, radius, self.transport_cost)
             }
             (Loss::Logistic, None) => {
                 let slope = slope(network::slope(&layers(), norm))?;
@@ -110,7 +89,6 @@ impl TableLearner {
         ridge: f64,
     ) -> Result<(robust::Samples, FitConfig), LearnError> {
         let rows = self.scaled(model, self.part(Split::Train)?);
-        let RobustConfig { norm, label_cost } = self.robust;
         let features = Matrix::from_fn(rows.len(), rows.width(), |row, column| {
             f64::from(rows.features(row)[column])
         });
@@ -122,7 +100,7 @@ impl TableLearner {
             ),
             Loss::Logistic => (
                 robust::Samples::labelled(features, &targets),
-                robust::Loss::Logistic { label_cost },
+                robust::Loss::Logistic,
             ),
             Loss::Regression(RegressionLoss::Squared) | Loss::Softmax | Loss::Dice { .. } => {
                 unreachable!("no robust fit is known, and `capabilities` names none")
@@ -131,7 +109,7 @@ impl TableLearner {
         let rows = rows.map_err(|error| failed(&error))?;
         let config = FitConfig {
             loss,
-            norm,
+            cost: self.transport_cost,
             ridge,
             intercept: true,
         };
@@ -196,7 +174,7 @@ impl RobustFits for TableLearner {
         let search = RadiusSearch {
             radii: search.grid.clone(),
             folds: search.folds.min(rows.len()),
-            // The rows themselves are in no order that others know.
+            // The order of the rows is not known to others.
             seed: 0,
             one_standard_error: search.one_standard_error,
         };

@@ -1,4 +1,4 @@
-//! In which order a silo goes through its rows, and the same silo with fewer of them.
+//! The order in which a silo trains on its rows, and learners with a part of the rows.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ pub(crate) struct Script {
     pub(crate) orders: Vec<Vec<u32>>,
 }
 
-/// In which order a learner trains on its rows.
+/// The order in which a learner trains on its rows.
 #[derive(Clone)]
 pub(super) enum RowOrder {
-    /// Drawn from the seed.
+    /// Random, from the seed.
     Drawn,
-    /// By the script, which also gives the start weights.
+    /// Given, together with the start weights.
     Script(Arc<Script>),
-    /// By the script, for a model that has other start weights.
+    /// Given, for a model with other start weights.
     ScriptOrders(Arc<Script>),
-    /// As the rows stand.
+    /// The order of the table.
     Standing,
 }
 
@@ -75,11 +75,11 @@ impl TableLearner {
         Some(other)
     }
 
-    /// The same silo with a fold of its training rows in the place of those for validation.
+    /// The same silo with a fold of its training rows as its validation rows.
     pub(super) fn without_fold(&self, fold: usize, folds: usize, seed: u64) -> Option<Self> {
         let (rest, out) = self.train.without_fold(fold, folds, seed)?;
         let mut other = self.with(Split::Train, rest).with(Split::Validation, out);
-        // A script is for all rows.
+        // A given order is for all rows.
         other.order = RowOrder::Drawn;
         Some(other)
     }

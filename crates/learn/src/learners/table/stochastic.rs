@@ -1,4 +1,4 @@
-//! A silo with rows of its own, and models that represent a row by a distribution.
+//! The learner of a silo with its own rows, for models that represent a row by a distribution.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct StochasticLearner {
 }
 
 impl StochasticLearner {
-    /// In the place of the perceptron of `table`, which has these widths.
+    /// Replaces the perceptron of `table`, which has these widths.
     pub(super) fn new(table: &TableLearner, widths: &[usize], options: Stochastic) -> Self {
         let encoder = Encoder::new(widths, options);
         let (mut shared, own) = encoder.tensors();
@@ -127,7 +127,7 @@ impl Learner for StochasticLearner {
         self.table.domain()
     }
 
-    /// No robust loss is known of a stochastic model, and its gradient is not modified.
+    /// A stochastic model has no robust loss, and its gradient cannot be modified.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             summaries: self.table.scale.is_some().then_some(self as _),

@@ -60,7 +60,7 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
         Kind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
         Kind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
     };
-    TableLearner::new(data, model, loss, standardise, RobustConfig::default())
+    TableLearner::new(data, model, loss, standardise, TransportCost::default())
 }
 
 fn task(epochs: u32, batch: u32, rate: f64) -> Task {
@@ -216,7 +216,7 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
 }
 
 #[test]
-fn two_halves_sum_up_to_the_whole() {
+fn summaries_of_two_halves_merge_into_the_summary_of_all_rows() {
     let scale = Scale::new(1, true);
     let rows =
         |values: &[f32]| Rows::new(1, values.to_vec(), values.iter().map(|v| v * 2.0).collect());
@@ -281,7 +281,7 @@ fn grid(folds: usize) -> Radius {
 }
 
 #[test]
-fn robust_losses_of_a_perceptron_bound_what_moving_rows_can_do() {
+fn robust_losses_of_a_perceptron_bound_the_loss_of_moved_rows() {
     let none = Params::empty();
     let mlp = learner(Kind::Mlp, &table(60, 2, true), Standardise::Silo);
     let model = run(&mlp, &mlp.initial(0), &task(20, 8, 0.02), 1).shared;

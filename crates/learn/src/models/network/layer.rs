@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub enum LayerConfig {
     /// A convolution.
     Conv(ConvConfig),
-    /// A transposed 2×2 convolution of stride 2 to so many channels: sides double.
+    /// A transposed 2×2 convolution of stride 2 to this number of channels: sides double.
     UpConv(usize),
     /// All values of a row, times a matrix, plus a bias: this many values.
     Dense(usize),
     /// Normalises every channel, and scales and shifts it anew; how, is said once for the whole
     /// network.
     Norm,
-    /// What is negative becomes 0.
+    /// Negative values become 0 (ReLU).
     Relu,
     /// The largest value of every window.
     MaxPool(MaxPoolConfig),
@@ -37,36 +37,36 @@ pub enum LayerConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ConvConfig {
-    /// Output channels.
+    /// Number of output channels.
     pub channels: usize,
-    /// Side of the window.
+    /// Side of the window, in pixels.
     pub kernel: usize,
-    /// Pixels from window to window; 1 by default.
+    /// Distance of neighbouring windows, in pixels. Default: 1.
     #[serde(default = "one")]
     pub stride: usize,
-    /// Zeros put around the image; `(kernel − 1) / 2` by default, which keeps its size at stride 1
-    /// with odd kernels.
+    /// Width of the border of zeros around the image, in pixels. Default: `(kernel − 1) / 2`, which keeps
+    /// the size of the image at stride 1 with odd kernels.
     #[serde(default)]
     pub padding: Option<usize>,
-    /// Whether a bias is added to every channel; `true` by default. A norm right behind takes it
-    /// away again.
+    /// Whether a bias is added to every channel. Default: true. A norm layer directly after it cancels
+    /// the bias.
     #[serde(default = "yes")]
     pub bias: bool,
 }
 
-/// A max-pooling with square windows. Padding never wins.
+/// A max-pooling with square windows. Padding is never the maximum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MaxPoolConfig {
-    /// Side of the window.
+    /// Side of the window, in pixels.
     pub size: usize,
-    /// Pixels from window to window; `size` by default.
+    /// Distance of neighbouring windows, in pixels. Default: `size`.
     #[serde(default)]
     pub stride: Option<usize>,
-    /// Padding on every side, at most half of `size`; 0 by default.
+    /// Width of the padding around the image, in pixels, at most half of `size`. Default: 0.
     #[serde(default)]
     pub padding: usize,
-    /// Whether a window that is cut off by the right or lower edge counts; `false` by default.
+    /// Whether windows that are cut off by the right or lower edge are used. Default: false.
     #[serde(default)]
     pub ceil: bool,
 }
@@ -81,12 +81,12 @@ pub enum NormConfig {
     /// (unbiased) variance, of momentum 0.1, that the model carries as buffers.
     #[default]
     Batch,
-    /// Within every row, over so many groups of channels (Wu & He 2018), ε = 1e-5; no buffers. The
-    /// number must divide the channels of every norm layer.
+    /// Within every row, over this number of groups of channels (Wu & He 2018), ε = 1e-5; no buffers.
+    /// The number must divide the channels of every norm layer.
     Group(usize),
 }
 
-/// How start weights are drawn. Scales of norm layers are 1, their shifts 0.
+/// The distribution of start weights. Scales of norm layers are 1, their shifts 0.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

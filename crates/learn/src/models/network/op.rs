@@ -5,7 +5,7 @@ use methods::TensorSpec;
 /// The content of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
-    /// So many values.
+    /// A vector with this number of values.
     Values(usize),
     /// Channels, height and width.
     Image([usize; 3]),
@@ -24,13 +24,13 @@ impl Input {
 /// The last layer of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// A dense layer with so many outputs.
+    /// A dense layer with this number of outputs.
     Dense(usize),
-    /// A 1×1 convolution to one output for each of so many pixels.
+    /// A 1×1 convolution to one output per pixel, for this number of pixels.
     Pixels(usize),
 }
 
-/// How the values of a tensor start.
+/// The initial values of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fill {
     /// Uniform in `±bound`.

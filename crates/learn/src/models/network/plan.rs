@@ -94,7 +94,7 @@ struct Builder {
     style: Style,
     /// Channels, height and width at this depth.
     shape: [usize; 3],
-    /// Whether these are an image, rather than so many values.
+    /// Whether the values are an image, and not a plain vector.
     image: bool,
     tensors: Vec<Draft>,
     /// Layers with tensors so far.
@@ -212,7 +212,7 @@ impl Builder {
         }
         self.shape = [channels, 2 * height, 2 * width];
         let shape = [inputs, channels, 2, 2];
-        // Windows do not overlap: an output pixel comes of one input pixel.
+        // Windows do not overlap: an output pixel depends on one input pixel.
         let fans = (inputs as f64, 4.0 * channels as f64);
         let weight = self.weight("up-conv", &shape, fans)?;
         let bias = self.bias("up-conv", channels, fans.0);

@@ -224,7 +224,7 @@ fn the_head_is_known_and_can_be_exchanged() {
 }
 
 #[test]
-fn start_weights_have_the_bounds_that_their_rule_says() {
+fn start_weights_have_the_bounds_of_their_rule() {
     let layers = vec![LayerConfig::conv(16, 5), LayerConfig::Norm];
     for (start, conv, dense, bias) in [
         (
@@ -360,7 +360,7 @@ fn frozen_tensors_keep_their_values() {
 }
 
 #[test]
-fn layers_that_do_not_fit_say_so() {
+fn layers_that_do_not_fit_are_refused_with_the_reason() {
     let error = |layers: Vec<LayerConfig>, image, features, head| {
         let config = listed(layers, image);
         Network::new(&config, features, head)

@@ -8,7 +8,7 @@ use crate::coalitions::Program;
 use crate::robust::synthetic::{Hospitals, Targets};
 use crate::robust::tests::score_table;
 use crate::robust::tests::{close, rows};
-use crate::robust::{FitConfig, fit};
+use crate::robust::{FitConfig, Norm, fit};
 use crate::strategy::Scores;
 
 fn line(noise: &[f64]) -> Samples {
@@ -24,7 +24,10 @@ fn line(noise: &[f64]) -> Samples {
 const HOW: CrossFit = CrossFit {
     radius: 0.5,
     loss: Loss::Absolute,
-    norm: Norm::Linf,
+    cost: TransportCost {
+        norm: Norm::Linf,
+        label_cost: 1.0,
+    },
     folds: 3,
     seed: 7,
 };
@@ -40,7 +43,7 @@ fn constant(weight: f64) -> LinearModel {
 fn a_model_that_does_not_learn_has_its_in_sample_loss() {
     let data = line(&[0.3, -0.1, 0.4, 1.0, -2.0, 0.0, 0.7]);
     let loss = cross_fit(&data, &HOW, |_| Ok::<_, Infallible>(constant(2.0))).unwrap();
-    let whole = robust_loss(&data, &constant(2.0), 0.5, Loss::Absolute, Norm::Linf).unwrap();
+    let whole = robust_loss(&data, &constant(2.0), 0.5, HOW.loss, HOW.cost).unwrap();
     assert!(close(loss, whole.loss, 1e-12), "{loss} {whole:?}");
 }
 
@@ -66,7 +69,7 @@ fn out_of_fold_losses_are_above_in_sample_ones() {
     let data = line(&[0.9, -0.8, 0.4, 1.0, -2.0, 0.5, 0.7, -1.5]);
     let config = FitConfig {
         loss: Loss::Absolute,
-        norm: Norm::L2,
+        cost: TransportCost::default(),
         ridge: 0.0,
         intercept: true,
     };
@@ -98,7 +101,7 @@ fn merging_can_win_only_over_out_of_fold_losses() {
     let drawn = hospitals.draw(5).unwrap();
     let config = FitConfig {
         loss: Loss::Absolute,
-        norm: Norm::L2,
+        cost: TransportCost::default(),
         ridge: 0.0,
         intercept: false,
     };
@@ -108,7 +111,7 @@ fn merging_can_win_only_over_out_of_fold_losses() {
         .map(|hospital| own(&hospital.rows).unwrap())
         .collect();
     let silos: Vec<(&Samples, f64)> = drawn.iter().map(|hospital| (&hospital.rows, 0.0)).collect();
-    let mut losses = score_table(&silos, &models, Loss::Absolute, Norm::L2);
+    let mut losses = score_table(&silos, &models, Loss::Absolute, TransportCost::default());
     let value = |losses: &crate::Matrix, coalitions: usize| {
         let rows: Vec<Vec<f64>> = (0..6).map(|row| losses.row(row).to_vec()).collect();
         let program = Program::new(&Scores::from_rows(&rows).unwrap(), coalitions).unwrap();
@@ -118,7 +121,7 @@ fn merging_can_win_only_over_out_of_fold_losses() {
 
     let how = CrossFit {
         radius: 0.0,
-        norm: Norm::L2,
+        cost: TransportCost::default(),
         folds: 5,
         ..HOW
     };

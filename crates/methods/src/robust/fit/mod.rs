@@ -16,18 +16,19 @@ use conic::REDUCED;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LinearModel, Loss, Norm, RobustError, RobustLoss, Samples, robust_loss, validate_radius,
+    LinearModel, Loss, RobustError, RobustLoss, Samples, TransportCost, robust_loss,
+    validate_radius,
 };
 
 /// Options of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FitConfig {
-    /// The loss, with the cost of changing a label.
+    /// The loss.
     pub loss: Loss,
-    /// The norm that measures how far features move.
+    /// The cost of moving a row.
     #[serde(default)]
-    pub norm: Norm,
+    pub cost: TransportCost,
     /// ρ ≥ 0: half of it times the squared Euclidean norm of the weights is added to the loss.
     #[serde(default)]
     pub ridge: f64,
@@ -94,13 +95,14 @@ pub enum FitError {
 /// ridge; no fit exists; the solver failed.
 pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitError> {
     validate_radius(radius)?;
+    config.cost.validate()?;
     config.loss.validate(rows)?;
     if !config.ridge.is_finite() || config.ridge < 0.0 {
         return Err(FitError::Ridge(config.ridge));
     }
     must_exist(rows, radius, config)?;
     let (model, optimum) = programs::least_loss(rows, radius, config).map_err(not_solved)?;
-    let robust = robust_loss(rows, &model, radius, config.loss, config.norm)?;
+    let robust = robust_loss(rows, &model, radius, config.loss, config.cost)?;
     let squares: f64 = model.weights.iter().map(|weight| weight * weight).sum();
     let objective = robust.loss + config.ridge / 2.0 * squares;
     // The bound is that of the solver's program; check that the model's exact objective attains it.
@@ -130,11 +132,11 @@ pub(super) fn separable(rows: &Samples, intercept: bool) -> Result<bool, FitErro
 
 /// Refuses fits whose loss has no minimum.
 fn must_exist(rows: &Samples, radius: f64, config: &FitConfig) -> Result<(), FitError> {
-    let Loss::Logistic { label_cost } = config.loss else {
+    if config.loss == Loss::Absolute {
         return Ok(());
-    };
+    }
     let one_label = rows.targets().windows(2).all(|pair| pair[0] == pair[1]);
-    let labels_may_change = radius > 0.0 && label_cost.is_finite();
+    let labels_may_change = radius > 0.0 && config.cost.label_cost.is_finite();
     if config.intercept && one_label && !labels_may_change {
         return Err(FitError::OneLabel);
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::FitConfig;
 use super::conic::{Affine, Conic, Optimum};
-use crate::robust::{LinearModel, Loss, Norm, Samples};
+use crate::robust::{LinearModel, Loss, Norm, Samples, TransportCost};
 
 /// The model with the least robust loss plus ridge, and the solver's optimum.
 pub(super) fn least_loss(
@@ -16,7 +16,7 @@ pub(super) fn least_loss(
     // size, distances (and with them features) by the radius, each if it is above 1.
     let target_unit = match config.loss {
         Loss::Absolute => rows.targets().iter().fold(1.0, |most, y| y.abs().max(most)),
-        Loss::Logistic { .. } => 1.0,
+        Loss::Logistic => 1.0,
     };
     let length_unit = radius.max(1.0);
     let weight_unit = target_unit / length_unit;
@@ -27,17 +27,18 @@ pub(super) fn least_loss(
         let cost = radius / length_unit;
         program.conic.variables(1, cost, 0.0).start
     });
+    let TransportCost { norm, label_cost } = config.cost;
     match config.loss {
         Loss::Absolute => {
             program.absolute_loss(rows, target_unit);
             if let Some(price) = price {
-                program.price_covers_slope(price, config.norm, Some(1.0 / weight_unit));
+                program.price_covers_slope(price, norm, Some(1.0 / weight_unit));
             }
         }
-        Loss::Logistic { label_cost } => {
+        Loss::Logistic => {
             program.log_loss(rows);
             if let Some(price) = price {
-                program.price_covers_slope(price, config.norm, None);
+                program.price_covers_slope(price, norm, None);
                 if label_cost.is_finite() {
                     program.label_flips(rows, label_cost / length_unit, price);
                 }

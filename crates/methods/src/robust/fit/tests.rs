@@ -3,19 +3,39 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::robust::Norm;
 use crate::robust::synthetic::{Hospitals, Targets};
 use crate::robust::tests::{NORMS, any_rows, close, labels_of, norm, rows};
 
 const PLAIN: FitConfig = FitConfig {
     loss: Loss::Absolute,
-    norm: Norm::L2,
+    cost: TransportCost {
+        norm: Norm::L2,
+        label_cost: 1.0,
+    },
     ridge: 0.0,
     intercept: false,
 };
 
 fn logistic(label_cost: f64) -> FitConfig {
-    let loss = Loss::Logistic { label_cost };
-    FitConfig { loss, ..PLAIN }
+    FitConfig {
+        loss: Loss::Logistic,
+        cost: TransportCost {
+            label_cost,
+            ..PLAIN.cost
+        },
+        ..PLAIN
+    }
+}
+
+fn with_norm(norm: Norm, config: FitConfig) -> FitConfig {
+    FitConfig {
+        cost: TransportCost {
+            norm,
+            ..config.cost
+        },
+        ..config
+    }
 }
 
 #[test]
@@ -55,7 +75,7 @@ fn two_features_give_the_known_fits() {
         (Norm::Linf, 0.5, 2.0),
     ];
     for (norm, radius, objective) in known {
-        let fit = fit(&data, radius, &FitConfig { norm, ..PLAIN }).unwrap();
+        let fit = fit(&data, radius, &with_norm(norm, PLAIN)).unwrap();
         assert!(close(fit.objective, objective, 1e-8), "{fit:?} at {radius}");
     }
 }
@@ -63,7 +83,7 @@ fn two_features_give_the_known_fits() {
 /// `objective` at any model, by the exact losses.
 fn objective(rows: &Samples, model: &LinearModel, radius: f64, config: &FitConfig) -> f64 {
     let squares: f64 = model.weights.iter().map(|weight| weight * weight).sum();
-    let robust = robust_loss(rows, model, radius, config.loss, config.norm).unwrap();
+    let robust = robust_loss(rows, model, radius, config.loss, config.cost).unwrap();
     robust.loss + config.ridge / 2.0 * squares
 }
 
@@ -77,13 +97,11 @@ prop_compose! {
         ridge in prop_oneof![Just(0.0), 0.01..1.0f64],
         intercept in any::<bool>(),
     ) -> (Samples, f64, FitConfig) {
-        match label_cost {
-            None => (rows, radius, FitConfig { norm, ridge, intercept, ..PLAIN }),
-            Some(label_cost) => {
-                let config = FitConfig { norm, ridge, intercept, ..logistic(label_cost) };
-                (labels_of(&rows), radius, config)
-            }
-        }
+        let (rows, config) = match label_cost {
+            None => (rows, PLAIN),
+            Some(label_cost) => (labels_of(&rows), logistic(label_cost)),
+        };
+        (rows, radius, FitConfig { ridge, intercept, ..with_norm(norm, config) })
     }
 }
 
@@ -129,7 +147,7 @@ proptest! {
         times in 0.5..5.0f64,
         norm in norm(),
     ) {
-        let config = FitConfig { norm, ..logistic(label_cost) };
+        let config = with_norm(norm, logistic(label_cost));
         let fit = fit(&labels_of(&rows), times * label_cost, &config).unwrap();
         prop_assert!(close(fit.objective, std::f64::consts::LN_2, 1e-7), "{fit:?}");
         prop_assert!(fit.model.weights.iter().all(|weight| weight.abs() < 1e-4), "{fit:?}");
@@ -249,10 +267,7 @@ fn certain_labels_and_a_large_radius_leave_nothing_to_learn() {
     let data = rows(&[[1.0, 2.0], [3.0, -1.0]], &[1.0, -1.0]);
     // mean y x / 2 = (−0.5, 0.75).
     for (norm, enough) in NORMS.into_iter().zip([1.25, 0.9013878188659973, 0.75]) {
-        let config = FitConfig {
-            norm,
-            ..logistic(f64::INFINITY)
-        };
+        let config = with_norm(norm, logistic(f64::INFINITY));
         let value = |radius: f64| fit(&data, radius, &config).unwrap().objective;
         assert!(close(value(enough * 1.001), std::f64::consts::LN_2, 1e-8));
         assert!(value(enough * 0.9) < std::f64::consts::LN_2 - 1e-4);
@@ -360,9 +375,8 @@ fn silos_of_the_usual_size_are_solved() {
                 for config in configs {
                     for radius in [0.01, 0.1, 1e3] {
                         let config = FitConfig {
-                            norm,
                             intercept: true,
-                            ..config
+                            ..with_norm(norm, config)
                         };
                         let fit = fit(&hospital.rows, radius, &config).unwrap();
                         assert!(close(fit.objective, fit.bound, 1e-6), "{fit:?}");

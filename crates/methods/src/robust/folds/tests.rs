@@ -5,8 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::robust::tests::rows;
 
-const LOGISTIC: Loss = Loss::Logistic { label_cost: 1.0 };
-
 /// Rows that can be told apart by their feature.
 fn numbered(labels: &[bool]) -> Samples {
     let features: Vec<[f64; 1]> = (0..labels.len()).map(|row| [row as f64]).collect();
@@ -28,7 +26,7 @@ proptest! {
         let n = labels.len();
         let folds = 2 + (share * (n - 1) as f64) as usize;
         let data = numbered(&labels);
-        let loss = if stratify { LOGISTIC } else { Loss::Absolute };
+        let loss = if stratify { Loss::Logistic } else { Loss::Absolute };
         let partition = Folds::new(&data, loss, folds, seed).unwrap();
         prop_assert_eq!(&partition, &Folds::new(&data, loss, folds, seed).unwrap());
         let splits = partition.splits(&data);
@@ -63,8 +61,8 @@ fn another_seed_gives_other_folds() {
 fn impossible_numbers_of_folds_are_refused() {
     let data = numbered(&[true, false, true]);
     for folds in [0, 1, 4] {
-        let error = Folds::new(&data, LOGISTIC, folds, 1).unwrap_err();
+        let error = Folds::new(&data, Loss::Logistic, folds, 1).unwrap_err();
         assert_eq!(error, FoldsError { folds, rows: 3 });
     }
-    assert!(Folds::new(&data, LOGISTIC, 3, 1).is_ok());
+    assert!(Folds::new(&data, Loss::Logistic, 3, 1).is_ok());
 }

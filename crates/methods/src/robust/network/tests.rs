@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::*;
 use crate::robust::tests::close;
-use crate::robust::{linear, logistic as linear_logistic};
+use crate::robust::{TransportCost, linear, logistic as linear_logistic};
 
 const NORMS: [Norm; 3] = [Norm::L1, Norm::L2, Norm::Linf];
 
@@ -115,12 +115,13 @@ fn one_linear_layer_gives_the_exact_losses() {
             let bound = absolute(&values, one, radius, norm).unwrap();
             let exact = linear(&values, &theta, radius, norm).unwrap();
             assert!(close(bound.loss, exact.loss, 1e-12) && bound.empirical == exact.empirical);
-            for cost in [0.2, 1.0, f64::INFINITY] {
-                let exact = linear_logistic(&values, &theta, radius, cost, norm).unwrap();
-                assert_eq!(logistic(&values, one, radius, cost).unwrap(), exact);
+            for label_cost in [0.2, 1.0, f64::INFINITY] {
+                let cost = TransportCost { norm, label_cost };
+                let exact = linear_logistic(&values, &theta, radius, cost).unwrap();
+                assert_eq!(logistic(&values, one, radius, label_cost).unwrap(), exact);
                 // Rows of class 1, whose margin is the difference of the outputs.
                 let outputs: Vec<f64> = values.iter().flat_map(|m| [1.0 - m, 1.0]).collect();
-                let bound = cross_entropy(&outputs, &[1; 4], two, radius, cost).unwrap();
+                let bound = cross_entropy(&outputs, &[1; 4], two, radius, label_cost).unwrap();
                 assert!(close(bound.loss, exact.loss, 1e-12), "{bound:?} {exact:?}");
                 assert!(close(bound.lambda, exact.lambda, 1e-12));
             }

@@ -5,11 +5,14 @@ use rayon::ThreadPoolBuilder;
 use super::*;
 use crate::robust::synthetic::{Hospitals, Targets};
 use crate::robust::tests::{close, rows};
-use crate::robust::{Loss, Norm};
+use crate::robust::{Loss, Norm, TransportCost};
 
 const ABSOLUTE: FitConfig = FitConfig {
     loss: Loss::Absolute,
-    norm: Norm::L2,
+    cost: TransportCost {
+        norm: Norm::L2,
+        label_cost: 1.0,
+    },
     ridge: 0.0,
     intercept: false,
 };
@@ -115,7 +118,7 @@ fn the_radius_follows_the_noise() {
 fn threads_do_not_change_a_bit() {
     let data = hospital(15, Targets::Labels { threshold: 0.5 });
     let config = FitConfig {
-        loss: Loss::Logistic { label_cost: 1.0 },
+        loss: Loss::Logistic,
         ..ABSOLUTE
     };
     let search = search(vec![0.01, 0.03, 0.1, 0.3]);
@@ -146,7 +149,7 @@ fn unusable_input_is_refused() {
     assert_eq!(error, RadiusError::Folds(FoldsError { folds: 5, rows: 3 }));
 
     let config = FitConfig {
-        loss: Loss::Logistic { label_cost: 1.0 },
+        loss: Loss::Logistic,
         ..ABSOLUTE
     };
     let search = RadiusSearch {

@@ -4,7 +4,7 @@ use super::*;
 use crate::coalitions::Program;
 use crate::robust::fit::FitConfig;
 use crate::robust::tests::score_table;
-use crate::robust::{Loss, Norm, fit};
+use crate::robust::{Loss, TransportCost, fit};
 use crate::strategy::Scores;
 
 #[test]
@@ -87,11 +87,11 @@ fn the_coalition_program_recovers_the_true_coalitions() {
         let drawn = hospitals.draw(2).unwrap();
         let loss = match targets {
             Targets::Numbers { .. } => Loss::Absolute,
-            Targets::Labels { .. } => Loss::Logistic { label_cost: 1.0 },
+            Targets::Labels { .. } => Loss::Logistic,
         };
         let config = FitConfig {
             loss,
-            norm: Norm::L2,
+            cost: TransportCost::default(),
             ridge: 0.01,
             intercept: false,
         };
@@ -103,7 +103,7 @@ fn the_coalition_program_recovers_the_true_coalitions() {
             .iter()
             .map(|hospital| (&hospital.rows, 0.01))
             .collect();
-        let losses = score_table(&silos, &models, loss, Norm::L2);
+        let losses = score_table(&silos, &models, loss, config.cost);
         let rows: Vec<Vec<f64>> = (0..9).map(|row| losses.row(row).to_vec()).collect();
         let program = Program::new(&Scores::from_rows(&rows).unwrap(), 3).unwrap();
         assert_eq!(program.solve(1).assignment, [0, 1, 2, 0, 1, 2, 0, 1, 2]);

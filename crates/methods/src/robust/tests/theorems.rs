@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{any_model, any_rows, close, labels_of, norm, score_table};
 use crate::matrix::Matrix;
-use crate::robust::{LinearModel, Loss, Norm, Samples, robust_loss};
+use crate::robust::{LinearModel, Loss, Samples, TransportCost, robust_loss};
 
 /// Every grouping of `n` entries, coalitions numbered in the order of their first entry.
 fn groupings(n: usize) -> Vec<Vec<usize>> {
@@ -40,7 +40,7 @@ fn exact(
     silos: &[(&Samples, f64)],
     models: &[LinearModel],
     loss: Loss,
-    norm: Norm,
+    cost: TransportCost,
     grouping: &[usize],
 ) -> f64 {
     let each = silos.iter().enumerate().map(|(i, &(rows, radius))| {
@@ -54,7 +54,7 @@ fn exact(
                 .collect(),
             intercept: mean(&|model| model.intercept),
         };
-        robust_loss(rows, &model, radius, loss, norm).unwrap().loss
+        robust_loss(rows, &model, radius, loss, cost).unwrap().loss
     });
     each.sum()
 }
@@ -88,7 +88,8 @@ proptest! {
             .iter()
             .map(|model| norm.dual(model.weights.iter().copied().chain([1.0])))
             .collect();
-        let losses = |radii: &[f64]| score_table(&silos(&rows, radii), &models, Loss::Absolute, norm);
+        let cost = TransportCost { norm, ..TransportCost::default() };
+        let losses = |radii: &[f64]| score_table(&silos(&rows, radii), &models, Loss::Absolute, cost);
         let plain = losses(&vec![0.0; n]);
         let (own, common) = (losses(&radii), losses(&vec![radii[0]; n]));
         let total = radii[0] * slopes.iter().sum::<f64>();
@@ -114,13 +115,14 @@ proptest! {
         norm in norm(),
     ) {
         let labelled: Vec<Samples> = rows.iter().map(labels_of).collect();
-        for (loss, rows) in [(Loss::Absolute, &rows), (Loss::Logistic { label_cost }, &labelled)] {
+        let cost = TransportCost { norm, label_cost };
+        for (loss, rows) in [(Loss::Absolute, &rows), (Loss::Logistic, &labelled)] {
             let silos = silos(rows, &radii);
-            let losses = score_table(&silos, &models, loss, norm);
+            let losses = score_table(&silos, &models, loss, cost);
             let values: Vec<(f64, f64)> = groupings(models.len())
                 .iter()
                 .map(|grouping| (
-                    exact(&silos, &models, loss, norm, grouping),
+                    exact(&silos, &models, loss, cost, grouping),
                     surrogate(&losses, grouping),
                 ))
                 .collect();
@@ -146,10 +148,13 @@ fn a_common_radius_can_change_logistic_groupings() {
         weights: vec![weight],
         intercept: 0.0,
     });
-    let loss = Loss::Logistic { label_cost: 0.5 };
+    let cost = TransportCost {
+        label_cost: 0.5,
+        ..TransportCost::default()
+    };
     // The first two together, or the last two.
     let advantage = |radius: f64| {
-        let losses = score_table(&silos(&rows, &[radius; 3]), &models, loss, Norm::L2);
+        let losses = score_table(&silos(&rows, &[radius; 3]), &models, Loss::Logistic, cost);
         surrogate(&losses, &[0, 1, 1]) - surrogate(&losses, &[0, 0, 1])
     };
     assert!(close(advantage(0.0), 1.2066909334742348, 1e-9));

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{any_model, any_rows, labels_of, norm};
-use crate::robust::{LinearModel, Loss, Norm, Samples, robust_loss};
+use crate::robust::{LinearModel, Loss, Norm, Samples, TransportCost, robust_loss};
 
 /// So little mass that what it would lose by staying does not matter.
 const LITTLE: f64 = 1e-9;
@@ -46,7 +46,8 @@ fn steepest(slope: &[f64], norm: Norm) -> Vec<f64> {
 }
 
 /// What moving all atoms from their rows costs: at least the Wasserstein distance.
-fn cost(atoms: &[Atom], rows: &Samples, loss: Loss, norm: Norm) -> f64 {
+fn moved(atoms: &[Atom], rows: &Samples, loss: Loss, cost: TransportCost) -> f64 {
+    let TransportCost { norm, label_cost } = cost;
     let rows: Vec<_> = rows.iter().collect();
     let each = atoms.iter().map(|atom| {
         let (x, y) = rows[atom.from];
@@ -56,8 +57,8 @@ fn cost(atoms: &[Atom], rows: &Samples, loss: Loss, norm: Norm) -> f64 {
                 step.push(atom.y - y);
                 size(&step, norm)
             }
-            Loss::Logistic { label_cost } if atom.y != y => size(&step, norm) + label_cost,
-            Loss::Logistic { .. } => size(&step, norm),
+            Loss::Logistic if atom.y != y => size(&step, norm) + label_cost,
+            Loss::Logistic => size(&step, norm),
         };
         atom.mass * distance
     });
@@ -70,7 +71,7 @@ fn expected(atoms: &[Atom], model: &LinearModel, loss: Loss) -> f64 {
         atom.mass
             * match loss {
                 Loss::Absolute => (atom.y - output).abs(),
-                Loss::Logistic { .. } => {
+                Loss::Logistic => {
                     let margin = atom.y * output;
                     (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs()))
                 }
@@ -106,9 +107,9 @@ fn worst_logistic(
     rows: &Samples,
     model: &LinearModel,
     radius: f64,
-    label_cost: f64,
-    norm: Norm,
+    cost: TransportCost,
 ) -> Vec<Atom> {
+    let TransportCost { norm, label_cost } = cost;
     let mass = 1.0 / rows.len() as f64;
     let slope = norm.dual(model.weights.iter().copied());
     let mut order: Vec<(f64, usize)> = rows
@@ -170,18 +171,18 @@ proptest! {
         label_cost in prop_oneof![0.05..4.0f64, Just(f64::INFINITY)],
         norm in norm(),
     ) {
-        let loss = Loss::Absolute;
+        let (loss, cost) = (Loss::Absolute, TransportCost { norm, label_cost });
         let atoms = worst_absolute(&rows, &model, radius, norm);
-        let robust = robust_loss(&rows, &model, radius, loss, norm).unwrap().loss;
-        prop_assert!(cost(&atoms, &rows, loss, norm) <= radius + 1e-12);
+        let robust = robust_loss(&rows, &model, radius, loss, cost).unwrap().loss;
+        prop_assert!(moved(&atoms, &rows, loss, cost) <= radius + 1e-12);
         prop_assert!((expected(&atoms, &model, loss) - robust).abs() < 1e-10);
 
-        let (rows, loss) = (labels_of(&rows), Loss::Logistic { label_cost });
-        let atoms = worst_logistic(&rows, &model, radius, label_cost, norm);
-        let robust = robust_loss(&rows, &model, radius, loss, norm).unwrap().loss;
+        let (rows, loss) = (labels_of(&rows), Loss::Logistic);
+        let atoms = worst_logistic(&rows, &model, radius, cost);
+        let robust = robust_loss(&rows, &model, radius, loss, cost).unwrap().loss;
         let approached = expected(&atoms, &model, loss);
         prop_assert!((atoms.iter().map(|atom| atom.mass).sum::<f64>() - 1.0).abs() < 1e-12);
-        prop_assert!(cost(&atoms, &rows, loss, norm) <= radius + 1e-9);
+        prop_assert!(moved(&atoms, &rows, loss, cost) <= radius + 1e-9);
         prop_assert!((approached - robust).abs() < 1e-6, "{approached} {robust}");
     }
 
@@ -196,8 +197,9 @@ proptest! {
         norm in norm(),
         moves in prop::collection::vec((any::<prop::sample::Index>(), 0.0..1.0f64, [-9.0..9.0f64, -9.0..9.0], any::<bool>()), 1..8),
     ) {
-        for loss in [Loss::Absolute, Loss::Logistic { label_cost }] {
-            let labels = matches!(loss, Loss::Logistic { .. });
+        let cost = TransportCost { norm, label_cost };
+        for loss in [Loss::Absolute, Loss::Logistic] {
+            let labels = loss == Loss::Logistic;
             let rows = if labels { labels_of(&rows) } else { rows.clone() };
             let each: Vec<_> = rows.iter().collect();
             let mut left = vec![1.0 / each.len() as f64; each.len()];
@@ -215,7 +217,7 @@ proptest! {
                 };
                 atoms.push(Atom { mass, x, y, from });
             }
-            let spent = cost(&atoms, &rows, loss, norm);
+            let spent = moved(&atoms, &rows, loss, cost);
             let keep = (radius / spent).min(1.0);
             for atom in &mut atoms {
                 left[atom.from] += (1.0 - keep) * atom.mass;
@@ -224,8 +226,8 @@ proptest! {
             for (from, (x, y)) in each.iter().enumerate() {
                 atoms.push(Atom { mass: left[from], x: x.to_vec(), y: *y, from });
             }
-            prop_assert!(cost(&atoms, &rows, loss, norm) <= radius + 1e-12);
-            let robust = robust_loss(&rows, &model, radius, loss, norm).unwrap().loss;
+            prop_assert!(moved(&atoms, &rows, loss, cost) <= radius + 1e-12);
+            let robust = robust_loss(&rows, &model, radius, loss, cost).unwrap().loss;
             prop_assert!(expected(&atoms, &model, loss) <= robust + 1e-10);
         }
     }

@@ -19,15 +19,17 @@ pub struct StrategyConfig {
     /// The method, by `name`, and its own options.
     #[serde(flatten)]
     pub method: Method,
-    /// Whether a common scale is agreed on in a round of its own first.
+    /// Whether a first round agrees on a common scale. Not a key of the table: the task sets it, by
+    /// `standardise = "federation"`.
+    #[serde(skip_serializing)]
     pub standardise: bool,
     /// Tensors and layers that stay with each silo, by name; or [`LAST_LAYER`](crate::strategy::LAST_LAYER),
     /// [`NORM_LAYERS`](crate::strategy::NORM_LAYERS), [`INTERCEPT`](crate::strategy::INTERCEPT).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub personal: Vec<String>,
-    /// What takes the place of the mean wherever models of a coalition become one:
-    /// `{ name = "coordinate-median" }` and others, see [`Aggregation`]. In a coalition too small
-    /// for what the rule counts on it is the coordinate median. Robust rules want equal weights.
+    /// The rule that combines the models of a coalition: `{ name = "coordinate-median" }` and others,
+    /// see [`Aggregation`]. A coalition too small for the rule uses the coordinate median. Robust
+    /// rules need equal weights.
     #[serde(skip_serializing_if = "is_mean")]
     pub aggregation: Aggregation,
     /// Local training of a round.
@@ -38,8 +40,8 @@ fn is_mean(rule: &Aggregation) -> bool {
     *rule == Aggregation::Mean
 }
 
-/// The options that go with every method, and whether they must be given.
-const COMMON: [&str; 4] = ["training", "standardise", "personal", "aggregation"];
+/// The options that go with every method.
+const COMMON: [&str; 3] = ["training", "personal", "aggregation"];
 
 impl StrategyConfig {
     /// A method with this local training, on every silo's own scale, without personal layers.
@@ -108,17 +110,14 @@ impl StrategyConfig {
 struct CommonOptions {
     /// Local training of a round.
     training: Training,
-    /// Whether a common scale is agreed on in a first round of its own. In a scenario it is set by
-    /// the task: `standardise = "federation"` in `[task.table]`.
-    #[serde(default)]
-    standardise: bool,
-    /// Tensors and layers that stay with each silo, by name; or `"last-layer"`, `"norm-layers"`,
-    /// `"intercept"`.
+    /// Tensors and layers that stay with each silo and are never sent: names of the model's tensors
+    /// or layers, or `"last-layer"`, `"norm-layers"`, `"intercept"`. At least one tensor must remain
+    /// shared.
     #[serde(default)]
     personal: Vec<String>,
-    /// What takes the place of the weighted mean wherever models of a coalition become one. In a
-    /// coalition too small for the rule it is the coordinate-wise median. Robust rules want equal
-    /// weights.
+    /// The rule that combines the models of a coalition. A coalition too small for the rule uses the
+    /// coordinate-wise median. Robust rules need equal weights: set `weight = "equal"` where the
+    /// method has that option.
     #[serde(default = "mean")]
     aggregation: Aggregation,
 }
@@ -157,9 +156,21 @@ impl<'de> Deserialize<'de> for StrategyConfig {
     }
 }
 
-/// Reads the table: what goes with every method by itself, so that errors in it keep their places,
-/// and the rest as the method's.
+/// Reads the table: the common options one by one, so that errors in them keep their positions, and
+/// all other keys as the method's.
 struct Table;
+
+/// The value of a key `standardise`, which belongs to the task: reading it is an error.
+enum SetByTask {}
+
+impl<'de> Deserialize<'de> for SetByTask {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(D::Error::custom(
+            "not an option of a strategy: for a common scale, write `standardise = \"federation\"` in \
+             [task.table]",
+        ))
+    }
+}
 
 impl<'de> Visitor<'de> for Table {
     type Value = StrategyConfig;
@@ -169,13 +180,13 @@ impl<'de> Visitor<'de> for Table {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<StrategyConfig, A::Error> {
-        let (mut training, mut standardise, mut personal) = (None, false, Vec::new());
+        let (mut training, mut personal) = (None, Vec::new());
         let mut aggregation = Aggregation::Mean;
         let mut rest = Map::new();
         while let Some(key) = table.next_key::<String>()? {
             match key.as_str() {
                 "training" => training = Some(table.next_value()?),
-                "standardise" => standardise = table.next_value()?,
+                "standardise" => match table.next_value::<SetByTask>()? {},
                 "personal" => personal = table.next_value()?,
                 "aggregation" => aggregation = table.next_value()?,
                 _ => drop(rest.insert(key, table.next_value::<Value>()?)),
@@ -191,7 +202,7 @@ impl<'de> Visitor<'de> for Table {
         Ok(StrategyConfig {
             method,
             training: training.ok_or_else(|| A::Error::missing_field("training"))?,
-            standardise,
+            standardise: false,
             personal,
             aggregation,
         })

@@ -21,10 +21,12 @@ const OWN: &str = "ditto";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ditto {
-    /// How models weigh in the common one.
+    /// Weight of a silo's model in the mean that becomes the common model.
     pub weight: WeightRule,
-    /// λ ≥ 0 of `F_k(v) + λ/2·‖v − w‖²`: 0 is local training. Default 0.1; the paper chooses
-    /// among 0.05, 0.1, 0.2, 1 and 2.
+    /// Strength λ of the proximal term in the objective of a silo's own model `v`,
+    /// `F_k(v) + λ/2·‖v − w‖²` around the common model `w`. At 0 the own model is trained alone.
+    /// Default 0.1; the paper chooses among 0.05, 0.1, 0.2, 1 and 2.
+    #[schemars(range(min = 0))]
     pub lambda: f64,
 }
 

@@ -17,10 +17,12 @@ use crate::strategy::{EquipError, Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedProx {
-    /// How models weigh.
+    /// Weight of a silo's model in the mean.
     pub weight: WeightRule,
-    /// μ ≥ 0 of the proximal term `μ/2·‖w − w_start‖²` in the local objective; 0 is FedAvg. The
-    /// paper tries 0.001, 0.01, 0.1 and 1. Default 0.01.
+    /// Strength μ of the proximal term `μ/2·‖w − w_start‖²` in the local objective, where `w_start`
+    /// is the model of the round's start. At 0 it is FedAvg. Default 0.01; the paper tries 0.001,
+    /// 0.01, 0.1 and 1.
+    #[schemars(range(min = 0))]
     pub mu: f64,
 }
 

@@ -20,10 +20,11 @@ use crate::strategy::{EquipError, Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedRep {
-    /// How bodies weigh.
+    /// Weight of a silo's shared layers (the body) in the mean.
     pub weight: WeightRule,
-    /// Epochs for which the head is trained in a round before the body is, for
-    /// `training.epochs`; at least 1. Default 5.
+    /// Epochs for which a silo trains its last layer (the head) in a round, before it trains the
+    /// body for `training.epochs`. Default 5, a guess.
+    #[schemars(range(min = 1), extend("x-unit" = "epochs"))]
     pub head_epochs: u32,
 }
 

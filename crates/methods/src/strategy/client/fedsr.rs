@@ -14,16 +14,20 @@ use crate::strategy::{EquipError, Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedSr {
-    /// How models weigh. By training rows; the published code weighs all alike.
+    /// Weight of a silo's model in the mean. Default by training rows; the published code weighs
+    /// all silos equally.
     pub weight: WeightRule,
-    /// Weight ≥ 0 of the mean length of a representation (L2R). Default 0.01, as in the published
-    /// code.
+    /// Weight of the mean length of a representation in the local objective (L2R). Default 0.01, as
+    /// in the published code.
+    #[schemars(range(min = 0))]
     pub length: f64,
-    /// Weight ≥ 0 of the distance between a row's distribution and that of its class (CMI).
-    /// Default 0.001, as the published code advises.
+    /// Weight of the distance between the distribution of a row's representation and that of its
+    /// class, in the local objective (CMI). Default 0.001, as the published code advises.
+    #[schemars(range(min = 0))]
     pub distance: f64,
-    /// Representations drawn of a row where the model is measured, at least 1. Default 20, as in
-    /// the published code.
+    /// Number of representations drawn for a row when the model is evaluated. Default 20, as in the
+    /// published code.
+    #[schemars(range(min = 1), extend("x-unit" = "draws"))]
     pub draws: u32,
 }
 

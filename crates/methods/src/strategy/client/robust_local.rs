@@ -16,8 +16,9 @@ use crate::strategy::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RobustLocal {
-    /// ρ ≥ 0: half of it times the squared norm of the weights is added to the robust loss.
-    /// Default 0, as in the paper.
+    /// Strength ρ of the ridge penalty: ρ/2 times the squared norm of the weights is added to the
+    /// robust loss. Default 0, as in the paper.
+    #[schemars(range(min = 0))]
     pub ridge: f64,
 }
 

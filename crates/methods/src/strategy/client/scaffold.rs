@@ -21,7 +21,8 @@ const CONTROL: &str = "scaffold.control";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scaffold {
-    /// The lead's step size η_g > 0. Default 1.
+    /// Step size η_g of the global model, as a factor of the mean change of a round. Default 1.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub rate: f64,
 }
 

@@ -1,62 +1,23 @@
 //! What strategies need of a learner, and what their wrappers leave of it.
 
-use super::quadratic::{Federation, Quadratic};
+use super::quadratic::{Federation, quadratic};
 use super::*;
-use crate::learner::{Capabilities, Capability, LearnError, Metrics, Split, Update};
-
-fn quadratic(centre: f64) -> Quadratic {
-    Quadratic {
-        curvature: [1.0; 5],
-        centre: [centre; 5],
-    }
-}
+use crate::learner::{Capability, Learner};
 
 /// A learner with the core and nothing else.
-struct Core(Quadratic);
-
-impl Learner for Core {
-    fn layout(&self) -> Arc<Layout> {
-        self.0.layout()
-    }
-
-    fn initial(&self, seed: u64) -> Params {
-        self.0.initial(seed)
-    }
-
-    fn train(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        self.0.train(start, personal, training, seed, progress)
-    }
-
-    fn evaluate(&self, model: &Params, own: &Params, split: Split) -> Result<Metrics, LearnError> {
-        let mut metrics = self.0.evaluate(model, own, split)?;
-        metrics.values.retain(|name, _| name == "loss");
-        Ok(metrics)
-    }
-
-    fn samples(&self) -> u64 {
-        1
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities::NONE
-    }
+fn core(centre: f64) -> QuadraticLearner {
+    quadratic([centre; 5]).without(&Capability::ALL)
 }
 
 /// All strategies, by name, with the options that the catalogue gives them.
 fn strategies(standardise: bool) -> impl Iterator<Item = (&'static str, Box<dyn Strategy>)> {
     STRATEGIES.iter().map(move |info| {
         let config = json!({
-            "name": info.name, "standardise": standardise,
+            "name": info.name,
             "training": { "epochs": 2, "batch": 0, "optimiser": { "name": "sgd", "rate": 0.2 } },
         });
-        let config: StrategyConfig = serde_json::from_value(config).unwrap();
+        let mut config: StrategyConfig = serde_json::from_value(config).unwrap();
+        config.standardise = standardise;
         (info.name, build(&config, 3).unwrap())
     })
 }
@@ -65,8 +26,8 @@ fn strategies(standardise: bool) -> impl Iterator<Item = (&'static str, Box<dyn 
 fn a_core_only_learner_is_refused_when_it_is_equipped_or_goes_through_every_round() {
     let mut refused = Vec::new();
     for (name, strategy) in strategies(false) {
-        let silos = || [1.0, 2.0, 5.0].map(|centre| Core(quadratic(centre)));
-        match strategy.equip(Arc::new(Core(quadratic(1.0)))) {
+        let silos = || [1.0, 2.0, 5.0].map(core);
+        match strategy.equip(Arc::new(core(1.0))) {
             Ok(_) => {
                 let silos = silos().into();
                 assert_eq!(
@@ -104,7 +65,7 @@ fn a_core_only_learner_is_refused_when_it_is_equipped_or_goes_through_every_roun
 #[test]
 fn a_common_scale_needs_a_learner_with_summaries() {
     for (name, strategy) in strategies(true) {
-        let error = strategy.equip(Arc::new(quadratic(1.0))).map(drop);
+        let error = strategy.equip(Arc::new(quadratic([1.0; 5]))).map(drop);
         let missing = crate::learner::MissingCapability(Capability::Summaries);
         assert_eq!(error, Err(EquipError::Missing(missing)), "{name}");
     }
@@ -116,7 +77,7 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
         let (_, strategy) = strategies(false).find(|(own, _)| *own == name).unwrap();
         equip(&*strategy, learner, &radius.into()).map(drop)
     };
-    let core = || Arc::new(Core(quadratic(1.0)));
+    let core = || Arc::new(core(1.0));
     let missing = crate::learner::MissingCapability(Capability::RobustLosses);
     assert_eq!(
         check("cs-rcfl", core(), 0.1),
@@ -124,14 +85,14 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
     );
     assert_eq!(check("cs-rcfl", core(), 0.0), Ok(()));
     assert_eq!(check("fedavg", core(), 0.1), Ok(()), "not used there");
-    assert_eq!(check("cs-rcfl", Arc::new(quadratic(1.0)), 0.1), Ok(()));
+    assert_eq!(check("cs-rcfl", Arc::new(quadratic([1.0; 5])), 0.1), Ok(()));
 }
 
 #[test]
 fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
     use Capability::{ModifiedGradients, RobustFits, RobustLosses, StochasticModels, Summaries};
     for (name, strategy) in strategies(false) {
-        let equipped = strategy.equip(Arc::new(quadratic(1.0))).unwrap();
+        let equipped = strategy.equip(Arc::new(quadratic([1.0; 5]))).unwrap();
         let has = equipped.capabilities();
         let lost = Capability::ALL.into_iter().filter(|&one| !has.has(one));
         let lost: Vec<_> = lost.collect();

@@ -1,7 +1,7 @@
 //! CS-RCFL: what it learns of whom, and the number of coalitions that it finds.
 
 use super::hospital::{FIT, Hospital, hospitals};
-use super::quadratic::{Federation, Quadratic};
+use super::quadratic::{Federation, quadratic};
 use super::*;
 use crate::coalitions::canonical;
 use crate::learner::{RobustLosses, Split};
@@ -147,7 +147,7 @@ fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
     let how = CrossFit {
         radius: 0.2,
         loss: FIT.loss,
-        norm: FIT.norm,
+        cost: FIT.cost,
         folds: 4,
         seed: 9,
     };
@@ -413,10 +413,7 @@ fn unusable_reports_are_refused() {
 
 #[test]
 fn a_silo_without_rows_to_hold_out_says_so() {
-    let silo = Quadratic {
-        curvature: [1.0; 5],
-        centre: [1.0; 5],
-    };
+    let silo = quadratic([1.0; 5]);
     let (strategy, none, radius) = (auto(1, Aggregation::Mean), Params::empty(), 0.0.into());
     let state = State::genesis(silo.initial(0));
     let plan = strategy.plan(&state, 1);

@@ -3,21 +3,15 @@
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
-use super::quadratic::{Federation, Quadratic, trained};
+use super::quadratic::{Federation, layout, quadratic, trained};
 use super::*;
 use crate::learner::{LearnError, Learner, Split};
 
 /// Two silos that differ in where they want to go and how badly.
-fn silos() -> Vec<Quadratic> {
+fn silos() -> Vec<QuadraticLearner> {
     vec![
-        Quadratic {
-            curvature: [1.0, 0.5, 2.0, 1.0, 1.0],
-            centre: [0.0, 1.0, -1.0, 2.0, 3.0],
-        },
-        Quadratic {
-            curvature: [0.2, 1.0, 1.0, 0.5, 2.0],
-            centre: [4.0, -1.0, 1.0, 1.0, -3.0],
-        },
+        quadratic([0.0, 1.0, -1.0, 2.0, 3.0]).with_curvature(&[1.0, 0.5, 2.0, 1.0, 1.0]),
+        quadratic([4.0, -1.0, 1.0, 1.0, -3.0]).with_curvature(&[0.2, 1.0, 1.0, 0.5, 2.0]),
     ]
 }
 
@@ -25,8 +19,8 @@ fn silos() -> Vec<Quadratic> {
 fn optimum() -> [f64; 5] {
     let [a, b] = [0, 1].map(|at| silos().swap_remove(at));
     std::array::from_fn(|i| {
-        let (h, g) = (a.curvature[i], b.curvature[i]);
-        (h * a.centre[i] + g * b.centre[i]) / (h + g)
+        let (h, g) = (a.curvature()[i], b.curvature()[i]);
+        (h * a.centre()[i] + g * b.centre()[i]) / (h + g)
     })
 }
 
@@ -34,7 +28,7 @@ pub(super) fn strategy(name: &str, more: Value) -> Box<dyn Strategy> {
     strategy_for(2, name, more)
 }
 
-/// The same for a federation of so many members.
+/// The same for a federation of this number of members.
 pub(super) fn strategy_for(members: usize, name: &str, more: Value) -> Box<dyn Strategy> {
     let optimiser = json!({ "name": "sgd", "rate": 0.2 });
     let mut config = json!({
@@ -78,7 +72,7 @@ fn scaffold_reaches_the_optimum_that_fedavg_misses() {
     let of = |name| {
         let federation = federation(name, json!({})).rounds(150);
         let model = federation.state.models[0].clone();
-        let bare = Params::gather(&quadratic::layout(), &[&model]).unwrap();
+        let bare = Params::gather(&layout(), &[&model]).unwrap();
         distance(&bare, optimum())
     };
     let (average, scaffold) = (of("fedavg"), of("scaffold"));
@@ -104,12 +98,7 @@ fn control_variates_are_the_mean_of_the_silos_own() {
 #[test]
 fn adaptive_steps_are_those_of_the_paper() {
     // One silo that wants to go from 7 and 0 to 1 in the first two values.
-    let silo = || {
-        vec![Quadratic {
-            curvature: [1.0; 5],
-            centre: [1.0; 5],
-        }]
-    };
+    let silo = || vec![quadratic([1.0; 5])];
     type Second = fn(f64, f64) -> f64;
     let kinds: [(&str, Second); 3] = [
         ("fedadam", |v, square| 0.99 * v + 0.01 * square),
@@ -184,12 +173,13 @@ fn fedrep_trains_head_and_body_in_turn() {
             .tensor("personal.layer1.weight")
             .unwrap()[0];
         let expected =
-            quadratic.centre[3] * (1.0 - libm::pow(1.0 - 0.2 * quadratic.curvature[3], 30.0));
+            quadratic.centre()[3] * (1.0 - libm::pow(1.0 - 0.2 * quadratic.curvature()[3], 30.0));
         assert!((f64::from(head) - expected).abs() < 1e-5);
     }
     // Five epochs for the body, from 7.
     let alone = silos().into_iter().map(|silo| {
-        silo.centre[0] + (7.0 - silo.centre[0]) * libm::pow(1.0 - 0.2 * silo.curvature[0], 5.0)
+        silo.centre()[0]
+            + (7.0 - silo.centre()[0]) * libm::pow(1.0 - 0.2 * silo.curvature()[0], 5.0)
     });
     let mean = alone.sum::<f64>() / 2.0;
     let got = federation.state.models[0].tensor("layer0.weight").unwrap()[0];
@@ -243,7 +233,7 @@ fn personal_names_tensors_layers_and_kinds_of_layers() {
     let all = shared(&["layer0", "layer1", "norm0"])
         .unwrap_err()
         .to_string();
-    assert!(all.contains("nothing to share"), "{all}");
+    assert!(all.contains("no tensor is shared"), "{all}");
 }
 
 #[test]
@@ -301,9 +291,10 @@ fn equipped_learners_refuse_models_and_states_of_others() {
     }
 }
 
-/// Every strategy over these silos: the states of three rounds, worked out on so many threads.
+/// Every strategy over these silos: the states of three rounds, computed on this number of threads.
 fn states(name: &str, silos: &[([f64; 5], [f64; 5])], threads: usize) -> Vec<State> {
-    let silo = |&(curvature, centre): &([f64; 5], [f64; 5])| Quadratic { curvature, centre };
+    let silo =
+        |(curvature, centre): &([f64; 5], [f64; 5])| quadratic(*centre).with_curvature(curvature);
     let config = json!({
         "name": name,
         "training": { "epochs": 2, "batch": 0, "optimiser": { "name": "sgd", "rate": 0.2 } },

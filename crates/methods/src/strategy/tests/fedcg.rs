@@ -3,19 +3,18 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, Quadratic, layout};
+use super::quadratic::{Federation, layout, quadratic};
 use super::*;
 use crate::learner::{Learner, Optimiser, Training};
 
 mod given;
 
-fn silos() -> Vec<Quadratic> {
+fn silos() -> Vec<QuadraticLearner> {
     let centres = [[0.0, 1.0, -1.0, 2.0, 3.0], [4.0, -1.0, 1.0, 1.0, -3.0]];
-    let silo = |centre| Quadratic {
-        curvature: [1.0, 0.5, 2.0, 0.7, 1.0],
-        centre,
-    };
-    centres.map(silo).into()
+    let curvature = [1.0, 0.5, 2.0, 0.7, 1.0];
+    centres
+        .map(|centre| quadratic(centre).with_curvature(&curvature))
+        .into()
 }
 
 /// One step a round.
@@ -218,7 +217,7 @@ fn a_step_of_the_branches_is_that_of_the_chain_rule() {
     let mixed_bias = shares[0] * bias(0) + shares[1] * bias(1);
     let silo = silos().remove(0);
     let slope = |place: usize, shared: &str, mixed: f64| {
-        silo.curvature[place] * (at(&start, shared) + lambda * mixed - silo.centre[place])
+        silo.curvature()[place] * (at(&start, shared) + lambda * mixed - silo.centre()[place])
     };
     let weight = slope(3, "layer1.weight", mixed);
     let expected = at(&start, "layer1.weight") - 0.1 * weight;

@@ -3,19 +3,15 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, Quadratic};
+use super::quadratic::{Federation, quadratic};
 use super::*;
 
 /// Two silos with nearly one goal, and one with the opposite; they differ most in layer 1.
-fn three() -> Vec<Quadratic> {
-    let silo = |centre| Quadratic {
-        curvature: [1.0; 5],
-        centre,
-    };
+fn three() -> Vec<QuadraticLearner> {
     vec![
-        silo([9.0, 2.0, 5.0, 5.0, 1.0]),
-        silo([9.0, 2.2, 5.0, 4.5, 1.0]),
-        silo([7.5, -2.0, -5.0, -5.0, 0.5]),
+        quadratic([9.0, 2.0, 5.0, 5.0, 1.0]),
+        quadratic([9.0, 2.2, 5.0, 4.5, 1.0]),
+        quadratic([7.5, -2.0, -5.0, -5.0, 0.5]),
     ]
 }
 
@@ -150,20 +146,19 @@ fn entries_without_rows_or_of_no_group_are_met() {
 #[test]
 fn a_newcomer_joins_the_group_that_gains_by_it_or_stays_alone() {
     // Silos 0 and 1 pull one way, silo 2 the other.
-    let silo = |centre: [f64; 5]| Quadratic {
-        curvature: [1.0; 5],
-        centre,
-    };
     let silos = vec![
-        silo([9.0, 5.0, 0.0, 0.0, 0.0]),
-        silo([9.0, 5.2, 0.0, 0.0, 0.0]),
-        silo([5.0, -5.0, 0.0, 0.0, 0.0]),
+        quadratic([9.0, 5.0, 0.0, 0.0, 0.0]),
+        quadratic([9.0, 5.2, 0.0, 0.0, 0.0]),
+        quadratic([5.0, -5.0, 0.0, 0.0, 0.0]),
     ];
     let careful = json!({ "alpha": { "common": 0.1 } });
     let federation = Federation::new(strategy("hcct", careful), silos).rounds(3);
     assert_eq!(federation.coalitions, [0, 0, 1]);
     let admitted = |centre: [f64; 5]| {
-        let learner = federation.strategy.equip(Arc::new(silo(centre))).unwrap();
+        let learner = federation
+            .strategy
+            .equip(Arc::new(quadratic(centre)))
+            .unwrap();
         let personal = learner.initial_personal(7);
         let radius = OwnRadius::default();
         let newcomer = Newcomer {

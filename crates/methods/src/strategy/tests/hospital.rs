@@ -8,12 +8,16 @@ use crate::learner::{
 use crate::robust::RadiusGrid;
 use crate::robust::synthetic::Hospitals;
 use crate::robust::{
-    FitConfig, Folds, LinearModel, Loss, Norm, Samples, fit, robust_loss as robust_loss_of,
+    FitConfig, Folds, LinearModel, Loss, Norm, Samples, TransportCost, fit,
+    robust_loss as robust_loss_of,
 };
 
 pub(super) const FIT: FitConfig = FitConfig {
     loss: Loss::Absolute,
-    norm: Norm::L2,
+    cost: TransportCost {
+        norm: Norm::L2,
+        label_cost: 1.0,
+    },
     ridge: 0.0,
     intercept: false,
 };
@@ -123,7 +127,7 @@ impl RobustLosses for Hospital {
             Split::Validation => self.out.as_ref().unwrap(),
             Split::Train | Split::Test => &self.rows,
         };
-        let robust = robust_loss_of(rows, &Self::linear(model), radius, FIT.loss, FIT.norm);
+        let robust = robust_loss_of(rows, &Self::linear(model), radius, FIT.loss, FIT.cost);
         Ok(robust.unwrap().loss)
     }
 }

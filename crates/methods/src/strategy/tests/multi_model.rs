@@ -3,24 +3,20 @@
 use serde_json::{Value, json};
 
 use super::equipped::{strategy, strategy_for};
-use super::quadratic::{self, Federation, Quadratic, trained};
+use super::quadratic::{Federation, centre, layout, quadratic, trained};
 use super::*;
 use crate::params::Gate;
 
 /// Three silos of either of two groups, in turn; a little different from each other.
-fn silos() -> Vec<Quadratic> {
-    let centre = |silo: usize| {
+fn silos() -> Vec<QuadraticLearner> {
+    let goal = |silo: usize| {
         let own = 0.1 * (silo / 2) as f64;
         match silo % 2 {
             0 => [5.0 + own, 2.0, 1.0 - own, 3.0, 0.0],
             _ => [-5.0, -2.0 + own, -1.0, -3.0, own],
         }
     };
-    let silo = |silo| Quadratic {
-        curvature: [1.0; 5],
-        centre: centre(silo),
-    };
-    (0..6).map(silo).collect()
+    (0..6).map(|silo| quadratic(goal(silo))).collect()
 }
 
 fn federation(name: &str, more: Value) -> Federation {
@@ -31,8 +27,8 @@ fn federation(name: &str, more: Value) -> Federation {
 const LEFT: f64 = 0.8 * 0.8 * 0.8 * 0.8 * 0.8;
 
 /// Where a silo gets from somewhere.
-fn train(silo: &Quadratic, start: [f64; 5]) -> [f64; 5] {
-    std::array::from_fn(|at| silo.centre[at] + LEFT * (start[at] - silo.centre[at]))
+fn train(silo: &QuadraticLearner, start: [f64; 5]) -> [f64; 5] {
+    std::array::from_fn(|at| silo.centre()[at] + LEFT * (start[at] - silo.centre()[at]))
 }
 
 fn mean(of: &[[f64; 5]]) -> [f64; 5] {
@@ -41,7 +37,7 @@ fn mean(of: &[[f64; 5]]) -> [f64; 5] {
 
 /// The trained tensors of a model by themselves.
 fn bare(model: &Params) -> Params {
-    Params::gather(&quadratic::layout(), &[model]).unwrap()
+    Params::gather(&layout(), &[model]).unwrap()
 }
 
 fn near(model: &Params, to: [f64; 5], tolerance: f64) -> bool {
@@ -54,12 +50,7 @@ fn near(model: &Params, to: [f64; 5], tolerance: f64) -> bool {
 /// Where the two groups want to go.
 fn optima() -> [[f64; 5]; 2] {
     [0, 1].map(|group| {
-        let own: Vec<_> = silos()
-            .iter()
-            .skip(group)
-            .step_by(2)
-            .map(|silo| silo.centre)
-            .collect();
+        let own: Vec<_> = silos().iter().skip(group).step_by(2).map(centre).collect();
         mean(&own)
     })
 }
@@ -219,7 +210,7 @@ fn a_model_that_no_silo_chose_keeps_its_parameters() {
 }
 
 #[test]
-fn fesem_assigns_to_the_nearest_centre_whatever_is_claimed() {
+fn fesem_assigns_to_the_nearest_centre_and_ignores_claims() {
     let (state, sheet) = carried();
     let fesem = strategy("fesem", json!({ "models": 3 }));
     let outcome = round(&*fesem, &state, &sheet, 2);

@@ -1,11 +1,9 @@
 //! Robust local models.
 
 use super::hospital::{FIT, Hospital, hospitals};
-use super::quadratic::{Federation, Quadratic};
+use super::quadratic::{Federation, quadratic};
 use super::*;
-use crate::learner::{
-    Capabilities, Capability, Learner, MissingCapability, RobustLosses, Split, Training,
-};
+use crate::learner::{Capability, Learner, MissingCapability, RobustLosses, Split};
 use crate::robust::fit;
 
 fn built(ridge: f64) -> Box<dyn Strategy> {
@@ -53,56 +51,9 @@ fn no_model_has_less_robust_loss_on_the_own_rows() {
     }
 }
 
-/// Cannot fit.
-struct Trainer(Quadratic);
-
-impl Learner for Trainer {
-    fn layout(&self) -> Arc<Layout> {
-        self.0.layout()
-    }
-
-    fn initial(&self, seed: u64) -> Params {
-        self.0.initial(seed)
-    }
-
-    fn train(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<crate::Update, LearnError> {
-        self.0.train(start, personal, training, seed, progress)
-    }
-
-    fn evaluate(
-        &self,
-        model: &Params,
-        own: &Params,
-        split: crate::Split,
-    ) -> Result<crate::Metrics, LearnError> {
-        self.0.evaluate(model, own, split)
-    }
-
-    fn samples(&self) -> u64 {
-        self.0.samples()
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities {
-            robust_fits: None,
-            ..self.0.capabilities()
-        }
-    }
-}
-
 #[test]
 fn a_learner_without_robust_fits_is_refused_when_it_is_equipped() {
-    let silo = Trainer(Quadratic {
-        curvature: [1.0; 5],
-        centre: [1.0; 5],
-    });
+    let silo = quadratic([1.0; 5]).without(&[Capability::RobustFits]);
     let error = built(0.0).equip(Arc::new(silo)).map(drop).unwrap_err();
     let missing = MissingCapability(Capability::RobustFits);
     assert_eq!(error, EquipError::Missing(missing));
@@ -134,10 +85,7 @@ fn a_radius_is_worked_out_once_at_the_silo() {
     };
     let searched = OwnRadius::from(crate::robust::Radius::CrossValidated(grid));
     assert_eq!(searched.get(&silo, &model, &none), Ok(0.1));
-    let trainer = Trainer(Quadratic {
-        curvature: [1.0; 5],
-        centre: [1.0; 5],
-    });
+    let trainer = quadratic([1.0; 5]).without(&[Capability::RobustFits]);
     let missing = MissingCapability(Capability::RobustFits);
     assert_eq!(searched.suits(&trainer), Err(missing));
     assert_eq!(OwnRadius::from(0.1).suits(&trainer), Ok(()));

@@ -3,18 +3,14 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, Quadratic, trained};
+use super::quadratic::{Federation, centre, quadratic, trained};
 use super::*;
 
 /// Two silos with a common model between them, one of them nearer to the start (7, 0, …).
-fn silos() -> Vec<Quadratic> {
-    let silo = |centre| Quadratic {
-        curvature: [1.0; 5],
-        centre,
-    };
+fn silos() -> Vec<QuadraticLearner> {
     vec![
-        silo([6.0, 0.5, 0.0, 0.0, 0.0]),
-        silo([4.0, 0.0, 1.0, 0.0, 0.0]),
+        quadratic([6.0, 0.5, 0.0, 0.0, 0.0]),
+        quadratic([4.0, 0.0, 1.0, 0.0, 0.0]),
     ]
 }
 
@@ -55,11 +51,11 @@ fn maxfl_moves_by_the_slope_of_the_sigmoid() {
     let mut maxfl = federation("maxfl", json!({ "rate": 0.5, "epsilon": 0.5 }));
     let start = [7.0, 0.0, 0.0, 0.0, 0.0];
     let left = libm::pow(0.8, 5.0);
-    let train = |silo: &Quadratic, from: [f64; 5]| -> [f64; 5] {
-        std::array::from_fn(|at| silo.centre[at] + left * (from[at] - silo.centre[at]))
+    let train = |silo: &QuadraticLearner, from: [f64; 5]| -> [f64; 5] {
+        std::array::from_fn(|at| silo.centre()[at] + left * (from[at] - silo.centre()[at]))
     };
-    let loss = |silo: &Quadratic, at: [f64; 5]| -> f64 {
-        let apart = silo.centre.iter().zip(at).map(|(c, w)| (w - c) * (w - c));
+    let loss = |silo: &QuadraticLearner, at: [f64; 5]| -> f64 {
+        let apart = silo.centre().iter().zip(at).map(|(c, w)| (w - c) * (w - c));
         0.5 * apart.sum::<f64>()
     };
     let [a, b] = [0, 1].map(|at| silos().swap_remove(at));
@@ -74,7 +70,7 @@ fn maxfl_moves_by_the_slope_of_the_sigmoid() {
     assert!(close(&maxfl.state.models[0], mean));
     let required = [loss(&a, alone[0]), loss(&b, alone[1])];
     maxfl.round();
-    let slope = |silo: &Quadratic, required: f64| {
+    let slope = |silo: &QuadraticLearner, required: f64| {
         let sigmoid = 1.0 / (1.0 + libm::exp(required - loss(silo, mean)));
         sigmoid * (1.0 - sigmoid)
     };
@@ -111,9 +107,9 @@ fn maxfl_weighs_undecided_silos_most() {
 }
 
 /// Where a silo is after the training of a round.
-fn trained_from(silo: &Quadratic, from: [f64; 5]) -> [f64; 5] {
+fn trained_from(silo: &QuadraticLearner, from: [f64; 5]) -> [f64; 5] {
     let left = libm::pow(0.8, 5.0);
-    std::array::from_fn(|at| silo.centre[at] + left * (from[at] - silo.centre[at]))
+    std::array::from_fn(|at| silo.centre()[at] + left * (from[at] - silo.centre()[at]))
 }
 
 fn squared(a: [f64; 5], b: [f64; 5]) -> f64 {
@@ -124,10 +120,7 @@ fn squared(a: [f64; 5], b: [f64; 5]) -> f64 {
 fn silos_join_the_common_model_or_go_on_alone() {
     let three = || {
         let mut silos = silos();
-        silos.push(Quadratic {
-            curvature: [1.0; 5],
-            centre: [-9.0; 5],
-        });
+        silos.push(quadratic([-9.0; 5]));
         silos
     };
     let joins = strategy("maxfl", json!({ "variant": "joins" }));
@@ -144,7 +137,7 @@ fn silos_join_the_common_model_or_go_on_alone() {
         let joined: Vec<[f64; 5]> = (0..3)
             .filter_map(|silo| {
                 let quadratic = &three()[silo];
-                let loss = 0.5 * squared(common, quadratic.centre);
+                let loss = 0.5 * squared(common, centre(quadratic));
                 let joins = round == 1 || loss < squared(priors[silo], common);
                 let from = if alone[silo] && !joins {
                     own[silo]
@@ -168,7 +161,7 @@ fn silos_join_the_common_model_or_go_on_alone() {
         );
         for (silo, loss) in federation.losses().into_iter().enumerate() {
             let used = if alone[silo] { own[silo] } else { common };
-            let expected = 0.5 * squared(used, three()[silo].centre);
+            let expected = 0.5 * squared(used, centre(&three()[silo]));
             assert!(
                 (loss - expected).abs() < 1e-3 * (1.0 + expected),
                 "{round}, {silo}"
@@ -256,10 +249,7 @@ fn the_superquantile_is_the_mean_of_the_worst() {
 fn with_the_superquantile_the_worst_fare_better_than_with_fedavg() {
     let three = || {
         let mut silos = silos();
-        silos.push(Quadratic {
-            curvature: [1.0; 5],
-            centre: [-9.0; 5],
-        });
+        silos.push(quadratic([-9.0; 5]));
         silos
     };
     let worst = |name: &str| {

@@ -7,7 +7,7 @@ use proptest::strategy::Strategy as _;
 use serde_json::{Value, json};
 
 use super::Strategy;
-use super::quadratic::{Federation, Quadratic};
+use super::quadratic::{Federation, quadratic};
 use super::*;
 use crate::learner::{Capabilities, LearnError, Learner, Metrics, Split, Update};
 use crate::strategy::wrappers::report::Report;
@@ -52,7 +52,7 @@ fn sheet(entries: Vec<ModelEntry>) -> Sheet {
     super::sheet(entries, None)
 }
 
-/// Before round 1, of models of so many values.
+/// Before round 1, of models of this number of values.
 fn genesis(values: usize) -> State {
     State::genesis(plain(&vec![0.0; values]))
 }
@@ -103,11 +103,11 @@ fn close(a: &[f64], b: &[f64], within: f64) -> bool {
 }
 
 /// Five silos with centres of their own.
-fn silos() -> Vec<Quadratic> {
+fn silos() -> Vec<QuadraticLearner> {
     let centres = [0.0, 0.5, 1.0, 4.0, -3.0];
-    let silo = |&centre: &f64| Quadratic {
-        curvature: [1.0, 0.5, 2.0, 1.0, 1.0],
-        centre: [centre, 1.0, -centre, 2.0, 0.5 * centre],
+    let silo = |&centre: &f64| {
+        let silo = quadratic([centre, 1.0, -centre, 2.0, 0.5 * centre]);
+        silo.with_curvature(&[1.0, 0.5, 2.0, 1.0, 1.0])
     };
     centres.iter().map(silo).collect()
 }
@@ -289,12 +289,9 @@ fn the_steps_of_the_weights_are_those_of_the_paper() {
 #[test]
 fn afl_serves_the_one_that_fedavg_leaves_behind() {
     // Four want 0, one wants 10: the mean is 2, the fair middle 5.
-    let silos = || -> Vec<Quadratic> {
-        let silo = |&centre: &f64| Quadratic {
-            curvature: [1.0; 5],
-            centre: [centre; 5],
-        };
-        [0.0, 0.0, 0.0, 0.0, 10.0].iter().map(silo).collect()
+    let silos = || -> Vec<QuadraticLearner> {
+        let centres = [0.0, 0.0, 0.0, 0.0, 10.0];
+        centres.map(|centre| quadratic([centre; 5])).into()
     };
     let worst = |name: &str, more: Value| {
         let federation = Federation::new(strategy(name, 5, more), silos()).rounds(400);

@@ -28,7 +28,7 @@ use neighbours::Neighbours;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Centrality {
-    /// Share of shortest paths between others that lead through it (Freeman 1977): `Σ σ_st(k)/σ_st`
+    /// Share of the shortest paths between other clients that lead through it (Freeman 1977): `Σ σ_st(k)/σ_st`
     /// over unordered pairs `{s, t}` without `k`. Normalised by `2/((K−1)(K−2))`, and 0 for fewer
     /// than three clients.
     #[default]
@@ -43,8 +43,8 @@ pub enum Centrality {
     /// iteration from equal values, which is positive on the components with the largest
     /// eigenvalue only.
     Eigenvector,
-    /// As betweenness, with paths replaced by electrical current (Newman 2005), every edge a unit
-    /// resistor. Normalised by `2/((K−1)(K−2))` of the whole graph; between components no current
+    /// As betweenness, with paths replaced by electrical current (Newman 2005), where every edge is a
+    /// unit resistor. Normalised by `2/((K−1)(K−2))` of the whole graph; between components no current
     /// flows.
     CurrentFlowBetweenness,
     /// As closeness, with distances replaced by resistances (Brandes & Fleischer 2005): `1/ΣR`

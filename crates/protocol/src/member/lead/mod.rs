@@ -131,7 +131,7 @@ impl Member {
         }
     }
 
-    /// Tells everybody that the lead is at work.
+    /// Sends Progress to all members.
     fn send_progress(&mut self) {
         let Some(lead) = &mut self.lead else { return };
         let body = Body::Progress {

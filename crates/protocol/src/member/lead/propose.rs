@@ -12,7 +12,7 @@ use super::{Lead, Stage, sheet_body};
 use crate::refusal::Refusal;
 
 impl Member {
-    /// Takes over a sheet that was proposed in an earlier view, with its inclusions, so that nobody
+    /// Takes over a sheet that was proposed in an earlier view, with its inclusions, so that no member
     /// has to contribute, score or sign again. Allowed if it covers every receipt given in this
     /// view, its entries are enough, and all of its models are here. Otherwise contributions are
     /// collected again. Gives whether it took over.

@@ -30,7 +30,7 @@ impl Member {
         });
     }
 
-    /// A member's losses, kept for whoever leads this round.
+    /// Takes a member's losses, which are kept in case this member leads the round.
     pub(in crate::member) fn scores(&mut self, sender: MemberIndex, round: u64, scores: Scores) {
         if round != self.round.number {
             return;
@@ -112,7 +112,7 @@ impl Member {
     }
 
     /// When missing inclusions are not waited for any longer. They get as long as scores, because
-    /// whoever signs fetches all models first.
+    /// a member fetches all models before it signs.
     pub(super) fn inclusions_due(
         &self,
         entries: &[Entry],

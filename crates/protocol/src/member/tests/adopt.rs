@@ -75,15 +75,15 @@ fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_be
     assert!(one.member.complete());
     assert_eq!(one.at(999), []);
     let others = one.others();
-    let tells = |one: &One, to| one.sends(to, 1, 0, Body::Complete);
-    let told: Vec<_> = others.iter().map(|&to| tells(&one, to)).collect();
-    assert_eq!(one.at(1000), told);
-    // Then no timer runs, and members that become reachable are told.
+    let complete = |one: &One, to| one.sends(to, 1, 0, Body::Complete);
+    let sent: Vec<_> = others.iter().map(|&to| complete(&one, to)).collect();
+    assert_eq!(one.at(1000), sent);
+    // Then no timer runs, and Complete is sent to members that become reachable.
     assert_eq!(one.member.deadline(), None);
     assert_eq!(one.at(100_000), []);
     let (peer, round_trip) = (others[1], Duration::from_millis(20));
-    let told = tells(&one, peer);
-    assert_eq!(one.step(Input::Up { peer, round_trip }), [told]);
+    let sent = complete(&one, peer);
+    assert_eq!(one.step(Input::Up { peer, round_trip }), [sent]);
     let (lead, view) = (one.epoch.lead(2), one.member.view());
     let mut misplaced = one.proposal(view, &[]);
     misplaced.block.view += 1;

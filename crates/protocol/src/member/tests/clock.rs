@@ -13,8 +13,8 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// One of ten members, which leads none of the first nine views, after `failed` failed views.
-fn after(failed: u64, limit: u32) -> One {
-    let epoch = epoch_with(10, 5, |charter| charter.limit = limit);
+fn after(failed: u64, timeout: u32) -> One {
+    let epoch = epoch_with(10, 5, |charter| charter.view_timeout = timeout);
     let mut one = One::of(epoch.clone(), epoch.lead(0));
     one.now = Time::since_start(Duration::from_millis(OFF));
     for view in 1..=failed {
@@ -116,19 +116,19 @@ pub(super) fn a_lead_that_votes_against_its_view_before_proposing_is_followed() 
 }
 
 #[test]
-pub(super) fn a_lead_with_progress_is_voted_down_after_the_limit() {
+pub(super) fn a_lead_with_progress_is_voted_down_after_the_view_timeout() {
     // n = 10, f = 3, patience 20: at least 60 beats and seven times D.
-    for (failed, limit) in [(0, 64), (4, 116), (6, 116)] {
+    for (failed, timeout) in [(0, 64), (4, 116), (6, 116)] {
         let (mut one, view) = (after(failed, 64), failed + 1);
         let entered = one.member.view.entered.elapsed().as_millis() as u64;
-        let due = entered + 1000 * limit;
-        for second in (1..limit).map(|second| entered + 1000 * second + 100) {
+        let due = entered + 1000 * timeout;
+        for second in (1..timeout).map(|second| entered + 1000 * second + 100) {
             one.pass(second);
             assert_eq!(progress(&mut one, view), []);
         }
         assert_eq!(one.pass(due - 1), []);
-        let (lead, limit) = (one.name(view), seconds(limit));
-        let expected = one.nullifies(view, Refusal::Slow { lead, limit });
+        let (lead, timeout) = (one.name(view), seconds(timeout));
+        let expected = one.nullifies(view, Refusal::Slow { lead, timeout });
         // A beat may fall on the same time.
         assert_eq!(one.pass(due)[..3], expected);
     }

@@ -25,7 +25,7 @@ fn a_round_without_faults_takes_one_view_and_no_timer() {
 }
 
 #[test]
-fn a_lead_that_crashes_costs_one_view_and_nobody_trains_twice() {
+fn a_lead_that_crashes_costs_one_view_and_no_second_training() {
     for phase in [
         Phase::Collecting,
         Phase::Scoring,
@@ -102,7 +102,11 @@ fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
 fn every_member_reports_once_that_each_other_is_complete() {
     let mut table = Table::new(4, 2, true);
     table.run();
-    assert_eq!(heard_complete(&table, 0), [], "nobody is told at once");
+    assert_eq!(
+        heard_complete(&table, 0),
+        [],
+        "Complete is not sent at once"
+    );
     table.pass(1);
     for i in 0..4 {
         let others: Vec<_> = (0..4).filter(|&other| usize::from(other) != i).collect();
@@ -131,7 +135,7 @@ fn a_member_that_arrives_after_the_last_round_catches_up_at_once() {
     table.start(3, Start::New);
     table.run();
     assert!(table.members[3].as_ref().is_some_and(Member::complete));
-    assert_eq!(table.now, then, "nobody had to wait for a timer");
+    assert_eq!(table.now, then, "no member waited for a timer");
     table.pass(1);
     for i in 0..3 {
         assert!(heard_complete(&table, i).contains(&3), "{i}");

@@ -217,7 +217,7 @@ pub(super) fn a_parent_that_is_not_of_an_earlier_view_is_refused() {
 pub(super) fn a_round_on_another_parent_than_the_last_final_block_is_refused() {
     let change = |_: &One, proposal: &mut Proposal| proposal.block.parent = Hash::of(b"another");
     refuses(change, Refusal::ParentNotFinal);
-    // A block that is only notarised is not enough, whatever its proposer brings along.
+    // A block that is only notarised is not enough, even with further certificates of its proposer.
     let (mut one, notarised) = notarised();
     let mut proposal = one.proposal(2, &one.all());
     proposal.block.parent = notarised.verdict.block().unwrap();

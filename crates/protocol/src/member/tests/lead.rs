@@ -388,7 +388,7 @@ pub(super) fn a_set_with_fewer_than_the_fewest_entries_is_not_closed() {
 }
 
 #[test]
-pub(super) fn a_set_of_few_participants_is_closed_after_patience_with_those_that_came() {
+pub(super) fn a_set_of_few_participants_is_closed_after_patience_with_those_that_contributed() {
     let mut one = One::leading(4, 1);
     let (x, y) = (one.others()[0], one.others()[1]);
     one.plan_with(|plan| plan.participants = Some(vec![x, y]));

@@ -33,7 +33,7 @@ fn leads(one: &One) -> [MemberIndex; 3] {
     [1, 2, 3].map(|view| one.epoch.lead(view))
 }
 
-/// A listening member signs nothing, whatever happens in views 1 and 2.
+/// A listening member signs nothing in views 1 and 2, in any situation.
 fn signs_nothing(one: &mut One) {
     one.hold_all();
     one.hear_lead(1, one.bundle(&one.all()));
@@ -135,7 +135,7 @@ fn an_answer_with_more_to_come_does_not_count_for_a_new_member() {
 }
 
 #[test]
-fn of_one_member_nobody_and_of_two_the_other_is_asked() {
+fn a_lone_member_asks_none_and_one_of_two_asks_the_other() {
     for (n, needed) in [(1, 0), (2, 1), (3, 1), (4, 2), (7, 3)] {
         let epoch = epoch(n, 5);
         let (mut one, _) = One::start(epoch, MemberIndex(0), Start::New);
@@ -253,7 +253,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
 }
 
 #[test]
-fn an_old_copy_of_a_journal_is_noticed() {
+fn an_old_copy_of_a_journal_is_detected() {
     let one = One::follower(4);
     let (forgotten, _) = one.sealed(one.me, 0, 1, Body::Nullify);
     let (mut one, _) = One::start(one.epoch, one.me, Start::Kept(vec![]));
@@ -286,7 +286,7 @@ fn an_old_copy_of_a_journal_is_noticed() {
 }
 
 /// The member asks `by`, which answers with a certificate of that view.
-fn tells(one: &mut One, nth: u64, by: MemberIndex, view: u64) -> Vec<Effect> {
+fn answer_with_view(one: &mut One, nth: u64, by: MemberIndex, view: u64) -> Vec<Effect> {
     let answer = SyncResponse {
         highest: Some(one.certificate(view, Verdict::Nullified)),
         ..one.answer(nth)
@@ -321,13 +321,17 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     // Views 5, 2 and 6 of cycles 1, 0 and 1: until a block of cycle 3 is final.
     let last = |effects: Vec<Effect>| effects.last().cloned();
     assert_eq!(
-        last(tells(&mut one, 1, others[0], 5)),
+        last(answer_with_view(&mut one, 1, others[0], 5)),
         Some(listening(1, None))
     );
-    assert_eq!(last(tells(&mut one, 1, others[0], 5)), None, "a replay");
-    let second = tells(&mut one, 2, others[1], 2);
+    assert_eq!(
+        last(answer_with_view(&mut one, 1, others[0], 5)),
+        None,
+        "a replay"
+    );
+    let second = answer_with_view(&mut one, 2, others[1], 2);
     assert_eq!(last(second), Some(listening(2, None)));
-    let third = tells(&mut one, 3, others[2], 6);
+    let third = answer_with_view(&mut one, 3, others[2], 6);
     assert_eq!(last(third), Some(listening(3, Some(12))));
     let (early, _) = final_at(&one, 11);
     one.member.chain.keep(early[0].hash(), early[0].clone());
@@ -369,7 +373,7 @@ fn a_member_without_its_journal_signs_nothing() {
 }
 
 #[test]
-fn fewer_than_q_answers_are_not_enough_however_late_the_final_block() {
+fn fewer_than_q_answers_are_not_enough_even_with_a_late_final_block() {
     for enough in [0, 1, 2, 3] {
         let (mut one, _) = lost();
         let others = one.others();

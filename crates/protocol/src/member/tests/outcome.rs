@@ -263,7 +263,7 @@ pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
 }
 
 #[test]
-fn a_judged_sheet_is_kept_whatever_leads_send_afterwards() {
+fn a_judged_sheet_is_kept_when_leads_send_more_sheets() {
     // It does not have the models, so as lead it does not take the sheet over.
     let mut one = One::follower(4).contributed();
     one.hear_lead(1, one.bundle(&one.all()));

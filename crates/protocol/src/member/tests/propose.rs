@@ -189,7 +189,7 @@ pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_t
 }
 
 #[test]
-pub(super) fn a_waiting_lead_goes_on_when_the_block_is_final() {
+pub(super) fn a_waiting_lead_continues_when_the_block_is_final() {
     let mut one = One::leading(4, 2).signed();
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
@@ -231,7 +231,7 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
         one.leading_report(2, Phase::Deciding),
     ]);
     assert_eq!(one.add_certificate(&nullified), expected);
-    // Nobody has to sign again.
+    // No member has to sign again.
     decided(&mut one, Ok(b"decision".to_vec()));
     let mut proposal = one.proposal(2, &one.all());
     proposal.skipped = vec![nullified];
@@ -285,7 +285,7 @@ fn collects(one: &One) -> Vec<Effect> {
 pub(super) fn a_sheet_whose_models_are_not_all_here_is_not_taken_over() {
     let mut one = proposed(false);
     let mut expected = collects(&one);
-    // It fetches them all the same, so that it can give them to others.
+    // It still fetches them, so that it can serve them to others.
     let hold = Effect::Hold {
         round: 1,
         entries: one.entries(&one.others()),

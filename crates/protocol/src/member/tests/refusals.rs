@@ -70,7 +70,7 @@ shown! {
     Refusal::GaveUp { .. } => clock::a_lead_that_votes_against_its_view_before_proposing_is_followed;
     Refusal::Silent { .. } => clock::a_lead_is_voted_down_after_silence_of_three_beats_or_twice_d;
     Refusal::Slow { .. } =>
-        clock::a_lead_with_progress_is_voted_down_after_the_limit;
+        clock::a_lead_with_progress_is_voted_down_after_the_view_timeout;
     Refusal::CouldNot { .. } =>
         propose::a_lead_that_cannot_decide_or_compute_the_outcome_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Scores, .. } =>

@@ -70,7 +70,7 @@ pub(super) fn a_contribution_is_sent_again_until_its_receipt_and_to_every_new_le
     let (phase, counter) = (Phase::Collecting, 3);
     one.hear_lead(1, Body::Progress { phase, counter });
     assert_eq!(one.pass(3000), []);
-    // The next lead gets the same, and nobody trains again.
+    // The next lead gets the same contributions, and no member trains again.
     let mut expected = one.leaves_by(&one.certificate(1, Verdict::Nullified));
     expected.push(one.contributes(one.epoch.lead(2)));
     assert_eq!(one.skip(1), expected);

@@ -367,7 +367,7 @@ fn certificates_of_an_answer_lead_to_the_current_view() {
 }
 
 #[test]
-fn a_peer_with_more_is_asked_again_as_long_as_its_answers_bring_something() {
+fn a_peer_with_more_is_asked_again_as_long_as_its_answers_have_something_new() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);

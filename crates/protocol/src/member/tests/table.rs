@@ -33,13 +33,13 @@ pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter))
         rounds,
         beat_ms: 1000,
         patience: 20,
-        limit: 100,
-        minimum: 2 * ((n - 1) / 3) + 1,
+        view_timeout: 100,
+        min_contributions: 2 * ((n - 1) / 3) + 1,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: BLOB,
-        keep: 2,
+        keep_rounds: 2,
         discovery: false,
     };
     change(&mut charter);
@@ -101,7 +101,7 @@ pub(super) struct Table {
     pub(super) journal: Vec<Vec<Record>>,
     /// Blobs that each member keeps.
     pub(super) shelves: Vec<BTreeSet<Hash>>,
-    /// The member that gives its own model to nobody.
+    /// The member that serves its own model to no other.
     pub(super) secretive: BTreeSet<usize>,
     steps: usize,
     verifier: Remembering,

@@ -422,7 +422,8 @@ fn a_block_that_arrives_after_its_final_certificate_is_final_at_once() {
     let hash = proposal.block.hash();
     one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
     assert_eq!((one.member.view(), one.member.chain.tip.view), (2, 0));
-    // Nobody proposes view 1 any more; its block comes with an empty one on top, or by an answer.
+    // View 1 is not proposed again; its block arrives with an empty block after it, or by a sync
+    // response.
     let mut answer = one.answer(2);
     answer.blocks = vec![proposal.block.clone()];
     answer.proof = Some(one.certificate(1, Verdict::Final(hash)));

@@ -72,7 +72,7 @@ impl Guard {
         self.budget.admit(now, from, path, frame)
     }
 
-    /// Charges a frame that opened. An error if it must be dropped all the same.
+    /// Charges a frame that opened. An error if it must be dropped nevertheless.
     pub(super) fn opened(
         &mut self,
         now: Time,
@@ -105,7 +105,7 @@ impl Guard {
     /// Charges a frame that was dropped unread.
     pub(super) fn denied(&mut self, now: Time, from: MemberIndex, why: Denied) -> Consequence {
         self.counters.add(|counts| counts.dropped += 1);
-        // The first two are nobody's fault, and the mute had its own notice.
+        // The first two are no fault of the member, and the mute had its own notice.
         let silent = matches!(why, Denied::Stale | Denied::Repeated | Denied::Muted);
         let times = match silent {
             true => None,

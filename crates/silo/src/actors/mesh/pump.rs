@@ -89,7 +89,7 @@ impl Pump {
         None
     }
 
-    /// Takes a frame: checks its budget, opens it, and tells gossip whether to pass it on.
+    /// Takes a frame: checks its budget, opens it, and decides whether gossip passes it on.
     async fn receive(
         &self,
         from: MemberIndex,

@@ -35,7 +35,7 @@ impl WorkerActor {
         let job = move || {
             let sheet = models.sheet()?;
             if sheet.entries.is_empty() {
-                // Nobody contributed: there is nothing to decide.
+                // Without contributions there is nothing to decide.
                 return Ok(Vec::new());
             }
             let decision = config.strategy.decide(&base.state, sheet, base.next());

@@ -257,7 +257,7 @@ impl WorkerActor {
             personal: own.personal.params.clone(),
         };
         self.kept.push_back(blobs);
-        while self.kept.len() > self.config.member.epoch.charter.keep as usize {
+        while self.kept.len() > self.config.member.epoch.charter.keep_rounds as usize {
             self.kept.pop_front();
         }
         let mut retain: Vec<Hash> = self.kept.iter().flatten().copied().collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use protocol::Hash;
 use protocol::net::BlobRequest;
 
-/// Work of type `T` that waits until all its blobs are here, or one of them cannot be had.
+/// Work of type `T` that waits until all its blobs are here, or one of them is unavailable.
 pub(super) struct Wants<T> {
     /// Each with the number of blobs that it still waits for.
     waiting: BTreeMap<u64, (usize, T)>,
@@ -13,7 +13,7 @@ pub(super) struct Wants<T> {
     next: u64,
 }
 
-/// The work that waits for a blob, oldest first. Hardly ever more than one.
+/// The work that waits for a blob, oldest first; rarely more than one.
 struct Waiters {
     first: u64,
     more: Vec<u64>,
@@ -36,7 +36,7 @@ impl<T> Default for Wants<T> {
 }
 
 impl<T> Wants<T> {
-    /// Lets `work` wait for these blobs, at least one; those of them that nobody asked for yet.
+    /// Lets `work` wait for these blobs, at least one. Returns those that were not requested before.
     pub(super) fn wait(&mut self, work: T, blobs: &BTreeMap<Hash, u64>) -> Vec<BlobRequest> {
         let first = self.next;
         self.next += 1;
@@ -62,7 +62,7 @@ impl<T> Wants<T> {
         asked
     }
 
-    /// Whether a blob is under way.
+    /// Whether a blob was requested.
     pub(super) fn asked(&self, blob: &Hash) -> bool {
         self.under_way.contains_key(blob)
     }
@@ -87,7 +87,7 @@ impl<T> Wants<T> {
         ready
     }
 
-    /// A blob cannot be had: the work that cannot begin, oldest first.
+    /// A blob is unavailable: the work that cannot begin, oldest first.
     pub(super) fn missing(&mut self, blob: &Hash) -> Vec<T> {
         let waiters = self.under_way.remove(blob).into_iter();
         waiters
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn work_begins_when_its_last_blob_is_here_and_each_is_asked_for_once() {
+    fn work_begins_with_its_last_blob_and_each_blob_is_requested_once() {
         let mut wants = Wants::default();
         let asked = wants.wait("first", &hashes([1, 2])).into_iter();
         let asked: BTreeMap<_, _> = asked.map(|wish| (wish.hash, wish.limit)).collect();
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(wants.wait("second", &hashes([2])), []);
         assert_eq!(wants.arrived(&Hash::of(&[2])), ["second"]);
         assert_eq!(wants.arrived(&Hash::of(&[1])), ["first"]);
-        // It is gone from here, so the next asks anew.
+        // The blob is not waited for any more, so the next work requests it again.
         assert_eq!(
             wants.wait("third", &hashes([2])),
             [BlobRequest {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_blob_fails_all_that_wait_for_it_and_nothing_else() {
+    fn a_missing_blob_fails_only_the_work_that_waits_for_it() {
         let mut wants = Wants::default();
         wants.wait("both", &hashes([1, 2]));
         wants.wait("one", &hashes([1]));

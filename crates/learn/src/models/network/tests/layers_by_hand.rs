@@ -163,7 +163,7 @@ fn batch_norms_carry_running_statistics() {
 }
 
 #[test]
-fn evaluation_uses_running_statistics_whatever_they_are() {
+fn evaluation_uses_the_running_statistics() {
     let (network, start) = norm();
     let model = |mean: f32, variance: f32| {
         let layout = start.layout();

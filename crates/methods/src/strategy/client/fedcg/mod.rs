@@ -48,40 +48,47 @@ const MOST: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedCg {
-    /// How models weigh.
+    /// Weight of a silo's model in the mean.
     pub weight: WeightRule,
-    /// Domains D, from 1 to 1024. Default 4, the best of the paper's table 4.
+    /// Number of domains D into which the student sorts rows. Default 4, the best of the paper's
+    /// table 4.
+    #[schemars(range(min = 1, max = 1024), extend("x-unit" = "domains"))]
     pub domains: usize,
-    /// Whether every silo gives the domain of its rows ([`Learner::domain`]). There is no
-    /// teacher then, and the student learns to tell the given domains. Default false.
+    /// Whether every silo names the domain of its rows (`domains` in `[task.table]`). If so, there
+    /// is no teacher, and the student learns to recognise the named domains. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
-    /// Which layers have branches.
+    /// Layers that have a branch per domain.
     pub layers: Branches,
-    /// W of the graph convolution.
+    /// Projection `W` of the graph convolution.
     pub projection: Mixing,
-    /// How often a bottleneck asks the neighbours.
+    /// Number of propagations along the graph with a bottleneck projection; not used otherwise.
     pub passes: Passes,
-    /// σ of the graph convolution; ReLU in the paper's final model.
+    /// Activation σ of the graph convolution; ReLU in the paper's final model.
     pub sigma: Activation,
-    /// Where λ of every layer with branches starts. The paper reports 0.3 and 2.1 in the end, not
-    /// where it starts. Default 1. At 0 the branches have no gradient until λ has moved.
+    /// Initial value of λ, the factor of the branches in every layer that has them. At 0 the
+    /// branches have no gradient until λ has moved. Default 1; the paper reports 0.3 and 2.1 after
+    /// training, and no initial value.
+    #[schemars(range(min = 0))]
     pub lambda: f64,
-    /// Whether λ is trained. 0 that is not trained is FedAvg.
+    /// Whether λ is trained. A λ of 0 that is not trained gives FedAvg.
     pub learn_lambda: bool,
-    /// Which domains are neighbours, from the first aggregation on; before it none are.
+    /// Edges of the graph of domains after the first aggregation; before it there are none.
     pub adjacency: Neighbours,
-    /// A domain's own share β of its neighbourhood, from 0 to 1. Default 0.5, as in the paper.
+    /// Share β of a domain's own branch in its neighbourhood. Default 0.5, as in the paper.
+    #[schemars(range(min = 0, max = 1))]
     pub beta: f64,
-    /// How the student's domains of a row are used where the model is measured.
+    /// Which branches evaluate a row, given the student's probabilities of its domains.
     pub assignment: Assignment,
-    /// The student becomes the teacher, if there is one, every so many rounds, at least 1. The
-    /// paper gives no number. Default 10.
+    /// Number of rounds after which the student replaces the teacher, if there is one. Default 10,
+    /// a guess: the paper gives no number.
+    #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
     pub refresh: u64,
-    /// Learning rate of the student, > 0. Default 1e-4, as in the paper.
+    /// Learning rate of the student. Default 1e-4, as in the paper.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub student_rate: f64,
-    /// Hidden widths of the student on tables. Default one of 16: the paper's is a network for
-    /// images.
+    /// Widths of the student's hidden layers on tables, each at least 1. Default one layer of 16, a
+    /// guess: the paper's student is a network for images.
     pub hidden: Vec<usize>,
 }
 
@@ -91,10 +98,10 @@ pub struct FedCg {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Branches {
-    /// The last one that is no normalisation layer.
+    /// The last layer that is not a normalisation layer.
     #[default]
     Last,
-    /// All.
+    /// Every layer.
     All,
 }
 
@@ -104,12 +111,12 @@ pub enum Branches {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Mixing {
-    /// Values × values: the square of a layer's size.
+    /// A full square matrix over the values of a layer: as many parameters as their number squared.
     #[default]
     Full,
-    /// By way of so many times fewer values, at least 1; 16 in the paper.
+    /// A matrix of lower rank, by this factor, at least 1; 16 in the paper.
     Bottleneck(usize),
-    /// None.
+    /// No projection.
     None,
 }
 
@@ -119,12 +126,12 @@ pub enum Mixing {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Neighbours {
-    /// Domains with like branches (eq. (6)).
+    /// Domains with similar branches are neighbours (eq. (6)).
     #[default]
     Distance,
-    /// All alike.
+    /// All domains are neighbours, with equal weights.
     Uniform,
-    /// None.
+    /// No domain has neighbours.
     Identity,
 }
 
@@ -134,10 +141,10 @@ pub enum Neighbours {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Assignment {
-    /// All branches, by their probabilities.
+    /// All branches, weighted by the probabilities of their domains.
     #[default]
     Soft,
-    /// The branch of the most probable domain.
+    /// Only the branch of the most probable domain.
     Hard,
 }
 

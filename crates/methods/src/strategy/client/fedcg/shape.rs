@@ -322,7 +322,7 @@ impl Shape {
     }
 }
 
-/// Names and shapes of the matrices that W is made of, for a layer of so many values.
+/// Names and shapes of the matrices that W is made of, for a layer of this number of values.
 fn weights(projection: Mixing, values: usize) -> Vec<(&'static str, [usize; 2])> {
     match projection {
         Mixing::None => Vec::new(),

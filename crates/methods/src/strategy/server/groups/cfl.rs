@@ -20,18 +20,25 @@ use crate::strategy::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cfl {
-    /// How silos weigh in a cluster's model. Default: all alike, as in the authors' code.
+    /// Weight of a silo's model in the mean of its cluster. Default equal, as in the authors' code.
     pub weight: WeightRule,
-    /// ε₁ ≥ 0, in the unit of the weights: a cluster is split only when its mean change is shorter.
-    /// Default 0.4.
+    /// Threshold ε₁, in the unit of the weights: a cluster is split only if the norm of its mean
+    /// update is below it, so that its common model has converged. Default 0.4, from the authors'
+    /// code; it depends on the model and has to be tuned.
+    #[schemars(range(min = 0), extend("x-unit" = "weights"))]
     pub mean_below: f64,
-    /// ε₂ ≥ 0, in the unit of the weights: and the largest of its changes is longer. Default 1.6.
+    /// Threshold ε₂, in the unit of the weights: a cluster is split only if the largest norm of a
+    /// member's update is above it, so that the model does not suit that member. Default 1.6, from
+    /// the authors' code; it depends on the model and has to be tuned.
+    #[schemars(range(min = 0), extend("x-unit" = "weights"))]
     pub largest_above: f64,
-    /// Clusters of at most so many stay. Default 2.
+    /// Clusters of at most this many silos are never split. Default 2, from the authors' code.
+    #[schemars(extend("x-unit" = "silos"))]
     pub larger_than: usize,
-    /// Rounds in which nothing is split. Default 20.
+    /// Number of first rounds in which no cluster is split. Default 20, from the authors' code.
+    #[schemars(extend("x-unit" = "rounds"))]
     pub after: u64,
-    /// How a cluster is split. Default: as the paper asks for.
+    /// Linkage by which a cluster is split in two. Default single, as in the paper.
     pub linkage: Linkage,
 }
 

@@ -56,7 +56,7 @@ enum Phase {
     Keep,
 }
 
-/// The numbers of coalitions that are tried with so many entries.
+/// The numbers of coalitions that are tried, given the number of entries.
 fn numbers(entries: usize) -> Vec<usize> {
     let most = (entries > MOST).then_some(entries);
     (1..=entries.min(MOST)).chain(most).collect()

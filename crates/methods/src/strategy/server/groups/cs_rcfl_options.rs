@@ -11,12 +11,15 @@ use crate::strategy::{Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsRcflOptions {
-    /// Number of coalitions, from 1 to the number of members, or `"auto"`, which takes two rounds
-    /// to form them. Default 2, a guess.
+    /// Number of coalitions, from 1 to the number of members; or `"auto"`, which takes two rounds to
+    /// form coalitions and finds their number by losses on held-out rows. Default 2, a guess.
     pub coalitions: Coalitions,
-    /// How often coalitions are formed anew before they are kept. Default 1; 0 never keeps them.
+    /// Number of times that coalitions are formed, after which they stay the same; 0 forms them in
+    /// every round. Default 1.
+    #[schemars(extend("x-unit" = "rounds"))]
     pub freeze: u64,
-    /// Folds of cross-fitting with `"auto"`, at least 2. Default 5.
+    /// Number of folds of cross-fitting with `"auto"`; not used otherwise. Default 5.
+    #[schemars(range(min = 2), extend("x-unit" = "folds"))]
     pub folds: usize,
 }
 

@@ -20,14 +20,20 @@ use crate::strategy::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedCollab {
-    /// How silos weigh in a coalition's model.
+    /// Weight of a silo's model in the mean of its coalition.
     pub weight: WeightRule,
-    /// C ≥ 0: how much a lack of data counts, in units of the loss times the square root of rows.
-    /// Default 1; it has to be tuned.
+    /// Factor C of the penalty on few rows in the bound that coalitions minimise, in units of the
+    /// loss times the square root of rows. A larger C makes larger coalitions. Default 1; it has to
+    /// be tuned.
+    #[schemars(range(min = 0))]
     pub c: f64,
-    /// Orders in which silos are gone through, at least 1. Default 100.
+    /// Number of descents of the search, each of which goes through the silos in another order; the
+    /// best result counts. Default 100, as in the authors' code.
+    #[schemars(range(min = 1), extend("x-unit" = "descents"))]
     pub orders: u32,
-    /// Rounds that form coalitions anew; later ones keep them. Default 1; 0 never keeps them.
+    /// Number of times that coalitions are formed, after which they stay the same; 0 forms them in
+    /// every round. Default 1.
+    #[schemars(extend("x-unit" = "rounds"))]
     pub freeze: u64,
 }
 

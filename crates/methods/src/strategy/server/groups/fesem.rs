@@ -16,11 +16,12 @@ use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, Strategy
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fesem {
-    /// Number of centres, from 1 to 1000. Default 2, a guess.
+    /// Number of models (centres). Default 2, a guess.
+    #[schemars(range(min = 1, max = 1000), extend("x-unit" = "models"))]
     pub models: usize,
-    /// How silos weigh in a centre. Default: all alike.
+    /// Weight of a silo's model in the mean of its centre. Default equal.
     pub weight: WeightRule,
-    /// Where the centres are at first. Default: k-means.
+    /// How silos are assigned to the centres in the first round. Default k-means.
     pub start: First,
 }
 

@@ -26,14 +26,16 @@ const CHOSEN: &str = "flsc";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Flsc {
-    /// Number of models, from 1 to 1000. Default 3, a guess.
+    /// Number of models. Default 3, a guess.
+    #[schemars(range(min = 1, max = 1000), extend("x-unit" = "models"))]
     pub models: usize,
-    /// Number of models that a silo chooses, from 1 (which is IFCA) to all of them, which is one
-    /// model in the end. Default 2.
+    /// Number of models that a silo chooses and whose mean it trains, at most `models`. With 1 it is
+    /// IFCA; with all of them the models become one in the end. Default 2.
+    #[schemars(range(min = 1, max = 1000), extend("x-unit" = "models"))]
     pub select: usize,
-    /// How silos weigh in a model. Default: all alike, as in IFCA.
+    /// Weight of a silo's model in the mean of each model that it chose. Default equal, as in IFCA.
     pub weight: WeightRule,
-    /// How the models come to differ. Default: at random.
+    /// How silos are assigned to the models in the first round. Default at random.
     pub start: First,
 }
 

@@ -16,11 +16,13 @@ use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, Strategy
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ifca {
-    /// Number of models, from 1 to 1000. Default 2, a guess.
+    /// Number of models. Default 2, a guess.
+    #[schemars(range(min = 1, max = 1000), extend("x-unit" = "models"))]
     pub models: usize,
-    /// How silos weigh in a model. Default: all alike, as in the authors' code.
+    /// Weight of a silo's model in the mean of the model that it chose. Default equal, as in the
+    /// authors' code.
     pub weight: WeightRule,
-    /// How the models come to differ. Default: at random.
+    /// How silos are assigned to the models in the first round. Default at random.
     pub start: First,
 }
 

@@ -25,9 +25,9 @@ use crate::strategy::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum First {
-    /// Dealt out evenly, in the order of their hashes: as good as at random.
+    /// In equal numbers, in the order of the hashes of their models, which is as good as random.
     Random,
-    /// By k-means on what was trained, seeded as k-means++.
+    /// By k-means on the trained models, initialised by k-means++.
     #[serde(rename = "k-means")]
     KMeans,
 }
@@ -113,7 +113,7 @@ fn hashed(sheet: &Sheet) -> (Vec<crate::Digest>, Vec<usize>) {
     (hashes, order)
 }
 
-/// Entries dealt out to so many models, one after the other in the order of their hashes.
+/// Assigns entries to this number of models in turn, in the order of their hashes.
 fn dealt(sheet: &Sheet, models: usize) -> Vec<u32> {
     let mut assignment = vec![0; sheet.entries.len()];
     for (turn, at) in hashed(sheet).1.into_iter().enumerate() {

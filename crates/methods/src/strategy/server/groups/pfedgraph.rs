@@ -22,13 +22,17 @@ const FIRST: &str = "pfedgraph.first";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PFedGraph {
-    /// What the prior is: by training rows, or all alike.
+    /// Prior weight of a silo's model in the means of the others.
     pub weight: WeightRule,
-    /// α > 0: how much the prior counts against likeness. Default 0.8.
+    /// Strength α of the prior against similarity in the weights of a mean: the larger, the nearer
+    /// are all silos' models to one mean. Default 0.8.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub alpha: f64,
-    /// From -1 to 1: cosines above this count as 1. Default 0.9; at 1, none do.
+    /// Cosine of two silos' changes above which it counts as 1. At 1 every cosine counts as it is.
+    /// Default 0.9.
+    #[schemars(range(min = -1, max = 1))]
     pub alike: f64,
-    /// From where changes are measured.
+    /// Model from which a silo's change is measured.
     pub since: Since,
 }
 
@@ -38,10 +42,10 @@ pub struct PFedGraph {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
-    /// From the model of before the first round, which all have in common.
+    /// The common model before the first round.
     #[default]
     First,
-    /// From the silo's own model of before this round.
+    /// The silo's own model at the beginning of this round.
     Round,
 }
 

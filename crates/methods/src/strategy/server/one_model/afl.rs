@@ -13,9 +13,11 @@ use crate::strategy::{Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Afl {
-    /// `γ_λ` ≥ 0: how far λ goes, in weight per unit of loss. Default 0.1, a guess.
+    /// Step size γ_λ of the members' weights λ, in weight per unit of loss. Default 0.1, a guess.
+    #[schemars(range(min = 0))]
     pub rate: f64,
-    /// No member's weight falls below this, from 0, the default, to 1.
+    /// Least weight of a member. Default 0.
+    #[schemars(range(min = 0, max = 1))]
     pub lambda_floor: f64,
 }
 

@@ -13,11 +13,11 @@ use crate::topology::{Sample, Sampling, half, uniform};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Participants {
-    /// All members; the mean is over all, by λ.
+    /// All members train; the mean weighs them by λ.
     #[default]
     All,
-    /// So many draws by λ; 0: half as many as there are members, rounded up. λ is in the draws, so
-    /// the mean is over draws, all alike.
+    /// Number of draws with probabilities λ; 0: half the number of members, rounded up. The draws
+    /// follow λ already, so the mean weighs them equally.
     Sample(usize),
 }
 
@@ -27,11 +27,11 @@ pub enum Participants {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Losses {
-    /// Those of all members: one that does not train measures the model and sends nothing else.
+    /// Those of all members. Members that do not train evaluate the model and send only its loss.
     #[default]
     All,
-    /// Those of so many members, drawn evenly without replacement (DRFA's second sample); 0: as many
-    /// as there are draws of who trains.
+    /// Those of this number of members, drawn uniformly without replacement (DRFA's second sample);
+    /// 0: as many as there are draws of members that train.
     Uniform(usize),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct ClientSampling {
     /// Whether a member can be drawn twice, and then counts twice.
     pub(crate) replacement: bool,
     pub(crate) losses: Losses,
-    /// Every so many rounds all members train; 0: never.
+    /// Number of rounds after which all members train; 0: never.
     pub(crate) refresh: u64,
 }
 

@@ -13,18 +13,21 @@ use crate::topology::Ascent;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Drfa {
-    /// Draws of who trains, by λ and with replacement; 0, the default: half as many as there are
-    /// members, rounded up.
+    /// Number of draws, with probabilities λ and with replacement, of the members that train in a
+    /// round; 0, the default: half the number of members, rounded up.
+    #[schemars(extend("x-unit" = "draws"))]
     pub sample: usize,
-    /// Whose losses move λ: `{ uniform = u }`, drawn evenly; by default as many as draws. Or
-    /// `"all"`.
+    /// Members whose losses change λ. Default `{ uniform = 0 }`, as many as there are draws.
     pub losses: Losses,
-    /// `γτ` ≥ 0, in one number: how far λ goes, in weight per unit of loss. Default 0.1.
+    /// Step size of the members' weights λ (the paper's `γτ`, as one number), in weight per unit of
+    /// loss. Default 0.1.
+    #[schemars(range(min = 0))]
     pub rate: f64,
-    /// What the rate is multiplied by after every round, above 0 and at most 1. Default 1, as in
-    /// the paper; published code has 0.9.
+    /// Factor of the rate after every round. Default 1, as in the paper; published code has 0.9.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub decay: f64,
-    /// No member's weight falls below this, from 0, the default, to 1; published code has 0.001.
+    /// Least weight of a member. Default 0; published code has 0.001.
+    #[schemars(range(min = 0, max = 1))]
     pub lambda_floor: f64,
 }
 

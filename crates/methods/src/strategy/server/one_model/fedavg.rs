@@ -16,10 +16,11 @@ use crate::strategy::{
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightRule {
-    /// By training rows. A number of rows may reveal the silo of a nameless contribution.
+    /// Proportional to the number of training rows, which is sent with the contribution. An exact
+    /// number may reveal the author of a contribution without a name.
     #[default]
     Exact,
-    /// All alike.
+    /// Equal for all silos. No number of rows is sent.
     Equal,
 }
 
@@ -27,7 +28,7 @@ pub enum WeightRule {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Averaging {
-    /// How models weigh.
+    /// Weight of a silo's model in the mean.
     pub weight: WeightRule,
 }
 

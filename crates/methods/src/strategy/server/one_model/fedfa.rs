@@ -18,10 +18,11 @@ use crate::strategy::{EquipError, Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedFa {
-    /// What weights are made of.
+    /// Numbers that the weights are computed from.
     pub variant: Information,
-    /// From 0 to 1: how much accuracy counts against taking part, in the paper's variant. Default
-    /// 0.5.
+    /// Share of accuracy, against the frequency of taking part, in the weights of the variant
+    /// `"huang"`. Default 0.5.
+    #[schemars(range(min = 0, max = 1))]
     pub alpha: f64,
 }
 
@@ -31,10 +32,11 @@ pub struct FedFa {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Information {
-    /// The information of the accuracies and of how often silos took part (Huang et al. 2020).
+    /// The information (`−log₂` of shares) of the silos' accuracies and of how often they took part
+    /// (Huang et al. 2020).
     #[default]
     Huang,
-    /// `−log₂` of the accuracy alone, as HCCT compares itself with it (Sun et al. 2024).
+    /// `−log₂` of the accuracy alone, the variant in HCCT's experiments (Sun et al. 2024).
     Accuracy,
 }
 

@@ -20,17 +20,21 @@ const MOMENTS: [&str; 2] = ["fedopt.first", "fedopt.second"];
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FedOpt {
-    /// How models weigh in the mean change.
+    /// Weight of a silo's change in the mean change.
     pub weight: WeightRule,
-    /// The lead's learning rate η > 0: no weight moves further than about this in a round. Default
-    /// 0.1, a guess: it has to suit the size of the weights.
+    /// Learning rate η of the global model: no weight moves by much more than this in a round.
+    /// Default 0.1, a guess; it has to suit the size of the weights.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub rate: f64,
-    /// Decay β₁ of the first moment, in [0, 1). Default 0.9.
+    /// Decay β₁ of the first moment. Default 0.9.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub beta1: f64,
-    /// Decay β₂ of the second moment, in [0, 1); FedAdagrad has none and ignores it. Default 0.99.
+    /// Decay β₂ of the second moment; FedAdagrad has none and ignores it. Default 0.99.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub beta2: f64,
-    /// τ > 0, the degree of adaptivity: changes much smaller than this count as small. Default
-    /// 0.001.
+    /// Degree of adaptivity τ, in the unit of the weights: mean changes much smaller than τ move the
+    /// model proportionally less. Default 0.001.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub tau: f64,
 }
 

@@ -20,16 +20,19 @@ use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MaxFl {
-    /// What silos do to whom the model does not appeal.
+    /// Behaviour of a silo that the common model does not appeal to.
     pub variant: Appeal,
-    /// The lead's step size η_g, above 0 and at most 1: a longer step could leave the range of the
-    /// contributed models. Default 1.
+    /// Step size η_g of the global model; a longer step could leave the range of the contributed
+    /// models. Default 1.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub rate: f64,
-    /// ε > 0 of `Σ q_k Δ_k / (Σ q_k + ε)`: the less silos are undecided compared with it, the
-    /// shorter the step. Default 1.
+    /// Constant ε of the step `Σ q_k Δ_k / (Σ q_k + ε)`: the step is shorter when the total weight
+    /// `Σ q_k` of the undecided silos is small compared with ε. Default 1.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub epsilon: f64,
-    /// Rounds of plain means before the first step of MaxFL. Default 1: in the first round silos
-    /// find out what they would reach alone, and no model is near yet.
+    /// Number of first rounds that compute a plain mean. Default 1: in the first round silos measure
+    /// the loss that they reach alone, and no model is near it yet.
+    #[schemars(extend("x-unit" = "rounds"))]
     pub warm_up: u64,
 }
 
@@ -39,11 +42,12 @@ pub struct MaxFl {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Appeal {
-    /// They weigh less the surer they are (Cho et al. 2022).
+    /// It takes part. Silos weigh less the more clearly they prefer one of the two models (Cho et al.
+    /// 2022).
     #[default]
     Cho,
-    /// They train alone, as HCCT compares itself with it (Sun et al. 2024); the other options are
-    /// not read.
+    /// It trains alone, the variant in HCCT's experiments (Sun et al. 2024). The other options have
+    /// no effect.
     Joins,
 }
 

@@ -14,10 +14,11 @@ use crate::strategy::{Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Superquantile {
-    /// How silos count in the distribution of losses.
+    /// Weight of a silo's loss in the distribution of losses.
     pub weight: WeightRule,
-    /// θ in [0, 1): the part of the losses, the smallest, that is left out of the mean. 0 is
-    /// FedAvg. Default 0.5, a guess: the worse half.
+    /// Level θ: the share of the smallest losses that is left out of the mean. At 0 it is FedAvg.
+    /// Default 0.5, a guess: the half with the larger losses.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub theta: f64,
 }
 

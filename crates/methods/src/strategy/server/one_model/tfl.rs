@@ -15,45 +15,51 @@ use crate::topology::{Ascent, Centrality, Divergence, Lengths, Options, Scale};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tfl {
-    /// Who trains in a round: `"all"`, the default, or `{ sample = m }` draws by λ (0: half of
-    /// the members).
+    /// Members that train in a round. Default all.
     pub participants: Participants,
-    /// Whether who was drawn can be drawn again, and counts twice then. Default true, as in DRFA.
+    /// Whether a member can be drawn more than once in a round, and then counts once per draw.
+    /// Default true, as in DRFA. No effect where all members participate.
     pub replacement: bool,
-    /// Whose losses move λ where members are drawn: `"all"`, the default, or `{ uniform = u }`
-    /// drawn evenly (0: as many as draws).
+    /// Members whose losses change λ. Default all, which is required where all members participate.
     pub losses: Losses,
-    /// `f` ≥ 1: rounds from graph to graph. Default 5, the shortest that the paper tries.
+    /// Number of rounds `f` from one graph to the next. Default 5, the shortest that the paper tries.
+    #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
     pub period: u64,
-    /// Whether all members train in rounds that learn a graph; else it is learned from the last model
-    /// of every member. Default false; has no effect where all members train anyway.
+    /// Whether all members train in rounds that learn a graph; otherwise the graph is learned from
+    /// the last model of every member. Default false. No effect where all members participate.
     pub full_refresh: bool,
-    /// How alike two models are. Default: dot, the paper's.
+    /// Similarity of two models. Default dot, as in the paper.
     pub similarity: Metric,
-    /// What of the models is compared. Default: all weights.
+    /// Values of the models that are compared. Default all weights.
     pub embedding: Embedding,
-    /// ε in `[0, 1]`: the normalised similarity from which two members are neighbours. Default
-    /// 0.4, the paper's.
+    /// Normalised similarity ε from which two members are neighbours in the graph. Default 0.4, as
+    /// in the paper.
+    #[schemars(range(min = 0, max = 1))]
     pub epsilon: f64,
-    /// How central a member is. Default: betweenness, the paper's.
+    /// Centrality of a member in the graph, which gives its prior weight. Default betweenness, as
+    /// in the paper.
     pub centrality: Centrality,
-    /// On which scale. Default: normalised.
+    /// Scale of the centralities. Default normalised.
     pub scale: Scale,
-    /// How long an edge is. Default: hops, which makes the graph binary.
+    /// Length of an edge, for the centralities based on shortest paths. Default hops: the graph has
+    /// no weights.
     pub lengths: Lengths,
-    /// Number of clusters of members to learn the topology of, in large federations; 0, the
-    /// default: of the members themselves.
+    /// Number of clusters of members, for large federations: the graph is learned over clusters.
+    /// At most the number of members; 0, the default, learns it over the members themselves.
+    #[schemars(extend("x-unit" = "clusters"))]
     pub clusters: usize,
-    /// `q` ≥ 0, in the unit of the loss: how much the distance of λ from the prior counts; `"inf"`
-    /// makes λ the prior. Default 0.1, the paper's.
+    /// Strength `q` of the penalty on the distance of λ from the prior, in the unit of the loss;
+    /// `"inf"` makes λ equal to the prior. Default 0.1, as in the paper.
     #[serde(with = "strength")]
     #[schemars(schema_with = "strength::schema")]
     pub q: f64,
-    /// `η_λ` ≥ 0: how far λ goes, in weight per unit of loss. Default 0.1, a guess.
+    /// Step size η_λ of the members' weights λ, in weight per unit of loss. Default 0.1, a guess.
+    #[schemars(range(min = 0))]
     pub rate: f64,
-    /// How the distance from the prior is measured. Default: ℓ2.
+    /// Distance of λ from the prior. Default ℓ2.
     pub divergence: Divergence,
-    /// No member's weight falls below this, from 0 (the default) to 1.
+    /// Least weight of a member. Default 0.
+    #[schemars(range(min = 0, max = 1))]
     pub lambda_floor: f64,
 }
 

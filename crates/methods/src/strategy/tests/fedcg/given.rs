@@ -3,41 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::learner::{Capabilities, LearnError, Metrics, Split, Update};
-
-/// A silo that gives its domain.
-struct Of(Option<u32>, Quadratic);
-
-impl Learner for Of {
-    fn domain(&self) -> Option<u32> {
-        self.0
-    }
-    fn layout(&self) -> Arc<Layout> {
-        self.1.layout()
-    }
-    fn initial(&self, seed: u64) -> Params {
-        self.1.initial(seed)
-    }
-    fn train(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        self.1.train(start, personal, training, seed, progress)
-    }
-    fn evaluate(&self, model: &Params, own: &Params, split: Split) -> Result<Metrics, LearnError> {
-        self.1.evaluate(model, own, split)
-    }
-    fn samples(&self) -> u64 {
-        self.1.samples()
-    }
-    fn capabilities(&self) -> Capabilities<'_> {
-        self.1.capabilities()
-    }
-}
+use crate::learner::{LearnError, Update};
 
 /// Two domains with different optima, each silo in the one that it gives.
 fn options(given: bool) -> Value {
@@ -49,7 +15,7 @@ fn options(given: bool) -> Value {
 
 fn saying(given: bool, domains: &[Option<u32>]) -> Federation {
     let silos = domains.iter().copied().zip(silos());
-    let silos = silos.map(|(domain, silo)| Of(domain, silo)).collect();
+    let silos = silos.map(|(domain, silo)| silo.in_domain(domain)).collect();
     Federation::new(strategy("fedcg", options(given)), silos)
 }
 
@@ -67,12 +33,12 @@ fn branches(model: &Params) -> [[f32; 2]; 2] {
 }
 
 /// How far what a silo trains on is from where it wants to be, in the layer with branches.
-fn astray(model: &Params, domain: usize, silo: &Quadratic) -> f64 {
+fn astray(model: &Params, domain: usize, silo: &QuadraticLearner) -> f64 {
     let lambda = tensor(model, "fedcg.graph.layer1.lambda")[0];
     let branch = branches(model)[domain];
     let of = |part: usize, name: &str| {
         let value = f64::from(tensor(model, name)[0] + lambda * branch[part]);
-        (value - silo.centre[2 + part]).abs()
+        (value - silo.centre()[2 + part]).abs()
     };
     of(0, "layer1.bias").max(of(1, "layer1.weight"))
 }
@@ -133,7 +99,7 @@ fn the_student_learns_the_given_domain_and_there_is_no_teacher() {
 #[test]
 fn a_silo_without_a_domain_or_with_an_unknown_one_is_refused_before_the_first_round() {
     let take_part = |given, domain| {
-        let silo = Of(domain, silos().remove(0));
+        let silo = silos().remove(0).in_domain(domain);
         let strategy = strategy("fedcg", options(given));
         equip(&*strategy, Arc::new(silo), &OwnRadius::default()).map(drop)
     };

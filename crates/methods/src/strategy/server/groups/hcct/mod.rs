@@ -27,14 +27,17 @@ const LAYER: &str = "hcct.layer";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hcct {
-    /// What more data count against direction: `"own"` (the default, `α_k = n_k`), or
-    /// `{ common = 50.0 }` rows for all alike.
+    /// Weight α of the number of rows against gradient direction in a silo's utility. A smaller α
+    /// leaves more silos alone.
     pub alpha: Alpha,
-    /// Number of groups to merge down to; 0, the default, as long as merging gains.
+    /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
+    /// default, merges for as long as the total utility rises.
+    #[schemars(extend("x-unit" = "groups"))]
     pub groups: usize,
-    /// Whether the groups stay as the first round forms them.
+    /// Whether the groups of the first round are kept. Default false: groups are formed in every
+    /// round.
     pub one_shot: bool,
-    /// Which models a new group averages.
+    /// Models that a new group averages.
     pub average: Average,
 }
 
@@ -42,15 +45,19 @@ pub struct Hcct {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HcctE {
-    /// As in [`Hcct`].
+    /// Weight α of the number of rows against gradient direction in a silo's utility. A smaller α
+    /// leaves more silos alone.
     pub alpha: Alpha,
-    /// As in [`Hcct`].
+    /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
+    /// default, merges for as long as the total utility rises.
+    #[schemars(extend("x-unit" = "groups"))]
     pub groups: usize,
-    /// As in [`Hcct`].
+    /// Whether the groups of the first round are kept. Default false: groups are formed in every
+    /// round.
     pub one_shot: bool,
-    /// As in [`Hcct`].
+    /// Models that a new group averages.
     pub average: Average,
-    /// What makes a layer the one to compare by.
+    /// Statistic that selects the layer by which silos are compared.
     pub statistic: Statistic,
 }
 
@@ -60,11 +67,11 @@ pub struct HcctE {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Average {
-    /// Those that its members receive from the groups in which they trained, as in the authors'
-    /// code: averaged there first, then here.
+    /// The mean models of the groups in which its members trained in this round, one per member, as
+    /// in the authors' code.
     #[default]
     Received,
-    /// Those that its members have just trained.
+    /// The models that its members trained in this round.
     Trained,
 }
 

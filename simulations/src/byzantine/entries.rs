@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use protocol::envelope::Opened;
 use protocol::message::{Body, Content, Contribution, EntryFields, Kind, Message, Scores};
 use protocol::{Hash, MemberIndex};
@@ -33,6 +34,32 @@ impl Deviation for DoubleContribution {
             actions.misdeeds += 1;
         }
         false
+    }
+}
+
+/// Sends its first contribution again in place of every later one.
+#[derive(Default)]
+pub(super) struct RepeatedContribution {
+    first: Option<Bytes>,
+}
+
+impl Deviation for RepeatedContribution {
+    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, actions: &mut Actions) -> bool {
+        let kind = outgoing.message.map(|message| message.body.kind());
+        if kind != Some(Kind::Contribution) {
+            return false;
+        }
+        match &self.first {
+            None => {
+                self.first = Some(outgoing.frame.clone());
+                false
+            }
+            Some(first) => {
+                actions.send(outgoing.to, first.clone());
+                actions.misdeeds += 1;
+                true
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ const HEADER: usize = OVERHEAD - 64;
 /// A verifier that knows every signature made in the simulation, with its key and statement. It
 /// verifies any other signature strictly, and caches the result.
 #[derive(Debug, Default)]
-pub(super) struct SignatureCache(Mutex<BTreeMap<[u8; 64], Known>>);
+pub(crate) struct SignatureCache(Mutex<BTreeMap<[u8; 64], Known>>);
 
 /// What is known of a signature.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Known {
 
 impl SignatureCache {
     /// Records that a member sealed this frame itself.
-    pub(super) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
+    pub(crate) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
         let signature = frame
             .get(HEADER..)
             .and_then(|rest| rest.first_chunk::<64>());
@@ -60,7 +60,7 @@ impl SignatureCache {
     }
 
     /// Records that a member signed this message.
-    pub(super) fn signed(&self, epoch: &Epoch, message: &Message) {
+    pub(crate) fn signed(&self, epoch: &Epoch, message: &Message) {
         let signature = message.signature.to_bytes();
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = !known.contains_key(&signature);

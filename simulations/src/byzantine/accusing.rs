@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use protocol::MemberIndex;
 use protocol::certificate::Checked;
-use protocol::envelope::{Opened, seal, seal_evidence};
+use protocol::envelope::{Opened, seal_evidence};
 use protocol::evidence::{Evidence, Signed};
 use protocol::message::{Body, Message};
 
@@ -25,12 +25,7 @@ impl Deviation for SelfEvidence {
                     block: attacker.random_hash(),
                     checked: Checked::Structure,
                 };
-                let (message, frame) =
-                    seal(&attacker.epoch, &attacker.key, 0, view, attacker.me, body);
-                attacker
-                    .signatures
-                    .sealed(&attacker.epoch, attacker.me, &frame);
-                message
+                attacker.sign(0, view, body).0
             };
             let (first, second) = (sign(), sign());
             if let Some(evidence) = Evidence::of(&first, &second) {

@@ -5,7 +5,7 @@ use protocol::envelope::Opened;
 use protocol::message::{Body, Bundle, Contribution, Entry, EntryFields, Phase, Scores, Sheet};
 
 use super::{Actions, Attacker, Deviation, Outgoing};
-use crate::bare::work;
+use crate::genesis::MODEL_BYTES;
 
 /// Messages per beat.
 const MANY: usize = 12;
@@ -19,7 +19,7 @@ fn entries(attacker: &mut Attacker, k: usize) -> Vec<Entry> {
             let (id, blob) = (attacker.random_hash(), attacker.random_hash());
             let fields = EntryFields {
                 blob,
-                size: work::SIZE,
+                size: MODEL_BYTES,
                 coalition: None,
                 weight: None,
                 member: None,

@@ -219,7 +219,7 @@ impl Deviation for Replay {
     }
 }
 
-/// Sends its last answer to all, although nobody requested one.
+/// Sends its last answer to all, although no member requested one.
 #[derive(Default)]
 pub(super) struct UnrequestedAnswers {
     last: Option<SyncResponse>,

@@ -8,7 +8,7 @@ use super::{Actions, Attacker, Deviation, Outgoing};
 
 /// Sends nothing while it leads.
 pub(super) struct SilentLead {
-    /// Whether it sends Progress messages all the same.
+    /// Whether it still sends Progress messages.
     pub(super) stalling: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn replace_proposal(
     true
 }
 
-/// Sends two valid proposals: each to half of the members, or the second to whoever voted for the
+/// Sends two valid proposals: each to half of the members, or the second to members that voted for the
 /// first.
 pub(super) struct DoubleProposal {
     /// Whether the second is sent to those who voted for the first.

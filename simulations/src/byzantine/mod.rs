@@ -1,6 +1,10 @@
 //! Byzantine members: each is an honest member with a [`ByzantineMember`] between it and the
-//! network, which changes what the member sends and receives. What it injects into its own member
-//! is not verified, so the member can be made to lead a round on invented contributions.
+//! network, which changes what the member sends and receives.
+//!
+//! Both simulators use them. The [bare one](crate::bare) calls every hook of a [`Deviation`]. What
+//! is injected into the member is not verified there, so the member can be made to lead a round on
+//! invented contributions. A whole silo verifies what it receives; its
+//! [`Tamper`](crate::Tamper) changes only what it sends and serves.
 //!
 //! | file | what its behaviours do |
 //! |---|---|
@@ -9,6 +13,7 @@
 //! | `leading` | leads that are silent, stall, contradict themselves, or decide wrongly |
 //! | `proposing` | proposals with a wrong parent or view, and members that act as leads |
 //! | `entries` | wrong contributions, score rows and inclusions |
+//! | `models` | contributions of spoiled models |
 //! | `blobs` | models that are withheld |
 //! | `syncing` | forged, shortened, replayed and unrequested answers to members that catch up |
 //! | `certificates` | certificates that are forged or withheld |
@@ -23,6 +28,7 @@ mod entries;
 mod flooding;
 mod headers;
 mod leading;
+mod models;
 mod proposing;
 mod syncing;
 mod votes;
@@ -34,22 +40,23 @@ use protocol::charter::Epoch;
 use protocol::envelope::{Opened, seal};
 use protocol::message::{Body, Message};
 use protocol::{Hash, MemberIndex, SecretKey, Time};
+use silo::Blobs;
 
-pub use behaviour::{Behaviour, Byzantine};
-
-use super::signatures::SignatureCache;
 use crate::invariants::{Frame, read_frame};
 use crate::random::Random;
+use crate::signatures::SignatureCache;
+
+pub use behaviour::Behaviour;
 
 /// What a Byzantine member does in response to an event.
 #[derive(Default)]
-pub(super) struct Actions {
+pub(crate) struct Actions {
     /// Frames that it sends, each to one member or to all others.
-    pub(super) out: Vec<(Option<MemberIndex>, Bytes)>,
+    pub(crate) out: Vec<(Option<MemberIndex>, Bytes)>,
     /// Messages that are given to its own member.
-    pub(super) inject: Vec<Opened>,
+    pub(crate) inject: Vec<Opened>,
     /// How many times it misbehaved, for statistics.
-    pub(super) misdeeds: u64,
+    pub(crate) misdeeds: u64,
 }
 
 impl Actions {
@@ -65,7 +72,10 @@ struct Attacker {
     me: MemberIndex,
     key: SecretKey,
     random: Random,
-    signatures: Arc<SignatureCache>,
+    /// The cache that every signature is reported to, if the simulator has one.
+    signatures: Option<Arc<SignatureCache>>,
+    /// The blobs of its silo, if it has one.
+    blobs: Option<Arc<dyn Blobs>>,
     now: Time,
     view: u64,
     /// The round that its member works on.
@@ -80,9 +90,16 @@ impl Attacker {
 
     /// Signs a body with its own key.
     fn seal(&self, round: u64, view: u64, body: Body) -> Bytes {
-        let (_, frame) = seal(&self.epoch, &self.key, round, view, self.me, body);
-        self.signatures.sealed(&self.epoch, self.me, &frame);
-        frame
+        self.sign(round, view, body).1
+    }
+
+    /// The same, with the message in the frame.
+    fn sign(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
+        let (message, frame) = seal(&self.epoch, &self.key, round, view, self.me, body);
+        if let Some(signatures) = &self.signatures {
+            signatures.sealed(&self.epoch, self.me, &frame);
+        }
+        (message, frame)
     }
 
     /// The member that it harms in a round.
@@ -161,18 +178,24 @@ trait Deviation: Send {
     fn serves(&self, _: &Attacker, _: MemberIndex, _: &Hash) -> bool {
         true
     }
+
+    /// The blob of that hash, if it made it itself.
+    fn blob(&self, _: &Hash) -> Option<Bytes> {
+        None
+    }
 }
 
 /// Changes what one member sends and receives.
-pub(super) struct ByzantineMember {
+pub(crate) struct ByzantineMember {
     attacker: Attacker,
     deviations: Vec<Box<dyn Deviation>>,
 }
 
 impl ByzantineMember {
-    pub(super) fn new(
+    /// The member `me` with this key and these behaviours, whose free parameters are drawn from
+    /// `seed`.
+    pub(crate) fn new(
         epoch: Arc<Epoch>,
-        signatures: Arc<SignatureCache>,
         me: MemberIndex,
         key: SecretKey,
         behaviours: &[Behaviour],
@@ -183,7 +206,8 @@ impl ByzantineMember {
             me,
             key,
             random: Random::new(seed, &format!("liar {me}")),
-            signatures,
+            signatures: None,
+            blobs: None,
             now: Time::ZERO,
             view: 1,
             round: 1,
@@ -197,8 +221,20 @@ impl ByzantineMember {
         }
     }
 
+    /// The same, reporting every signature that it makes to a cache.
+    pub(crate) fn with_signatures(mut self, signatures: Arc<SignatureCache>) -> Self {
+        self.attacker.signatures = Some(signatures);
+        self
+    }
+
+    /// The same with the blobs of its silo.
+    pub(crate) fn with_blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
+        self.attacker.blobs = Some(blobs);
+        self
+    }
+
     /// Its member entered a view and works on this round.
-    pub(super) fn entered(&mut self, now: Time, view: u64, round: u64) -> Actions {
+    pub(crate) fn entered(&mut self, now: Time, view: u64, round: u64) -> Actions {
         (self.attacker.now, self.attacker.view, self.attacker.round) = (now, view, round);
         let mut actions = Actions::default();
         for deviation in &mut self.deviations {
@@ -208,7 +244,7 @@ impl ByzantineMember {
     }
 
     /// A beat has passed; its member works on this round.
-    pub(super) fn beat(&mut self, now: Time, round: u64) -> Actions {
+    pub(crate) fn beat(&mut self, now: Time, round: u64) -> Actions {
         (self.attacker.now, self.attacker.round) = (now, round);
         let mut actions = Actions::default();
         for deviation in &mut self.deviations {
@@ -218,7 +254,7 @@ impl ByzantineMember {
     }
 
     /// A message was delivered: what its member receives instead.
-    pub(super) fn incoming(&mut self, now: Time, opened: Opened) -> Actions {
+    pub(crate) fn incoming(&mut self, now: Time, opened: Opened) -> Actions {
         self.attacker.now = now;
         let mut actions = Actions::default();
         let mut received = true;
@@ -232,10 +268,10 @@ impl ByzantineMember {
     }
 
     /// Its member sends a frame: what is sent instead.
-    pub(super) fn outgoing(&mut self, now: Time, to: Option<MemberIndex>, frame: Bytes) -> Actions {
+    pub(crate) fn outgoing(&mut self, now: Time, to: Option<MemberIndex>, frame: Bytes) -> Actions {
         self.attacker.now = now;
-        let spoken = read_frame(&frame);
-        let message = match &spoken {
+        let decoded = read_frame(&frame);
+        let message = match &decoded {
             Frame::Message(message) if message.sender == self.attacker.me => Some(&**message),
             _ => None,
         };
@@ -256,7 +292,7 @@ impl ByzantineMember {
     }
 
     /// The decision of a lead.
-    pub(super) fn decide(&mut self, honest: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn decide(&mut self, honest: Vec<u8>) -> Vec<u8> {
         let deviations = self.deviations.iter_mut();
         deviations.fold(honest, |decision, deviation| {
             deviation.decide(&mut self.attacker, decision)
@@ -264,22 +300,34 @@ impl ByzantineMember {
     }
 
     /// Whether its member takes part in every round, as if every plan named it.
-    pub(super) fn claims_invitation(&self) -> bool {
+    pub(crate) fn claims_invitation(&self) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_invitation())
     }
 
     /// Whether it claims to hold a blob that does not exist.
-    pub(super) fn claims_blob(&self, blob: &Hash) -> bool {
+    pub(crate) fn claims_blob(&self, blob: &Hash) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_blob(blob))
     }
 
     /// Whether it serves a blob to a member.
-    pub(super) fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
+    pub(crate) fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
         let mut deviations = self.deviations.iter();
         deviations.all(|deviation| deviation.serves(&self.attacker, to, blob))
+    }
+
+    /// What it answers to a member that asks for blobs, if its silo is not to answer itself.
+    pub(crate) fn answer(&self, to: MemberIndex, wanted: &[Hash]) -> Option<Vec<Option<Bytes>>> {
+        let own = |hash| {
+            let mut deviations = self.deviations.iter();
+            deviations.find_map(|deviation| deviation.blob(hash))
+        };
+        let answer: Vec<_> = wanted.iter().map(own).collect();
+        let withheld = wanted.iter().any(|hash| !self.serves(to, hash));
+        let deviates = withheld || answer.iter().any(Option::is_some);
+        deviates.then_some(answer)
     }
 }

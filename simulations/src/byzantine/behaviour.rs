@@ -1,24 +1,36 @@
-//! All Byzantine behaviours, and how some of them are drawn for a faulty member.
+//! All Byzantine behaviours.
 
-use crate::random::Random;
+use serde::Deserialize;
 
 use super::accusing::{FalseEvidence, SelfEvidence};
 use super::blobs::Withhold;
 use super::certificates::{ForgedProofs, WithholdCertificates};
 use super::entries::{
-    DoubleContribution, ForgedEntry, ForgedRow, IgnoredReceipt, MissingSignature, Uninvited,
+    DoubleContribution, ForgedEntry, ForgedRow, IgnoredReceipt, MissingSignature,
+    RepeatedContribution, Uninvited,
 };
 use super::flooding::{Flood, FloodAhead, FloodSheets};
 use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
+use super::models::{Spoil, SpoiledModel};
 use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
 use super::syncing::{ForgedAnswers, Forgery, Replay, UnrequestedAnswers};
 use super::votes::DoubleVote;
 use super::{Attacker, Deviation};
 
-/// One Byzantine behaviour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// One Byzantine behaviour, for both simulators.
+///
+/// A scenario changes what a member sends and serves. Behaviours that need more (what it receives,
+/// decides or does from time to time) are those of the [bare simulator](crate::bare) alone, and
+/// cannot be named in a scenario. The bare simulator has no models, so that [`Nan`](Self::Nan) and
+/// [`WrongShape`](Self::WrongShape) do nothing in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Behaviour {
+    /// Contributes a model with a value that is not a number (NaN).
+    Nan,
+    /// Contributes a model whose tensors have other shapes.
+    WrongShape,
     /// Sends nothing while it leads.
     SilentLead,
     /// Sends only Progress messages while it leads.
@@ -27,36 +39,48 @@ pub enum Behaviour {
     PartialLead,
     /// Sends conflicting votes: two Notarize, Finalize and Nullify of one view.
     DoubleVote,
-    /// Sends two valid proposals: each to half of the members, or the second to whoever voted for
+    /// Sends two valid proposals: each to half of the members, or the second to members that voted for
     /// the first.
+    #[serde(skip)]
     DoubleProposal,
     /// Sends two different contributions in a round.
     DoubleContribution,
+    /// Sends its first contribution again in place of every later one.
+    RepeatedContribution,
     /// As a lead, changes the scores of another member's row.
+    #[serde(skip)]
     ForgedRow,
     /// As a lead, gives a Receipt and leaves the entry out.
+    #[serde(skip)]
     IgnoredReceipt,
     /// As a lead, makes a decision that no check accepts.
+    #[serde(skip)]
     BadDecision,
     /// As a lead, claims an outcome that does not follow from the sheet.
     BadOutcome,
     /// As a lead, replaces another member's entry by an invented one.
+    #[serde(skip)]
     ForgedEntry,
     /// Contributes, but sends no Scores, or no Inclusion.
     MissingSignature,
     /// Proposes an empty block on an old notarised block.
+    #[serde(skip)]
     StaleParent,
     /// Proposes an empty block at once and a valid learning block in the same view.
+    #[serde(skip)]
     EarlyEmptyBlock,
     /// Proposes a valid round on a block that is not the last final one.
+    #[serde(skip)]
     WrongParent,
     /// Proposes with inclusions that are duplicated, reordered, or assigned to another member.
     WrongInclusions,
     /// Sends the messages of a lead in views that others lead.
+    #[serde(skip)]
     Impostor,
     /// Takes part in rounds whose plan does not name it.
+    #[serde(skip)]
     Uninvited,
-    /// Signs with a key that is not in the roster.
+    /// Signs three of ten messages, drawn, with a key that is not in the roster.
     WrongKey,
     /// Signs messages of one kind, or of every kind, with a wrong round, view or both, instead of
     /// the right message or in addition.
@@ -82,65 +106,47 @@ pub enum Behaviour {
     SyncSmallClaim,
     /// Reminds members that catch up of something old, of another member's message, or of nothing,
     /// instead of the last message that they signed.
+    #[serde(skip)]
     SyncReminder,
     /// Replays messages that it received, above all old answers, to any member.
+    #[serde(skip)]
     Replay,
     /// Sends answers that were not requested.
+    #[serde(skip)]
     SyncUnrequested,
     /// Does not forward certificates, or only to some members.
     WithholdCertificates,
     /// Changes the votes in certificates that it forwards or proposes with.
     ForgedProofs,
     /// As a lead, sends far more bundles and sheets than a view may have.
+    #[serde(skip)]
     FloodSheets,
     /// Sends messages of future views, and of views that it does not lead.
+    #[serde(skip)]
     FloodAhead,
     /// Votes in views far ahead, for blocks that do not exist.
+    #[serde(skip)]
     FloodVotes,
     /// Contributes to future rounds, repeatedly.
     FloodContributions,
     /// Sends Scores and Inclusions for entries and sheets that do not exist.
+    #[serde(skip)]
     FloodScores,
     /// Floods with Complete and SyncRequest.
+    #[serde(skip)]
     FloodComplete,
     /// Floods with true evidence against itself, ever new.
+    #[serde(skip)]
     SelfEvidence,
     /// Sends false evidence against honest members.
+    #[serde(skip)]
     FalseEvidence,
 }
 
-/// Which behaviours the Byzantine members of a run may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Byzantine {
-    /// There are no Byzantine members.
-    None,
-    /// One to three of all behaviours.
-    Any,
-    /// One to three of these.
-    Only(&'static [Behaviour]),
-}
-
-impl Byzantine {
-    /// Draws one to three of the allowed behaviours.
-    pub(in crate::bare) fn some(self, random: &mut Random) -> Vec<Behaviour> {
-        let all = match self {
-            Self::None => &[],
-            Self::Any => &Behaviour::ALL[..],
-            Self::Only(some) => some,
-        };
-        let mut drawn: Vec<_> = (0..1 + random.below(3))
-            .filter(|_| !all.is_empty())
-            .map(|_| all[random.below(all.len())])
-            .collect();
-        drawn.sort();
-        drawn.dedup();
-        drawn
-    }
-}
-
 impl Behaviour {
-    /// All behaviours.
-    pub const ALL: [Self; 42] = [
+    /// The behaviours that the bare simulator draws from. Their number and order decide what a seed
+    /// stands for.
+    pub const DRAWN: [Self; 42] = [
         Self::SilentLead,
         Self::StallingLead,
         Self::PartialLead,
@@ -188,12 +194,15 @@ impl Behaviour {
     /// The implementation of the behaviour; its free parameters are drawn.
     pub(super) fn deviation(self, attacker: &mut Attacker) -> Box<dyn Deviation> {
         match self {
+            Self::Nan => Box::new(SpoiledModel::new(Spoil::Nan)),
+            Self::WrongShape => Box::new(SpoiledModel::new(Spoil::Shape)),
             Self::SilentLead => Box::new(SilentLead { stalling: false }),
             Self::StallingLead => Box::new(SilentLead { stalling: true }),
             Self::PartialLead => Box::new(PartialLead::new(attacker)),
             Self::DoubleVote => Box::<DoubleVote>::default(),
             Self::DoubleProposal => Box::new(DoubleProposal::new(attacker)),
             Self::DoubleContribution => Box::new(DoubleContribution),
+            Self::RepeatedContribution => Box::<RepeatedContribution>::default(),
             Self::ForgedRow => Box::new(ForgedRow),
             Self::IgnoredReceipt => Box::new(IgnoredReceipt),
             Self::BadDecision => Box::new(BadDecision),
