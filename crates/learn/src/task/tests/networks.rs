@@ -42,9 +42,16 @@ impl Drop for Folder {
     }
 }
 
+/// The task of this text, which names files of this folder.
+fn within(text: &str, folder: &Folder) -> TaskConfig {
+    let mut task = config(text);
+    task.resolve(&folder.0);
+    task
+}
+
 /// The test metric of the only silo before and after a training, and the metric's name.
 fn learned(folder: &Folder, text: &str, epochs: u32, rate: f64) -> (f64, f64, MetricName) {
-    let study = config(text).study(None, Some(&folder.0), 3).unwrap();
+    let study = within(text, folder).study(None, None, 3).unwrap();
     let learner = &study.silos[0].learner;
     let task = Task::Train(Training {
         epochs,
@@ -130,14 +137,14 @@ fn six_numbers_are_learned_at_once() {
         "model.mlp.hidden = [16]",
     ] {
         let text = format!("[task.table]\n{model}\nmetric = 'mse'\nstandardise = 'silo'\n{data}");
-        let study = config(&text).study(None, Some(&folder.0), 3).unwrap();
+        let study = within(&text, &folder).study(None, None, 3).unwrap();
         assert_eq!(study.metric.unit, "(°F)²");
         let (before, after, _) = learned(&folder, &text, 40, 0.01);
         assert!(after < 0.1 * before, "{model}: {before} {after}");
     }
     let with = |table: &str| {
-        let task = config(&format!("[task.table]\n{table}\n{data}"));
-        task.study(None, Some(&folder.0), 3)
+        let task = within(&format!("[task.table]\n{table}\n{data}"), &folder);
+        task.study(None, None, 3)
             .err()
             .unwrap()
             .to_string()
