@@ -13,6 +13,8 @@ pub(crate) struct FileLayout<'a> {
     path: &'a Path,
     header: &'a [String],
     features: Vec<usize>,
+    /// The levels of every feature; none of a number.
+    levels: Vec<Vec<String>>,
     targets: Vec<usize>,
     filters: Vec<usize>,
 }
@@ -72,6 +74,7 @@ impl<'a> FileLayout<'a> {
         };
         let layout = Self {
             features: places(&mut schema.names())?,
+            levels: schema.columns().map(|(_, feature)| feature.all_levels()).collect(),
             targets: match target {
                 true => places(&mut schema.target.name.iter())?,
                 false => Vec::new(),
@@ -145,7 +148,8 @@ impl<'a> FileLayout<'a> {
     /// The numbers of the features, or `None` if the row is to be left out.
     fn features(&self, row: &RawRow) -> Result<Option<Vec<f64>>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-        for ((name, feature), &place) in self.schema.columns().zip(&self.features) {
+        let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
+        for (((name, feature), own), &place) in columns {
             let cell = self.cell(row, place);
             if cell.is_none() {
                 match feature.missing {
@@ -165,7 +169,7 @@ impl<'a> FileLayout<'a> {
             let wrong = |expected: String| self.wrong(row, place, &expected);
             match feature.kind {
                 ColumnType::Category => {
-                    self.level(feature, value, &mut levels).map_err(wrong)?;
+                    self.level(feature, own, value, &mut levels).map_err(wrong)?;
                 }
                 ColumnType::Number | ColumnType::Integer => {
                     let number = value.map_or(Ok(f64::NAN), |text| self.number(feature, text));
@@ -195,10 +199,10 @@ impl<'a> FileLayout<'a> {
     fn level(
         &self,
         feature: &FeatureColumns,
+        levels: &[String],
         value: Option<&str>,
         into: &mut Vec<f64>,
     ) -> Result<(), String> {
-        let levels = feature.all_levels();
         let Some(text) = value else {
             into.extend(levels.iter().skip(1).map(|_| f64::NAN));
             return Ok(());
