@@ -16,7 +16,10 @@ fn folder(name: &str) -> PathBuf {
 
 fn rota(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rota"));
-    command.current_dir(folder).args(args).env_remove("ROTA_DATA");
+    command
+        .current_dir(folder)
+        .args(args)
+        .env_remove("ROTA_DATA");
     command.output().unwrap()
 }
 
@@ -65,7 +68,11 @@ fn stays(rows: usize) -> String {
             1 + draw(8, 6),
             250 + draw(9, 90),
             draw(10, 10),
-            if row % 12 == 0 { "NULL" } else { ["MC", "HM"][draw(11, 2)] },
+            if row % 12 == 0 {
+                "NULL"
+            } else {
+                ["MC", "HM"][draw(11, 2)]
+            },
         )
         .unwrap();
     }
@@ -78,7 +85,14 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
     fs::write(folder.join("stays.csv"), stays(2000)).unwrap();
     let found = good(
         &folder,
-        &["init", "stays.csv", "--target", "readmitted", "--silo-column", "hospital"],
+        &[
+            "init",
+            "stays.csv",
+            "--target",
+            "readmitted",
+            "--silo-column",
+            "hospital",
+        ],
     );
     for said in [
         "2,000 rows of 5 silos",
@@ -89,11 +103,21 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
         "codes, by the column's name",
         "rota simulate scenario.toml",
     ] {
-        assert!(found.replace("2000 rows", "2,000 rows").contains(said), "{said}: {found}");
+        assert!(
+            found.replace("2000 rows", "2,000 rows").contains(said),
+            "{said}: {found}"
+        );
     }
     let run = good(
         &folder,
-        &["simulate", "scenario.toml", "--rounds", "4", "--json", "--quiet"],
+        &[
+            "simulate",
+            "scenario.toml",
+            "--rounds",
+            "4",
+            "--json",
+            "--quiet",
+        ],
     );
     let summary: serde_json::Value = serde_json::from_str(&run).unwrap();
     let silos = summary["silos"].as_array().unwrap();
@@ -121,11 +145,28 @@ fn the_same_table_compressed_or_with_semicolons_gives_the_same_result() {
         let out = format!("{file}.toml");
         good(
             &folder,
-            &["init", file, "--target", "readmitted", "--silo-column", "hospital", "--out", &out],
+            &[
+                "init",
+                file,
+                "--target",
+                "readmitted",
+                "--silo-column",
+                "hospital",
+                "--out",
+                &out,
+            ],
         );
         let run = good(
             &folder,
-            &["simulate", &out, "--rounds", "2", "--json", "--quiet", "--no-references"],
+            &[
+                "simulate",
+                &out,
+                "--rounds",
+                "2",
+                "--json",
+                "--quiet",
+                "--no-references",
+            ],
         );
         let summary: serde_json::Value = serde_json::from_str(&run).unwrap();
         summary["silos"][0]["model"].clone()
@@ -143,7 +184,10 @@ fn what_cannot_become_a_federation_is_refused_with_what_to_try() {
     fs::write(folder.join("two.csv"), "x,z\n1,1\n2,1\n").unwrap();
     fs::write(folder.join("empty.csv"), "").unwrap();
     let cases: &[(&[&str], &str)] = &[
-        (&["stays.csv"], "say which column names it with --silo-column: \"hospital\""),
+        (
+            &["stays.csv"],
+            "say which column names it with --silo-column: \"hospital\"",
+        ),
         (&["nothing.csv"], "cannot read nothing.csv"),
         (&["empty.csv"], "there is no column"),
         (
@@ -155,15 +199,35 @@ fn what_cannot_become_a_federation_is_refused_with_what_to_try() {
             "did you mean \"hospital\"?",
         ),
         (
-            &["stays.csv", "--silo-column", "hospital", "--target", "encounter"],
+            &[
+                "stays.csv",
+                "--silo-column",
+                "hospital",
+                "--target",
+                "encounter",
+            ],
             "no column \"encounter\"",
         ),
         (
-            &["stays.csv", "--silo-column", "hospital", "--target", "diagnosis", "--positive", "1"],
+            &[
+                "stays.csv",
+                "--silo-column",
+                "hospital",
+                "--target",
+                "diagnosis",
+                "--positive",
+                "1",
+            ],
             "too many classes",
         ),
         (
-            &["stays.csv", "--silo-column", "hospital", "--positive", "yes"],
+            &[
+                "stays.csv",
+                "--silo-column",
+                "hospital",
+                "--positive",
+                "yes",
+            ],
             "no row has the value \"yes\" that --positive names; did you mean \"YES\"?",
         ),
         (&["one.csv", "two.csv"], "two.csv: there is no column \"y\""),

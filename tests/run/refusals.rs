@@ -135,26 +135,82 @@ training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
     let good = fs::read_to_string(&file).unwrap();
     let original = fs::read_to_string(config).unwrap();
     // What a demo writes are the numbers that a model takes.
-    assert!(good.starts_with("age,pulse,ward=intensive,target\n40,60,0,died\n"), "{good}");
+    assert!(
+        good.starts_with("age,pulse,ward=intensive,target\n40,60,0,died\n"),
+        "{good}"
+    );
     let cases: &[(&str, &str, &str, &str)] = &[
         ("age,pulse", "years,pulse", "", "there is no column \"age\""),
         ("age,pulse", "AGE,pulse", "", "did you mean \"AGE\"?"),
         ("target", "label", "", "there is no column \"target\""),
-        ("40,60,0,died", "forty,60,0,died", "", "line 2: column \"age\" holds \"forty\", but a number"),
-        ("40,60,0,died", "\"40,5\",60,0,died", "", "holds \"40,5\", but a number is needed"),
-        ("40,60,0,died", "inf,60,0,died", "", "holds \"inf\", but a number is needed"),
-        ("40,60,0,died", "40,60,0,1", "", "column \"target\" holds \"1\", but the agreed values are home, died"),
-        ("40,60,0,died", "40,60,0,yes", "", "holds \"yes\", but the agreed values are home, died"),
-        ("40,60,0,died", "40,60,0,died,9", "", "expected 4 cells, one per column, found 5"),
-        ("40,60,0,died", "40,60,0", "", "expected 4 cells, one per column, found 3"),
-        ("", "", "[data.rows.names]\ncolumns = { agee = \"years\" }\n", "did you mean \"age\"?"),
-        ("", "", "[data.rows.names]\ncodes = { wardd = { a = \"b\" } }\n", "the schema has no such column"),
+        (
+            "40,60,0,died",
+            "forty,60,0,died",
+            "",
+            "line 2: column \"age\" holds \"forty\", but a number",
+        ),
+        (
+            "40,60,0,died",
+            "\"40,5\",60,0,died",
+            "",
+            "holds \"40,5\", but a number is needed",
+        ),
+        (
+            "40,60,0,died",
+            "inf,60,0,died",
+            "",
+            "holds \"inf\", but a number is needed",
+        ),
+        (
+            "40,60,0,died",
+            "40,60,0,1",
+            "",
+            "column \"target\" holds \"1\", but the agreed values are home, died",
+        ),
+        (
+            "40,60,0,died",
+            "40,60,0,yes",
+            "",
+            "holds \"yes\", but the agreed values are home, died",
+        ),
+        (
+            "40,60,0,died",
+            "40,60,0,died,9",
+            "",
+            "expected 4 cells, one per column, found 5",
+        ),
+        (
+            "40,60,0,died",
+            "40,60,0",
+            "",
+            "expected 4 cells, one per column, found 3",
+        ),
+        (
+            "",
+            "",
+            "[data.rows.names]\ncolumns = { agee = \"years\" }\n",
+            "did you mean \"age\"?",
+        ),
+        (
+            "",
+            "",
+            "[data.rows.names]\ncodes = { wardd = { a = \"b\" } }\n",
+            "the schema has no such column",
+        ),
     ];
     for (from, to, more, expected) in cases {
-        fs::write(&file, good.replacen(from, to, usize::from(!from.is_empty()))).unwrap();
+        fs::write(
+            &file,
+            good.replacen(from, to, usize::from(!from.is_empty())),
+        )
+        .unwrap();
         let text = match more.is_empty() {
             true => original.clone(),
-            false => original.replacen("[data.rows.format]", &format!("{more}[data.rows.format]"), 1),
+            false => original.replacen(
+                "[data.rows.format]",
+                &format!("{more}[data.rows.format]"),
+                1,
+            ),
         };
         fs::write(config, text).unwrap();
         let (code, said) = run(config);
@@ -167,17 +223,26 @@ training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
     fs::write(&file, more.replacen("target,7", "target,patient", 1)).unwrap();
     let (code, said) = run(config);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("the column \"patient\" is not in the schema: write the name under `ignore`"), "{said}");
+    assert!(
+        said.contains("the column \"patient\" is not in the schema: write the name under `ignore`"),
+        "{said}"
+    );
     // One class only, and too few rows.
     fs::write(&file, good.replace("home", "died")).unwrap();
     let (code, said) = run(config);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("every row is of the class \"died\""), "{said}");
+    assert!(
+        said.contains("every row is of the class \"died\""),
+        "{said}"
+    );
     let few: Vec<&str> = good.lines().take(2).collect();
     fs::write(&file, few.join("\n")).unwrap();
     let (code, said) = run(config);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("has 1 usable rows, but the schema asks for at least 2"), "{said}");
+    assert!(
+        said.contains("has 1 usable rows, but the schema asks for at least 2"),
+        "{said}"
+    );
 }
 
 #[test]

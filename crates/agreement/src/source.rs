@@ -150,13 +150,17 @@ fn plain(message: &str) -> String {
     ];
     let whole = ["u64", "u32", "u16", "u8", "usize", "i64"];
     let whole = whole.map(|name| (name, "a whole number"));
-    let numbers = whole.into_iter().chain([("f64", "a number"), ("f32", "a number")]);
+    let numbers = whole
+        .into_iter()
+        .chain([("f64", "a number"), ("f32", "a number")]);
     let expected: Vec<(String, String)> = numbers
         .map(|(name, plain)| (format!("expected {name}"), format!("expected {plain}")))
         .collect();
     let text = expected
         .iter()
-        .fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
+        .fold(message.to_owned(), |text, (from, to)| {
+            text.replace(from, to)
+        });
     words
         .into_iter()
         .fold(text, |text, (from, to)| replace_words(&text, from, to))
@@ -214,7 +218,10 @@ mod tests {
                 "there is no value `logistik`; did you mean \"logistic\"? There are `logistic`, \
                  `linear`",
             ),
-            ("unknown field `x`, expected `name`", "there is no key `x`; there is only `name`"),
+            (
+                "unknown field `x`, expected `name`",
+                "there is no key `x`; there is only `name`",
+            ),
             ("missing field `rounds`", "missing key `rounds`"),
             (
                 "invalid type: string \"seven\", expected u64",

@@ -62,7 +62,10 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         )
     );
     let typo = error(&text.replace("keep-rounds = 3", "kepe-rounds = 3"));
-    assert!(typo.contains("there is no key `kepe-rounds`; did you mean"), "{typo}");
+    assert!(
+        typo.contains("there is no key `kepe-rounds`; did you mean"),
+        "{typo}"
+    );
     let key = text
         .lines()
         .find(|line| line.starts_with("key = "))

@@ -74,7 +74,10 @@ impl<'a> FileLayout<'a> {
         };
         let layout = Self {
             features: places(&mut schema.names())?,
-            levels: schema.columns().map(|(_, feature)| feature.all_levels()).collect(),
+            levels: schema
+                .columns()
+                .map(|(_, feature)| feature.all_levels())
+                .collect(),
             targets: match target {
                 true => places(&mut schema.target.name.iter())?,
                 false => Vec::new(),
@@ -169,7 +172,8 @@ impl<'a> FileLayout<'a> {
             let wrong = |expected: String| self.wrong(row, place, &expected);
             match feature.kind {
                 ColumnType::Category => {
-                    self.level(feature, own, value, &mut levels).map_err(wrong)?;
+                    self.level(feature, own, value, &mut levels)
+                        .map_err(wrong)?;
                 }
                 ColumnType::Number | ColumnType::Integer => {
                     let number = value.map_or(Ok(f64::NAN), |text| self.number(feature, text));

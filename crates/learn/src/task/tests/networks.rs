@@ -144,10 +144,7 @@ fn six_numbers_are_learned_at_once() {
     }
     let with = |table: &str| {
         let task = within(&format!("[task.table]\n{table}\n{data}"), &folder);
-        task.study(None, None, 3)
-            .err()
-            .unwrap()
-            .to_string()
+        task.study(None, None, 3).err().unwrap().to_string()
     };
     assert_eq!(
         with("model.linear = {}"),
