@@ -11,7 +11,7 @@ use rota::schema::Document;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
-pub(crate) use institution::{Chain, Demo, Federation, Identity, Run};
+pub(crate) use institution::{Chain, Demo, Federation, Identity, NewFederation, Run};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
 /// A federation of institutions that train models together without a server.

@@ -31,6 +31,8 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(run),
         Command::Chain(chain) => commands::chain::run(chain),
         Command::Identity(identity) => commands::identity::run(identity),
+        Command::Federation(Federation::New(options)) => commands::federation::new(options),
+        Command::Federation(Federation::Show { file }) => commands::federation::show(file),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
     };
     match done {

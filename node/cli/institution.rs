@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use rota::agreement::Span;
+use rota::protocol::PublicKey;
 use rota::simulations::Overrides;
 
 use super::TransportKind;
@@ -68,8 +69,51 @@ pub(crate) enum Identity {
 /// The subcommands of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Federation {
+    /// Write the agreement of a new federation, from a scenario and the members' public keys
+    New(NewFederation),
+    /// Print an agreement in words, for those who sign it
+    Show {
+        /// The agreement, federation.toml
+        file: PathBuf,
+    },
     /// Write keys, agreement and configurations of a federation on this machine, to try it out
     Demo(Demo),
+}
+
+/// Options of `rota federation new`.
+///
+/// The scenario gives task, schema, strategy, rounds and charter; its data are not read, and nobody's
+/// data are needed. The order of the members is part of the agreement.
+#[derive(Debug, Args)]
+pub(crate) struct NewFederation {
+    /// A scenario with a schema, such as `rota init` drafts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: String,
+    /// A member: its name and its public key, as `rota identity new` prints it; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY", required = true, value_parser = member)]
+    pub(crate) members: Vec<(String, PublicKey)>,
+    /// Name of the federation [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
+    pub(crate) out: PathBuf,
+    /// Overwrite the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `NAME=KEY`, the key as 64 hexadecimal digits.
+fn member(text: &str) -> Result<(String, PublicKey), String> {
+    let wrong = || {
+        format!("{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints")
+    };
+    let (name, key) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let key = rota::agreement::public_key(key.trim()).ok_or_else(wrong)?;
+    match name.trim() {
+        "" => Err(wrong()),
+        name => Ok((name.to_owned(), key)),
+    }
 }
 
 /// Options of `rota federation demo`.

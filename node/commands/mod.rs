@@ -2,6 +2,7 @@
 
 pub(crate) mod chain;
 pub(crate) mod demo;
+pub(crate) mod federation;
 pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod run;
@@ -15,7 +16,7 @@ use std::io;
 use std::path::PathBuf;
 
 use rota::chain::ChainError;
-use rota::federation::DemoError;
+use rota::federation::{DemoError, NewError};
 use rota::identity::IdentityError;
 use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
@@ -68,6 +69,12 @@ pub(crate) enum CommandError {
     /// Data that cannot be read or described.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// The agreement of a new federation cannot be made.
+    #[error(transparent)]
+    New(#[from] NewError),
+    /// Something that TOML cannot express.
+    #[error("this agreement cannot be written: {0}")]
+    Toml(String),
     /// A file that is not to be overwritten.
     #[error("{} exists: choose another file with --out, or overwrite it with --force", .0.display())]
     Exists(PathBuf),
@@ -92,6 +99,8 @@ impl CommandError {
             | CommandError::Setup(_)
             | CommandError::Loopback(_)
             | CommandError::Transport
+            | CommandError::New(_)
+            | CommandError::Toml(_)
             | CommandError::Exists(_) => 2,
             CommandError::Data(error) => data(error),
             CommandError::Run(error) | CommandError::Demo(DemoError::Run(error)) => match error {

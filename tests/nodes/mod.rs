@@ -60,6 +60,14 @@ pub(crate) fn scenario(name: &str, text: &str) -> PathBuf {
     file
 }
 
+/// The first of sixteen ports. Tests that run in parallel must not look for free ports at the same
+/// time: a silo that starts later may find its port taken. Every federation has ports of its own.
+pub(crate) fn base_port() -> u16 {
+    static FEDERATIONS: AtomicU16 = AtomicU16::new(0);
+    let process = std::process::id() as u16 % 30;
+    10_000 + process * 320 + FEDERATIONS.fetch_add(1, Ordering::Relaxed) % 20 * 16
+}
+
 /// A federation made by `rota federation demo`: its id, and its silos' configurations.
 pub(crate) struct Demo {
     pub(crate) folder: PathBuf,
@@ -72,12 +80,7 @@ impl Demo {
     pub(crate) fn new(name: &str, options: &[&str]) -> Self {
         let folder = nowhere(name);
         let place = folder.to_str().unwrap();
-        // Tests that run in parallel must not look for free ports at the same time: a silo that
-        // starts later may find its port taken. Every demo has sixteen ports of its own.
-        static DEMOS: AtomicU16 = AtomicU16::new(0);
-        let process = std::process::id() as u16 % 30;
-        let base = 10_000 + process * 320 + DEMOS.fetch_add(1, Ordering::Relaxed) % 20 * 16;
-        let base = base.to_string();
+        let base = base_port().to_string();
         let said = good(
             &[
                 &["federation", "demo", place, "--base-port", &base],

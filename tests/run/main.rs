@@ -4,6 +4,7 @@
 
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod hospitals;
 mod refusals;
 mod storage;
 

@@ -214,6 +214,11 @@ fn digits_of(text: &str) -> Option<[u8; 32]> {
     bytes.try_into().ok()
 }
 
+/// The public key that 64 hexadecimal digits stand for; `None` for any other text.
+pub fn public_key(text: &str) -> Option<PublicKey> {
+    digits_of(text).map(PublicKey)
+}
+
 /// The text of a configuration file.
 ///
 /// # Errors

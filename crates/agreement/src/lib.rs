@@ -19,7 +19,7 @@ mod span;
 mod strategy;
 mod work;
 
-pub use agreement::{Agreement, ConfigError, read_configuration};
+pub use agreement::{Agreement, ConfigError, public_key, read_configuration};
 pub use canonical::{Canonical, CanonicalError};
 pub use schema::schema_of;
 pub use seed::silo_seed;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{
     DataError, DataSet, Digits, Preparation, Prepared, Rows, RowsConfig, SplitConfig, Standardise,
-    Target, TargetColumns, diabetes_silos, digits, heart, heart_schema,
+    Table, Target, TargetColumns, diabetes_silos, digits, heart, heart_schema,
 };
 use crate::learners::{ConstantLearner, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
@@ -290,6 +290,46 @@ impl TableTask {
             }
             (None, Some(Source::Rows(_)) | None) => None,
         })
+    }
+
+    /// Stand-ins for institutions whose rows are elsewhere: with the agreed schema and rows that mean
+    /// nothing, so that layout and initial model can be computed without anybody's data.
+    ///
+    /// # Errors
+    /// [`DataError`]: a task without a schema, or one that contradicts itself.
+    pub fn stand_ins(&self, names: &[String], seed: u64) -> Result<Study, DataError> {
+        self.check()?;
+        let schema = self.agreed_schema()?.ok_or_else(|| {
+            DataError::Config(
+                "the task has no [task.table.schema], and institutions need one to read their own \
+                 rows: `rota init` drafts one"
+                    .into(),
+            )
+        })?;
+        let (columns, target) = (schema.encoded(), schema.target());
+        let (outputs, values) = match &target {
+            Target::Number { .. } => (1, 2),
+            Target::Classes(classes) => (1, classes.len()),
+            Target::Numbers { count, .. } => (*count, 2),
+            Target::Mask { pixels } => (*pixels, 2),
+        };
+        let rows = 20 * values;
+        let table = || {
+            let mut table = Table::encoded(&columns);
+            for row in 0..rows {
+                let value = (row % values) as f64;
+                table.push_all(&vec![value; columns.len()], &vec![value; outputs]);
+            }
+            table
+        };
+        let silos = names.iter().map(|name| (name.clone(), table()));
+        let data = DataSet {
+            silos: silos.collect(),
+            target,
+            schema: Some(schema),
+            notes: Vec::new(),
+        };
+        self.study_of(data, seed)
     }
 
     /// The task of institutions that each have rows of their own in a file written by
