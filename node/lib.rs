@@ -18,7 +18,7 @@
 //! | [`pool`] | threads for heavy work |
 //! | [`report`] | the report on a finished federation, as text and as HTML |
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
-//! | [`init`] | a scenario drafted from data files |
+//! | [`init`] | drafts: a scenario from data files, an agreement from a scenario |
 //! | [`institution`] | one institution's node: its configuration and its run |
 //! | [`chain`] | the agreed chain, read from a journal |
 //! | [`store`] | the journal and blobs of a silo on disk |

@@ -64,7 +64,11 @@ fn stays(rows: usize) -> String {
             ["Female", "Male"][draw(6, 2)],
             draw(7, 9),
             draw(7, 9) + 1,
-            if row % 50 == 0 { "75" } else { "?" },
+            if row % 50 == 0 {
+                ["70", "75", "80"][row % 3]
+            } else {
+                "?"
+            },
             1 + draw(8, 6),
             250 + draw(9, 90),
             draw(10, 10),
@@ -189,7 +193,7 @@ fn what_cannot_become_a_federation_is_refused_with_what_to_try() {
             "say which column names it with --silo-column: \"hospital\"",
         ),
         (&["nothing.csv"], "cannot read nothing.csv"),
-        (&["empty.csv"], "there is no column"),
+        (&["empty.csv"], "empty.csv has no rows"),
         (
             &["stays.csv", "--silo-column", "hospitl"],
             "no column \"hospitl\"",

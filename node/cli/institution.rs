@@ -106,7 +106,9 @@ pub(crate) struct NewFederation {
 /// `NAME=KEY`, the key as 64 hexadecimal digits.
 fn member(text: &str) -> Result<(String, PublicKey), String> {
     let wrong = || {
-        format!("{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints")
+        format!(
+            "{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints"
+        )
     };
     let (name, key) = text.rsplit_once('=').ok_or_else(wrong)?;
     let key = rota::agreement::public_key(key.trim()).ok_or_else(wrong)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rota::agreement::Agreement;
 use rota::federation;
+use rota::init;
 use rota::institution::SetupError;
 use rota::simulations::Scenario;
 
@@ -22,7 +23,7 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     if file.exists() && !options.force {
         return Err(CommandError::Exists(file.clone()));
     }
-    let agreement = federation::new(&scenario, &options.members)?;
+    let agreement = init::agreement(&scenario, &options.members)?;
     let text = agreement.to_toml().map_err(CommandError::Toml)?;
     fs::write(file, text).map_err(|reason| CommandError::Write {
         path: file.clone(),

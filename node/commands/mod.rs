@@ -16,8 +16,9 @@ use std::io;
 use std::path::PathBuf;
 
 use rota::chain::ChainError;
-use rota::federation::{DemoError, NewError};
+use rota::federation::DemoError;
 use rota::identity::IdentityError;
+use rota::init::NewError;
 use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
 use rota::loopback;

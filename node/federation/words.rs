@@ -13,7 +13,11 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
     let epoch = &agreement.epoch;
     let (charter, roster) = (&epoch.charter, &epoch.roster);
     let mut lines = vec![
-        format!("{}, a federation of {}", charter.name, numbers::plural(roster.len(), "member")),
+        format!(
+            "{}, a federation of {}",
+            charter.name,
+            numbers::plural(roster.len(), "member")
+        ),
         format!("id {:#}", epoch.federation),
         String::new(),
         "Members:".to_owned(),
@@ -26,7 +30,8 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
     match &agreement.task {
         TaskConfig::Table(task) => match task.agreed_schema() {
             Ok(Some(schema)) => lines.extend(rows(&schema)),
-            _ => lines.push("  a share of the data that the task names, to try a federation out".into()),
+            _ => lines
+                .push("  a share of the data that the task names, to try a federation out".into()),
         },
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
             lines.push("  a benchmark with data of its own".into());
@@ -70,8 +75,15 @@ fn rows(schema: &Schema) -> Vec<String> {
         Target::Numbers { unit, .. } => format!("  to predict {target}, all in {unit}"),
         Target::Mask { pixels } => format!("  to predict a mask of {pixels} pixels"),
     }];
-    lines.push(format!("  from at least {} rows with the columns", schema.min_rows));
-    lines.extend(schema.columns().map(|(name, feature)| column(name, feature)));
+    lines.push(format!(
+        "  from at least {} rows with the columns",
+        schema.min_rows
+    ));
+    lines.extend(
+        schema
+            .columns()
+            .map(|(name, feature)| column(name, feature)),
+    );
     for filter in &schema.only {
         lines.push(format!("  only rows with {}", String::from(filter.clone())));
     }
@@ -116,7 +128,8 @@ fn leaves(agreement: &Agreement, charter: &Charter) -> Vec<String> {
     ];
     if agreement.task.common_scale() {
         lines.push(
-            "  in the first round, how many rows there are, and sum and spread of every column".into(),
+            "  in the first round, how many rows there are, and sum and spread of every column"
+                .into(),
         );
     }
     lines.push("  how many rows a model was trained on, and its training loss".into());

@@ -1,5 +1,7 @@
-//! `rota init`: a scenario for data that nobody has described yet, with comments, and what was found.
+//! Drafts: a scenario for data that nobody has described yet (`rota init`), and an agreement for a
+//! scenario (`rota federation new`).
 
+mod agreement;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use learn::DataError;
 use learn::data::Target;
 use learn::propose::{Proposal, Wishes, propose};
 
+pub use agreement::{NewError, agreement};
 pub use text::scenario;
 
 /// A proposed scenario.

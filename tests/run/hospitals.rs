@@ -168,7 +168,10 @@ fn an_agreement_that_cannot_be_made_says_what_to_change() {
         file.to_str().unwrap().to_owned()
     };
     let good = write("good.toml", SCENARIO);
-    let bare = write("bare.toml", "name = 'x'\nrounds = 2\n[task.table]\nmodel = 'logistic'\n[task.table.data.rows]\nfiles = [{ path = 'x.csv' }]\ncolumns = { target = 'y', classes = ['a', 'b'] }\n[strategy]\nname = 'fedavg'\ntraining = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }\n");
+    let bare = write(
+        "bare.toml",
+        "name = 'x'\nrounds = 2\n[task.table]\nmodel = 'logistic'\n[task.table.data.rows]\nfiles = [{ path = 'x.csv' }]\ncolumns = { target = 'y', classes = ['a', 'b'] }\n[strategy]\nname = 'fedavg'\ntraining = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }\n",
+    );
     let twice = write("twice.toml", &SCENARIO.replace("'pulse']", "'age']"));
     let key = |digit: &str| format!("a={}", digit.repeat(64));
     let one = "north=8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
@@ -181,13 +184,15 @@ fn an_agreement_that_cannot_be_made_says_what_to_change() {
         (&good, &["north"], "must be NAME=KEY"),
         (&good, &["north=abc"], "must be NAME=KEY"),
         (&good, &[one, one], "north"),
-        (&good, &[&zeros], "weak"),
+        (&good, &[&zeros], "is not a usable Ed25519 key"),
         ("null", &[one], "which no institution brings"),
         (&good, &[], "required arguments"),
     ];
     for (scenario, members, expected) in cases {
         let mut arguments = vec!["federation", "new", "--scenario", scenario, "--out", out];
-        members.iter().for_each(|member| arguments.extend(["--member", member]));
+        members
+            .iter()
+            .for_each(|member| arguments.extend(["--member", member]));
         let refused = output(&arguments);
         let said = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{members:?}: {said}");

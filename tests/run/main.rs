@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
-mod hospitals;
 mod refusals;
 mod storage;
 

@@ -41,10 +41,13 @@ impl Source<'_> {
     /// An error of the TOML parser.
     pub fn toml(self, error: &toml::de::Error) -> FileError {
         let span = error.span().unwrap_or(0..0);
-        let key = self
-            .key(&span)
-            .map_or(String::new(), |key| format!("{key}: "));
-        self.at(span, format!("{key}{}", plain(error.message())))
+        let what = plain(error.message());
+        let what = match self.key(&span) {
+            Some(key) if what.starts_with("is ") => format!("{key} {what}"),
+            Some(key) => format!("{key}: {what}"),
+            None => what,
+        };
+        self.at(span, what)
     }
 
     /// An error about the key at a path of keys and list positions, such as `fault.0.kill`.

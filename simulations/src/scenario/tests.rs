@@ -42,7 +42,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
     assert!(unknown.contains("`rounds`"), "{unknown}");
     let typed = error(&GOOD.replace("rounds = 2", "rounds = \"two\""));
     assert!(
-        typed.starts_with("s.toml, line 3: `rounds`: invalid type: string"),
+        typed.starts_with("s.toml, line 3: `rounds` is the text"),
         "{typed}"
     );
     assert!(typed.ends_with("expected a whole number"), "{typed}");
@@ -105,7 +105,7 @@ fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
     for unknown in ["nothing", "forged-row"] {
         let refused = wrong(&format!("behaviour = \"{unknown}\""));
         assert!(
-            refused.contains("expected one of `nan`, `wrong-shape`")
+            refused.contains("there are `nan`, `wrong-shape`")
                 && !refused.contains("`bad-decision`"),
             "{refused}"
         );

@@ -1,8 +1,9 @@
 //! Errors of reading and preparing data.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use super::{Place, nearest};
+use super::nearest;
 
 /// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
@@ -157,4 +158,22 @@ fn listed(columns: &[String]) -> String {
         text += &format!(" and {} more", columns.len() - 40);
     }
     text
+}
+
+/// Where a row is in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The line of a text file, from 1.
+    Line(u64),
+    /// The row of a table, from 1.
+    Row(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(formatter, "line {line}"),
+            Self::Row(row) => write!(formatter, "row {row}"),
+        }
+    }
 }

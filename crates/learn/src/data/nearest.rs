@@ -13,7 +13,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
     });
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
     match best {
-        Some((score, known)) if score >= 0.8 => format!("; did you mean {known:?}?"),
+        Some((score, known)) if score >= 0.87 => format!("; did you mean {known:?}?"),
         _ => String::new(),
     }
 }

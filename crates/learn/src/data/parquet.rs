@@ -8,8 +8,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
-use super::DataError;
-use super::raw::{Place, RawFile, RawRow};
+use super::{DataError, Place, RawFile, RawRow};
 
 /// Reads a file that is in memory.
 ///

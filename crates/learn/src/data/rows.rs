@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataError, DataSet, Format, RawFile, Rule, Table};
+use super::{DataError, DataSet, Format, RawFile, Rule, Table, open};
 use crate::schema::{FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 /// Files of rows and how to read them.
@@ -210,10 +210,7 @@ impl RowsConfig {
         let path = |file: &RowsFile| {
             folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
         };
-        let raw = self
-            .files
-            .iter()
-            .map(|file| RawFile::read(path(file), &self.format));
+        let raw = self.files.iter().map(|file| open(path(file), &self.format));
         let raw = raw.collect::<Result<Vec<_>, _>>()?;
         let inferred = match (schema, &self.columns) {
             (Some(_), Some(_)) => {
@@ -270,10 +267,8 @@ impl RowsConfig {
                 self.silo_rows
             ));
         }
-        if let Some((silo, table)) = silos
-            .iter()
-            .find(|(_, table)| table.len() < schema.min_rows)
-        {
+        let few = |(_, table): &&(String, Table)| table.len() < schema.min_rows;
+        if let (None, Some((silo, table))) = (loose, silos.iter().find(few)) {
             return Err(DataError::FewRows {
                 silo: silo.clone(),
                 rows: table.len(),

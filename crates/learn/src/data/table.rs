@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Target;
 use crate::random::{shuffle, stream};
 use crate::schema::{EncodedColumn, Fill, Schema};
 
@@ -86,30 +87,6 @@ impl Table {
     pub fn row(&self, index: usize) -> &[f64] {
         &self.values[index * self.columns.len()..][..self.columns.len()]
     }
-}
-
-/// The kind of target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// A number, in some unit.
-    Number {
-        /// The unit in words, for reports.
-        unit: String,
-    },
-    /// One of at least two classes, by index.
-    Classes(Vec<String>),
-    /// Several numbers, all in one unit and on one scale.
-    Numbers {
-        /// The unit in words, for reports.
-        unit: String,
-        /// Their number, at least 1.
-        count: usize,
-    },
-    /// For every pixel of an image whether it belongs to an object, 1 or 0.
-    Mask {
-        /// Number of pixels, at least 1.
-        pixels: usize,
-    },
 }
 
 /// All silos of a source, with the same columns and the same kind of target.

@@ -11,7 +11,7 @@ mod sniff;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::data::{DataError, Format, RawFile, Target};
+use crate::data::{DataError, Format, RawFile, Target, open};
 use crate::schema::{ColumnNames, FeatureColumns, Schema};
 
 use self::column::{Cells, Found};
@@ -69,10 +69,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         .first()
         .ok_or_else(|| DataError::Config("give at least one file".into()))?;
     let format = sniff::format(first)?;
-    let raw = files
-        .iter()
-        .map(|file| RawFile::read(file.clone(), &format));
+    let raw = files.iter().map(|file| open(file.clone(), &format));
     let raw = raw.collect::<Result<Vec<_>, _>>()?;
+    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
+        return Err(DataError::Config(format!(
+            "{} has no rows",
+            empty.path.display()
+        )));
+    }
     let header = &raw[0].header;
     for name in wishes
         .target

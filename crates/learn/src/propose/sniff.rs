@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::data::{DataError, Format, RawFile};
+use crate::data::{DataError, Format, RawFile, bytes};
 
 /// Lines that are looked at.
 const LINES: usize = 200;
@@ -17,7 +17,7 @@ pub(super) fn format(path: &Path) -> Result<Format, DataError> {
     if name.ends_with(".parquet") {
         return Ok(format);
     }
-    let bytes = RawFile::bytes(path)?;
+    let bytes = bytes(path)?;
     if std::str::from_utf8(&bytes).is_err() {
         format.encoding = match bytes.as_slice() {
             [0xFF, 0xFE, ..] => "utf-16le",

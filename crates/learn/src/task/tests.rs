@@ -146,7 +146,10 @@ fn the_diabetes_study_by_default() {
     assert!(!study.metric.name.higher_is_better());
     assert_eq!(study.metric.unit, "points of disease progression");
     let layout = study.silos[0].learner.layout();
-    assert_eq!(layout.describe(), "bias [1], weight [1, 10]");
+    assert_eq!(
+        layout.describe(),
+        "bias [1], scale.deviation [11], scale.mean [11], weight [1, 10]"
+    );
     for silo in &study.silos {
         assert_eq!(silo.learner.layout(), layout);
         assert_eq!(silo.learner.samples(), silo.rows.of(Split::Train) as u64);

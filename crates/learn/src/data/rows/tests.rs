@@ -177,7 +177,7 @@ fn errors_name_file_line_and_column() {
         (
             "x,y\n?,2\n1,\n",
             "",
-            "a.csv: no usable row (2 read: 2 with a missing feature): check `missing`, or drop the columns that are mostly empty",
+            "a.csv: no usable row (2 read: 1 without a value to predict, 1 with a missing feature): check `missing`, or drop the columns that are mostly empty",
         ),
         ("y\n1\n", "", "no feature columns are left"),
         (

@@ -155,7 +155,7 @@ fn six_numbers_are_learned_at_once() {
 
 #[test]
 fn networks_say_what_does_not_go_together() {
-    let diabetes = "[task.table]\ndata = 'diabetes'\n";
+    let diabetes = "[task.table]\ndata = 'diabetes'\nstandardise = 'silo'\n";
     assert_eq!(
         fails(&format!("{diabetes}model.network.layers = 'leaf-femnist'")),
         "network: the rows have 10 features, but an image of 1×28×28 has 784 values: set `image` \

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use agreement::Agreement;
+use ::agreement::Agreement;
 use learn::{DataError, TaskConfig};
 use protocol::PublicKey;
 use protocol::charter::{Charter, CharterError, Epoch, Genesis};
@@ -23,7 +23,9 @@ pub enum NewError {
     #[error(transparent)]
     Charter(#[from] CharterError),
     /// A task of a benchmark, which has silos of its own.
-    #[error("the task of this scenario has data of its own, which no institution brings: write [task.table]")]
+    #[error(
+        "the task of this scenario has data of its own, which no institution brings: write [task.table]"
+    )]
     Task,
 }
 
@@ -34,7 +36,10 @@ pub enum NewError {
 /// # Errors
 /// [`NewError`]: a scenario without a schema, a strategy or charter that does not go with so many
 /// members, equal names or keys.
-pub fn new(scenario: &Scenario, members: &[(String, PublicKey)]) -> Result<Agreement, NewError> {
+pub fn agreement(
+    scenario: &Scenario,
+    members: &[(String, PublicKey)],
+) -> Result<Agreement, NewError> {
     let TaskConfig::Table(task) = &scenario.task else {
         return Err(NewError::Task);
     };

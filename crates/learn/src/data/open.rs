@@ -1,0 +1,59 @@
+//! Opens files of rows: CSV, CSV compressed with gzip, or Parquet, by the end of their names.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{DataError, Format, RawFile, parquet};
+use crate::file;
+
+/// Reads a file: Parquet if its name ends with `.parquet`, otherwise CSV, compressed if the
+/// name ends with `.gz`.
+///
+/// # Errors
+/// [`DataError::File`], [`DataError::Ragged`].
+pub(crate) fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
+    let bytes = bytes(&path)?;
+    if ends(&path, ".parquet") {
+        return parquet::read(path, bytes);
+    }
+    let text = format.decode(&path, bytes)?;
+    RawFile::of_text(path, &text, format)
+}
+
+/// The bytes of a file, decompressed if its name ends with `.gz`.
+///
+/// # Errors
+/// [`DataError::File`].
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
+    let failed = |reason: String| DataError::File {
+        path: path.to_owned(),
+        reason,
+        hint: String::new(),
+    };
+    let bytes = file::read(path, file::DATA).map_err(|error| failed(error.to_string()))?;
+    match ends(path, ".gz") {
+        true => decompressed(&bytes).map_err(failed),
+        false => Ok(bytes),
+    }
+}
+
+/// Whether the name of the file ends so, in any case.
+fn ends(path: &Path, end: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.to_ascii_lowercase().ends_with(end)
+}
+
+/// The content of a gzip file, no more than any file may have.
+fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut content = Vec::new();
+    let reader = flate2::read::MultiGzDecoder::new(bytes);
+    let read = reader.take(file::DATA + 1).read_to_end(&mut content);
+    read.map_err(|error| format!("it is not a gzip file: {error}"))?;
+    match content.len() as u64 > file::DATA {
+        true => Err(format!(
+            "it has more than {} MiB when decompressed, the most that such a file may have",
+            file::DATA >> 20
+        )),
+        false => Ok(content),
+    }
+}

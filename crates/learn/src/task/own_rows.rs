@@ -1,0 +1,92 @@
+//! Tasks of institutions that bring rows of their own: the agreed schema, and what follows from it
+//! without anybody's data.
+
+use super::{Source, Study, TableTask};
+use crate::data::{DataError, DataSet, Table, Target, diabetes_silos, heart_schema};
+use crate::schema::{EncodedColumn, Fill, Schema};
+
+impl TableTask {
+    /// What the rows of every institution have in common, if the task says it without looking at
+    /// files: its schema, or that of built-in data.
+    ///
+    /// # Errors
+    /// [`DataError`]: built-in data that are damaged.
+    pub fn agreed_schema(&self) -> Result<Option<Schema>, DataError> {
+        let numbers = |names: Vec<String>| -> Vec<EncodedColumn> {
+            let fill = Fill::Mean;
+            let column = |name| EncodedColumn { name, fill };
+            names.into_iter().map(column).collect()
+        };
+        Ok(match (&self.schema, &self.data) {
+            (Some(schema), _) => Some(schema.clone()),
+            (None, Some(Source::Diabetes)) => {
+                let set = diabetes_silos(1)?;
+                let (_, table) = &set.silos[0];
+                let columns = numbers(table.columns.clone());
+                Some(Schema::of_encoded(&columns, &set.target))
+            }
+            (None, Some(Source::Heart)) => {
+                let schema = heart_schema()?;
+                Some(Schema::of_encoded(&schema.encoded(), &schema.target()))
+            }
+            (None, Some(Source::Rows(_)) | None) => None,
+        })
+    }
+
+    /// Stand-ins for institutions whose rows are elsewhere: with the agreed schema and rows that mean
+    /// nothing, so that layout and initial model can be computed without anybody's data.
+    ///
+    /// # Errors
+    /// [`DataError`]: a task without a schema, or one that contradicts itself.
+    pub fn stand_ins(&self, names: &[String], seed: u64) -> Result<Study, DataError> {
+        self.check()?;
+        let schema = self.agreed_schema()?.ok_or_else(|| {
+            DataError::Config(
+                "the task has no [task.table.schema], and institutions need one to read their own \
+                 rows: `rota init` drafts one"
+                    .into(),
+            )
+        })?;
+        let (columns, target) = (schema.encoded(), schema.target());
+        let (outputs, values) = match &target {
+            Target::Number { .. } => (1, 2),
+            Target::Classes(classes) => (1, classes.len()),
+            Target::Numbers { count, .. } => (*count, 2),
+            Target::Mask { pixels } => (*pixels, 2),
+        };
+        let rows = 20 * values;
+        let table = || {
+            let mut table = Table::encoded(&columns);
+            for row in 0..rows {
+                let value = (row % values) as f64;
+                table.push_all(&vec![value; columns.len()], &vec![value; outputs]);
+            }
+            table
+        };
+        let silos = names.iter().map(|name| (name.clone(), table()));
+        let data = DataSet {
+            silos: silos.collect(),
+            target,
+            schema: Some(schema),
+            notes: Vec::new(),
+        };
+        self.study_of(data, seed)
+    }
+
+    /// The task of institutions that each have rows of their own in a file written by
+    /// [`Table`](crate::data::Table), instead of sharing those of `data`.
+    #[must_use]
+    pub fn of_own_rows(&self, data: &DataSet) -> Self {
+        if matches!(self.data, Some(Source::Diabetes | Source::Heart)) {
+            return self.clone();
+        }
+        let columns = data.silos.first().map(|(_, table)| table.encoding());
+        let schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        Self {
+            data: None,
+            schema: Some(schema),
+            standardise: Some(self.scaling()),
+            ..self.clone()
+        }
+    }
+}
