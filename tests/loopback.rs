@@ -81,7 +81,7 @@ fn same_models(scenario: &Scenario) {
         );
         assert_eq!(real.faults, [], "{name}");
         // The only refusals are contributions that were in transit when their round ended.
-        let late = |refused: &Refused| refused.reason.contains("contribution belongs to round");
+        let late = |refused: &Refused| refused.reason.contains("it contributes to round");
         assert!(real.refused.iter().all(late), "{name}: {:?}", real.refused);
         assert!(
             real.bytes_messages > 0 && real.bytes_blobs >= simulated.bytes_blobs,

@@ -119,8 +119,13 @@ impl<'a> Cells<'a> {
         if named(&wishes.categories) || (!named(&wishes.numbers) && (!numeric || codes)) {
             return self.category(codes, named(&wishes.categories));
         }
-        if self.whole() && distinct == self.present() && distinct > 50 && !named(&wishes.numbers) {
+        let wanted = named(&wishes.numbers);
+        if self.whole() && distinct == self.present() && distinct > 50 && !wanted {
             return Found::LeftOut("a different whole number in every row: an identifier".into());
+        }
+        if self.whole() && self.name.to_ascii_lowercase().ends_with("id") && !wanted {
+            let what = format!("{distinct} whole numbers, and by the name an identifier");
+            return Found::LeftOut(what);
         }
         let (low, high) = (self.numbers[0], self.numbers[self.numbers.len() - 1]);
         let kind = match self.whole() {
@@ -161,6 +166,12 @@ impl<'a> Cells<'a> {
             _ => frequent.clamp(2, LEVELS).min(distinct),
         };
         let other = kept < distinct;
+        let covered: usize = by_count.iter().take(kept).map(|(_, times)| times).sum();
+        if 4 * covered < self.present() && !asked {
+            return Found::LeftOut(format!(
+                "{distinct} different texts, none of which is frequent: names, dates or free text"
+            ));
+        }
         let levels = by_count
             .iter()
             .take(kept)
@@ -171,6 +182,11 @@ impl<'a> Cells<'a> {
             }
             (false, true) => format!("{distinct} codes, by the column's name"),
             (false, false) => format!("{distinct} texts"),
+        };
+        let share = 100 * self.numeric / self.present();
+        let what = match (50..100).contains(&share) {
+            true => format!("{what}; {share} % are numbers: to read them as such, see `codes`"),
+            false => what,
         };
         let feature = FeatureColumns {
             other,

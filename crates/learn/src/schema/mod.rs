@@ -26,7 +26,7 @@ pub use local::LocalNames;
 pub(crate) use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
 
-/// What the rows of every institution have in common. See the [module](self).
+/// What the rows of every institution have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Schema {
