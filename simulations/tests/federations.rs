@@ -202,15 +202,22 @@ fn behaviours() -> Vec<String> {
 
 #[test]
 fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
-    let (calm, names) = (summary(""), behaviours());
+    let names = behaviours();
     assert!(names.len() > 20, "{names:?}");
+    let seeds = [3, 4, 5, 6];
+    let calm = seeds.map(|seed| play("", 2, seed).result.unwrap().trace);
     for name in &names {
-        let result = play(&byzantine(&[name]), 2, 3).result;
-        let summary = result.unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(summary.rounds.len(), 3, "{name}");
-        // Nobody catches up here, so that wrong answers are not asked for.
+        let mut acted = false;
+        for (seed, calm) in seeds.iter().zip(&calm) {
+            let result = play(&byzantine(&[name]), 2, *seed).result;
+            let summary = result.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(summary.rounds.len(), 3, "{name}");
+            acted |= summary.trace != *calm;
+        }
+        // Nobody catches up here, so that wrong answers are not asked for. A wrong header may be
+        // drawn for a kind of message that is not sent, but not with every seed.
         let idle = name.starts_with("sync-");
-        assert!(idle || summary.trace != calm.trace, "{name} does nothing");
+        assert!(idle || acted, "{name} does nothing");
     }
 }
 

@@ -105,7 +105,7 @@ fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
     for unknown in ["nothing", "forged-row"] {
         let refused = wrong(&format!("behaviour = \"{unknown}\""));
         assert!(
-            refused.contains("there are `nan`, `wrong-shape`")
+            refused.contains("here are `nan`, `wrong-shape`")
                 && !refused.contains("`bad-decision`"),
             "{refused}"
         );
