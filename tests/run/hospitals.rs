@@ -34,7 +34,7 @@ fn patients(hospital: usize) -> impl Iterator<Item = [usize; 4]> {
     (0..60).map(move |row| {
         let age = 20 + (row * 37 + hospital * 11) % 70;
         let pulse = 60 + (row * 17 + hospital * 5) % 60;
-        let ward = usize::from((row * 7 + hospital) % 3 == 0);
+        let ward = usize::from((row * 7 + hospital).is_multiple_of(3));
         [age, pulse, ward, usize::from(age + 20 * ward > 65)]
     })
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{DataError, DataSet, Format, RawFile, Rule, Table, open};
-use crate::schema::{FileLayout, Filter, LocalNames, ReadRow, Schema};
+use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 /// Files of rows and how to read them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -235,26 +235,14 @@ impl RowsConfig {
         schema.check()?;
         let columns = schema.encoded();
         let mut notes = Vec::new();
-        let mut silos: Vec<(String, Table)> = Vec::new();
+        let mut silos = Silos {
+            columns: &columns,
+            tables: Vec::new(),
+        };
         for (file, raw) in self.files.iter().zip(&raw) {
-            let silo = file.silo();
-            self.read_file(
-                &silo,
-                file,
-                raw,
-                schema,
-                loose,
-                &mut |silo, values, targets| {
-                    let place = silos.iter().position(|(name, _)| name == silo);
-                    let place = place.unwrap_or_else(|| {
-                        silos.push((silo.to_owned(), Table::encoded(&columns)));
-                        silos.len() - 1
-                    });
-                    silos[place].1.push_all(values, targets);
-                },
-                &mut notes,
-            )?;
+            notes.extend(self.read_file(file, raw, schema, &mut silos)?);
         }
+        let mut silos = silos.tables;
         let small = silos
             .iter()
             .filter(|(_, table)| table.len() < self.silo_rows)
@@ -289,22 +277,19 @@ impl RowsConfig {
         })
     }
 
-    /// Hands every usable row of a file over, with its silo.
-    #[expect(clippy::too_many_arguments, reason = "one call, in a loop")]
+    /// Adds every usable row of a file to its silo; a note if there are others.
     fn read_file(
         &self,
-        silo: &str,
         file: &RowsFile,
         raw: &RawFile,
         schema: &Schema,
-        loose: Option<&ColumnsConfig>,
-        push: &mut dyn FnMut(&str, &[f64], &[f64]),
-        notes: &mut Vec<String>,
-    ) -> Result<(), DataError> {
+        silos: &mut Silos<'_>,
+    ) -> Result<Option<String>, DataError> {
+        let silo = file.silo();
         // In short form, columns that nobody named are left unread, in all files but the first.
         let mut names = file.names.clone();
         names.ignore.extend(self.ignore.iter().cloned());
-        if loose.is_some() {
+        if self.columns.is_some() {
             names.ignore.extend(raw.header.iter().cloned());
         }
         let also: Vec<&str> = self.silo_column.iter().map(String::as_str).collect();
@@ -324,7 +309,7 @@ impl RowsConfig {
                 }
             };
             let silo = match silo_place {
-                None => silo,
+                None => silo.as_str(),
                 Some(place) => {
                     let text = row.cells.get(place).unwrap_or_default();
                     if self.format.is_missing(text) {
@@ -340,7 +325,7 @@ impl RowsConfig {
                 }
             };
             used += 1;
-            push(silo, &values, &targets);
+            silos.push(silo, &values, &targets);
         }
         if used == 0 {
             return Err(DataError::NoRows {
@@ -349,15 +334,31 @@ impl RowsConfig {
                 why: left.to_string(),
             });
         }
-        if !left.is_empty() {
-            notes.push(format!(
-                "{}: {} of {} rows are left out: {left}",
-                raw.path.display(),
-                raw.rows.len() - used,
-                raw.rows.len()
-            ));
-        }
-        Ok(())
+        let note = format!(
+            "{}: {} of {} rows are left out: {left}",
+            raw.path.display(),
+            raw.rows.len() - used,
+            raw.rows.len()
+        );
+        Ok((!left.is_empty()).then_some(note))
+    }
+}
+
+/// The rows of silos, in the order of their first rows.
+struct Silos<'a> {
+    columns: &'a [EncodedColumn],
+    tables: Vec<(String, Table)>,
+}
+
+impl Silos<'_> {
+    fn push(&mut self, silo: &str, values: &[f64], targets: &[f64]) {
+        let place = self.tables.iter().position(|(name, _)| name == silo);
+        let place = place.unwrap_or_else(|| {
+            let table = Table::encoded(self.columns);
+            self.tables.push((silo.to_owned(), table));
+            self.tables.len() - 1
+        });
+        self.tables[place].1.push_all(values, targets);
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Cells<'a> {
     /// Whether the column could say which silo a row is of.
     pub(super) fn may_name_silos(&self) -> bool {
         let distinct = self.values.len();
-        let enough = distinct >= 2 && distinct <= 1000 && self.present() >= 10 * distinct;
+        let enough = (2..=1000).contains(&distinct) && self.present() >= 10 * distinct;
         enough && self.missing == 0 && (!self.all_numbers() || (self.whole() && distinct > 2))
     }
 

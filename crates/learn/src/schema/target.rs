@@ -218,7 +218,7 @@ impl TargetColumn {
         let Some(classes) = &self.classes else {
             return match (&self.positive, self.range) {
                 (Some(_), _) => fail("`positive` goes with `classes`"),
-                (_, Some([low, high])) if !(low < high) => {
+                (_, Some([low, high])) if low.is_nan() || high.is_nan() || low >= high => {
                     fail("`range` needs two numbers, the smaller one first")
                 }
                 _ => Ok(()),
@@ -227,10 +227,10 @@ impl TargetColumn {
         if classes.len() < 2 {
             return fail("`classes` needs at least two");
         }
-        if let Some(positive) = &self.positive {
-            if classes.len() > 2 || !classes.iter().any(|class| class.name() == positive) {
-                return fail("`positive` must be one of two classes");
-            }
+        if let Some(positive) = &self.positive
+            && (classes.len() > 2 || !classes.iter().any(|class| class.name() == positive))
+        {
+            return fail("`positive` must be one of two classes");
         }
         if classes.iter().any(|class| class.values().is_empty()) {
             return fail("a class has no values");

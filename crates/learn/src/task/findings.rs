@@ -68,7 +68,7 @@ impl Constant {
 
     /// The sentence about them, of so many silos.
     pub(super) fn note(mut self, silos: usize) -> Option<String> {
-        self.0.sort_by(|a, b| b.1.cmp(&a.1));
+        self.0.sort_by_key(|(_, silos)| std::cmp::Reverse(*silos));
         let columns: Vec<String> = self
             .0
             .iter()
