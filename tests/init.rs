@@ -38,12 +38,12 @@ fn wrong(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// Stays in five hospitals, like the table of 130 US hospitals: ten columns of text, codes, gaps,
+/// Stays in five hospitals, like the table of 130 US hospitals: columns of text, codes, gaps,
 /// an identifier, and a label that depends on two of the columns.
 fn stays(rows: usize) -> String {
     let mut text = String::from(
         "encounter_id,hospital,race,gender,age,weight,admission_type_id,time_in_hospital,\
-         diagnosis,insulin,payer,readmitted\n",
+         diagnosis,insulin,payer,lactate,readmitted\n",
     );
     for row in 0..rows {
         // A sequence that looks random enough.
@@ -57,7 +57,7 @@ fn stays(rows: usize) -> String {
         };
         writeln!(
             text,
-            "{},{},{},{},[{}0-{}0),{},{},{days},{}.{},{insulin},{},{readmitted}",
+            "{},{},{},{},[{}0-{}0),{},{},{days},{}.{},{insulin},{},{},{readmitted}",
             1_000_000 + row,
             ["north", "south", "east", "west", "centre"][draw(4, 5)],
             ["Caucasian", "AfricanAmerican", "?"][draw(5, 3)],
@@ -76,6 +76,11 @@ fn stays(rows: usize) -> String {
                 "NULL"
             } else {
                 ["MC", "HM"][draw(11, 2)]
+            },
+            // One hospital never measures it.
+            match draw(4, 5) {
+                1 => "?",
+                _ => ["1.5", "2.5", "3.5"][draw(12, 3)],
             },
         )
         .unwrap();
@@ -126,6 +131,10 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
     let summary: serde_json::Value = serde_json::from_str(&run).unwrap();
     let silos = summary["silos"].as_array().unwrap();
     assert_eq!(silos.len(), 5);
+    let notes = summary["notes"].to_string();
+    let absent =
+        "columns with no value, which counts as average, in the training rows of a silo: lactate";
+    assert!(notes.contains(absent), "{notes}");
     // The label depends on two of the columns: a model that reads them is better than chance.
     for silo in silos {
         let auc = silo["coalition"].as_f64().unwrap();

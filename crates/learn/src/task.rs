@@ -335,12 +335,13 @@ impl TableTask {
         let silos = tables.len();
         let (mut built, mut learners) = (Vec::with_capacity(silos), Vec::new());
         findings::classes(&target, &tables, &mut notes)?;
-        let mut constant = findings::Constant::default();
+        let (mut constant, mut absent) = <(findings::Columns, findings::Columns)>::default();
         for (place, (name, table)) in tables.into_iter().enumerate() {
             let domain = self.domain(place, silos)?;
             let target = target.clone();
             let data = Prepared::new(&name, &table, target, self.split, scaling, seed)?;
             constant.add(&data.constant);
+            absent.add(&data.absent);
             let rows = counts(&data);
             let (model, loss) = self.model.family(data.features, &data.target)?;
             let preparation = Some(Arc::new(data.preparation.clone()));
@@ -354,7 +355,8 @@ impl TableTask {
                 preparation,
             });
         }
-        notes.extend(constant.note(silos));
+        notes.extend(constant.note("a single value", silos));
+        notes.extend(absent.note("no value, which counts as average,", silos));
         let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
         if numbers && scaling == Standardise::Silo {
             notes.push(
@@ -542,6 +544,7 @@ fn digits_study(files: Digits) -> Study {
                     test: files.test.clone(),
                     preparation: Preparation::none(WIDTHS[0]),
                     constant: Vec::new(),
+                    absent: Vec::new(),
                 };
                 let rows = counts(&data);
                 let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));

@@ -134,7 +134,11 @@ pub enum DataError {
         has: String,
     },
     /// A column is missing in all training rows, so that there is no mean to put in.
-    #[error("silo {silo:?}: column {column:?} is missing in every training row: drop the column")]
+    #[error(
+        "silo {silo:?}: column {column:?} is missing in every training row: leave the column out, \
+         leave small silos out with `silo-rows`, or use `standardise = \"silo\"`, where it counts as \
+         average"
+    )]
     AllMissing {
         /// The silo.
         silo: String,

@@ -33,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) preparation: Preparation,
     /// Columns that hold one value in all training rows.
     pub(crate) constant: Vec<String>,
+    /// Columns without a value in any training row, which count as average.
+    pub(crate) absent: Vec<String>,
 }
 
 /// How a silo's encoded rows become what its models take: missing values are filled, and features
@@ -122,10 +124,18 @@ impl Prepared {
             target_mean: 0.0,
             target_deviation: 1.0,
         };
-        let mut constant = Vec::new();
+        let (mut constant, mut absent) = (Vec::new(), Vec::new());
         for (column, name) in table.columns.iter().enumerate() {
             let values = train.iter().map(|&row| table.row(row)[column]);
             let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
+            if present.is_empty() && standardise == Standardise::Silo {
+                // On the scale of a silo 0 is the average, and held-out values have no scale either.
+                absent.push(name.clone());
+                preparation.fills.push(0.0);
+                preparation.means.push(0.0);
+                preparation.deviations.push(f64::MAX);
+                continue;
+            }
             if present.is_empty() {
                 return Err(DataError::AllMissing {
                     silo: silo.into(),
@@ -176,6 +186,7 @@ impl Prepared {
             target,
             preparation,
             constant,
+            absent,
         })
     }
 }
@@ -319,13 +330,18 @@ mod tests {
                 "row {row} holds the mean"
             );
         }
+        // Without a value to train on, a column is average in every row, also where it has a value.
         (0..20).for_each(|row| table.values[2 * row] = f64::NAN);
-        assert_eq!(
-            prepare(&table, Standardise::Silo)
-                .err()
-                .unwrap()
-                .to_string(),
-            "silo \"s\": column \"a\" is missing in every training row: drop the column"
-        );
+        let held_out = parts.test[0];
+        table.values[2 * held_out] = 80.0;
+        let data = prepare(&table, Standardise::Silo).unwrap();
+        assert_eq!(data.absent, ["a"]);
+        assert!((0..6).all(|row| data.test.features(row)[0] == 0.0));
+        let error = prepare(&table, Standardise::None)
+            .err()
+            .unwrap()
+            .to_string();
+        let expected = "silo \"s\": column \"a\" is missing in every training row: ";
+        assert!(error.starts_with(expected), "{error}");
     }
 }

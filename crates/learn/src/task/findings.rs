@@ -52,11 +52,11 @@ pub(super) fn classes(
     Ok(())
 }
 
-/// Columns that hold one value in all training rows of a silo.
+/// Columns to note, each with the number of silos where it is to be noted.
 #[derive(Default)]
-pub(super) struct Constant(Vec<(String, usize)>);
+pub(super) struct Columns(Vec<(String, usize)>);
 
-impl Constant {
+impl Columns {
     pub(super) fn add(&mut self, columns: &[String]) {
         for column in columns {
             match self.0.iter_mut().find(|(name, _)| name == column) {
@@ -66,8 +66,8 @@ impl Constant {
         }
     }
 
-    /// The sentence about them, of so many silos.
-    pub(super) fn note(mut self, silos: usize) -> Option<String> {
+    /// The sentence about what they hold in the training rows, of so many silos.
+    pub(super) fn note(mut self, what: &str, silos: usize) -> Option<String> {
         self.0.sort_by_key(|(_, silos)| std::cmp::Reverse(*silos));
         let columns: Vec<String> = self
             .0
@@ -82,7 +82,7 @@ impl Constant {
         let any = !columns.is_empty();
         any.then(|| {
             format!(
-                "columns with a single value in the training rows of a silo: {}{more}",
+                "columns with {what} in the training rows of a silo: {}{more}",
                 columns.join(", ")
             )
         })
