@@ -1,6 +1,5 @@
 //! `rota federation new` and `show`: makes an agreement, and says it in words.
 
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use rota::init;
 use rota::institution::SetupError;
 use rota::simulations::Scenario;
 
-use super::CommandError;
+use super::{CommandError, vacant, write};
 use crate::cli::NewFederation;
 
 /// Writes a new agreement, and says what it is.
@@ -20,15 +19,10 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
         scenario.name.clone_from(name);
     }
     let file = &options.out;
-    if file.exists() && !options.force {
-        return Err(CommandError::Exists(file.clone()));
-    }
+    vacant(file, options.force)?;
     let agreement = init::agreement(&scenario, &options.members)?;
     let text = agreement.to_toml().map_err(CommandError::Toml)?;
-    fs::write(file, text).map_err(|reason| CommandError::Write {
-        path: file.clone(),
-        reason,
-    })?;
+    write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "written: {}", file.display())?;
     writeln!(out, "federation {:#}", agreement.epoch.federation)?;

@@ -1,12 +1,11 @@
 //! `rota init`: looks at data and writes a scenario for them.
 
-use std::fs;
 use std::io::{self, BufWriter, Write};
 
 use rota::init;
 use rota::learn::propose::Wishes;
 
-use super::CommandError;
+use super::{CommandError, vacant, write};
 use crate::cli::Init;
 
 /// Writes the scenario, and prints what was found.
@@ -20,14 +19,9 @@ pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
         categories: options.category.clone(),
     };
     let file = &options.out;
-    if file.exists() && !options.force {
-        return Err(CommandError::Exists(file.clone()));
-    }
+    vacant(file, options.force)?;
     let draft = init::draft(&options.data, &wishes, file)?;
-    fs::write(file, &draft.text).map_err(|reason| CommandError::Write {
-        path: file.clone(),
-        reason,
-    })?;
+    write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for line in init::findings(&draft) {
         writeln!(out, "{line}")?;

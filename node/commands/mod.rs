@@ -12,8 +12,9 @@ pub(crate) mod simulate;
 pub(crate) mod solve;
 pub(crate) mod strategies;
 
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rota::chain::ChainError;
 use rota::federation::DemoError;
@@ -131,6 +132,21 @@ impl CommandError {
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
+}
+
+/// Refuses to overwrite a file, unless that is wanted.
+fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
+    match file.exists() && !overwrite {
+        true => Err(CommandError::Exists(file.into())),
+        false => Ok(()),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CommandError> {
+    fs::write(file, text).map_err(|reason| CommandError::Write {
+        path: file.into(),
+        reason,
+    })
 }
 
 fn data(error: &DataError) -> u8 {

@@ -78,25 +78,8 @@ pub(crate) fn acts(record: &Record) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use protocol::Hash;
-
     use super::*;
-    use crate::record::Adopted;
-
-    fn adopted(round: u64) -> Record {
-        Record::Adopted(Adopted {
-            round,
-            block: Hash::of(&round.to_le_bytes()).0,
-            outcome: [0; 32],
-            coalition: 0,
-            personal: [0; 32],
-            blobs: Vec::new(),
-        })
-    }
-
-    fn applied(round: u64) -> Record {
-        Record::Protocol(protocol::Record::Applied { round })
-    }
+    use crate::testing::{adopted, applied};
 
     fn trained(round: u64) -> Record {
         Record::Trained {

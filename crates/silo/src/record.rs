@@ -85,21 +85,7 @@ impl Adoptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn adopted(round: u64) -> Record {
-        Record::Adopted(Adopted {
-            round,
-            block: Hash::of(&round.to_le_bytes()).0,
-            outcome: [0; 32],
-            coalition: 0,
-            personal: [0; 32],
-            blobs: Vec::new(),
-        })
-    }
-
-    fn applied(round: u64) -> Record {
-        Record::Protocol(protocol::Record::Applied { round })
-    }
+    use crate::testing::{adopted, applied};
 
     #[test]
     fn a_block_is_adopted_once() {

@@ -13,7 +13,7 @@ use crate::file;
 /// [`DataError::File`], [`DataError::Ragged`].
 pub(crate) fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
     let bytes = bytes(&path)?;
-    if ends(&path, ".parquet") {
+    if is_parquet(&path) {
         return parquet::read(path, bytes);
     }
     let text = format.decode(&path, bytes)?;
@@ -35,6 +35,11 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
         true => decompressed(&bytes).map_err(failed),
         false => Ok(bytes),
     }
+}
+
+/// Whether a file is read as Parquet.
+pub(crate) fn is_parquet(path: &Path) -> bool {
+    ends(path, ".parquet")
 }
 
 /// Whether the name of the file ends so, in any case.

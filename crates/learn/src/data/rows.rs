@@ -127,13 +127,7 @@ pub struct RowsFile {
 impl RowsFile {
     /// The silo of its rows.
     fn silo(&self) -> String {
-        let stem = || {
-            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-            let name = name.strip_suffix(".gz").unwrap_or(&name);
-            let end = name.rfind('.').filter(|&at| at > 0).unwrap_or(name.len());
-            name[..end].to_owned()
-        };
-        self.silo.clone().unwrap_or_else(stem)
+        self.silo.clone().unwrap_or_else(|| silo_of(&self.path))
     }
 }
 
@@ -169,6 +163,14 @@ impl OwnRows {
             columns: None,
         }
     }
+}
+
+/// The name of the silo whose rows are in a file: that of the file, without `.gz` and its extension.
+pub(crate) fn silo_of(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let end = name.rfind('.').filter(|&at| at > 0).unwrap_or(name.len());
+    name[..end].to_owned()
 }
 
 /// How rows with a missing feature are treated.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::Wishes;
-use crate::data::{DataError, Format, RawFile, category};
+use crate::data::{DataError, Format, RawFile};
 use crate::schema::{ColumnType, FeatureColumns, MissingRule};
 
 /// Most levels that a category keeps; rarer ones become `other`.
 const LEVELS: usize = 20;
-/// A column with whole numbers of so many different values or fewer may hold codes.
+/// Most distinct values of a column of whole numbers that may hold codes.
 const CODES: usize = 30;
 
 /// The cells of a column in all files.
@@ -55,8 +55,7 @@ impl<'a> Cells<'a> {
                 numeric += times;
                 numbers.push(number);
             }
-            let value = number.map_or_else(|| category(text), |number| number.to_string());
-            *values.entry(value).or_default() += times;
+            *values.entry(format.plain(text)).or_default() += times;
         }
         numbers.sort_unstable_by(f64::total_cmp);
         numbers.dedup();

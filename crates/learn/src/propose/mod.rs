@@ -11,8 +11,8 @@ mod sniff;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::data::{DataError, Format, RawFile, Target, open};
-use crate::schema::{ColumnNames, FeatureColumns, Schema};
+use crate::data::{DataError, Format, RawFile, Target, open, silo_of};
+use crate::schema::{Schema, merged};
 
 use self::column::{Cells, Found};
 
@@ -68,9 +68,11 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     let first = files
         .first()
         .ok_or_else(|| DataError::Config("give at least one file".into()))?;
-    let format = sniff::format(first)?;
-    let raw = files.iter().map(|file| open(file.clone(), &format));
-    let raw = raw.collect::<Result<Vec<_>, _>>()?;
+    let (format, first) = sniff::read(first)?;
+    let mut raw = vec![first];
+    for file in &files[1..] {
+        raw.push(open(file.clone(), &format)?);
+    }
     if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
         return Err(DataError::Config(format!(
             "{} has no rows",
@@ -134,7 +136,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         target,
         min_rows: 10,
         only: Vec::new(),
-        features: together(features),
+        features: merged(features),
     };
     schema.check()?;
     Ok(Proposal {
@@ -178,11 +180,8 @@ fn silos(
             }
         }
         None => {
-            for file in raw {
-                let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-                let end = name.find('.').filter(|&at| at > 0).unwrap_or(name.len());
-                found.push((name[..end].to_owned(), file.rows.len()));
-            }
+            let silo = |file: &RawFile| (silo_of(&file.path), file.rows.len());
+            found.extend(raw.iter().map(silo));
         }
     }
     if found.len() > 1 {
@@ -207,29 +206,6 @@ fn silos(
     Err(DataError::Config(format!(
         "all rows are of one silo, and a federation needs several: {hint}"
     )))
-}
-
-/// Neighbours that are described alike share a table.
-fn together(features: Vec<FeatureColumns>) -> Vec<FeatureColumns> {
-    let mut merged: Vec<FeatureColumns> = Vec::new();
-    for feature in features {
-        let alike = merged.last_mut().filter(|last| {
-            feature.levels.is_none()
-                && **last
-                    == FeatureColumns {
-                        name: last.name.clone(),
-                        ..feature.clone()
-                    }
-        });
-        match alike {
-            Some(last) => {
-                let names = last.name.iter().chain(feature.name.iter());
-                last.name = ColumnNames::Several(names.map(String::from).collect());
-            }
-            None => merged.push(feature),
-        }
-    }
-    merged
 }
 
 #[cfg(test)]

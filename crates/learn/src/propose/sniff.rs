@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use crate::data::{DataError, Format, RawFile, bytes};
+use crate::data::{DataError, Format, RawFile, bytes, is_parquet, open};
 
 /// Lines that are looked at.
 const LINES: usize = 200;
 
-/// How the file is written.
+/// How a file is written, and its rows.
 ///
 /// # Errors
-/// [`DataError::File`]: it cannot be read, or is no text.
-pub(super) fn format(path: &Path) -> Result<Format, DataError> {
+/// [`DataError`]: it cannot be read, or is no table of text.
+pub(super) fn read(path: &Path) -> Result<(Format, RawFile), DataError> {
     let mut format = Format::default();
-    let name = path.to_string_lossy().to_ascii_lowercase();
-    if name.ends_with(".parquet") {
-        return Ok(format);
+    if is_parquet(path) {
+        let file = open(path.to_owned(), &format)?;
+        return Ok((format, file));
     }
     let bytes = bytes(path)?;
     if std::str::from_utf8(&bytes).is_err() {
@@ -27,17 +27,14 @@ pub(super) fn format(path: &Path) -> Result<Format, DataError> {
         .into();
     }
     let text = format.decode(path, bytes)?;
-    let head: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.is_empty())
-        .take(LINES)
-        .collect();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let head: Vec<&str> = lines.take(LINES).collect();
     format.delimiter = delimiter(&head);
-    let sample = RawFile::of_text(path.to_owned(), &head.join("\n"), &format);
-    if let Ok(sample) = sample {
+    if let Ok(sample) = RawFile::of_text(path.to_owned(), &head.join("\n"), &format) {
         format.decimal = decimal(&sample);
     }
-    Ok(format)
+    let file = RawFile::of_text(path.to_owned(), &text, &format)?;
+    Ok((format, file))
 }
 
 /// The character that cuts the lines into the same number of cells, at least two; most often.

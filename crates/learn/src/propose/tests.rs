@@ -2,7 +2,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::schema::{ColumnType, MissingRule};
+use crate::schema::{ColumnType, FeatureColumns, MissingRule};
 
 /// Proposes for one file with these bytes.
 fn of(name: &str, bytes: &[u8], wishes: &Wishes) -> Result<Proposal, DataError> {

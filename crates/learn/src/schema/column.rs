@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::category;
 
-/// The name of a column, or the names of several that are described alike.
+/// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
@@ -28,8 +28,11 @@ impl ColumnNames {
     }
 
     /// One more, described like the others.
-    pub(super) fn push(&mut self, name: String) {
-        *self = Self::Several(self.iter().map(String::from).chain([name]).collect());
+    fn push(&mut self, name: String) {
+        match self {
+            Self::One(first) => *self = Self::Several(vec![std::mem::take(first), name]),
+            Self::Several(names) => names.push(name),
+        }
     }
 
     /// How many there are.
@@ -78,11 +81,11 @@ pub enum MissingRule {
     Indicator,
 }
 
-/// One feature column, or several that are described alike.
+/// One feature column, or several with the same description.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FeatureColumns {
-    /// The column's name, or a list of names of columns that are described alike.
+    /// The column's name, or a list of names of columns with the same description.
     pub name: ColumnNames,
     /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
     #[serde(default, rename = "type")]
@@ -104,6 +107,23 @@ pub struct FeatureColumns {
     /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing).
     #[serde(default)]
     pub missing: MissingRule,
+}
+
+/// The same columns; adjacent number columns with the same description become one entry with several
+/// names.
+pub(crate) fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<FeatureColumns> {
+    let mut merged: Vec<FeatureColumns> = Vec::new();
+    for column in columns {
+        let same = merged.last_mut().filter(|last| last.describes_as(&column));
+        match same.filter(|last| last.levels.is_none()) {
+            Some(last) => column
+                .name
+                .iter()
+                .for_each(|name| last.name.push(name.into())),
+            None => merged.push(column),
+        }
+    }
+    merged
 }
 
 /// Name of the level that stands for all values that are not listed.
@@ -132,7 +152,22 @@ impl FeatureColumns {
         }
     }
 
-    /// The levels, numbers in one way of writing, `other` last where it is one; none for numbers.
+    /// Whether the other differs in its names only.
+    fn describes_as(&self, other: &Self) -> bool {
+        let Self {
+            name: _,
+            kind,
+            unit,
+            range,
+            levels,
+            other: others,
+            missing,
+        } = self;
+        (kind, unit, range) == (&other.kind, &other.unit, &other.range)
+            && (levels, others, missing) == (&other.levels, &other.other, &other.missing)
+    }
+
+    /// The levels, numbers in one notation, `other` last where it is one; none for numbers.
     pub(super) fn all_levels(&self) -> Vec<String> {
         let listed = self.levels.iter().flatten().map(|level| category(level));
         let other = self.other.then(|| OTHER.to_owned());

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{DataError, Target};
 
+pub(crate) use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, MissingRule};
 pub use filter::Filter;
 pub use local::LocalNames;
@@ -72,25 +73,19 @@ impl Schema {
     /// The schema of rows that are written as the numbers that they were encoded to; empty cells
     /// where one is missing.
     pub fn of_encoded(columns: &[EncodedColumn], target: &Target) -> Self {
-        let mut features: Vec<FeatureColumns> = Vec::new();
-        for column in columns {
+        let feature = |column: &EncodedColumn| {
             let missing = match column.fill {
                 Fill::Mean => MissingRule::Mean,
                 Fill::Median => MissingRule::Median,
             };
-            match features.last_mut() {
-                Some(last) if last.missing == missing => last.name.push(column.name.clone()),
-                _ => features.push(FeatureColumns {
-                    missing,
-                    ..FeatureColumns::numbers(ColumnNames::Several(vec![column.name.clone()]))
-                }),
-            }
-        }
+            let numbers = FeatureColumns::numbers(column.name.as_str().into());
+            FeatureColumns { missing, ..numbers }
+        };
         Self {
             target: TargetColumn::of(target),
             min_rows: min_rows(),
             only: Vec::new(),
-            features,
+            features: merged(columns.iter().map(feature)),
         }
     }
 

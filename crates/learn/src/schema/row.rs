@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
-use crate::data::{DataError, Format, RawFile, RawRow, category, nearest};
+use crate::data::{DataError, Format, RawFile, RawRow, nearest};
 
 /// Where the columns of a schema are in one file.
 pub(crate) struct FileLayout<'a> {
@@ -22,7 +22,7 @@ pub(crate) struct FileLayout<'a> {
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ReadRow {
-    /// It is used: the numbers of its features, NaN where one is missing, and what it is to predict.
+    /// The row is used. Its features as numbers, NaN for a missing one; then the values to predict.
     Used(Vec<f64>, Vec<f64>),
     /// It has no value to predict.
     NoTarget,
@@ -122,7 +122,7 @@ impl<'a> FileLayout<'a> {
                 None => false,
                 Some(text) => {
                     let text = self.local.value(&filter.column, text);
-                    let holds = filter.rule.holds(&self.plain(text));
+                    let holds = filter.rule.holds(&self.format.plain(text));
                     holds.ok_or_else(|| self.wrong(row, place, "a number is needed"))?
                 }
             };
@@ -211,7 +211,7 @@ impl<'a> FileLayout<'a> {
             into.extend(levels.iter().skip(1).map(|_| f64::NAN));
             return Ok(());
         };
-        let text = self.plain(text);
+        let text = self.format.plain(text);
         let at = levels.iter().position(|level| *level == text);
         let at = at.or(feature.other.then_some(levels.len() - 1));
         let at = at.ok_or_else(|| {
@@ -220,13 +220,6 @@ impl<'a> FileLayout<'a> {
         })?;
         into.extend((1..levels.len()).map(|level| f64::from(level == at)));
         Ok(())
-    }
-
-    /// A number in one way of writing; any other text as it is.
-    fn plain(&self, text: &str) -> String {
-        self.format
-            .number(text)
-            .map_or_else(|| category(text), |number| number.to_string())
     }
 
     fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {

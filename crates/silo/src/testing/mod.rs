@@ -3,6 +3,7 @@
 
 mod hub;
 mod learner;
+mod records;
 mod stores;
 
 use std::cell::RefCell;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 
 pub(crate) use hub::Hub;
 pub(crate) use learner::{learner, model, trained};
+pub(crate) use records::{adopted, applied};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
 use crate::{Checks, Network, Notice, SiloConfig, Surroundings, genesis_outcome};

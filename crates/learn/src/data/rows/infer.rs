@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{ColumnsConfig, Incomplete, TargetColumns};
-use crate::data::{DataError, Format, RawFile, Rule, category, number};
+use crate::data::{DataError, Format, RawFile, Rule, number};
 use crate::schema::{
-    ClassValues, ColumnNames, ColumnType, FeatureColumns, MissingRule, Schema, TargetColumn,
+    ClassValues, ColumnNames, FeatureColumns, MissingRule, Schema, TargetColumn, merged,
 };
 
 impl ColumnsConfig {
@@ -40,48 +40,21 @@ impl ColumnsConfig {
             Incomplete::Drop => MissingRule::Drop,
             Incomplete::Impute => MissingRule::Mean,
         };
-        let mut described: Vec<FeatureColumns> = Vec::new();
-        for name in features {
-            let hot = self.one_hot.contains(&name);
-            let levels = match (hot, self.levels.get(&name)) {
-                (false, _) => None,
-                (true, Some(levels)) => Some(levels.clone()),
-                (true, None) => Some(occurring(files, &name, format)?),
+        let feature = |name: String| -> Result<FeatureColumns, DataError> {
+            let column = match (self.one_hot.contains(&name), self.levels.get(&name)) {
+                (false, _) => FeatureColumns::numbers(ColumnNames::One(name)),
+                (true, Some(levels)) => FeatureColumns::category(&name, levels.clone()),
+                (true, None) => FeatureColumns::category(&name, occurring(files, &name, format)?),
             };
-            let column = FeatureColumns {
-                kind: if hot {
-                    ColumnType::Category
-                } else {
-                    ColumnType::Number
-                },
-                levels,
-                missing,
-                ..FeatureColumns::numbers(ColumnNames::Several(vec![name.clone()]))
-            };
-            // Neighbours that are described alike share a table.
-            match described.last_mut() {
-                Some(FeatureColumns {
-                    name: ColumnNames::Several(names),
-                    levels: None,
-                    ..
-                }) if !hot => {
-                    names.push(name);
-                }
-                _ => described.push(column),
-            }
-        }
-        for column in &mut described {
-            if let ColumnNames::Several(names) = &mut column.name
-                && let [name] = names.as_mut_slice()
-            {
-                column.name = ColumnNames::One(std::mem::take(name));
-            }
-        }
+            Ok(FeatureColumns { missing, ..column })
+        };
+        let features = features.into_iter().map(feature);
+        let features = merged(features.collect::<Result<Vec<_>, _>>()?);
         Ok(Schema {
             target: self.target(files, format)?,
             min_rows: 2,
             only: self.only.clone(),
-            features: described,
+            features,
         })
     }
 
@@ -186,11 +159,8 @@ fn occurring(files: &[RawFile], column: &str, format: &Format) -> Result<Vec<Str
     for file in files {
         let place = file.place(column)?;
         let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
-        seen.extend(cells.filter(|text| !format.is_missing(text)).map(|text| {
-            format
-                .number(text)
-                .map_or_else(|| category(text), |number| number.to_string())
-        }));
+        let present = cells.filter(|text| !format.is_missing(text));
+        seen.extend(present.map(|text| format.plain(text)));
     }
     let mut values: Vec<String> = seen.into_iter().collect();
     // The sort is stable, and texts are in order already.

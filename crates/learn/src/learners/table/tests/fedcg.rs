@@ -431,7 +431,7 @@ fn momentum_and_decay_are_those_of_a_training_up_to_rounding() {
     }
 }
 
-/// Rows of these domains in turn, told apart by their first feature; the second one
+/// Rows of these domains in turn. The first feature identifies the domain; the second one
 /// has the opposite meaning for the class in domain 1.
 fn opposite(domains: &[u32], rows: usize) -> Table {
     let mut rng = stream(5, "opposite domains");
