@@ -126,6 +126,10 @@ pub(crate) struct Init {
     /// Column that names each row's silo
     #[arg(long, value_name = "COLUMN")]
     pub(crate) silo_column: Option<String>,
+    /// Number of pretend silos to which the rows are dealt in turn, to try a federation out with the
+    /// table of one institution
+    #[arg(long, value_name = "N", conflicts_with = "silo_column")]
+    pub(crate) pretend_silos: Option<usize>,
     /// Column to leave out; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) drop: Vec<String>,

@@ -202,7 +202,7 @@ fn what_cannot_become_a_federation_is_refused_with_what_to_try() {
             "say which column names it with --silo-column: \"hospital\"",
         ),
         (&["nothing.csv"], "cannot read nothing.csv"),
-        (&["empty.csv"], "empty.csv has no rows"),
+        (&["empty.csv"], "cannot read empty.csv: it is empty"),
         (
             &["stays.csv", "--silo-column", "hospitl"],
             "no column \"hospitl\"",

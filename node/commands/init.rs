@@ -14,6 +14,7 @@ pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
         target: options.target.clone(),
         positive: options.positive.clone(),
         silo_column: options.silo_column.clone(),
+        pretend_silos: options.pretend_silos,
         drop: options.drop.clone(),
         numbers: options.number.clone(),
         categories: options.category.clone(),

@@ -29,6 +29,11 @@ pub struct Draft {
 /// # Errors
 /// [`DataError`]: files that cannot be read, or from which no federation can learn.
 pub fn draft(files: &[PathBuf], wishes: &Wishes, scenario: &Path) -> Result<Draft, DataError> {
+    if let Some(count @ 0..2) = wishes.pretend_silos {
+        return Err(DataError::Config(format!(
+            "--pretend-silos is {count}, and a federation needs at least 2"
+        )));
+    }
     let proposal = propose(files, wishes)?;
     let small = proposal.schema.min_rows;
     let enough = proposal

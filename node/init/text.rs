@@ -69,6 +69,11 @@ pub fn scenario(
     if let Some(column) = &wishes.silo_column {
         line(&format!("silo-column = {}", quoted(column)));
     }
+    if let Some(count) = wishes.pretend_silos {
+        line(&format!(
+            "pretend-silos = {count}     # the rows are dealt in turn, to try a federation out"
+        ));
+    }
     line(&format!(
         "silo-rows = {silo_rows}        # smaller silos are left out"
     ));

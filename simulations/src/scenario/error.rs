@@ -12,12 +12,14 @@ pub enum ScenarioError {
     #[error("{0}")]
     Override(String),
     /// A file that cannot be read.
-    #[error("cannot read the scenario {file}: {why}; the built-in scenarios are {built_in}")]
+    #[error("cannot read the scenario {file}: {why}; the built-in scenarios are {built_in}{near}")]
     File {
         /// The file.
         file: String,
         /// The system's error.
         why: String,
+        /// "Did you mean …?" with a built-in scenario, if one is like it.
+        near: String,
         /// Names of the built-in scenarios.
         built_in: String,
     },

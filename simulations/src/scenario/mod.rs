@@ -99,6 +99,7 @@ impl Scenario {
             ScenarioError::File {
                 file,
                 why,
+                near: learn::data::nearest(name, names.iter().copied()),
                 built_in: names.join(", "),
             }
         })?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::nearest;
+use super::{LeftOut, nearest};
 
 /// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum DataError {
     /// A file has no column of that name.
     #[error(
         "{}: there is no column {column:?}; the columns are {}{}",
-        path.display(), listed(columns), nearest(column, columns.iter().map(String::as_str))
+        path.display(), listed(columns), without(column, columns, *renamed)
     )]
     NoColumn {
         /// The file.
@@ -40,6 +40,8 @@ pub enum DataError {
         column: String,
         /// The names there are.
         columns: Vec<String>,
+        /// Whether the configuration can give the name that the column has in this file.
+        renamed: bool,
     },
     /// A file has columns that are not in the agreed schema.
     #[error(
@@ -56,8 +58,20 @@ pub enum DataError {
         /// The columns.
         columns: Vec<String>,
     },
+    /// Two columns of a file have one name.
+    #[error("{}: the column {column:?} is there twice: rename one of them", path.display())]
+    TwoColumns {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        column: String,
+    },
     /// A row has more or fewer cells than there are columns.
-    #[error("{}, line {line}: expected {expected} cells, one per column, found {got}", path.display())]
+    #[error(
+        "{}, line {line}: expected {expected} cells, one per column, found {got}{}",
+        path.display(),
+        if *quoted { "; one of them goes over several lines: is a quotation mark never closed?" } else { "" }
+    )]
     Ragged {
         /// The file.
         path: PathBuf,
@@ -67,6 +81,8 @@ pub enum DataError {
         got: usize,
         /// Columns.
         expected: usize,
+        /// Whether one of the cells goes over several lines.
+        quoted: bool,
     },
     /// A cell holds something other than expected.
     #[error("{}, {at}: column {column:?} holds {text:?}, but {expected}", path.display())]
@@ -83,17 +99,17 @@ pub enum DataError {
         expected: String,
     },
     /// A file has no usable row.
-    #[error(
-        "{}: no usable row ({read} read{}{why}): check `missing`, or drop the columns that are mostly empty", path.display(),
-        if why.is_empty() { "" } else { ": " }
-    )]
+    #[error("{}: {}", path.display(), match read {
+        0 => "it has a header, and no row".to_owned(),
+        _ => format!("no usable row: of {read}, {left_out}; {}", left_out.remedy()),
+    })]
     NoRows {
         /// The file.
         path: PathBuf,
         /// Rows read.
         read: usize,
-        /// Why they are not usable, with numbers; empty where there are none.
-        why: String,
+        /// How many of them are not usable, by reason.
+        left_out: LeftOut,
     },
     /// A silo has fewer rows than the schema asks for.
     #[error(
@@ -148,6 +164,35 @@ pub enum DataError {
     /// The configuration contradicts itself.
     #[error("{0}")]
     Config(String),
+}
+
+/// What may be wrong with a file that has no such column.
+fn without(column: &str, columns: &[String], renamed: bool) -> String {
+    let near = nearest(column, columns.iter().map(String::as_str));
+    if !near.is_empty() {
+        return near;
+    }
+    if let [one] = columns
+        && let Some(delimiter) = [';', '\t', '|', ',']
+            .iter()
+            .find(|mark| one.contains(**mark))
+    {
+        return format!(
+            "; is {delimiter:?} what separates its cells? Then say so in `format`: delimiter = {:?}",
+            delimiter.to_string()
+        );
+    }
+    let numbers = columns.iter().filter(|name| name.parse::<f64>().is_ok());
+    if numbers.count() > 0 {
+        return "; does the file have no header? Then name its columns in `format`: columns = [...]"
+            .into();
+    }
+    match renamed {
+        true => format!(
+            "; if it has another name here, say so in `names`: columns = {{ {column} = \"...\" }}"
+        ),
+        false => String::new(),
+    }
 }
 
 /// Names of columns, the first forty.

@@ -69,6 +69,23 @@ impl Format {
         }
     }
 
+    /// What is expected of a text that is no number.
+    pub(crate) fn needed(&self, text: &str) -> String {
+        let comma = self.decimal == '.' && super::number(&text.replacen(',', ".", 1)).is_some();
+        let point = self.decimal == ',' && super::number(text).is_some();
+        let is = |mark, name| {
+            format!(
+                "a number is needed; is the {name} a decimal {name}? Then say so in `format`: \
+                 decimal = \"{mark}\""
+            )
+        };
+        match (comma, point) {
+            (true, _) => is(',', "comma"),
+            (_, true) => is('.', "point"),
+            _ => "a number is needed".into(),
+        }
+    }
+
     /// A number in one notation, so that `1` and `1.0` are equal; any other text unchanged.
     pub(crate) fn plain(&self, text: &str) -> String {
         let number = self.number(text);

@@ -45,6 +45,7 @@ pub fn heart_config() -> RowsConfig {
         files: HOSPITALS.map(file).to_vec(),
         silo_column: None,
         silo_rows: 0,
+        pretend_silos: None,
         ignore: Vec::new(),
         format: Format {
             columns: Some(names(&[

@@ -59,7 +59,8 @@ impl TryFrom<String> for Rule {
             .ok_or_else(help)?;
         let value = text[symbol.len()..].trim().to_owned();
         let needs_number = !matches!(operator, Operator::Equal | Operator::Unequal);
-        if value.is_empty() || needs_number && number(&value).is_none() {
+        let symbols = value.starts_with(['>', '<', '=', '!']);
+        if value.is_empty() || symbols || needs_number && number(&value).is_none() {
             return Err(help());
         }
         Ok(Self { operator, value })
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in ["", "0", "> many", "="] {
+        for text in ["", "0", "> many", "=", "=> 18", "== yes"] {
             let error = Rule::try_from(text.to_owned()).unwrap_err();
             assert_eq!(
                 error,

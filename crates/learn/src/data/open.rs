@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{DataError, Format, RawFile, parquet};
+use super::{DataError, Format, RawFile, nearest, parquet};
 use crate::file;
 
 /// Reads a file: Parquet if its name ends with `.parquet`, otherwise CSV, compressed if the
@@ -25,16 +25,45 @@ pub(crate) fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError>
 /// # Errors
 /// [`DataError::File`].
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    let failed = |reason: String| DataError::File {
+    let failed = |reason: String, hint: String| DataError::File {
         path: path.to_owned(),
         reason,
-        hint: String::new(),
+        hint,
     };
-    let bytes = file::read(path, file::DATA).map_err(|error| failed(error.to_string()))?;
+    let bytes =
+        file::read(path, file::DATA).map_err(|error| failed(error.to_string(), neighbour(path)))?;
+    let sheet = [".xlsx", ".xls", ".ods"].iter().any(|end| ends(path, end));
+    if sheet || bytes.starts_with(b"PK\x03\x04") {
+        return Err(failed(
+            "it is a spreadsheet or an archive".into(),
+            ": save the sheet as CSV".into(),
+        ));
+    }
+    let failed = |reason| failed(reason, String::new());
     match ends(path, ".gz") {
         true => decompressed(&bytes).map_err(failed),
         false => Ok(bytes),
     }
+}
+
+/// "Did you mean …?" with a file of the same folder, for one that is not there.
+fn neighbour(path: &Path) -> String {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if path.exists() {
+        return String::new();
+    }
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
+        return String::new();
+    };
+    let there = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut there: Vec<String> = there
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    there.sort_unstable();
+    nearest(&name, there.iter().map(String::as_str))
 }
 
 /// Whether a file is read as Parquet.

@@ -30,7 +30,8 @@ pub(super) fn read(path: PathBuf, bytes: Vec<u8>) -> Result<RawFile, DataError> 
 
 fn rows(bytes: Vec<u8>) -> Result<(Vec<String>, Vec<RawRow>), String> {
     let text = |error: ParquetError| error.to_string();
-    let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(text)?;
+    let reader = SerializedFileReader::new(Bytes::from(bytes));
+    let reader = reader.map_err(|error| format!("it is not a Parquet file ({error})"))?;
     let schema = reader.metadata().file_metadata().schema();
     let columns = schema.get_fields().iter();
     let header: Vec<String> = columns.map(|column| column.name().to_owned()).collect();

@@ -31,6 +31,7 @@ impl RawFile {
             path: self.path.clone(),
             column: column.to_owned(),
             columns: self.header.clone(),
+            renamed: false,
         })
     }
 
@@ -58,6 +59,18 @@ impl RawFile {
                 }
             }
         };
+        if header.iter().all(String::is_empty) {
+            return Err(DataError::File {
+                path,
+                reason: "it is empty".into(),
+                hint: ": a table with a line of column names is expected".into(),
+            });
+        }
+        let twice = (1..header.len()).find(|&at| header[..at].contains(&header[at]));
+        if let Some(twice) = twice {
+            let column = header[twice].clone();
+            return Err(DataError::TwoColumns { path, column });
+        }
         let mut rows = Vec::new();
         for record in reader.records() {
             let cells = record.map_err(|error| unreadable(&path, error))?;
@@ -74,6 +87,7 @@ impl RawFile {
                     line,
                     got,
                     expected,
+                    quoted: cells.iter().any(|cell| cell.contains('\n')),
                 });
             }
             let at = Place::Line(line);

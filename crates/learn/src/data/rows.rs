@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataError, DataSet, Format, RawFile, Rule, Table, open};
+use super::{DataError, DataSet, Format, LeftOut, RawFile, Rule, Table, open};
 use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 /// Files of rows and how to read them.
@@ -28,6 +28,11 @@ pub struct RowsConfig {
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(extend("x-unit" = "rows"))]
     pub silo_rows: usize,
+    /// Number of pretend silos, at least two, to which all rows are dealt in turn, whichever file they
+    /// are in: to try a federation out with the table of one institution. Not beside `silo-column`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
+    pub pretend_silos: Option<usize>,
     /// Columns of the files that are not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
@@ -158,6 +163,7 @@ impl OwnRows {
             files: self.files.iter().map(file).collect(),
             silo_column: None,
             silo_rows: 0,
+            pretend_silos: None,
             ignore: Vec::new(),
             format: self.format.clone(),
             columns: None,
@@ -171,6 +177,11 @@ pub(crate) fn silo_of(file: &Path) -> String {
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let end = name.rfind('.').filter(|&at| at > 0).unwrap_or(name.len());
     name[..end].to_owned()
+}
+
+/// The name of a pretend silo, counted from 0.
+pub(crate) fn pretend_silo(at: usize) -> String {
+    format!("part {}", at + 1)
 }
 
 /// How rows with a missing feature are treated.
@@ -209,6 +220,20 @@ impl RowsConfig {
             return Err(DataError::Config("`files` names no file".into()));
         }
         self.format.check()?;
+        if let Some(count) = self.pretend_silos {
+            if count < 2 {
+                return Err(DataError::Config(format!(
+                    "`pretend-silos` is {count}, and a federation needs at least 2"
+                )));
+            }
+            if self.silo_column.is_some() {
+                return Err(DataError::Config(
+                    "`pretend-silos` and `silo-column` exclude each other: both say whose rows \
+                     the rows are"
+                        .into(),
+                ));
+            }
+        }
         let path = |file: &RowsFile| {
             folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
         };
@@ -240,6 +265,7 @@ impl RowsConfig {
         let mut silos = Silos {
             columns: &columns,
             tables: Vec::new(),
+            dealt: 0,
         };
         for (file, raw) in self.files.iter().zip(&raw) {
             notes.extend(self.read_file(file, raw, schema, &mut silos)?);
@@ -306,7 +332,7 @@ impl RowsConfig {
             let (values, targets) = match layout.read(row)? {
                 ReadRow::Used(values, targets) => (values, targets),
                 other => {
-                    left.count(&other);
+                    count(&mut left, &other);
                     continue;
                 }
             };
@@ -327,13 +353,16 @@ impl RowsConfig {
                 }
             };
             used += 1;
-            silos.push(silo, &values, &targets);
+            match self.pretend_silos {
+                None => silos.push(silo, &values, &targets),
+                Some(count) => silos.deal(count, &values, &targets),
+            }
         }
         if used == 0 {
             return Err(DataError::NoRows {
                 path: raw.path.clone(),
                 read: raw.rows.len(),
-                why: left.to_string(),
+                left_out: left,
             });
         }
         let note = format!(
@@ -346,13 +375,32 @@ impl RowsConfig {
     }
 }
 
+/// Counts a row that is not used.
+fn count(left: &mut LeftOut, row: &ReadRow) {
+    match row {
+        ReadRow::Used(..) => {}
+        ReadRow::NoTarget => left.no_target += 1,
+        ReadRow::Incomplete => left.incomplete += 1,
+        ReadRow::Excluded => left.excluded += 1,
+    }
+}
+
 /// The rows of silos, in the order of their first rows.
 struct Silos<'a> {
     columns: &'a [EncodedColumn],
     tables: Vec<(String, Table)>,
+    /// Rows dealt to pretend silos.
+    dealt: usize,
 }
 
 impl Silos<'_> {
+    /// Gives a row to the next of `count` pretend silos.
+    fn deal(&mut self, count: usize, values: &[f64], targets: &[f64]) {
+        let silo = pretend_silo(self.dealt % count);
+        self.dealt += 1;
+        self.push(&silo, values, targets);
+    }
+
     fn push(&mut self, silo: &str, values: &[f64], targets: &[f64]) {
         let place = self.tables.iter().position(|(name, _)| name == silo);
         let place = place.unwrap_or_else(|| {
@@ -361,44 +409,6 @@ impl Silos<'_> {
             self.tables.len() - 1
         });
         self.tables[place].1.push_all(values, targets);
-    }
-}
-
-/// Rows that are not used, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    no_target: usize,
-    incomplete: usize,
-    excluded: usize,
-}
-
-impl LeftOut {
-    pub(crate) fn count(&mut self, row: &ReadRow) {
-        match row {
-            ReadRow::Used(..) => {}
-            ReadRow::NoTarget => self.no_target += 1,
-            ReadRow::Incomplete => self.incomplete += 1,
-            ReadRow::Excluded => self.excluded += 1,
-        }
-    }
-
-    pub(crate) fn is_empty(self) -> bool {
-        self == Self::default()
-    }
-}
-
-impl std::fmt::Display for LeftOut {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reasons = [
-            (self.no_target, "without a value to predict"),
-            (self.incomplete, "with a missing feature"),
-            (self.excluded, "excluded by `only`"),
-        ];
-        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
-        let text: Vec<String> = reasons
-            .map(|(count, why)| format!("{count} {why}"))
-            .collect();
-        formatter.write_str(&text.join(", "))
     }
 }
 

@@ -45,7 +45,7 @@ impl SplitConfig {
             && self.validation + self.test < 1.0;
         fine.then_some(()).ok_or_else(|| {
             DataError::Config(format!(
-                "`split`: `validation` is {} and `test` is {}: they must be at least 0 and above 0, and below 1 together",
+                "`split`: `validation` is {} and `test` is {}: `validation` must be at least 0, `test` above 0, and both together below 1",
                 self.validation, self.test
             ))
         })

@@ -11,7 +11,7 @@ mod sniff;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::data::{DataError, Format, RawFile, Target, open, silo_of};
+use crate::data::{DataError, Format, RawFile, Target, open, pretend_silo, silo_of};
 use crate::schema::{Schema, merged};
 
 use self::column::{Cells, Found};
@@ -25,6 +25,8 @@ pub struct Wishes {
     pub positive: Option<String>,
     /// The column that names each row's silo; by default each file is a silo.
     pub silo_column: Option<String>,
+    /// Number of pretend silos to which the rows are dealt in turn, in place of a silo for each file.
+    pub pretend_silos: Option<usize>,
     /// Columns to leave out.
     pub drop: Vec<String>,
     /// Columns that hold numbers, whatever they look like.
@@ -161,6 +163,16 @@ fn silos(
     format: &Format,
 ) -> Result<Vec<(String, usize)>, DataError> {
     let mut found: Vec<(String, usize)> = Vec::new();
+    if let Some(count) = wishes.pretend_silos {
+        let rows: usize = raw.iter().map(|file| file.rows.len()).sum();
+        let silo = |at: usize| {
+            (
+                pretend_silo(at),
+                rows / count + usize::from(at < rows % count),
+            )
+        };
+        return Ok((0..count).map(silo).collect());
+    }
     match &wishes.silo_column {
         Some(column) => {
             let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -204,7 +216,8 @@ fn silos(
         ),
     };
     Err(DataError::Config(format!(
-        "all rows are of one silo, and a federation needs several: {hint}"
+        "all rows are of one silo, and a federation needs several: {hint}; or deal the rows to \
+         pretend silos with --pretend-silos 3, to try a federation out"
     )))
 }
 

@@ -121,6 +121,21 @@ fn one_silo_is_refused_and_the_columns_that_could_name_silos_are_named() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("--silo-column: \"klinik\""), "{error}");
+    assert!(error.contains("--pretend-silos 3"), "{error}");
+}
+
+#[test]
+fn pretend_silos_get_equal_shares_of_the_rows() {
+    let wishes = Wishes {
+        silo_column: None,
+        pretend_silos: Some(3),
+        ..wishes()
+    };
+    let proposal = of("pretend.csv", clinics().as_bytes(), &wishes).unwrap();
+    let rows: Vec<usize> = proposal.silos.iter().map(|(_, rows)| *rows).collect();
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.iter().sum::<usize>(), proposal.rows);
+    assert!(rows.iter().max().unwrap() - rows.iter().min().unwrap() <= 1);
 }
 
 #[test]

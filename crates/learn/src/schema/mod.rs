@@ -18,7 +18,7 @@ mod target;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{DataError, Target};
+use crate::data::{DataError, Target, category, number};
 
 pub(crate) use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, MissingRule};
@@ -157,6 +157,23 @@ impl Schema {
         let indicators =
             indicators.map(|(name, feature)| column(format!("{name} is missing"), feature));
         numbers.chain(levels).chain(indicators).collect()
+    }
+
+    /// Whether a cell of this column may hold such a value.
+    pub(crate) fn allows(&self, column: &str, value: &str) -> bool {
+        let feature = self.columns().find(|(name, _)| *name == column);
+        if let Some((_, feature)) = feature.filter(|(_, feature)| feature.levels.is_some()) {
+            return feature.other || feature.all_levels().contains(&category(value));
+        }
+        match &self.target.classes {
+            Some(classes) if self.target.name.iter().any(|name| name == column) => classes
+                .iter()
+                .flat_map(ClassValues::values)
+                .any(|allowed| category(allowed) == category(value)),
+            // A column of a condition may hold anything.
+            _ if feature.is_none() && !self.target.name.iter().any(|name| name == column) => true,
+            _ => number(value).is_some(),
+        }
     }
 
     /// What is predicted.

@@ -19,6 +19,9 @@ pub(crate) struct FileLayout<'a> {
     filters: Vec<usize>,
 }
 
+/// The remedy for other words than the agreed ones.
+pub(super) const TRANSLATE: &str = "; other words for them go into `codes`";
+
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ReadRow {
@@ -60,13 +63,25 @@ impl<'a> FileLayout<'a> {
                 )));
             }
         }
-        let place = |column: &str| -> Result<usize, DataError> {
-            let local = local.column(column);
-            let found = header.iter().position(|name| name == local);
+        for (column, codes) in &local.codes {
+            if let Some((code, value)) = codes
+                .iter()
+                .find(|(_, value)| !schema.allows(column, value))
+            {
+                return Err(DataError::Config(format!(
+                    "`codes` of {column:?}: {code:?} stands for {value:?}, which is no agreed value: \
+                     the file's text stands left, the agreed value right"
+                )));
+            }
+        }
+        let place = |agreed: &str| -> Result<usize, DataError> {
+            let column = local.column(agreed);
+            let found = header.iter().position(|name| name == column);
             found.ok_or_else(|| DataError::NoColumn {
                 path: file.path.clone(),
-                column: local.to_owned(),
+                column: column.to_owned(),
                 columns: header.clone(),
+                renamed: column == agreed,
             })
         };
         let places = |names: &mut dyn Iterator<Item = &str>| {
@@ -139,7 +154,9 @@ impl<'a> FileLayout<'a> {
             let value = self
                 .schema
                 .target
-                .value(text, &|text| self.format.number(text));
+                .value(text, &|text| self.format.number(text), &|text| {
+                    self.format.needed(text)
+                });
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
         }
         match self.features(row)? {
@@ -187,7 +204,8 @@ impl<'a> FileLayout<'a> {
     }
 
     fn number(&self, feature: &FeatureColumns, text: &str) -> Result<f64, String> {
-        let value = self.format.number(text).ok_or("a number is needed")?;
+        let value = self.format.number(text);
+        let value = value.ok_or_else(|| self.format.needed(text))?;
         if feature.kind == ColumnType::Integer && value.fract() != 0.0 {
             return Err("a whole number is needed".into());
         }
@@ -216,7 +234,11 @@ impl<'a> FileLayout<'a> {
         let at = at.or(feature.other.then_some(levels.len() - 1));
         let at = at.ok_or_else(|| {
             let near = nearest(&text, levels.iter().map(String::as_str));
-            format!("the agreed levels are {}{near}", levels.join(", "))
+            format!(
+                "the agreed levels are {}{}",
+                levels.join(", "),
+                if near.is_empty() { TRANSLATE } else { &near }
+            )
         })?;
         into.extend((1..levels.len()).map(|level| f64::from(level == at)));
         Ok(())

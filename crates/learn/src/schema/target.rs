@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ColumnNames;
+use super::row::TRANSLATE;
 use crate::data::{Rule, Target, category};
 
 /// What is predicted.
@@ -158,7 +159,7 @@ impl TargetColumn {
     }
 
     /// The number to predict or the index of the class, from the value of a cell; `read` reads a
-    /// number as the file writes it.
+    /// number as the file writes it, `expected` says what is expected of one.
     ///
     /// # Errors
     /// What is expected instead.
@@ -166,8 +167,9 @@ impl TargetColumn {
         &self,
         text: &str,
         read: &dyn Fn(&str) -> Option<f64>,
+        expected: &dyn Fn(&str) -> String,
     ) -> Result<f64, String> {
-        let numeric = || read(text).ok_or_else(|| "a number is needed".to_owned());
+        let numeric = || read(text).ok_or_else(|| expected(text));
         if self.classes.is_some() {
             let text = read(text).map_or_else(|| text.to_owned(), |number| number.to_string());
             let means = |class: &ClassValues| class.values().iter().any(|v| category(v) == text);
@@ -177,7 +179,7 @@ impl TargetColumn {
                     .ordered()
                     .flat_map(|class| class.values().iter().map(String::as_str))
                     .collect();
-                format!("the agreed values are {}", values.join(", "))
+                format!("the agreed values are {}{TRANSLATE}", values.join(", "))
             });
         }
         if let Some(rule) = &self.rule {

@@ -1,0 +1,42 @@
+//! Rows that are not used.
+
+/// Rows that are not used, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    pub(crate) no_target: usize,
+    pub(crate) incomplete: usize,
+    pub(crate) excluded: usize,
+}
+
+impl LeftOut {
+    /// What to try where every row is left out.
+    pub(crate) fn remedy(self) -> &'static str {
+        let most = self.no_target.max(self.incomplete).max(self.excluded);
+        if most == self.excluded {
+            "check the conditions in `only`"
+        } else if most == self.no_target {
+            "check the column to predict, and the marks of `missing` in `format`"
+        } else {
+            "give the features that are often empty another rule than \"drop\", or leave them out"
+        }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let reasons = [
+            (self.no_target, "without a value to predict"),
+            (self.incomplete, "with a missing feature"),
+            (self.excluded, "excluded by `only`"),
+        ];
+        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
+        let text: Vec<String> = reasons
+            .map(|(count, why)| format!("{count} {why}"))
+            .collect();
+        formatter.write_str(&text.join(", "))
+    }
+}
