@@ -38,8 +38,18 @@ pub struct DiskBlobs {
 }
 
 struct Content {
-    files: BTreeMap<Hash, Known>,
+    files: BTreeMap<Hash, OnDisk>,
     cache: Cache,
+    /// Counts the batches that were put.
+    puts: u64,
+}
+
+/// A file that is there.
+#[derive(Clone, Copy, PartialEq)]
+struct OnDisk {
+    known: Known,
+    /// The number of `puts` when it was put last; 0 if an earlier process put it.
+    put: u64,
 }
 
 /// Whether a file was verified.
@@ -90,7 +100,8 @@ impl DiskBlobs {
                 Some(hash) => {
                     // The note about the folder covers its files.
                     folder::narrow(&path)?;
-                    files.insert(hash, Known::Found);
+                    let known = Known::Found;
+                    files.insert(hash, OnDisk { known, put: 0 });
                 }
                 None => {}
             }
@@ -100,6 +111,7 @@ impl DiskBlobs {
             content: Mutex::new(Content {
                 files,
                 cache: Cache::new(cache),
+                puts: 0,
             }),
             part: AtomicU64::new(0),
         })
@@ -154,11 +166,13 @@ impl DiskBlobs {
         for ((path, _), (hash, _)) in parts.0.iter().zip(blobs) {
             let named = self.path(hash);
             fs::rename(path, &named).map_err(|error| io_error(&named, error))?;
-            content.files.insert(*hash, Known::Found);
+            let (known, put) = (Known::Found, content.puts);
+            content.files.insert(*hash, OnDisk { known, put });
         }
         folder::sync(&self.folder).map_err(|error| io_error(&self.folder, error))?;
         for (hash, blob) in blobs {
-            content.files.insert(*hash, Known::Good);
+            let (known, put) = (Known::Good, content.puts);
+            content.files.insert(*hash, OnDisk { known, put });
             content.cache.insert(*hash, blob.clone());
         }
         Ok(())
@@ -172,7 +186,7 @@ impl Blobs for DiskBlobs {
             if let Some(blob) = content.cache.get(hash) {
                 return Some(blob);
             }
-            *content.files.get(hash)?
+            content.files.get(hash)?.known
         };
         // Without the lock, so that other threads can read and write meanwhile.
         let read = self.read(hash, known);
@@ -180,8 +194,8 @@ impl Blobs for DiskBlobs {
         match read {
             Ok(Some(blob)) => {
                 // Unless `retain` removed it meanwhile.
-                if let Some(known) = content.files.get_mut(hash) {
-                    *known = Known::Good;
+                if let Some(file) = content.files.get_mut(hash) {
+                    file.known = Known::Good;
                     content.cache.insert(*hash, blob.clone());
                 }
                 Some(blob)
@@ -190,7 +204,8 @@ impl Blobs for DiskBlobs {
                 let path = self.path(hash);
                 tracing::warn!(file = %path.display(), "a damaged blob is removed and will be fetched again");
                 // Another thread may have written an intact file meanwhile.
-                if content.files.get(hash) == Some(&Known::Found) {
+                let file = content.files.get(hash);
+                if file.is_some_and(|file| file.known == Known::Found) {
                     content.files.remove(hash);
                     discard(&path);
                 }
@@ -212,8 +227,16 @@ impl Blobs for DiskBlobs {
 
     fn put_all(&self, mut blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
         {
-            let content = self.content();
-            blobs.retain(|(hash, _)| content.files.get(hash) != Some(&Known::Good));
+            let mut content = self.content();
+            content.puts += 1;
+            let put = content.puts;
+            blobs.retain(|(hash, _)| match content.files.get_mut(hash) {
+                Some(file) if file.known == Known::Good => {
+                    file.put = put;
+                    false
+                }
+                _ => true,
+            });
         }
         for blobs in blobs.chunks(BATCH) {
             self.keep(blobs)?;
@@ -221,12 +244,16 @@ impl Blobs for DiskBlobs {
         Ok(())
     }
 
-    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+    fn mark(&self) -> u64 {
+        self.content().puts
+    }
+
+    fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
         let mut content = self.content();
-        let Content { files, cache } = &mut *content;
+        let Content { files, cache, .. } = &mut *content;
         let mut failed = Ok(());
-        files.retain(|hash, _| {
-            if keep.binary_search(hash).is_ok() {
+        files.retain(|hash, file| {
+            if file.put > mark || keep.binary_search(hash).is_ok() {
                 return true;
             }
             cache.remove(hash);

@@ -28,7 +28,9 @@ struct Content {
     records: Vec<Record>,
     adoptions: Adoptions,
     /// Its iteration order is never used.
-    blobs: HashMap<Hash, Bytes, Uniform>,
+    blobs: HashMap<Hash, (Bytes, u64), Uniform>,
+    /// Counts the blobs that were put.
+    puts: u64,
     /// Counts the restarts of the silo: a journal that was opened before the last one refuses
     /// everything.
     restarts: u32,
@@ -202,22 +204,32 @@ impl Journal for Open {
 
 impl Blobs for Disk {
     fn get(&self, hash: &Hash) -> Option<Bytes> {
-        self.content().blobs.get(hash).cloned()
+        let content = self.content();
+        content.blobs.get(hash).map(|(blob, _)| blob.clone())
     }
 
     fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError> {
-        self.content().blobs.insert(hash, blob);
-        Ok(())
+        self.put_all(vec![(hash, blob)])
     }
 
     fn put_all(&self, blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
-        self.content().blobs.extend(blobs);
+        let Content {
+            blobs: all, puts, ..
+        } = &mut *self.content();
+        *puts += 1;
+        all.extend(blobs.into_iter().map(|(hash, blob)| (hash, (blob, *puts))));
         Ok(())
     }
 
-    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+    fn mark(&self) -> u64 {
+        self.content().puts
+    }
+
+    fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
         let keep: HashSet<&Hash, Uniform> = keep.iter().collect();
-        self.content().blobs.retain(|hash, _| keep.contains(hash));
+        let mut content = self.content();
+        let kept = |hash: &Hash, put: u64| put > mark || keep.contains(hash);
+        content.blobs.retain(|hash, (_, put)| kept(hash, *put));
         Ok(())
     }
 }

@@ -55,15 +55,30 @@ pub(crate) fn what_is_not_retained_is_gone<P: Place>() {
     // A hash without a blob changes nothing.
     keep.push(blob(99).0);
     keep.sort_unstable();
-    blobs.retain(&keep).unwrap();
+    blobs.retain(&keep, blobs.mark()).unwrap();
     for blobs in [blobs, place.blobs()] {
         for n in 0..10 {
             let expected = (n % 3 == 0).then(|| blob(n).1);
             assert_eq!(blobs.get(&blob(n).0), expected);
         }
     }
-    place.blobs().retain(&[]).unwrap();
+    let blobs = place.blobs();
+    blobs.retain(&[], blobs.mark()).unwrap();
     assert_eq!(place.blobs().get(&blob(0).0), None);
+}
+
+/// What to keep is decided first and carried out later: blobs of the next round arrive meanwhile.
+pub(crate) fn what_is_put_after_the_decision_stays<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    blobs.put_all((0..4).map(blob).collect()).unwrap();
+    let mark = blobs.mark();
+    blobs.put_all(vec![blob(1), blob(7)]).unwrap();
+    blobs.retain(&[blob(0).0], mark).unwrap();
+    for blobs in [blobs, place.blobs()] {
+        let here = [0, 1, 2, 3, 7].map(|n| blobs.get(&blob(n).0).is_some());
+        assert_eq!(here, [true, true, false, false, true]);
+    }
 }
 
 pub(crate) fn a_blob_may_be_put_again<P: Place>() {
@@ -71,7 +86,7 @@ pub(crate) fn a_blob_may_be_put_again<P: Place>() {
     let blobs = place.blobs();
     for _ in 0..2 {
         blobs.put(blob(1).0, blob(1).1).unwrap();
-        blobs.retain(&[]).unwrap();
+        blobs.retain(&[], blobs.mark()).unwrap();
         assert_eq!(blobs.get(&blob(1).0), None);
         blobs.put_all(vec![blob(1), blob(1)]).unwrap();
         assert_eq!(blobs.get(&blob(1).0), Some(blob(1).1));
@@ -103,7 +118,7 @@ pub(crate) fn readers_see_whole_blobs_while_others_write<P: Place>() {
             if n % 10 == 9 {
                 let mut keep: Vec<_> = (n - 4..=n).map(|n| blob(n).0).collect();
                 keep.sort_unstable();
-                blobs.retain(&keep).unwrap();
+                blobs.retain(&keep, blobs.mark()).unwrap();
             }
         }
         done.store(true, Ordering::Relaxed);

@@ -153,6 +153,7 @@ promises! {
         blobs_outlive_the_store,
         several_are_kept_at_once,
         what_is_not_retained_is_gone,
+        what_is_put_after_the_decision_stays,
         a_blob_may_be_put_again,
         readers_see_whole_blobs_while_others_write;
 }

@@ -92,11 +92,15 @@ pub trait Blobs: Send + Sync {
         blobs.try_for_each(|(hash, blob)| self.put(hash, blob))
     }
 
-    /// Removes every blob that is not in `keep` (ascending).
+    /// A mark of this moment: blobs that are put from now on, again or for the first time, are newer.
+    fn mark(&self) -> u64;
+
+    /// Removes every blob that is neither in `keep` (ascending) nor newer than `mark`. The silo decides
+    /// what to keep before it makes that durable, and meanwhile blobs of the next round may arrive.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError>;
+    fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError>;
 }
 
 /// A kind of heavy work and its size, from which virtual time models its duration.

@@ -24,8 +24,9 @@ pub(crate) struct WorkRequest {
 pub(crate) struct WorkResult {
     /// Records to make durable before anything else happens.
     pub(crate) records: Vec<Record>,
-    /// The only blobs that are needed once the records are durable, ascending.
-    pub(crate) retain: Option<Vec<Hash>>,
+    /// The only blobs that are needed once the records are durable, ascending, and newer ones than
+    /// this mark.
+    pub(crate) retain: Option<(Vec<Hash>, u64)>,
     /// Notices to send once the records are durable.
     pub(crate) notices: Vec<Notice>,
     /// The next input of the state machine, or the defect that stops the silo.

@@ -77,36 +77,42 @@ pub(crate) fn full() -> StoreError {
 }
 
 #[derive(Default)]
-pub(crate) struct MemoryBlobs(Mutex<BTreeMap<Hash, Bytes>>);
+pub(crate) struct MemoryBlobs(Mutex<(BTreeMap<Hash, (Bytes, u64)>, u64)>);
 
 impl MemoryBlobs {
     pub(crate) fn forget(&self, gone: &[Hash]) {
-        let mut blobs = self.0.lock().unwrap();
-        blobs.retain(|hash, _| !gone.contains(hash));
+        let mut content = self.0.lock().unwrap();
+        content.0.retain(|hash, _| !gone.contains(hash));
     }
 
     pub(crate) fn hashes(&self) -> Vec<Hash> {
-        self.0.lock().unwrap().keys().copied().collect()
+        self.0.lock().unwrap().0.keys().copied().collect()
     }
 }
 
 impl Blobs for MemoryBlobs {
     fn get(&self, hash: &Hash) -> Option<Bytes> {
-        self.0.lock().unwrap().get(hash).cloned()
+        let content = self.0.lock().unwrap();
+        content.0.get(hash).map(|(blob, _)| blob.clone())
     }
 
     fn put(&self, hash: Hash, blob: Bytes) -> Result<(), StoreError> {
         assert_eq!(Hash::of(&blob), hash);
-        self.0.lock().unwrap().insert(hash, blob);
+        let (blobs, puts) = &mut *self.0.lock().unwrap();
+        *puts += 1;
+        blobs.insert(hash, (blob, *puts));
         Ok(())
     }
 
-    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
+    fn mark(&self) -> u64 {
+        self.0.lock().unwrap().1
+    }
+
+    fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
         assert!(keep.is_sorted());
-        self.0
-            .lock()
-            .unwrap()
-            .retain(|hash, _| keep.binary_search(hash).is_ok());
+        let mut content = self.0.lock().unwrap();
+        let kept = |hash: &Hash, put: u64| put > mark || keep.binary_search(hash).is_ok();
+        content.0.retain(|hash, (_, put)| kept(hash, *put));
         Ok(())
     }
 }

@@ -77,8 +77,12 @@ impl Blobs for NotedBlobs {
         Ok(())
     }
 
-    fn retain(&self, keep: &[Hash]) -> Result<(), StoreError> {
-        self.kept.retain(keep)
+    fn mark(&self) -> u64 {
+        self.kept.mark()
+    }
+
+    fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
+        self.kept.retain(keep, mark)
     }
 }
 

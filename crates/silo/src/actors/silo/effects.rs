@@ -75,7 +75,10 @@ impl SiloActor {
         }
         let mut notices = result.notices;
         // Old blobs go only after the records that replace them are durable.
-        if let Some(Err(error)) = result.retain.map(|keep| self.blobs.retain(&keep)) {
+        if let Some(Err(error)) = result
+            .retain
+            .map(|(keep, mark)| self.blobs.retain(&keep, mark))
+        {
             notices.push(Notice::Store {
                 reason: error.to_string(),
             });

@@ -273,7 +273,7 @@ impl WorkerActor {
                 Record::Adopted(adopted),
                 Record::Protocol(protocol::Record::Applied { round }),
             ],
-            retain: Some(retain),
+            retain: Some((retain, self.blobs.mark())),
             notices: vec![notice],
             input: Ok(Input::Applied {
                 round,
