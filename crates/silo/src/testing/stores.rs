@@ -77,7 +77,10 @@ pub(crate) fn full() -> StoreError {
 }
 
 #[derive(Default)]
-pub(crate) struct MemoryBlobs(Mutex<(BTreeMap<Hash, (Bytes, u64)>, u64)>);
+pub(crate) struct MemoryBlobs(Mutex<(Stored, u64)>);
+
+/// Blobs by hash, each with the number that was current when it was stored.
+type Stored = BTreeMap<Hash, (Bytes, u64)>;
 
 impl MemoryBlobs {
     pub(crate) fn forget(&self, gone: &[Hash]) {
