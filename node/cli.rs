@@ -1,6 +1,7 @@
 //! The command line.
 
 mod institution;
+mod model;
 mod solve;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +12,10 @@ use rota::schema::Document;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
-pub(crate) use institution::{Chain, Demo, Federation, Identity, NewFederation, Run};
+pub(crate) use institution::{
+    Chain, ContinueFederation, Demo, Federation, Identity, NewFederation, Run,
+};
+pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
 /// A federation of institutions that train models together without a server.
@@ -47,6 +51,9 @@ pub(crate) enum Command {
     Run(Run),
     /// Print the agreed chain in a node's journal: leads, contributors and outcomes
     Chain(Chain),
+    /// Take models out of a node: list, show, export, predict
+    #[command(subcommand)]
+    Model(Model),
     /// Make an institution's key, or show its public key
     #[command(subcommand)]
     Identity(Identity),

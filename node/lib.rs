@@ -21,6 +21,7 @@
 //! | [`init`] | drafts: a scenario from data files, an agreement from a scenario |
 //! | [`institution`] | one institution's node: its configuration and its run |
 //! | [`chain`] | the agreed chain, read from a journal |
+//! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`store`] | the journal and blobs of a silo on disk |
 //!
 //! Runs a federation on the embedded data twice, and writes its report:
@@ -44,11 +45,13 @@
 //! ```
 
 pub mod chain;
+pub mod equipment;
 pub mod federation;
 pub mod identity;
 pub mod init;
 pub mod institution;
 pub mod loopback;
+pub mod model;
 pub mod pool;
 pub mod report;
 pub mod schema;

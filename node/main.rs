@@ -30,8 +30,12 @@ fn main() -> ExitCode {
         Command::Strategies(strategies) => commands::strategies::run(strategies),
         Command::Run(run) => commands::run::run(run),
         Command::Chain(chain) => commands::chain::run(chain),
+        Command::Model(model) => commands::model::run(model),
         Command::Identity(identity) => commands::identity::run(identity),
         Command::Federation(Federation::New(options)) => commands::federation::new(options),
+        Command::Federation(Federation::Continue(options)) => {
+            commands::federation::continue_from(options)
+        }
         Command::Federation(Federation::Show { file }) => commands::federation::show(file),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
     };

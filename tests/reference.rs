@@ -304,7 +304,10 @@ fn the_node_examples_are_read_and_give_the_agreed_initial_model() {
         institution.agreement.epoch.federation,
         agreement.epoch.federation
     );
-    let learner = institution.learner().expect("the rows fit the task");
+    let learner = institution
+        .equipment(None)
+        .expect("the rows fit the task")
+        .equipped;
     let (start, _) = rota::silo::genesis_outcome(&*learner, agreement.seed);
     assert_eq!(
         start, agreement.epoch.charter.start,

@@ -71,6 +71,8 @@ pub(crate) enum Identity {
 pub(crate) enum Federation {
     /// Write the agreement of a new federation, from a scenario and the members' public keys
     New(NewFederation),
+    /// Write the agreement of a federation that goes on from a model of an earlier one
+    Continue(ContinueFederation),
     /// Print an agreement in words, for those who sign it
     Show {
         /// The agreement, federation.toml
@@ -99,6 +101,54 @@ pub(crate) struct NewFederation {
     #[arg(long, value_name = "FILE", default_value = "federation.toml")]
     pub(crate) out: PathBuf,
     /// Overwrite the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Options of `rota federation continue`.
+///
+/// The new federation has the task, the charter and the members of the earlier one, unless something
+/// else is said, and an id of its own. The first round starts from a model that the earlier one agreed
+/// on, which is written beside the agreement as `start.safetensors`: every member needs both files.
+#[derive(Debug, Args)]
+pub(crate) struct ContinueFederation {
+    /// Configuration of a node that took part in the earlier federation
+    #[arg(long, value_name = "FILE", required_unless_present = "model")]
+    pub(crate) config: Option<PathBuf>,
+    /// An exported model (.safetensors) to start from, instead of one of a node
+    #[arg(long, value_name = "FILE", requires = "earlier", conflicts_with_all = ["config", "coalition", "global", "round"])]
+    pub(crate) model: Option<PathBuf>,
+    /// With --model: the agreement of the earlier federation
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) earlier: Option<PathBuf>,
+    /// Coalition whose model to start from; needed where there are several
+    #[arg(long, value_name = "N")]
+    pub(crate) coalition: Option<u32>,
+    /// Start from the mean of all coalitions' models
+    #[arg(long, conflicts_with = "coalition")]
+    pub(crate) global: bool,
+    /// Round after which the model was adopted [default: the last]
+    #[arg(long, value_name = "N")]
+    pub(crate) round: Option<u64>,
+    /// Number of rounds [default: as before]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// Name of a strategy, as `rota strategies` lists them, with its defaults [default: as before]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+    /// Name of the federation [default: as before]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// A member that comes in: its name and its public key; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
+    pub(crate) members: Vec<(String, PublicKey)>,
+    /// Name of a member that leaves; repeat for each
+    #[arg(long, value_name = "NAME")]
+    pub(crate) without: Vec<String>,
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
+    pub(crate) out: PathBuf,
+    /// Overwrite files that exist
     #[arg(long)]
     pub(crate) force: bool,
 }

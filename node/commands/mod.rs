@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod federation;
 pub(crate) mod identity;
 pub(crate) mod init;
+pub(crate) mod model;
 pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod schema;
@@ -14,15 +15,18 @@ pub(crate) mod strategies;
 
 use std::fs;
 use std::io;
+use std::panic;
 use std::path::{Path, PathBuf};
 
 use rota::chain::ChainError;
-use rota::federation::DemoError;
+use rota::federation::{ContinueError, DemoError};
 use rota::identity::IdentityError;
 use rota::init::NewError;
 use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
+use rota::learn::export::ExportError;
 use rota::loopback;
+use rota::model::ModelError;
 use rota::simulations::{RunError, ScenarioError};
 
 use solve::SolveError;
@@ -71,6 +75,35 @@ pub(crate) enum CommandError {
     /// Data that cannot be read or described.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A model cannot be taken out, or does not fit the rows.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A federation cannot be continued so.
+    #[error(transparent)]
+    Continue(#[from] ContinueError),
+    /// Several models, of which none was chosen.
+    #[error(
+        "after round {round} there are the models of {count} coalitions: choose one with \
+         --coalition N, as `rota model list` prints them, or their mean with --global"
+    )]
+    Several {
+        /// The round.
+        round: u64,
+        /// Number of coalitions.
+        count: usize,
+    },
+    /// An exported model of another federation than the given agreement.
+    #[error(
+        "the model is of the federation {model}, and {} is the agreement of {agreed}", file.display()
+    )]
+    Earlier {
+        /// The federation of the model.
+        model: String,
+        /// The agreement's file.
+        file: PathBuf,
+        /// Its federation.
+        agreed: String,
+    },
     /// The agreement of a new federation cannot be made.
     #[error(transparent)]
     New(#[from] NewError),
@@ -103,8 +136,21 @@ impl CommandError {
             | CommandError::Transport
             | CommandError::New(_)
             | CommandError::Toml(_)
+            | CommandError::Continue(_)
+            | CommandError::Several { .. }
+            | CommandError::Earlier { .. }
             | CommandError::Exists(_) => 2,
             CommandError::Data(error) => data(error),
+            CommandError::Model(error) => match error {
+                ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {
+                    data(error)
+                }
+                ModelError::Nothing(_)
+                | ModelError::Federation { .. }
+                | ModelError::NoRound { .. }
+                | ModelError::NoCoalition { .. } => 2,
+                _ => 1,
+            },
             CommandError::Run(error) | CommandError::Demo(DemoError::Run(error)) => match error {
                 RunError::Setup(_) => 2,
                 RunError::Data(error) => data(error),
@@ -132,6 +178,16 @@ impl CommandError {
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
+}
+
+/// Runs this without the message of a panic. A copy of a journal that is taken while its node writes can
+/// make redb panic, which is caught where the copy is read.
+fn quietly<T>(read: impl FnOnce() -> T) -> T {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let done = read();
+    panic::set_hook(hook);
+    done
 }
 
 /// Refuses to overwrite a file, unless that is wanted.

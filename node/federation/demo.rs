@@ -165,6 +165,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         strategy: federation.members[0].strategy.clone(),
         seed: scenario.seed,
         max_model_norm: scenario.charter.max_model_norm,
+        continues: None,
     }
 }
 

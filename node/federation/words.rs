@@ -4,6 +4,7 @@ use agreement::Agreement;
 use learn::TaskConfig;
 use learn::data::Target;
 use learn::schema::{FeatureColumns, MissingRule, Schema};
+use methods::strategy::StrategyConfig;
 use protocol::charter::Charter;
 
 use crate::report::numbers;
@@ -41,11 +42,30 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         "  by the strategy {}, in {}{}",
         agreement.strategy_config.name(),
         numbers::plural(charter.rounds as usize, "round"),
-        match agreement.task.common_scale() {
-            true => ", the first of which agrees on a common scale",
-            false => "",
+        match agreement.strategy_config {
+            StrategyConfig {
+                standardise: true, ..
+            } => ", the first of which agrees on a common scale",
+            StrategyConfig {
+                scale_agreed: true, ..
+            } => ", on the scale of the model that it starts from",
+            _ => "",
         }
     ));
+    if let Some(continues) = &agreement.continues {
+        lines.push(format!(
+            "  starting from a model, with the hash {:#}, of",
+            continues.model
+        ));
+        lines.push(format!(
+            "    the federation {}, id {:#},",
+            continues.name, continues.federation
+        ));
+        lines.push(format!(
+            "    as its members agreed on it in round {}, block {:#}",
+            continues.round, continues.block
+        ));
+    }
     lines.push(String::new());
     lines.push("What leaves each institution, and who sees it:".into());
     lines.extend(leaves(agreement, charter));
@@ -126,7 +146,7 @@ fn leaves(agreement: &Agreement, charter: &Charter) -> Vec<String> {
             }
         ),
     ];
-    if agreement.task.common_scale() {
+    if agreement.strategy_config.standardise {
         lines.push(
             "  in the first round, how many rows there are, and sum and spread of every column"
                 .into(),

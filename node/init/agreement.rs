@@ -69,5 +69,6 @@ pub fn agreement(
         strategy: tried.members[0].strategy.clone(),
         seed: scenario.seed,
         max_model_norm: scenario.charter.max_model_norm,
+        continues: None,
     })
 }

@@ -1,20 +1,21 @@
 //! `silo.toml`, checked: the configuration of one institution's node.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use agreement::{Agreement, ConfigError, Source, read_configuration};
 use learn::data::{Format, OwnRows};
 use learn::schema::LocalNames;
 use learn::{DataError, Source as Rows, TaskConfig};
 use mesh::Contact;
-use methods::Learner;
+use methods::Params;
 use methods::robust::Radius;
-use methods::strategy::equip;
+use methods::serving::ServeConfig;
 use protocol::{MemberIndex, SecretKey};
 
 use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
+use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
+use crate::model::find_start;
 
 /// The configuration of one institution's node, with the agreement and the key that it names.
 #[derive(Clone)]
@@ -37,6 +38,13 @@ pub struct Institution {
     pub seed: u64,
     /// Its robustness radius, or the rule that chooses it.
     pub radius: Radius,
+    /// How it chooses the model that it serves.
+    pub serve: ServeConfig,
+    /// The file, or the state folder of an earlier node, with the model that the federation starts
+    /// from, if it is given.
+    pub start_model: Option<PathBuf>,
+    /// The folder of the agreement.
+    pub agreed_in: PathBuf,
     /// Its data.
     pub data: Data,
     /// The folder that paths of data are relative to.
@@ -104,6 +112,9 @@ impl Institution {
         if let Err(error) = raw.radius.validate() {
             return Err(wrong("radius", &error.to_string()).into());
         }
+        if let Err(what) = raw.serve.check() {
+            return Err(wrong("serve.folds", &format!("is {}, it {what}", raw.serve.folds)).into());
+        }
         let listen = raw
             .listen
             .iter()
@@ -163,18 +174,39 @@ impl Institution {
             roster: contacts,
             seed: raw.seed,
             radius: raw.radius,
+            serve: raw.serve,
+            start_model: raw.start_model.map(|path| beside.join(path)),
+            agreed_in: federation.parent().unwrap_or(Path::new("")).into(),
             data,
             folder: beside.into(),
             agreement,
         })
     }
 
-    /// Reads the silo's own data: what it learns with, as the agreed strategy equips it.
+    /// The model that the federation starts from, where it continues an earlier one.
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: it is not here, or it is another one.
+    pub fn start(&self) -> Result<Option<Params>, DataError> {
+        let Some(continues) = &self.agreement.continues else {
+            return Ok(None);
+        };
+        let family = Equipment::stand_in(&self.agreement, self.me, None)?;
+        let family = family.plain.learner.layout();
+        let given = self.start_model.as_deref();
+        let found = find_start(continues, given, &self.state, &self.agreed_in, &family);
+        found
+            .map(Some)
+            .map_err(|error| DataError::Config(error.to_string()))
+    }
+
+    /// Reads the silo's own data: what it learns with, alone and as the agreed strategy equips it.
+    /// `start` is the model that the federation [starts](Self::start) from.
     ///
     /// # Errors
     /// [`DataError`]: data that are not there or not what the task needs, a model with which the
     /// strategy cannot work.
-    pub fn learner(&self) -> Result<Arc<dyn Learner>, DataError> {
+    pub fn equipment(&self, start: Option<&Params>) -> Result<Equipment, DataError> {
         let task = &self.agreement.task;
         let (study, silo) = match (&self.data, task) {
             (Data::Share { silo, of, folder }, task) => {
@@ -215,9 +247,8 @@ impl Institution {
                 "there is no silo {silo} in these data, they have {has}"
             ))
         })?;
-        let strategy = &*self.agreement.strategy;
-        let equipped = equip(strategy, found.learner.clone(), &self.radius.clone().into());
-        equipped.map_err(|error| DataError::Config(format!("the strategy: {error}")))
+        let (agreement, radius) = (&self.agreement, self.radius.clone().into());
+        Equipment::new(agreement, found.clone(), study.metric, start, &radius)
     }
 }
 
@@ -300,6 +331,8 @@ pub(crate) fn to_toml(
         listen,
         seed,
         radius,
+        start_model: None,
+        serve: ServeConfig::default(),
         data,
         peer: peers.into_iter().map(peer).collect(),
     };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use learn::data::OwnRows;
 use methods::robust::Radius;
+use methods::serving::ServeConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,12 +36,25 @@ pub(super) struct SiloFile {
     /// one. It stays at the institution.
     #[serde(default)]
     pub(super) radius: Radius,
+    /// Where the agreement continues an earlier federation: the file of the model that it starts
+    /// from, or the state folder of the node that took part in the earlier one. By default the file
+    /// `start.safetensors` beside the agreement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) start_model: Option<PathBuf>,
+    /// How the institution chooses the model that it serves after the last round, by
+    /// cross-validation on its own rows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) serve: ServeConfig,
     /// The institution's rows.
     pub(super) data: DataTable,
     /// Other members and their addresses, one table `[[peer]]` for each. Members without one are
     /// reached when they connect.
     #[serde(default)]
     pub(super) peer: Vec<PeerTable>,
+}
+
+fn is_default(serve: &ServeConfig) -> bool {
+    *serve == ServeConfig::default()
 }
 
 fn newest() -> u32 {

@@ -6,6 +6,7 @@ mod file;
 mod leaving;
 mod news;
 mod run;
+mod serving;
 mod waiting;
 
 pub use config::{Data, Institution, SetupError};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use agreement::silo_seed;
 use learn::DataError;
 use mesh::MeshError;
+use methods::learner::Task;
 use protocol::net::Event;
 use protocol::{Epoch, Time, envelope, member};
 use serde_json::json;
@@ -18,8 +19,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::config::Institution;
 use super::leaving::Leaving;
 use super::news::{News, Output};
+use super::serving::{Job, Serving};
 use super::waiting::{Change, Waiting};
 use crate::identity::{self, IdentityError};
+use crate::model::{self, Held};
 use crate::pool::Workers;
 use crate::store::{self, Note, OpenError, Opened, Owner};
 
@@ -103,7 +106,8 @@ impl NodeError {
 /// [`NodeError`]: why it did not start, or what stopped it.
 pub fn run(institution: &Institution, options: &Options, output: &Output) -> Result<(), NodeError> {
     let epoch = institution.agreement.epoch.clone();
-    let learner = institution.learner()?;
+    let start = institution.start()?;
+    let equipment = institution.equipment(start.as_ref())?;
     let owner = Owner {
         federation: epoch.federation,
         me: institution.me,
@@ -124,6 +128,12 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
     }
     notes.iter().for_each(|note| print_note(output, note));
+    if let Some(preparation) = &equipment.plain.preparation {
+        model::keep_preparation(&institution.state, preparation)?;
+    }
+    if let Some(start) = &start {
+        model::keep_start(&institution.state, start)?;
+    }
     let outer = runtime::Builder::new_multi_thread()
         .worker_threads(NETWORK_THREADS)
         // Resolves names.
@@ -159,7 +169,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     getrandom::fill(&mut seed).map_err(io::Error::other)?;
     let config = SiloConfig {
         member: member::Config::new(epoch.clone(), institution.me, institution.key.clone(), seed),
-        learner,
+        learner: equipment.equipped.clone(),
         strategy: institution.agreement.strategy.clone(),
         initial_seed: institution.agreement.seed,
         max_model_norm: institution
@@ -170,6 +180,26 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         seed: silo_seed(institution.seed, institution.me),
         journal_lost: options.journal_lost,
     };
+    let strategy = &institution.agreement.strategy_config;
+    let job = Job {
+        equipment,
+        task: Task::Train(strategy.training.clone()),
+        initial_seed: config.initial_seed,
+        seed: config.seed,
+        first: 1 + u64::from(strategy.standardise),
+        last: epoch.charter.rounds,
+        folds: institution.serve.folds,
+        state: institution.state.clone(),
+        began: Instant::now(),
+    };
+    let serving = Serving::new(job);
+    match Held::read(&institution.state, &institution.agreement) {
+        Ok(held) => serving
+            .resume(&held)
+            .unwrap_or_else(|why| tracing::warn!("no model is chosen to be served: {why}")),
+        // A new node has no round yet.
+        Err(why) => tracing::debug!("no earlier round: {why}"),
+    }
     let leaving = Leaving::new(&epoch, options.grace, Instant::now());
     let leaving = Arc::new(Mutex::new(leaving));
     let (events, to_silo) = mpsc::channel(EVENTS);
@@ -193,10 +223,12 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     let heard = leaving.clone();
     let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
     let waits = waiting.clone();
+    let serves = serving.clone();
     let feed = Box::new(move |at: Time, notice: &Notice| {
         locked(&heard).observe(notice, Instant::now());
         locked(&waits).observe(notice);
         news.notice(at, notice);
+        serves.observe(notice);
     });
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()
@@ -206,6 +238,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         leaving,
         until_done: options.until_done,
         waiting,
+        serving,
     };
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
@@ -243,6 +276,7 @@ async fn run_silo(
             signal = signals.next() => break signal,
             _ = tick.tick() => {
                 watch.report_waiting(output, began);
+                watch.serving.report(output);
                 if let Some(why) = watch.why_leave() {
                     break why;
                 }
@@ -275,12 +309,14 @@ struct Watch {
     leaving: Arc<Mutex<Leaving>>,
     until_done: bool,
     waiting: Arc<Mutex<Waiting>>,
+    serving: Serving,
 }
 
 impl Watch {
     fn why_leave(&self) -> Option<&'static str> {
         let why = || locked(&self.leaving).reason(Instant::now());
-        self.until_done.then(why).flatten()
+        let done = self.until_done && self.serving.is_idle();
+        done.then(why).flatten()
     }
 
     fn report_waiting(&self, output: &Output, began: Instant) {

@@ -22,7 +22,7 @@ use super::error::{OpenError, io_error};
 use super::{Note, Notes, folder};
 
 /// Name of the folder of blobs in the silo's folder.
-const BLOBS: &str = "blobs";
+pub(super) const BLOBS: &str = "blobs";
 /// Suffix of the name of a file that is being written.
 const PART: &str = ".part";
 /// Number of files that are written before they are synced one after the other. The first sync then

@@ -4,6 +4,7 @@
 //! FOLDER/lock           held by the one process that uses the folder
 //! FOLDER/journal.redb   records that must not be lost: votes, nonces, certificates, adoptions
 //! FOLDER/federation.toml   the agreement, for commands that print the journal
+//! FOLDER/preparation.json, served.json, served.safetensors   notes for `rota model`
 //! FOLDER/blobs/         models and outcomes, each in a file named by its hash
 //! ```
 //!
@@ -19,19 +20,17 @@ mod error;
 mod folder;
 mod frame;
 mod journal;
+mod kept;
 mod note;
 mod snapshot;
 
-use std::fs;
-use std::io::Write;
 use std::path::Path;
-
-use learn::file;
 
 pub use blobs::DiskBlobs;
 pub use error::OpenError;
 pub use frame::Owner;
 pub use journal::DiskJournal;
+pub use kept::{blob, keep_file, kept_file};
 pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};
@@ -65,18 +64,7 @@ pub fn open(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, OpenEr
 /// # Errors
 /// [`OpenError`]: an error of the system.
 pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), OpenError> {
-    let (path, new) = (folder.join(AGREEMENT), folder.join("federation.toml.new"));
-    let error = |error| error::io_error(&path, error);
-    if file::read(&path, file::CONFIGURATION).is_ok_and(|kept| kept == text.as_bytes()) {
-        return Ok(());
-    }
-    // A crash may have left a temporary file.
-    let _ = fs::remove_file(&new);
-    let mut out = folder::create(&new).map_err(error)?;
-    out.write_all(text.as_bytes()).map_err(error)?;
-    out.sync_all().map_err(error)?;
-    fs::rename(&new, &path).map_err(error)?;
-    folder::sync(folder).map_err(error)
+    keep_file(folder, AGREEMENT, text.as_bytes())
 }
 
 /// As [`open`], with the journal declared lost: an existing journal is kept under another name,

@@ -85,6 +85,7 @@ impl Federation {
             strategy,
             max_model_norm: numbers.max_model_norm,
             seed: scenario.seed,
+            continues: None,
         };
         let charter = Charter {
             name: scenario.name.clone(),

@@ -51,11 +51,8 @@ pub fn run_study(
         options.progress = Box::new(|_| ());
         options.environment = None;
         options.memo = true;
-        // Silos that train alone start from the initial model, on the common scale if there is one,
-        // without what the strategy's wrappers add to it.
-        reference.start = if strategy.is_plain_average() {
-            summary::common_start(scenario, &recorded)
-        } else {
+        // One global model for all, without what the strategy's wrappers add to it.
+        if !strategy.is_plain_average() {
             let method = Method::FedAvg(Averaging::default());
             let average = StrategyConfig {
                 standardise: strategy.standardise,
@@ -64,8 +61,7 @@ pub fn run_study(
             let federation = Federation::new(scenario, &participation.study, &average, &[])?;
             let recorded = federate(scenario, &federation, &[], &mut options, &threads)?;
             reference.global = summary::final_model(&recorded);
-            summary::common_start(scenario, &recorded)
-        };
+        }
     }
     let mut summary = summary::build(
         scenario,

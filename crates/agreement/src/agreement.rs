@@ -11,7 +11,8 @@ use protocol::charter::{self, Charter, CharterError, Epoch, Genesis};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Hash, PublicKey};
 
-use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable};
+use crate::continues::Continues;
+use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable};
 use crate::source::{FileError, Source};
 use crate::span::Span;
 use crate::strategy::strategy_error;
@@ -48,6 +49,8 @@ pub struct Agreement {
     pub seed: u64,
     /// Largest ℓ2 norm of a contributed model; `None` for no bound.
     pub max_model_norm: Option<f64>,
+    /// The model of an earlier federation that the first round starts from.
+    pub continues: Option<Continues>,
 }
 
 impl Agreement {
@@ -96,7 +99,25 @@ impl Agreement {
                 return Err(wrong("task.table", what));
             }
         }
-        raw.strategy.standardise = raw.task.common_scale();
+        let continues = raw.continues.map(|table| {
+            let hash = |key: &str, text: &str| {
+                let place = format!("continues.{key}");
+                digits_of(text)
+                    .map(Hash)
+                    .ok_or_else(|| wrong(&place, digits))
+            };
+            Ok::<_, ConfigError>(Continues {
+                federation: hash("federation", &table.federation)?,
+                block: hash("block", &table.block)?,
+                model: hash("model", &table.model)?,
+                round: table.round,
+                name: table.name,
+            })
+        });
+        let continues = continues.transpose()?;
+        // A model that is continued has its scale already.
+        raw.strategy.standardise = raw.task.common_scale() && continues.is_none();
+        raw.strategy.scale_agreed = raw.task.common_scale() && continues.is_some();
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
         let work = Work {
@@ -104,6 +125,7 @@ impl Agreement {
             strategy: &raw.strategy,
             max_model_norm,
             seed: raw.seed,
+            continues: continues.as_ref(),
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
@@ -136,6 +158,7 @@ impl Agreement {
             strategy: strategy.into(),
             seed: raw.seed,
             max_model_norm,
+            continues,
         })
     }
 
@@ -152,6 +175,13 @@ impl Agreement {
             rounds: charter.rounds,
             seed: self.seed,
             start: HEXLOWER.encode(&charter.start.0),
+            continues: self.continues.as_ref().map(|continues| ContinuesTable {
+                name: continues.name.clone(),
+                federation: HEXLOWER.encode(&continues.federation.0),
+                round: continues.round,
+                block: HEXLOWER.encode(&continues.block.0),
+                model: HEXLOWER.encode(&continues.model.0),
+            }),
             charter: CharterTable {
                 beat: Span::millis(charter.beat_ms),
                 patience: charter.patience,

@@ -25,9 +25,13 @@ pub(crate) struct FederationFile {
     #[serde(default)]
     pub(crate) seed: u64,
     /// Hash of the state that the first round starts from, as 64 hexadecimal digits. It follows
-    /// from `task`, `strategy` and `seed`; a node refuses to start when it computes another one.
+    /// from `task`, `strategy`, `seed` and `continues`; a node refuses to start when it computes another one.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) start: String,
+    /// The model of an earlier federation that the first round starts from, instead of the initial
+    /// model. `rota federation continue` writes this table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) continues: Option<ContinuesTable>,
     /// Rules of the rounds: times, minimum numbers, sizes.
     pub(crate) charter: CharterTable,
     /// The learning task: data and model.
@@ -41,6 +45,27 @@ pub(crate) struct FederationFile {
 /// The version that a file has without the key.
 pub(crate) fn newest() -> u32 {
     charter::FORMAT
+}
+
+/// The model of an earlier federation.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ContinuesTable {
+    /// Name of the earlier federation, for people.
+    pub(crate) name: String,
+    /// Its id, as 64 hexadecimal digits.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
+    pub(crate) federation: String,
+    /// The round after which the model was adopted.
+    #[schemars(range(min = 1))]
+    pub(crate) round: u64,
+    /// Hash of the final block of that round, as 64 hexadecimal digits.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
+    pub(crate) block: String,
+    /// Hash of the model's tensors, as 64 hexadecimal digits. Every member needs the file; its node
+    /// finds `start.safetensors` beside the agreement, or by `start-model` in silo.toml.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
+    pub(crate) model: String,
 }
 
 /// Rules of the rounds: times, minimum numbers, sizes.

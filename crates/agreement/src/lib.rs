@@ -11,6 +11,7 @@
 
 mod agreement;
 mod canonical;
+mod continues;
 mod file;
 mod schema;
 mod seed;
@@ -21,6 +22,7 @@ mod work;
 
 pub use agreement::{Agreement, ConfigError, public_key, read_configuration};
 pub use canonical::{Canonical, CanonicalError};
+pub use continues::Continues;
 pub use schema::schema_of;
 pub use seed::silo_seed;
 pub use source::{FileError, Source};

@@ -2,9 +2,10 @@
 
 use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
-use protocol::codec;
+use protocol::{Hash, codec};
 
 use crate::canonical::{Canonical, CanonicalError};
+use crate::continues::Continues;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Work<'a> {
     pub max_model_norm: Option<f64>,
     /// Seed of the initial model.
     pub seed: u64,
+    /// The model of an earlier federation that the first round starts from.
+    pub continues: Option<&'a Continues>,
 }
 
 impl Work<'_> {
@@ -30,12 +33,24 @@ impl Work<'_> {
             let scale = Canonical::Bool(self.strategy.standardise);
             options.insert("standardise".into(), scale);
         }
-        let table = Canonical::table([
+        let mut table = Canonical::table([
             ("task", Canonical::of(self.task)?),
             ("strategy", strategy),
             ("norm", Canonical::of(&self.max_model_norm)?),
             ("seed", Canonical::of(&self.seed)?),
         ]);
+        // Without it, the bytes are those of a federation that continues none.
+        if let (Canonical::Table(work), Some(continues)) = (&mut table, self.continues) {
+            let digits = |hash: &Hash| Canonical::Text(format!("{hash:#}"));
+            let table = Canonical::table([
+                ("name", Canonical::Text(continues.name.clone())),
+                ("federation", digits(&continues.federation)),
+                ("round", Canonical::of(&continues.round)?),
+                ("block", digits(&continues.block)),
+                ("model", digits(&continues.model)),
+            ]);
+            work.insert("continues".into(), table);
+        }
         Ok(codec::encode(&table))
     }
 }

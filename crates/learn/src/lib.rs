@@ -13,6 +13,8 @@
 //! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`] has
 //!   null training, to measure the cost of everything else.
 //! - [`Metric`]: the metrics that reports compare.
+//! - [`export`]: models taken out of a federation: predictions for rows, safetensors files with a
+//!   model card, ONNX.
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
 //!
 //! Everything random follows from seeds, and the same arguments give the same bits, regardless of
@@ -35,10 +37,12 @@
 //! ```
 
 pub mod data;
+pub mod export;
 pub mod file;
 mod learners;
 mod metrics;
 mod models;
+mod onnx;
 pub mod propose;
 mod random;
 pub mod schema;

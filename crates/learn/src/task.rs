@@ -441,7 +441,7 @@ impl Source {
 
 impl ModelConfig {
     /// The family for this many features and this target.
-    fn family(
+    pub(crate) fn family(
         &self,
         features: usize,
         target: &Target,

@@ -14,16 +14,47 @@
 //! other silo shares is not compared at all: it would be measured on the rows that it was trained
 //! on. The tests on real hospitals show that this suffices there.
 
+mod adopted;
+
 use std::ops::ControlFlow;
 use std::ops::RangeInclusive;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
 
+pub use adopted::{alone_start, mean_of_coalitions, members_of};
+
+/// How a silo chooses the model that it serves at the end, by cross-validation on its own rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ServeConfig {
+    /// Number of folds of the cross-validation, at least 2; or 0 for no comparison.
+    pub folds: usize,
+}
+
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self { folds: 5 }
+    }
+}
+
+impl ServeConfig {
+    /// Whether the number of folds can be used.
+    ///
+    /// # Errors
+    /// What it must be.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self.folds {
+            1 => Err("must be at least 2, or 0 for no comparison"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The origin of a model that a silo may serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
     /// Trained alone.
@@ -36,8 +67,20 @@ pub enum Candidate {
     FineTuned,
 }
 
+impl Candidate {
+    /// In words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Local => "the model that it trains alone",
+            Self::Coalition => "the model of its coalition",
+            Self::Global => "the mean of all coalitions' models",
+            Self::FineTuned => "the model of its coalition, tuned on its own rows",
+        }
+    }
+}
+
 /// The loss of one candidate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The candidate.
     pub candidate: Candidate,

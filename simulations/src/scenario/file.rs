@@ -1,6 +1,7 @@
 //! A scenario as it is written: the tables and keys of the file.
 
 use learn::TaskConfig;
+use methods::serving::ServeConfig;
 use methods::strategy::StrategyConfig;
 use serde::Deserialize;
 
@@ -66,18 +67,4 @@ pub(super) struct ScenarioFile {
 
 fn newest() -> u32 {
     FORMAT
-}
-
-/// How a silo chooses the model that it serves at the end, by cross-validation on its own rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct ServeConfig {
-    /// Number of folds of the cross-validation, at least 2; or 0 for no comparison.
-    pub folds: usize,
-}
-
-impl Default for ServeConfig {
-    fn default() -> Self {
-        Self { folds: 5 }
-    }
 }

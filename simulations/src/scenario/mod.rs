@@ -20,8 +20,8 @@ use crate::pool::Costs;
 pub use charter::CharterConfig;
 pub use error::ScenarioError;
 pub use fault::{Fault, When, Who};
-pub use file::ServeConfig;
 use file::{FORMAT, ScenarioFile};
+pub use methods::serving::ServeConfig;
 
 /// The built-in scenarios: name and text. The first is the default.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -161,9 +161,11 @@ impl Scenario {
         if let Err(error) = radius.validate() {
             return Err(source.key_of("charter.radius", error.to_string()));
         }
-        if scenario.serve.folds == 1 {
-            let what = "is 1, it must be at least 2, or 0 for no comparison";
-            return Err(source.key_of("serve.folds", what));
+        if let Err(what) = scenario.serve.check() {
+            return Err(source.key_of(
+                "serve.folds",
+                format!("is {}, it {what}", scenario.serve.folds),
+            ));
         }
         if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(source.key_of("charter.max-model-norm", "must be above 0"));

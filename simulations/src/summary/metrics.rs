@@ -11,7 +11,6 @@ use silo::Notice;
 use crate::error::RunError;
 use crate::federate::RunRecord;
 use crate::pool::Threads;
-use crate::scenario::Scenario;
 
 /// A model and the personal parameters of its silo.
 pub(crate) type OwnModel = (Params, Params);
@@ -64,16 +63,6 @@ pub(super) fn last_adopted(adopted: &[AdoptedModel], silos: usize) -> Vec<Option
                 .cloned()
         })
         .collect()
-}
-
-/// The model from which silos train alone: the one of round 1 if that round agrees on a common
-/// scale, otherwise none.
-pub(crate) fn common_start(scenario: &Scenario, recorded: &RunRecord) -> Option<Params> {
-    let scaled = scenario.strategy.standardise;
-    let first = adopted_models(&recorded.notices)
-        .into_iter()
-        .find(|adopted| adopted.round == 1)?;
-    scaled.then_some(first.model.0)
 }
 
 /// The learners of silos, with or without the strategy's wrappers.

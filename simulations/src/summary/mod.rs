@@ -19,7 +19,7 @@ use crate::environment::Mesh;
 use crate::network::Traffic;
 
 pub(crate) use build::build;
-pub(crate) use metrics::{common_start, final_model};
+pub(crate) use metrics::final_model;
 pub(crate) use silos::Reference;
 
 /// The summary of a run.

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use agreement::silo_seed;
 use learn::{RowCounts, Study};
 use methods::learner::{Split, Task};
-use methods::params::weighted_mean;
 use methods::robust::Radius;
-use methods::serving::{Alone, Candidate, Comparison};
+use methods::serving::{Alone, Candidate, Comparison, alone_start, mean_of_coalitions, members_of};
 use methods::strategy::{Newcomer, OwnRadius};
 use methods::{Learner, Params};
 use protocol::{Hash, MemberIndex};
@@ -30,8 +29,6 @@ pub(crate) struct Reference {
     pub(crate) wanted: bool,
     /// One global model, without what a strategy's wrappers add to it.
     pub(crate) global: Option<Params>,
-    /// The model from which silos train alone; `None`: the initial model.
-    pub(crate) start: Option<Params>,
 }
 
 /// The result of one silo, with metrics on its own held-out rows.
@@ -76,12 +73,12 @@ pub(super) fn silo_results(
     let newest = finals.iter().flatten().max_by_key(|adopted| adopted.round);
     let initial = federation.members[0].initial_seed;
     let first = 1 + u64::from(scenario.strategy.standardise);
-    let start = |learner: &dyn Learner| {
-        let start = reference.start.clone();
-        start.unwrap_or_else(|| learner.initial(initial))
-    };
+    let plain = &*study.silos[0].learner;
     let alone = Alone {
-        start: start(&*study.silos[0].learner),
+        start: match newest {
+            Some(adopted) => alone_start(plain, initial, &adopted.model.0),
+            None => plain.initial(initial),
+        },
         initial,
         task: Task::Train(scenario.strategy.training.clone()),
         seed: federation.seed,
@@ -148,7 +145,7 @@ pub(super) fn silo_results(
                 _ => None,
             };
             let (name, rows) = silo;
-            let shared = coalition_index.is_none_or(|own| context.members_of(own) > 1);
+            let shared = coalition_index.is_none_or(|own| context.shares(own));
             let mut result = context.measure(&*plain, &*equipped, seed, own, shared);
             (result.name, result.rows, result.coalition_index) = (name, rows, coalition_index);
             result.member = takes_part.then_some(nth);
@@ -177,6 +174,10 @@ impl Context {
             let personal = plain.initial_personal(self.alone.initial);
             value(plain, &(model.clone(), personal))
         };
+        let global = self
+            .last
+            .as_ref()
+            .and_then(|last| mean_of_coalitions(&last.state.models, &last.assignment));
         let served = match (&local, &own) {
             (Some(local), Some(coalition)) if self.folds > 0 => {
                 let comparison = Comparison {
@@ -186,7 +187,7 @@ impl Context {
                     local,
                     coalition,
                     shared,
-                    global: self.mean_of_coalitions().as_ref(),
+                    global: global.as_ref(),
                     folds: self.folds,
                 }
                 .serve();
@@ -223,28 +224,9 @@ impl Context {
         }
     }
 
-    /// Entries of a coalition in the last round.
-    fn members_of(&self, coalition: u32) -> usize {
+    /// Whether several entries of the last round are of this coalition.
+    fn shares(&self, coalition: u32) -> bool {
         let last = self.last.as_ref();
-        last.map_or(0, |last| {
-            let own = |entry: &&u32| **entry == coalition;
-            last.assignment.iter().filter(own).count()
-        })
-    }
-
-    /// The mean of all coalitions' models, by their entries, where there are several.
-    fn mean_of_coalitions(&self) -> Option<Params> {
-        let AdoptedModel { state, .. } = self.last.as_ref()?;
-        let count = |coalition: usize| self.members_of(coalition as u32) as f64;
-        let models: Vec<_> = state
-            .models
-            .iter()
-            .enumerate()
-            .map(|(coalition, model)| (model, count(coalition)))
-            .filter(|(_, count)| *count > 0.0)
-            .collect();
-        (models.len() > 1)
-            .then(|| weighted_mean(&models).ok())
-            .flatten()
+        last.is_some_and(|last| members_of(&last.assignment, coalition) > 1)
     }
 }

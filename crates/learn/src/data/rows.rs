@@ -380,8 +380,8 @@ fn count(left: &mut LeftOut, row: &ReadRow) {
     match row {
         ReadRow::Used(..) => {}
         ReadRow::NoTarget => left.no_target += 1,
-        ReadRow::Incomplete => left.incomplete += 1,
-        ReadRow::Excluded => left.excluded += 1,
+        ReadRow::Incomplete(_) => left.incomplete += 1,
+        ReadRow::Excluded(_) => left.excluded += 1,
     }
 }
 

@@ -12,7 +12,7 @@ use methods::{Layout, LearnError, Params};
 pub use constant::ConstantLearner;
 pub use table::TableLearner;
 
-pub(crate) use table::Script;
+pub(crate) use table::{Script, family_layout};
 
 /// Refuses a model of another layout.
 fn fits(layout: &Arc<Layout>, model: &Params) -> Result<(), LearnError> {

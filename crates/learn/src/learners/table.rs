@@ -51,9 +51,7 @@ impl TableLearner {
         standardise: Standardise,
         transport_cost: TransportCost,
     ) -> Self {
-        let number = matches!(data.target, Target::Number { .. } | Target::Numbers { .. });
-        let scale = matches!(standardise, Standardise::Federation)
-            .then(|| Scale::new(data.features, number));
+        let scale = scale_of(data.features, &data.target, standardise);
         let layout = layout_of(&*model, scale.as_ref());
         let Prepared {
             train,
@@ -208,6 +206,22 @@ impl TableLearner {
             metrics: Metrics { samples, values },
         }
     }
+}
+
+/// The common scale, where there is one.
+fn scale_of(features: usize, target: &Target, standardise: Standardise) -> Option<Scale> {
+    let number = matches!(target, Target::Number { .. } | Target::Numbers { .. });
+    matches!(standardise, Standardise::Federation).then(|| Scale::new(features, number))
+}
+
+/// Layout of the models of a task.
+pub(crate) fn family_layout(
+    model: &dyn Model,
+    features: usize,
+    target: &Target,
+    standardise: Standardise,
+) -> Arc<Layout> {
+    layout_of(model, scale_of(features, target, standardise).as_ref())
 }
 
 /// Layout of a family's models, with the buffers of the common scale.

@@ -6,6 +6,7 @@ use methods::{Params, Role, TensorSpec};
 
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
+use crate::onnx::{Attribute, Graph, Value};
 
 /// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. The initial model is
 /// zero; with a convex loss the start does not matter.
@@ -45,6 +46,15 @@ impl Model for Linear {
         (0..rows.len())
             .map(|row| output(&line, rows.features(row)))
             .collect()
+    }
+
+    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value {
+        let known = "the learner checked the layout";
+        let weight = model.tensor("weight").expect(known);
+        let weight = graph.floats("weight", &[1, self.features], weight);
+        let bias = graph.floats("bias", &[1], model.tensor("bias").expect(known));
+        let inputs = [features, &weight, &bias];
+        graph.node("Gemm", &inputs, &[("transB", Attribute::Int(1))])
     }
 
     fn linear(&self) -> Option<&Linear> {

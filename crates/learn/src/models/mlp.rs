@@ -8,6 +8,7 @@ use methods::{Matrix, Params, Role, TensorSpec};
 use super::burn_optimiser::{BurnOptimiser, Memory, Modification, floats, host, matrix, tensor};
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
+use crate::onnx::{Attribute, Graph, Value};
 use crate::random::{stream, uniform};
 
 /// Dense layers with ReLU between them: `layerN.weight` `(out, in)` and `layerN.bias` `(out)`.
@@ -101,6 +102,24 @@ impl Model for Mlp {
             outputs.extend(host(output));
         }
         outputs
+    }
+
+    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value {
+        let mut value = features.clone();
+        for (layer, ins, outs) in self.dense() {
+            if layer > 0 {
+                value = graph.node("Relu", &[&value], &[]);
+            }
+            let mut tensor = |name: String, shape: &[usize]| {
+                let values = model.tensor(&name).expect("the learner checked the layout");
+                graph.floats(&name, shape, values)
+            };
+            let weight = tensor(weight_name(layer), &[outs, ins]);
+            let bias = tensor(bias_name(layer), &[outs]);
+            let inputs = [&value, &weight, &bias];
+            value = graph.node("Gemm", &inputs, &[("transB", Attribute::Int(1))]);
+        }
+        value
     }
 
     fn layers(&self, model: &Params) -> Option<Vec<Matrix>> {

@@ -34,6 +34,7 @@ pub(crate) use network::{Head, Network};
 pub(crate) use stochastic::Encoder;
 
 use crate::data::Rows;
+use crate::onnx::{Graph, Value};
 
 /// Values by tensor name.
 pub(crate) type Named = Vec<(String, Vec<f32>)>;
@@ -48,6 +49,10 @@ pub(crate) trait Model: Send + Sync {
 
     /// Outputs for all rows, rows × k, row-major.
     fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64>;
+
+    /// Adds the outputs for `features`, rows × features, to a graph: the same numbers as
+    /// [`outputs`](Self::outputs), rows × k.
+    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value;
 
     /// Linear models, where the family consists of these.
     fn linear(&self) -> Option<&Linear> {

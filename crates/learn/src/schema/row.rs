@@ -29,10 +29,10 @@ pub(crate) enum ReadRow {
     Used(Vec<f64>, Vec<f64>),
     /// It has no value to predict.
     NoTarget,
-    /// A feature is missing that must not be.
-    Incomplete,
-    /// A condition of the schema does not hold.
-    Excluded,
+    /// This feature is missing, and rows without it are left out.
+    Incomplete(String),
+    /// This condition of the schema does not hold.
+    Excluded(String),
 }
 
 impl<'a> FileLayout<'a> {
@@ -142,7 +142,7 @@ impl<'a> FileLayout<'a> {
                 }
             };
             if !meets {
-                return Ok(ReadRow::Excluded);
+                return Ok(ReadRow::Excluded(filter.clone().into()));
             }
         }
         let mut targets = Vec::with_capacity(self.targets.len());
@@ -160,20 +160,20 @@ impl<'a> FileLayout<'a> {
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
         }
         match self.features(row)? {
-            Some(values) => Ok(ReadRow::Used(values, targets)),
-            None => Ok(ReadRow::Incomplete),
+            Ok(values) => Ok(ReadRow::Used(values, targets)),
+            Err(missing) => Ok(ReadRow::Incomplete(missing.to_owned())),
         }
     }
 
-    /// The numbers of the features, or `None` if the row is to be left out.
-    fn features(&self, row: &RawRow) -> Result<Option<Vec<f64>>, DataError> {
+    /// The numbers of the features; or, if the row is to be left out, the column that is missing.
+    fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
         for (((name, feature), own), &place) in columns {
             let cell = self.cell(row, place);
             if cell.is_none() {
                 match feature.missing {
-                    MissingRule::Drop => return Ok(None),
+                    MissingRule::Drop => return Ok(Err(name)),
                     MissingRule::Refuse => {
                         let what =
                             "a value is needed: the schema has no rule for missing values here";
@@ -200,7 +200,7 @@ impl<'a> FileLayout<'a> {
         }
         numbers.append(&mut levels);
         numbers.append(&mut missing);
-        Ok(Some(numbers))
+        Ok(Ok(numbers))
     }
 
     fn number(&self, feature: &FeatureColumns, text: &str) -> Result<f64, String> {

@@ -109,7 +109,8 @@ codes = { outcome = { "0" = "home", "1" = "died" }, ward = { ITS = "intensive", 
 fn rows_that_the_schema_leaves_out_are_left_out() {
     let text = "age,systolic,diastolic,ward,outcome\n17,1,2,general,home\n20,1,2,general,\n";
     let rows = read(&schema(CLINIC), "", text).unwrap();
-    assert_eq!(rows, [ReadRow::Excluded, ReadRow::NoTarget]);
+    let excluded = ReadRow::Excluded("age >= 18".into());
+    assert_eq!(rows, [excluded, ReadRow::NoTarget]);
 }
 
 #[test]

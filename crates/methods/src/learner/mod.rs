@@ -176,6 +176,14 @@ pub trait Learner: Send + Sync {
         split: Split,
     ) -> Result<Metrics, LearnError>;
 
+    /// The model that a silo predicts with, in the layout of its own family and without what a
+    /// strategy puts around it: what can be used where there is no federation. `None` where one
+    /// such model is not all that it predicts with. By default the model as it is, where there is
+    /// no personal state beside it.
+    fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
+        personal.values().is_empty().then(|| model.clone())
+    }
+
     /// Training rows of this silo.
     fn samples(&self) -> u64;
 

@@ -76,6 +76,7 @@ pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{DEVIATION, MEAN, Standardised};
+pub use wrappers::warm_start::{WarmStartError, shared_part, warm_started};
 
 /// One method: what members train, who learns with whom, and which models all members adopt.
 pub trait Strategy: Send + Sync {

@@ -12,7 +12,7 @@ use super::op::Op;
 use crate::random::uniform;
 
 /// Added to variances before they are divided by.
-const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 /// How much a batch counts in running means.
 const MOMENTUM: f64 = 0.1;
 

@@ -17,6 +17,7 @@ mod config;
 mod error;
 mod fit;
 mod forward;
+mod graph;
 mod layer;
 mod op;
 mod plan;
@@ -41,6 +42,7 @@ use self::plan::{Plan, Style};
 use super::burn_optimiser::{floats, tensor};
 use super::{Fit, Loss, Mlp, Model, Named};
 use crate::data::Rows;
+use crate::onnx::{Graph, Value};
 use crate::random::{stream, uniform};
 
 /// Values of a layer's output at once in evaluation, so that memory stays small on large data.
@@ -146,6 +148,10 @@ impl Model for Network {
             outputs.extend(floats(output).into_iter().map(f64::from));
         }
         outputs
+    }
+
+    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value {
+        graph::add(&self.plan, self.input, graph, model, features)
     }
 
     /// The same layers with another head: what suits the rows suits their classes. A perceptron

@@ -23,6 +23,10 @@ pub struct StrategyConfig {
     /// `standardise = "federation"`.
     #[serde(skip_serializing)]
     pub standardise: bool,
+    /// Whether the start model has a common scale already, which all later models keep. Not a key of
+    /// the table: the agreement sets it where a federation continues an earlier one.
+    #[serde(skip_serializing)]
+    pub scale_agreed: bool,
     /// Tensors and layers that stay with each silo, by name; or [`LAST_LAYER`](crate::strategy::LAST_LAYER),
     /// [`NORM_LAYERS`](crate::strategy::NORM_LAYERS), [`INTERCEPT`](crate::strategy::INTERCEPT).
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,6 +54,7 @@ impl StrategyConfig {
             method,
             training,
             standardise: false,
+            scale_agreed: false,
             personal: Vec::new(),
             aggregation: Aggregation::Mean,
         }
@@ -203,6 +208,7 @@ impl<'de> Visitor<'de> for Table {
             method,
             training: training.ok_or_else(|| A::Error::missing_field("training"))?,
             standardise: false,
+            scale_agreed: false,
             personal,
             aggregation,
         })

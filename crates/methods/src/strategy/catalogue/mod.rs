@@ -91,6 +91,8 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
     }
     if config.standardise {
         strategy = Box::new(Standardised::new(strategy));
+    } else if config.scale_agreed {
+        strategy = Box::new(Standardised::agreed(strategy));
     }
     Ok(strategy)
 }

@@ -147,6 +147,12 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         self.inside(model, personal)
     }
 
+    /// See [`Learner::deployed`].
+    fn deployed(&self, inner: &dyn Learner, model: &Params, personal: &Params) -> Option<Params> {
+        let (model, own) = self.used(model, personal);
+        inner.deployed(&model, &own)
+    }
+
     /// See [`Outputs::outputs`].
     fn outputs(
         &self,
@@ -292,6 +298,11 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
     ) -> Result<Metrics, LearnError> {
         self.fits(model, personal)?;
         self.by.evaluate(&*self.inner, model, personal, split)
+    }
+
+    fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
+        self.fits(model, personal).ok()?;
+        self.by.deployed(&*self.inner, model, personal)
     }
 
     fn samples(&self) -> u64 {

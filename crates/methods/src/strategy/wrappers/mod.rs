@@ -6,3 +6,4 @@ pub(crate) mod report;
 pub(crate) mod self_reported;
 pub(crate) mod standardise;
 pub(crate) mod strategy_wrapper;
+pub(crate) mod warm_start;

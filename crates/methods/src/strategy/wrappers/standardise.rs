@@ -25,13 +25,21 @@ pub const DEVIATION: &str = "scale.deviation";
 /// (`squares / count`); a column that never varies gets deviation 1.
 pub struct Standardised {
     inner: Box<dyn Strategy>,
+    /// Rounds before the inner strategy's first.
+    rounds: u64,
 }
 
 impl Standardised {
     /// Puts a round of summaries before `inner`. The learner needs a
     /// [`summary_layout`](crate::learner::Summaries::summary_layout) and a model with both buffers.
     pub fn new(inner: Box<dyn Strategy>) -> Self {
-        Self { inner }
+        Self { inner, rounds: 1 }
+    }
+
+    /// `inner` from its round 1 on, with the scale that the model it starts from has already. All
+    /// later models keep it.
+    pub fn agreed(inner: Box<dyn Strategy>) -> Self {
+        Self { inner, rounds: 0 }
     }
 }
 
@@ -167,7 +175,9 @@ impl Strategy for Standardised {
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        learner.summaries()?;
+        if self.rounds > 0 {
+            learner.summaries()?;
+        }
         self.inner.equip(learner)
     }
 
@@ -176,8 +186,8 @@ impl Strategy for Standardised {
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
-        if round > 1 {
-            return self.inner.plan(state, round - 1);
+        if round > self.rounds {
+            return self.inner.plan(state, round - self.rounds);
         }
         Plan::everyone(state, Task::Summarise)
     }
@@ -190,8 +200,8 @@ impl Strategy for Standardised {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        if round > 1 {
-            let (inner, round) = (&self.inner, round - 1);
+        if round > self.rounds {
+            let (inner, round) = (&self.inner, round - self.rounds);
             return inner.contribute(state, plan, round, participant, progress);
         }
         let none = || LearnError::Failed("there is no model to start from".into());
@@ -209,12 +219,17 @@ impl Strategy for Standardised {
         scored: Scored<'_>,
     ) -> Result<f64, LearnError> {
         // Summaries are not scored.
-        self.inner
-            .score(state, plan, round.saturating_sub(1), participant, scored)
+        self.inner.score(
+            state,
+            plan,
+            round.saturating_sub(self.rounds),
+            participant,
+            scored,
+        )
     }
 
     fn keeps_numbers(&self, round: u64) -> bool {
-        round == 1 || self.inner.keeps_numbers(round - 1)
+        round <= self.rounds || self.inner.keeps_numbers(round - self.rounds)
     }
 
     fn expects(
@@ -223,28 +238,30 @@ impl Strategy for Standardised {
         summary: Option<&Arc<Layout>>,
         round: u64,
     ) -> Arc<Layout> {
-        if round > 1 {
-            return self.inner.expects(model, summary, round - 1);
+        if round > self.rounds {
+            return self.inner.expects(model, summary, round - self.rounds);
         }
         summary.unwrap_or(model).clone()
     }
 
     fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
         let mut layouts = self.inner.layouts(model, summary);
-        layouts.push(summary.unwrap_or(model).clone());
+        if self.rounds > 0 {
+            layouts.push(summary.unwrap_or(model).clone());
+        }
         layouts
     }
 
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
-        if round > 1 {
-            return self.inner.admit(entry, round - 1);
+        if round > self.rounds {
+            return self.inner.admit(entry, round - self.rounds);
         }
         Summary::read(&entry.model).map(|_| ())
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        if round > 1 {
-            return self.inner.decide(state, sheet, round - 1);
+        if round > self.rounds {
+            return self.inner.decide(state, sheet, round - self.rounds);
         }
         combine(sheet)?;
         Ok(Decision::fixed(vec![0; sheet.entries.len()]))
@@ -257,8 +274,10 @@ impl Strategy for Standardised {
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
-        if round > 1 {
-            return self.inner.check(state, sheet, decision, round - 1);
+        if round > self.rounds {
+            return self
+                .inner
+                .check(state, sheet, decision, round - self.rounds);
         }
         combine(sheet)?;
         let all = vec![0; sheet.entries.len()];
@@ -272,8 +291,10 @@ impl Strategy for Standardised {
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        if round > 1 {
-            let after = self.inner.settle(state, sheet, decision, round - 1)?;
+        if round > self.rounds {
+            let after = self
+                .inner
+                .settle(state, sheet, decision, round - self.rounds)?;
             return keep_scale(state, after);
         }
         sheet.fits(&decision.assignment)?;
@@ -296,6 +317,7 @@ impl Strategy for Standardised {
         round: u64,
         newcomer: Newcomer<'_>,
     ) -> Result<Params, LearnError> {
-        self.inner.unseen(state, round.saturating_sub(1), newcomer)
+        self.inner
+            .unseen(state, round.saturating_sub(self.rounds), newcomer)
     }
 }

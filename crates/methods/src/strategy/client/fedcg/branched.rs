@@ -142,6 +142,14 @@ impl LearnerWrapper for Branched {
         (self.shape.split(model).base, personal.clone())
     }
 
+    /// Branches and a classifier of domains predict together, unless all rows go one way.
+    fn deployed(&self, inner: &dyn Learner, model: &Params, personal: &Params) -> Option<Params> {
+        if !self.is_silent() {
+            return None;
+        }
+        inner.deployed(&self.shape.split(model).base, personal)
+    }
+
     fn outputs(
         &self,
         inner: &dyn Learner,

@@ -1,0 +1,271 @@
+//! The model card: what a model is, in one document for programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use methods::Params;
+use methods::serving::{Candidate, Measured};
+use methods::strategy::{DEVIATION, MEAN};
+use serde::{Deserialize, Serialize};
+
+use super::error::ExportError;
+use super::fit::Fitted;
+use crate::data::{Preparation, Standardise, Target, effective};
+use crate::schema::Schema;
+use crate::task::{ModelConfig, TableTask};
+
+/// Version of the format of cards.
+pub(super) const FORMAT: u32 = 1;
+
+/// What a model is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Card {
+    /// Version of this format.
+    pub format: u32,
+    /// The program that wrote it.
+    pub program: String,
+    /// When, in UTC as RFC 3339 has it.
+    pub created: String,
+    /// Where the model comes from.
+    pub origin: Origin,
+    /// What it was trained for: schema and model family.
+    pub task: CardTask,
+    /// The numbers of a row in order, with what stands for missing ones and how they are scaled.
+    pub columns: Vec<Column>,
+    /// What comes out.
+    pub output: Output,
+    /// How good it is on rows that it was not trained on; `None` where nobody measured it.
+    pub held_out: Option<HeldOut>,
+    /// How the silo compared the models that it could serve; empty where it did not.
+    #[serde(default)]
+    pub comparison: Vec<Measured>,
+    /// The choice that followed, if this is the model that the silo serves.
+    #[serde(default)]
+    pub served: Option<Candidate>,
+    /// Names and shapes of the tensors, in the order of the file.
+    pub tensors: Vec<(String, Vec<usize>)>,
+    /// BLAKE3 of the canonical safetensors document of the tensors, in hexadecimal digits.
+    pub hash: String,
+}
+
+/// What a model was trained for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CardTask {
+    /// What the columns mean.
+    pub schema: Schema,
+    /// The model family.
+    pub model: ModelConfig,
+    /// How numbers are scaled.
+    pub standardise: Standardise,
+}
+
+/// Where a model comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Origin {
+    /// The model in one word: `served`, `own`, `coalition`, `global`.
+    pub which: String,
+    /// The same in a sentence without a full stop.
+    pub about: String,
+    /// Name of the federation.
+    pub federation: String,
+    /// Its id, which is the hash of its agreement.
+    pub id: String,
+    /// Number of its members.
+    pub members: usize,
+    /// The strategy.
+    pub strategy: String,
+    /// The round after which the model was adopted.
+    pub round: u64,
+    /// Rounds that the members agreed on.
+    pub rounds: u64,
+    /// Its coalition; `None` for a mean of several.
+    pub coalition: Option<Coalition>,
+    /// Hash of the final block of the round.
+    pub block: String,
+    /// Hash of the round's outcome, which the members voted on.
+    pub outcome: String,
+    /// Hash of the certificate that a quorum of members signed.
+    pub certificate: String,
+    /// The institution whose rows filled in missing values, and measured the model.
+    pub silo: String,
+    /// The earlier federation that this one continued, in words.
+    #[serde(default)]
+    pub continues: Option<String>,
+}
+
+/// A coalition of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Coalition {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Number of coalitions.
+    pub of: usize,
+    /// Number of contributions that its model was made from.
+    pub contributions: usize,
+}
+
+/// One number of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Column {
+    /// Its name: that of the column, `column=level`, or `column is missing`.
+    pub name: String,
+    /// What stands for a missing value.
+    pub fill: f64,
+    /// What is subtracted.
+    pub mean: f64,
+    /// By what the difference is divided.
+    pub deviation: f64,
+}
+
+/// What comes out of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Output {
+    /// Numbers: what the model gives, times `deviation`, plus `mean`.
+    Numbers {
+        /// The columns that are predicted.
+        names: Vec<String>,
+        /// Their unit.
+        unit: String,
+        /// Size of 1 of the model in that unit.
+        deviation: f64,
+        /// What 0 of the model is in that unit.
+        mean: f64,
+    },
+    /// A probability for each class.
+    Classes {
+        /// The column that is predicted.
+        name: String,
+        /// The classes, in order.
+        classes: Vec<String>,
+    },
+    /// For each pixel the probability that it belongs to the object.
+    Mask {
+        /// The columns that are predicted.
+        names: Vec<String>,
+    },
+}
+
+/// Metrics on rows that were not trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct HeldOut {
+    /// Number of rows.
+    pub rows: u64,
+    /// The metric that the members agreed to compare.
+    pub metric: String,
+    /// Its unit; empty if it has none.
+    pub unit: String,
+    /// All metrics, by name.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// What a card is made from.
+pub struct Parts<'a> {
+    /// The agreed task.
+    pub task: &'a TableTask,
+    /// How the silo's rows become what its models take.
+    pub preparation: &'a Preparation,
+    /// The model, in the layout of its family.
+    pub model: &'a Params,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Now, as RFC 3339 has it.
+    pub created: String,
+}
+
+impl Card {
+    /// The card of a model.
+    ///
+    /// # Errors
+    /// [`ExportError`]: no schema, or a model or preparation of another task.
+    pub fn new(parts: Parts<'_>) -> Result<Self, ExportError> {
+        let Parts {
+            task,
+            preparation,
+            model,
+            origin,
+            created,
+        } = parts;
+        let schema = task.agreed_schema()?.ok_or(ExportError::NoSchema)?;
+        let scaling = task.scaling();
+        let scale = |name: &str, column: usize| -> Option<f64> {
+            let buffer = model
+                .tensor(name)
+                .filter(|_| scaling == Standardise::Federation)?;
+            buffer.get(column).copied().map(f64::from)
+        };
+        Fitted::new(&schema, &task.model, scaling, model)?;
+        let encoded = schema.encoded();
+        if encoded.len() != preparation.fills.len() {
+            return Err(ExportError::Columns {
+                expected: encoded.len(),
+                found: preparation.fills.len(),
+            });
+        }
+        let width = encoded.len();
+        let columns = encoded.into_iter().enumerate().map(|(at, column)| Column {
+            name: column.name,
+            fill: preparation.fills[at],
+            mean: scale(MEAN, at).unwrap_or(preparation.means[at]),
+            deviation: scale(DEVIATION, at).map_or(preparation.deviations[at], effective),
+        });
+        let target_mean = scale(MEAN, width).unwrap_or(preparation.target_mean);
+        let target_deviation =
+            scale(DEVIATION, width).map_or(preparation.target_deviation, effective);
+        let tensors = model.layout().tensors().iter();
+        Ok(Self {
+            format: FORMAT,
+            program: format!("rota {}", env!("CARGO_PKG_VERSION")),
+            created,
+            origin,
+            columns: columns.collect(),
+            output: Output::of(&schema, target_mean, target_deviation),
+            held_out: None,
+            comparison: Vec::new(),
+            served: None,
+            tensors: tensors
+                .map(|tensor| (tensor.name.clone(), tensor.shape.clone()))
+                .collect(),
+            hash: digits(&model.hash()),
+            task: CardTask {
+                schema,
+                model: task.model.clone(),
+                standardise: scaling,
+            },
+        })
+    }
+}
+
+impl Output {
+    fn of(schema: &Schema, mean: f64, deviation: f64) -> Self {
+        let names = || schema.target.name.iter().map(str::to_owned).collect();
+        match schema.target() {
+            Target::Number { unit } | Target::Numbers { unit, .. } => Self::Numbers {
+                names: names(),
+                unit,
+                deviation,
+                mean,
+            },
+            Target::Classes(classes) => Self::Classes {
+                name: schema.target.name.iter().next().unwrap_or_default().into(),
+                classes,
+            },
+            Target::Mask { .. } => Self::Mask { names: names() },
+        }
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn digits(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

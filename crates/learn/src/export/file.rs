@@ -1,0 +1,161 @@
+//! Models as safetensors files, with the card in the metadata.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use methods::{Layout, Params, Role, TensorSpec};
+use safetensors::SafeTensors;
+use safetensors::tensor::Dtype;
+use serde_json::{Map, Value, json};
+
+use super::card::{Card, FORMAT, Output};
+use super::error::ExportError;
+use crate::file;
+
+/// Key of the card in the metadata.
+const CARD: &str = "rota.card";
+
+/// A model and its card as one safetensors file. The tensors have the names and shapes of the
+/// agreed model; the metadata have the card as JSON under `rota.card`, and the essentials in keys of
+/// their own. Equal arguments give equal bytes.
+pub fn safetensors(card: &Card, model: &Params) -> Vec<u8> {
+    let layout = model.layout();
+    let mut header = Map::new();
+    let mut start = 0;
+    for (at, tensor) in layout.tensors().iter().enumerate() {
+        let end = start + 4 * layout.range(at).len();
+        let info = json!({
+            "dtype": "F32", "shape": tensor.shape, "data_offsets": [start, end],
+        });
+        header.insert(tensor.name.clone(), info);
+        start = end;
+    }
+    header.insert("__metadata__".into(), metadata(card));
+    let mut text = Value::Object(header).to_string().into_bytes();
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.append(&mut text);
+    bytes.extend(model.values().iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+fn metadata(card: &Card) -> Value {
+    let origin = &card.origin;
+    let text = serde_json::to_string(card).expect("a card is texts, numbers and lists");
+    let target = match &card.output {
+        Output::Classes { name, .. } => name.clone(),
+        Output::Numbers { names, .. } | Output::Mask { names } => names.join(", "),
+    };
+    json!({
+        "format": "pt",
+        CARD: text,
+        "rota.model": origin.which,
+        "rota.federation": origin.federation,
+        "rota.federation-id": origin.id,
+        "rota.round": origin.round.to_string(),
+        "rota.block": origin.block,
+        "rota.certificate": origin.certificate,
+        "rota.target": target,
+        "rota.hash": card.hash,
+        "rota.created": card.created,
+    })
+}
+
+/// Reads a model and its card.
+///
+/// # Errors
+/// [`ExportError::File`]: not a file that [`safetensors`] wrote, or one that was changed since.
+pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
+    let wrong = |why: String| ExportError::File {
+        path: path.to_owned(),
+        why,
+    };
+    let bytes = file::read(path, file::DATA).map_err(|error| wrong(error.to_string()))?;
+    let (model, card) = tensors(&bytes).map_err(wrong)?;
+    let card = card.ok_or_else(|| {
+        wrong(
+            "it has no model card: expected a file that `rota model export` wrote, with the card in \
+             its metadata"
+                .into(),
+        )
+    })?;
+    let raw: Value = serde_json::from_str(&card).map_err(|error| wrong(damaged(&error)))?;
+    let format = raw["format"].as_u64().unwrap_or(0);
+    if format > FORMAT.into() {
+        return Err(wrong(format!(
+            "its card has format {format}, and this program reads formats up to {FORMAT}: use a newer \
+             version of Rota"
+        )));
+    }
+    let card: Card = serde_json::from_value(raw).map_err(|error| wrong(damaged(&error)))?;
+    let found = super::card::digits(&model.hash());
+    if found != card.hash {
+        return Err(wrong(format!(
+            "its tensors have the hash {found}, and its card is of a model with the hash {}: export the \
+             model again",
+            card.hash
+        )));
+    }
+    Ok((card, model))
+}
+
+/// Reads the tensors of any safetensors file of single precision, from which a federation is to
+/// start: an exported model, or a model of a node's state.
+///
+/// # Errors
+/// [`ExportError::File`].
+pub fn start_model(path: &Path) -> Result<Params, ExportError> {
+    let wrong = |why: String| ExportError::File {
+        path: path.to_owned(),
+        why,
+    };
+    let bytes = file::read(path, file::DATA).map_err(|error| wrong(error.to_string()))?;
+    Ok(tensors(&bytes).map_err(wrong)?.0)
+}
+
+/// Reads the tensors of the bytes of a safetensors file of single precision.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn tensors_of(bytes: &[u8]) -> Result<Params, String> {
+    Ok(tensors(bytes)?.0)
+}
+
+fn damaged(error: &serde_json::Error) -> String {
+    format!("its model card cannot be read ({error}): export the model again")
+}
+
+/// The tensors of a safetensors file, and the text of the card if it has one.
+fn tensors(bytes: &[u8]) -> Result<(Params, Option<String>), String> {
+    let unreadable = |error: safetensors::SafeTensorError| {
+        format!("it is no safetensors file ({error}): give a model that `rota model export` wrote")
+    };
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
+    let all = SafeTensors::deserialize(bytes).map_err(unreadable)?;
+    let mut specs = Vec::new();
+    let mut views = all.tensors();
+    views.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut values: Vec<f32> = Vec::new();
+    for (name, view) in &views {
+        if view.dtype() != Dtype::F32 {
+            return Err(format!(
+                "its tensor {name:?} has numbers of type {:?}, expected F32",
+                view.dtype()
+            ));
+        }
+        specs.push(TensorSpec::new(
+            name.clone(),
+            view.shape().to_vec(),
+            Role::Weight,
+        ));
+        let numbers = view.data().chunks_exact(4);
+        values.extend(numbers.map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])));
+    }
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        return Err(format!("number {at} of its tensors is not finite"));
+    }
+    let layout: Arc<Layout> = Layout::new(specs).map_err(|error| error.to_string())?;
+    let card = metadata.metadata().as_ref();
+    let card = card.and_then(|metadata| metadata.get(CARD).cloned());
+    Ok((Params::from_values(&layout, &values), card))
+}

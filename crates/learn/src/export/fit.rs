@@ -1,0 +1,55 @@
+//! The model family of an exported model, and whether tensors are of it.
+
+use std::sync::Arc;
+
+use methods::{Layout, Params};
+
+use super::error::ExportError;
+use crate::data::Standardise;
+use crate::learners::family_layout;
+use crate::models::{Loss, Model};
+use crate::schema::Schema;
+use crate::task::ModelConfig;
+
+/// A model family with its loss, and a model of it.
+pub(super) struct Fitted {
+    pub(super) family: Box<dyn Model>,
+    pub(super) loss: Loss,
+    pub(super) params: Params,
+}
+
+impl Fitted {
+    /// A model of this family.
+    ///
+    /// # Errors
+    /// [`ExportError`]: tensors of another model.
+    pub(super) fn new(
+        schema: &Schema,
+        config: &ModelConfig,
+        standardise: Standardise,
+        model: &Params,
+    ) -> Result<Self, ExportError> {
+        let (features, target) = (schema.encoded().len(), schema.target());
+        let (family, loss) = config.family(features, &target)?;
+        let layout = family_layout(&*family, features, &target, standardise);
+        let found = model.layout();
+        let fits = shapes(&layout) == shapes(found);
+        let params = Params::gather(&layout, &[model]).filter(|_| fits);
+        let params = params.ok_or_else(|| ExportError::Layout {
+            expected: layout.describe(),
+            found: found.describe(),
+        })?;
+        Ok(Self {
+            family,
+            loss,
+            params,
+        })
+    }
+}
+
+fn shapes(layout: &Arc<Layout>) -> Vec<(&str, &[usize])> {
+    let tensors = layout.tensors().iter();
+    tensors
+        .map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice()))
+        .collect()
+}

@@ -1,0 +1,30 @@
+//! Models taken out of a federation, to be used where there is none.
+//!
+//! A [`Card`] says what a model is: what it was trained for and by whom, which columns it takes, how
+//! they are scaled, and how good it is. [`safetensors`](fn@safetensors) writes a model with its card
+//! into one file, [`read`] reads it back, and [`onnx`](fn@onnx) writes it as a graph that other
+//! programs run. A [`Predictor`] predicts rows of a file.
+//!
+//! Every one of them takes rows as they are after categories became columns of 0 and 1 (see
+//! [`schema`](crate::schema)): missing values are filled and numbers scaled inside, and what comes
+//! out is in the target's own units, or probabilities.
+
+mod card;
+mod error;
+mod file;
+mod fit;
+mod markdown;
+mod onnx;
+mod predictor;
+mod rows;
+
+pub use card::{Card, CardTask, Coalition, Column, HeldOut, Origin, Output, Parts};
+pub use error::ExportError;
+pub use file::{read, safetensors, start_model, tensors_of};
+pub use markdown::markdown;
+pub use onnx::onnx;
+pub use predictor::Predictor;
+pub use rows::{Predicted, RowsToPredict};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Predicts rows with a model and its card.
+
+use methods::Params;
+
+use super::card::{Card, Column, Output};
+use super::error::ExportError;
+use super::fit::Fitted;
+use crate::data::{Rows, Standardise};
+use crate::models::{Loss, Model};
+
+/// Predicts rows with a model and its card.
+pub struct Predictor {
+    card: Card,
+    fitted: Fitted,
+}
+
+impl Predictor {
+    /// The predictor of a model.
+    ///
+    /// # Errors
+    /// [`ExportError`]: tensors other than those that the card describes.
+    pub fn new(card: Card, model: &Params) -> Result<Self, ExportError> {
+        let task = &card.task;
+        let fitted = Fitted::new(&task.schema, &task.model, task.standardise, model)?;
+        let (expected, found) = (task.schema.encoded().len(), card.columns.len());
+        match expected == found {
+            true => Ok(Self { card, fitted }),
+            false => Err(ExportError::Columns { expected, found }),
+        }
+    }
+
+    /// The card.
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// The model.
+    pub fn params(&self) -> &Params {
+        &self.fitted.params
+    }
+
+    /// The predictions for rows of as many numbers as the card has columns, NaN for a missing one:
+    /// for every row the numbers in the target's unit, the probabilities of all classes, or those
+    /// of all pixels.
+    ///
+    /// # Panics
+    /// If a row has another number of columns.
+    pub fn predict(&self, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let width = self.card.columns.len();
+        let mut features = Vec::with_capacity(rows.len() * width);
+        for row in rows {
+            assert_eq!(row.len(), width, "one value per column");
+            let columns = self.card.columns.iter().zip(row);
+            features.extend(columns.map(|(column, &value)| self.scaled(column, value)));
+        }
+        let rows = Rows::new(width, features, vec![0.0; rows.len()]);
+        if rows.len() == 0 {
+            return Vec::new();
+        }
+        let outputs = self.fitted.family.outputs(&self.fitted.params, &rows);
+        let each = outputs.chunks_exact(outputs.len() / rows.len());
+        each.map(|output| self.in_units(output)).collect()
+    }
+
+    /// A number as the model takes it: the same bits as in the federation.
+    fn scaled(&self, column: &Column, value: f64) -> f32 {
+        let value = if value.is_nan() { column.fill } else { value };
+        // On a common scale, learners keep rows unscaled in single precision.
+        let value = match self.card.task.standardise {
+            Standardise::Federation => f64::from(value as f32),
+            Standardise::Silo | Standardise::None => value,
+        };
+        ((value - column.mean) / column.deviation) as f32
+    }
+
+    fn in_units(&self, output: &[f64]) -> Vec<f64> {
+        let sigmoid = |value: f64| 1.0 / (1.0 + (-value).exp());
+        match (self.fitted.loss, &self.card.output) {
+            (
+                Loss::Regression(_),
+                Output::Numbers {
+                    deviation, mean, ..
+                },
+            ) => {
+                let number = |value: &f64| value * deviation + mean;
+                output.iter().map(number).collect()
+            }
+            (Loss::Logistic, _) => vec![sigmoid(-output[0]), sigmoid(output[0])],
+            (Loss::Softmax, _) => {
+                let top = output.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let parts: Vec<f64> = output.iter().map(|value| (value - top).exp()).collect();
+                let all: f64 = parts.iter().sum();
+                parts.into_iter().map(|part| part / all).collect()
+            }
+            (Loss::Dice { .. } | Loss::Regression(_), _) => {
+                output.iter().map(|value| sigmoid(*value)).collect()
+            }
+        }
+    }
+
+    pub(super) fn family(&self) -> (&dyn Model, Loss) {
+        (&*self.fitted.family, self.fitted.loss)
+    }
+}

@@ -1,0 +1,160 @@
+//! Rows of a file to predict: read by the schema as training rows are, but one answer for each.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::card::Output;
+use super::error::ExportError;
+use super::predictor::Predictor;
+use crate::data::{DataError, Format, open};
+use crate::schema::{FileLayout, LocalNames, ReadRow};
+
+/// The rows of a file, ready to be predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowsToPredict {
+    /// Names of the columns that are copied to the predictions.
+    keep: Vec<String>,
+    rows: Vec<RowToPredict>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct RowToPredict {
+    /// The cells to copy.
+    kept: Vec<String>,
+    /// Its numbers, or why it is not predicted.
+    numbers: Result<Vec<f64>, String>,
+}
+
+/// Predictions, one for every row of the file, in its order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predicted {
+    /// Names of the columns.
+    pub header: Vec<String>,
+    /// The cells of every row.
+    pub rows: Vec<Vec<String>>,
+    /// Rows that have no prediction; the last cell of each says why.
+    pub without: usize,
+}
+
+impl Predictor {
+    /// Reads a file of rows: CSV, compressed CSV or Parquet. The column to predict may be missing;
+    /// columns in `keep` may be any.
+    ///
+    /// A row that the schema leaves out of the training (`only`, and `missing = "drop"`) has no
+    /// prediction. Everything else that does not fit is refused, as it is in training.
+    ///
+    /// # Errors
+    /// [`ExportError::Data`] with file, row and column.
+    pub fn read(
+        &self,
+        path: &Path,
+        format: &Format,
+        names: &LocalNames,
+        keep: &[String],
+    ) -> Result<RowsToPredict, ExportError> {
+        format.check()?;
+        let file = open(path.to_owned(), format)?;
+        let schema = &self.card().task.schema;
+        let also: Vec<&str> = keep.iter().map(String::as_str).collect();
+        let layout = FileLayout::new(schema, names, format, &file, false, &also)?;
+        let places = keep.iter().map(|column| file.place(column));
+        let places = places.collect::<Result<Vec<usize>, DataError>>()?;
+        let rows = file.rows.iter().map(|row| {
+            let cell = |place: &usize| row.cells.get(*place).unwrap_or_default().to_owned();
+            let numbers = match layout.read(row)? {
+                ReadRow::Used(numbers, _) => Ok(numbers),
+                ReadRow::Incomplete(column) => Err(format!(
+                    "{column} is missing: the schema leaves such rows out"
+                )),
+                ReadRow::Excluded(condition) => {
+                    Err(format!("the schema is for rows with {condition}"))
+                }
+                ReadRow::NoTarget => unreachable!("the column to predict is not read"),
+            };
+            let kept = places.iter().map(cell).collect();
+            Ok(RowToPredict { kept, numbers })
+        });
+        Ok(RowsToPredict {
+            keep: keep.to_vec(),
+            rows: rows.collect::<Result<_, DataError>>()?,
+        })
+    }
+
+    /// The predictions for these rows, one for each: the copied columns, what is predicted, and a
+    /// last column `note` that says why a row has no prediction.
+    ///
+    /// For classes the predicted class, which is the one of the largest probability, and then the
+    /// probability of each; numbers in the target's unit; for a mask the probability of each pixel.
+    pub fn answer(&self, rows: &RowsToPredict) -> Predicted {
+        let output = &self.card().output;
+        let (named, each): (Vec<String>, usize) = match output {
+            Output::Numbers { names, .. } => {
+                let named = names.iter().map(|name| format!("predicted_{name}"));
+                (named.collect(), names.len())
+            }
+            Output::Classes { name, classes } => {
+                let probabilities = classes.iter().map(|class| format!("probability_{class}"));
+                let label = std::iter::once(format!("predicted_{name}"));
+                (label.chain(probabilities).collect(), classes.len() + 1)
+            }
+            Output::Mask { names } => {
+                let named = names.iter().map(|name| format!("probability_{name}"));
+                (named.collect(), names.len())
+            }
+        };
+        let numbers = rows.rows.iter().filter_map(|row| row.numbers.clone().ok());
+        let numbers: Vec<Vec<f64>> = numbers.collect();
+        let mut predicted = self.predict(&numbers).into_iter();
+        let mut without = 0;
+        let cells = rows.rows.iter().map(|row| {
+            let mut cells = row.kept.clone();
+            match &row.numbers {
+                Ok(_) => {
+                    let values = predicted.next().expect("a prediction for every row");
+                    if let Output::Classes { classes, .. } = output {
+                        cells.push(classes[largest(&values)].clone());
+                    }
+                    // The model computes in single precision: more digits would mean nothing.
+                    cells.extend(values.iter().map(|value| (*value as f32).to_string()));
+                    cells.push(String::new());
+                }
+                Err(why) => {
+                    without += 1;
+                    cells.extend(vec![String::new(); each]);
+                    cells.push(why.clone());
+                }
+            }
+            cells
+        });
+        let cells = cells.collect();
+        let mut header = rows.keep.clone();
+        header.extend(named);
+        header.push("note".into());
+        Predicted {
+            header,
+            rows: cells,
+            without,
+        }
+    }
+}
+
+impl Predicted {
+    /// Writes them as CSV, with a header.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(&self.header)?;
+        for row in &self.rows {
+            writer.write_record(row)?;
+        }
+        writer.flush()
+    }
+}
+
+/// The position of the largest probability, the first of equals.
+fn largest(values: &[f64]) -> usize {
+    let better = |best: usize, at: usize| if values[at] > values[best] { at } else { best };
+    (0..values.len()).fold(0, better)
+}

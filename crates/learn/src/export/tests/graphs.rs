@@ -1,0 +1,137 @@
+//! ONNX graphs, run by tract, give what our own forward pass gives.
+
+use tract_onnx::prelude::*;
+
+use super::*;
+use crate::export::onnx as graph_of;
+
+/// The outputs of an ONNX file for these rows, by tract: the first, and how many there are.
+fn run(bytes: &[u8], rows: &[Vec<f64>]) -> (Vec<f32>, usize) {
+    let (count, width) = (rows.len(), rows[0].len());
+    let values: Vec<f32> = rows.iter().flatten().map(|&value| value as f32).collect();
+    let input = Tensor::from_shape(&[count, width], &values).unwrap();
+    let model = tract_onnx::onnx()
+        .model_for_read(&mut &bytes[..])
+        .unwrap()
+        .with_input_fact(0, f32::fact([count, width]).into())
+        .unwrap();
+    let model = model.into_optimized().unwrap().into_runnable().unwrap();
+    let outputs = model.run(tvec!(input.into())).unwrap();
+    let first = outputs[0].to_plain_array_view::<f32>().unwrap();
+    (first.iter().copied().collect(), outputs.len())
+}
+
+/// The largest difference between our predictions and tract's, relative to the largest number.
+fn difference(task: &TableTask, seed: u64, count: usize) -> f64 {
+    let (card, model) = card(task, seed);
+    // What fits into single precision: the graph takes no other numbers.
+    let mut rows = rows(card.columns.len(), count, seed);
+    let each = rows.iter_mut().flatten();
+    each.for_each(|value| *value = f64::from(*value as f32));
+    let ours = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
+    let (theirs, outputs) = run(&graph_of(&card, &model).unwrap(), &rows);
+    let classes = matches!(card.output, Output::Classes { .. });
+    assert_eq!(outputs, if classes { 2 } else { 1 });
+    let ours: Vec<f64> = ours.concat();
+    assert_eq!(ours.len(), theirs.len());
+    assert!(ours.iter().all(|value| value.is_finite()));
+    let most = ours
+        .iter()
+        .fold(1e-3, |most: f64, value| most.max(value.abs()));
+    let apart = ours
+        .iter()
+        .zip(&theirs)
+        .map(|(a, b)| (a - f64::from(*b)).abs());
+    apart.fold(0.0, f64::max) / most
+}
+
+#[test]
+fn graphs_of_tables_equal_the_forward_pass() {
+    let number = CLINIC.replace(
+        "{ name = \"outcome\", classes = [\"home\", \"died\"] }",
+        "{ name = \"days\", unit = \"days\" }",
+    );
+    let several = CLINIC.replace(
+        "{ name = \"outcome\", classes = [\"home\", \"died\"] }",
+        "{ name = [\"first\", \"second\", \"third\"], unit = \"days\" }",
+    );
+    let three = CLINIC.replace("\"died\"]", "\"died\", \"moved\"]");
+    let layers =
+        "{ network = { layers = [{ dense = 8 }, \"norm\", \"relu\", { dropout = 0.5 }] } }";
+    let cases = [
+        (number.as_str(), "{ linear = { loss = \"absolute\" } }"),
+        (&number, "{ mlp = { hidden = [7, 5] } }"),
+        (&number, layers),
+        (&several, "{ mlp = { hidden = [6] } }"),
+        (CLINIC, "\"logistic\""),
+        (CLINIC, "{ mlp = { hidden = [6] } }"),
+        (CLINIC, "{ mlp = { hidden = [] } }"),
+        (&three, "{ mlp = { hidden = [6] } }"),
+        (&three, layers),
+    ];
+    for (schema, model) in cases {
+        for standardise in ["silo", "federation", "none"] {
+            let apart = difference(&task(schema, model, standardise), 5, 9);
+            assert!(apart < 2e-6, "{model}, {standardise}: {apart}");
+        }
+    }
+}
+
+/// The schema of images of so many numbers, to be sorted into classes, or with a mask.
+fn images(numbers: usize, target: &str) -> String {
+    let names: Vec<String> = (0..numbers).map(|at| format!("\"p{at}\"")).collect();
+    let names = names.join(", ");
+    format!("{target}\n[[feature]]\nname = [{names}]\nmissing = \"mean\"\n")
+}
+
+#[test]
+fn graphs_of_networks_equal_the_forward_pass() {
+    let digits = "target = { name = \"digit\", classes = [\"0\", \"1\", \"2\", \"3\"] }";
+    let mask: Vec<String> = (0..16 * 16).map(|at| format!("\"m{at}\"")).collect();
+    let mask = format!("target = {{ name = [{}], mask = true }}", mask.join(", "));
+    let network = |layers: &str, image: [usize; 3], more: &str| {
+        format!("{{ network = {{ layers = {layers}, image = {image:?}{more} }} }}")
+    };
+    let groups = ", norm = { group = 2 }, width = 0.125";
+    let cases = [
+        ("\"fedavg-cnn\"", [3, 32, 32], ", width = 0.1", digits),
+        ("\"leaf-femnist\"", [1, 28, 28], ", width = 0.1", digits),
+        (
+            "\"leaf-femnist-padded\"",
+            [1, 28, 28],
+            ", width = 0.1",
+            digits,
+        ),
+        ("\"leaf-celeba\"", [3, 84, 84], ", width = 0.2", digits),
+        (
+            "\"leaf-celeba-padded\"",
+            [3, 84, 84],
+            ", width = 0.2",
+            digits,
+        ),
+        ("\"hcct-digits\"", [3, 28, 28], ", width = 0.05", digits),
+        ("\"hcct-cifar\"", [3, 32, 32], ", width = 0.1", digits),
+        ("\"resnet18\"", [3, 64, 64], ", width = 0.0625", digits),
+        ("\"resnet18-small\"", [3, 32, 32], groups, digits),
+        (
+            "\"resnet50-small\"",
+            [3, 16, 16],
+            ", width = 0.0625",
+            digits,
+        ),
+        ("\"unet\"", [1, 16, 16], ", width = 0.0625", &*mask),
+        (
+            "[{ conv = { channels = 4, kernel = 3, stride = 2 } }, \"relu\", { max-pool = { size = 3, \
+             stride = 2, padding = 1, ceil = true } }, { up-conv = 3 }, \"average-pool\"]",
+            [2, 15, 11],
+            "",
+            digits,
+        ),
+    ];
+    for (layers, image, more, target) in cases {
+        let schema = images(image.iter().product(), target);
+        let task = task(&schema, &network(layers, image, more), "silo");
+        let apart = difference(&task, 3, 3);
+        assert!(apart < 2e-5, "{layers}: {apart}");
+    }
+}

@@ -1,0 +1,285 @@
+//! Predictions for rows of a file, and models in files.
+
+use methods::learner::Split;
+
+use super::*;
+use crate::data::{Format, SplitConfig};
+use crate::schema::LocalNames;
+
+#[test]
+fn a_predictor_gives_the_bits_of_the_learner() {
+    // The built-in patients, whose rows are known: the raw rows that were held out.
+    for (model, standardise) in [
+        ("{ linear = { loss = 'squared' } }", "federation"),
+        ("{ linear = { loss = 'absolute' } }", "silo"),
+        ("{ mlp = { hidden = [5] } }", "federation"),
+        ("{ mlp = { hidden = [5] } }", "none"),
+    ] {
+        let text = format!("data = 'diabetes'\nmodel = {model}\nstandardise = '{standardise}'");
+        let task: TableTask = toml::from_str(&text).unwrap();
+        let config = TaskConfig::Table(Box::new(task.clone()));
+        let study = config.study(Some(1), None, 7).unwrap();
+        let silo = &study.silos[0];
+        let initial = silo.learner.initial(1);
+        let layout = initial.layout().clone();
+        let params = Params::build(&layout, |into| {
+            for (at, (value, start)) in into.iter_mut().zip(initial.values()).enumerate() {
+                *value = start + 0.01 * at as f32;
+            }
+        });
+        let card = Card::new(Parts {
+            task: &task,
+            preparation: silo.preparation.as_ref().unwrap(),
+            model: &params,
+            origin: origin(),
+            created: String::new(),
+        });
+        let predictor = Predictor::new(card.unwrap(), &params).unwrap();
+        let set = task.tables(Some(1), None).unwrap();
+        let (name, table) = &set.silos[0];
+        let held_out = SplitConfig::default()
+            .divide(&vec![0; table.len()], 7, name)
+            .unwrap()
+            .test;
+        let rows: Vec<Vec<f64>> = held_out
+            .iter()
+            .map(|&row| table.row(row).to_vec())
+            .collect();
+        let predicted = predictor.predict(&rows);
+        let errors = predicted.iter().zip(&held_out);
+        let errors = errors.map(|(own, &row)| (own[0] - table.targets(row)[0]).abs());
+        let mae = errors.sum::<f64>() / rows.len() as f64;
+        let measured = silo
+            .learner
+            .evaluate(&params, &Params::empty(), Split::Test)
+            .unwrap();
+        let known = measured.values["mae"];
+        assert!(
+            (mae - known).abs() < 1e-4 * known,
+            "{model}: {mae} and {known}"
+        );
+        // On one scale, the outputs are those of the learner to the last bit.
+        let outputs = silo.learner.outputs().unwrap();
+        let outputs = outputs
+            .outputs(&params, &Params::empty(), Split::Test)
+            .unwrap();
+        let Output::Numbers {
+            mean, deviation, ..
+        } = predictor.card().output
+        else {
+            panic!("numbers");
+        };
+        let expected: Vec<f64> = outputs
+            .iter()
+            .map(|value| value * deviation + mean)
+            .collect();
+        assert_eq!(predicted.concat(), expected, "{model}");
+    }
+}
+
+/// What is said about a file of rows, by a model of the clinic.
+fn answer(text: &str, names: &str, keep: &[&str]) -> Result<Predicted, String> {
+    answer_by(CLINIC, text, names, keep)
+}
+
+/// The same by a model of this schema.
+fn answer_by(schema: &str, text: &str, names: &str, keep: &[&str]) -> Result<Predicted, String> {
+    let task = task(schema, "\"logistic\"", "silo");
+    let (card, model) = card(&task, 2);
+    let predictor = Predictor::new(card, &model).unwrap();
+    let folder = folder("rows");
+    let thread = format!("{:?}.csv", std::thread::current().id());
+    let path = folder.join(thread);
+    std::fs::write(&path, text).unwrap();
+    let names: LocalNames = toml::from_str(names).unwrap();
+    let keep: Vec<String> = keep.iter().map(|&name| name.to_owned()).collect();
+    let rows = predictor.read(&path, &Format::default(), &names, &keep);
+    let rows = rows.map_err(|error| error.to_string())?;
+    Ok(predictor.answer(&rows))
+}
+
+#[test]
+fn there_is_one_line_for_each_row_and_a_reason_where_nothing_is_predicted() {
+    let text = "ward,patient,weight,pulse,age\n\
+        general,a,70,80,60\n\
+        intensive,b,,80,60\n\
+        ,c,70,NA,60\n\
+        general,d,70,80,17\n";
+    let found = answer(text, "", &["patient"]).unwrap();
+    assert_eq!(
+        found.header,
+        [
+            "patient",
+            "predicted_outcome",
+            "probability_home",
+            "probability_died",
+            "note"
+        ]
+    );
+    let patients: Vec<&str> = found.rows.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!((patients, found.without), (vec!["a", "b", "c", "d"], 2));
+    for (row, why) in [
+        (1, "weight is missing: the schema leaves such rows out"),
+        (3, "the schema is for rows with age >= 18"),
+    ] {
+        assert_eq!(found.rows[row][1..], ["", "", "", why]);
+    }
+    for row in [0, 2] {
+        let [_, label, home, died, note] = &found.rows[row][..] else {
+            panic!("five cells");
+        };
+        let (home, died): (f32, f32) = (home.parse().unwrap(), died.parse().unwrap());
+        assert!((home + died - 1.0).abs() < 1e-6 && note.is_empty());
+        assert_eq!(label, if died > home { "died" } else { "home" });
+    }
+    let mut written = Vec::new();
+    found.write(&mut written).unwrap();
+    let written = String::from_utf8(written).unwrap();
+    assert_eq!(written.lines().count(), 5, "{written}");
+}
+
+#[test]
+fn local_names_and_codes_are_translated_and_the_target_may_be_there() {
+    let plain = "age,pulse,weight,ward\n60,80,70,intensive\n";
+    let local = "Alter;x,pulse,weight,Station,outcome\n60,80,70,ITS,died\n".replace(';', "");
+    let names =
+        "columns = { age = 'Alterx', ward = 'Station' }\ncodes = { ward = { ITS = 'intensive' } }";
+    assert_eq!(
+        answer(&local, names, &[]).unwrap().rows,
+        answer(plain, "", &[]).unwrap().rows
+    );
+}
+
+#[test]
+fn rows_that_do_not_fit_are_refused_with_file_row_and_column() {
+    let good = "age,pulse,weight,ward\n60,80,70,general\n";
+    for (from, to, expected) in [
+        (
+            "70,general",
+            "70,attic",
+            "line 2: column \"ward\" holds \"attic\", but the agreed levels are",
+        ),
+        (
+            "60,80",
+            "sixty,80",
+            "line 2: column \"age\" holds \"sixty\", but a number is needed",
+        ),
+        ("60,80", "60.5,80", "a whole number is needed"),
+        (
+            ",pulse",
+            ",plus",
+            "there is no column \"pulse\"; the columns are age, plus, weight, ward",
+        ),
+        (
+            "ward\n60,80,70,general",
+            "ward,bed\n60,80,70,general,4",
+            "the column \"bed\" is not in the schema",
+        ),
+        (
+            "70,general",
+            "general",
+            "expected 4 cells, one per column, found 3",
+        ),
+    ] {
+        assert!(good.contains(from));
+        let said = answer(&good.replace(from, to), "", &[]).unwrap_err();
+        assert!(said.contains(".csv") && said.contains(expected), "{said}");
+    }
+    // A missing value without a rule; where `only` asks for it, the row is left out instead.
+    let everybody = CLINIC.replace("only = [\"age >= 18\"]", "");
+    let gap = good.replace("60,80", ",80");
+    let said = answer_by(&everybody, &gap, "", &[]).unwrap_err();
+    assert!(
+        said.contains("line 2: column \"age\" holds \"\", but a value is needed"),
+        "{said}"
+    );
+    assert_eq!(answer(&gap, "", &[]).unwrap().without, 1);
+    let said = answer(good, "", &["patient"]).unwrap_err();
+    assert!(said.contains("there is no column \"patient\""), "{said}");
+}
+
+#[test]
+fn a_model_is_read_back_with_its_card_and_a_changed_one_is_refused() {
+    let task = task(CLINIC, "{ mlp = { hidden = [4] } }", "federation");
+    let (card, model) = card(&task, 2);
+    let bytes = safetensors(&card, &model);
+    assert_eq!(bytes, safetensors(&card, &model));
+    let path = folder("file").join("m.safetensors");
+    std::fs::write(&path, &bytes).unwrap();
+    let (found, tensors) = read(&path).unwrap();
+    assert_eq!(found, card);
+    let rows = rows(card.columns.len(), 5, 1);
+    let before = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
+    assert_eq!(
+        Predictor::new(found, &tensors).unwrap().predict(&rows),
+        before
+    );
+    // The document of the tensors alone is what the federation hashed.
+    assert_eq!(start_model(&path).unwrap().hash(), model.hash());
+    let known = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(known.tensor("layer0.weight").unwrap().shape(), [4, 6]);
+    for (name, change, expected) in [
+        (
+            "cut",
+            &(|bytes: &mut Vec<u8>| bytes.truncate(40)) as &dyn Fn(&mut Vec<u8>),
+            "no safetensors file",
+        ),
+        ("empty", &|bytes| bytes.clear(), "no safetensors file"),
+        (
+            "changed",
+            &|bytes| *bytes.last_mut().unwrap() ^= 1,
+            "its card is of a model with the hash",
+        ),
+        (
+            "no card",
+            &|bytes| *bytes = model.document().to_vec(),
+            "it has no model card",
+        ),
+    ] {
+        let mut changed = bytes.clone();
+        change(&mut changed);
+        std::fs::write(&path, changed).unwrap();
+        let said = read(&path).unwrap_err().to_string();
+        assert!(
+            said.contains("m.safetensors: ") && said.contains(expected),
+            "{name}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_model_of_another_task_is_refused() {
+    let (card, _) = card(&task(CLINIC, "{ mlp = { hidden = [4] } }", "silo"), 2);
+    let (_, other) = model(&task(CLINIC, "{ mlp = { hidden = [5] } }", "silo"), 2);
+    let error = Predictor::new(card, &other).err().unwrap().to_string();
+    assert!(
+        error.contains("expected the tensors layer0.bias [4]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_card_for_people_says_what_it_is_and_what_goes_in() {
+    let (mut card, _) = card(&task(CLINIC, "\"logistic\"", "silo"), 2);
+    card.held_out = Some(HeldOut {
+        rows: 12,
+        metric: "accuracy".into(),
+        unit: String::new(),
+        metrics: [("accuracy".to_owned(), 0.75)].into(),
+    });
+    let page = markdown(&card, &["m.safetensors".into()]);
+    for said in [
+        "# A model of clinics",
+        "| its id | abab",
+        "| coalition | 1 of 2, made from 2 contributions |",
+        "| certificate of a quorum | 0101",
+        "| accuracy | 0.75 |",
+        "For outcome, the probability of each of: home, died.",
+        "| ward | one of general, intensive, children | the mean, and a mark |",
+        "For rows with age >= 18 only; others get no prediction.",
+        "| ward=intensive |",
+        "| `weight` | [1, 6] |",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The command line of models that are taken out of a node.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use rota::model::{Choice, Which};
+
+/// The subcommands of `rota model`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Model {
+    /// List the models that a node's state holds, with their metrics on its held-out rows
+    List {
+        /// The node's configuration
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// Print one JSON document instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the card of a model: what it is, how good it is, what goes in and comes out
+    Show(ShowModel),
+    /// Write a model with its card, as safetensors or ONNX
+    Export(ExportModel),
+    /// Predict the rows of a file: one line for each
+    Predict(PredictRows),
+}
+
+/// Which model of a node.
+#[derive(Debug, Args)]
+pub(crate) struct Chosen {
+    /// The model
+    #[arg(long, value_enum, value_name = "MODEL", default_value_t)]
+    pub(crate) which: WhichModel,
+    /// Number of a coalition, as `rota model list` prints it; its model is meant
+    #[arg(long, value_name = "N", conflicts_with = "which")]
+    pub(crate) coalition: Option<u32>,
+    /// Round after which the model was adopted [default: the last]
+    #[arg(long, value_name = "N")]
+    pub(crate) round: Option<u64>,
+}
+
+/// Models of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhichModel {
+    /// The one that the institution serves; before it has chosen, that of its coalition
+    #[default]
+    Served,
+    /// That of its coalition
+    Coalition,
+    /// The mean of all coalitions' models
+    Global,
+}
+
+impl Chosen {
+    /// The choice.
+    pub(crate) fn choice(&self) -> Choice {
+        let which = match (self.coalition, self.which) {
+            (Some(number), _) => Which::Coalition(Some(number)),
+            (None, WhichModel::Served) => Which::Served,
+            (None, WhichModel::Coalition) => Which::Coalition(None),
+            (None, WhichModel::Global) => Which::Global,
+        };
+        Choice {
+            which,
+            round: self.round,
+        }
+    }
+}
+
+/// Options of `rota model show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowModel {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE", required_unless_present = "model")]
+    pub(crate) config: Option<PathBuf>,
+    /// An exported model, instead of one of a node
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
+    pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+    /// Print the card as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `rota model export`.
+///
+/// Beside the model, its card is written twice: as JSON (`.card.json`) and as Markdown (`.card.md`).
+/// Scaling and what stands for missing values go with the model, so it takes rows as they are.
+#[derive(Debug, Args)]
+pub(crate) struct ExportModel {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+    /// File to write; a name that ends with .onnx makes it ONNX
+    #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
+    pub(crate) out: PathBuf,
+    /// Format of the file [default: by its name]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) format: Option<ModelFormat>,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Formats of exported models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelFormat {
+    /// The tensors by name, with the card in the metadata
+    Safetensors,
+    /// A graph that other programs run, of opset 17
+    Onnx,
+}
+
+/// Options of `rota model predict`.
+///
+/// Columns are found by name, and local names and codes are translated, as in training; the column to
+/// predict may be missing. Every row gets one line, in the order of the file. One that the schema leaves
+/// out of the training has no prediction, and its note says why. Anything else that does not fit the
+/// schema is refused.
+#[derive(Debug, Args)]
+pub(crate) struct PredictRows {
+    /// File of rows: CSV, .csv.gz or .parquet
+    pub(crate) rows: PathBuf,
+    /// The node's configuration
+    #[arg(long, value_name = "FILE", required_unless_present = "model")]
+    pub(crate) config: Option<PathBuf>,
+    /// An exported model (.safetensors, or its .card.json), instead of one of a node
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
+    pub(crate) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+    /// With --model: a TOML file with `format` and `names` of the rows, as in [data.rows] of a
+    /// silo.toml [default: the schema's own names, in a CSV file with commas]
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub(crate) names: Option<PathBuf>,
+    /// Column of the rows to copy to the predictions, such as a number of the patient; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) keep: Vec<String>,
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "predictions.csv")]
+    pub(crate) out: PathBuf,
+    /// Overwrite the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}

@@ -1,0 +1,394 @@
+//! `rota model`: lists, shows and exports the models of a node, and predicts with one.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rota::equipment::Equipment;
+use rota::institution::{Data, Institution, SetupError};
+use rota::learn::DataError;
+use rota::learn::data::Format;
+use rota::learn::export::{self, Card, Predictor};
+use rota::learn::schema::LocalNames;
+use rota::methods::Params;
+use rota::model::{self, Choice, Held, ModelError, Which};
+use rota::report::numbers;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{CommandError, quietly, vacant};
+use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
+
+/// Runs a subcommand.
+pub(crate) fn run(command: &Model) -> Result<(), CommandError> {
+    match command {
+        Model::List { config, json } => list(config, *json),
+        Model::Show(options) => show(options),
+        Model::Export(options) => export(options),
+        Model::Predict(options) => predict(options),
+    }
+}
+
+/// A node's configuration and what its state holds.
+pub(super) struct Node {
+    pub(super) institution: Institution,
+    pub(super) equipment: Equipment,
+    pub(super) held: Held,
+}
+
+impl Node {
+    /// Reads them. Where the silo's rows cannot be read, its models can be had, but not be measured;
+    /// then standard error says so.
+    pub(super) fn load(config: &Path) -> Result<Self, CommandError> {
+        let institution = Institution::load(config)?;
+        let held = quietly(|| Held::read(&institution.state, &institution.agreement))?;
+        let start = institution.start().map_err(ModelError::from)?;
+        let equipment = match institution.equipment(start.as_ref()) {
+            Ok(equipment) => equipment,
+            Err(why) => {
+                let stand_in =
+                    Equipment::stand_in(&institution.agreement, institution.me, start.as_ref());
+                let stand_in = stand_in.map_err(|_| ModelError::Data(why_again(&why)))?;
+                let _ = crate::progress::say(&format!(
+                    "note: the models cannot be measured here: {}",
+                    numbers::message(&why.to_string())
+                ));
+                stand_in
+            }
+        };
+        Ok(Self {
+            institution,
+            equipment,
+            held,
+        })
+    }
+
+    fn choose(&self, choice: Choice) -> Result<model::Chosen, CommandError> {
+        let Institution {
+            state,
+            agreement,
+            me,
+            ..
+        } = &self.institution;
+        let chosen = model::choose(state, &self.held, agreement, *me, &self.equipment, choice);
+        Ok(chosen?)
+    }
+
+    fn card(&self, chosen: &Chosen) -> Result<(Card, Params), CommandError> {
+        let found = self.choose(chosen.choice())?;
+        let Institution {
+            state, agreement, ..
+        } = &self.institution;
+        let card = found.card(state, agreement, &self.equipment, now())?;
+        Ok((card, found.model))
+    }
+}
+
+/// An error in words, once more.
+fn why_again(error: &DataError) -> DataError {
+    DataError::Config(error.to_string())
+}
+
+/// The time in UTC, as RFC 3339 has it.
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
+    let node = Node::load(config)?;
+    let epoch = &node.institution.agreement.epoch;
+    let silo = epoch.roster.name(node.institution.me);
+    let mut rounds = Vec::new();
+    let mut lines = Vec::new();
+    for round in &node.held.rounds {
+        let mut models = Vec::new();
+        for (number, held) in (1u32..).zip(&round.models) {
+            let choice = Choice {
+                which: Which::Coalition(Some(number)),
+                round: Some(round.round),
+            };
+            // A blob may be missing, and some strategies have no single model.
+            let measured = node.choose(choice).ok().and_then(|chosen| chosen.held_out);
+            let own = round.coalition + 1 == number;
+            let metric = measured.as_ref().and_then(|measured| {
+                let value = measured.metrics.get(&measured.metric)?;
+                Some((measured, *value))
+            });
+            lines.push([
+                round.round.to_string(),
+                format!(
+                    "{number} of {}{}",
+                    round.models.len(),
+                    if own { " *" } else { "" }
+                ),
+                held.contributions.to_string(),
+                format!("{:.16}", format!("{:#}", held.hash)),
+                match (held.here, metric) {
+                    (false, _) => "missing".to_owned(),
+                    (true, None) => "–".to_owned(),
+                    (true, Some((_, value))) => {
+                        numbers::value(value, numbers::decimals(value).min(4))
+                    }
+                },
+            ]);
+            models.push(json!({
+                "coalition": number, "own": own, "contributions": held.contributions,
+                "hash": format!("{:#}", held.hash), "here": held.here, "held-out": measured,
+            }));
+        }
+        let certificate = round.certificate.map(|hash| format!("{hash:#}"));
+        rounds.push(json!({
+            "round": round.round, "block": format!("{:#}", round.block),
+            "outcome": format!("{:#}", round.outcome), "certificate": certificate,
+            "models": models,
+        }));
+    }
+    let served = model::served(&node.institution.state)?.map(|noted| noted.served);
+    let document = json!({
+        "federation": epoch.charter.name, "id": format!("{:#}", epoch.federation), "silo": silo,
+        "rounds-agreed": epoch.charter.rounds, "rounds": rounds, "serves": served,
+    });
+    if as_json {
+        return print_json(&document);
+    }
+    let metric = &node.equipment.metric;
+    let unit = match metric.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" ({unit})"),
+    };
+    let head = [
+        "round".to_owned(),
+        "coalition".into(),
+        "contributions".into(),
+        "model".into(),
+        format!("held-out {}{}", metric.name.key(), numbers::plain(&unit)),
+    ];
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(
+        out,
+        "{} in the federation {} ({:#})",
+        numbers::plain(silo),
+        numbers::plain(&epoch.charter.name),
+        epoch.federation
+    )?;
+    let last = node.held.rounds.last().map_or(0, |round| round.round);
+    writeln!(
+        out,
+        "the state holds the models of {}, the last of them after round {last} of {}; * is the own \
+         coalition's",
+        numbers::plural(node.held.rounds.len(), "round"),
+        epoch.charter.rounds
+    )?;
+    let widths: Vec<usize> = (0..head.len())
+        .map(|at| {
+            let cells = lines.iter().map(|line| line[at].chars().count());
+            cells.chain([head[at].chars().count()]).max().unwrap_or(0)
+        })
+        .collect();
+    for line in std::iter::once(&head).chain(&lines) {
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:width$}"));
+        writeln!(out, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    match served {
+        None => writeln!(
+            out,
+            "serves: not chosen yet; a node chooses after the last round"
+        )?,
+        Some(note) => {
+            let held_out = note.held_out.as_ref();
+            let value = held_out.and_then(|own| Some((own, own.metrics.get(&own.metric)?)));
+            let value = value.map(|(own, value)| {
+                let value = numbers::value(*value, numbers::decimals(*value).min(4));
+                format!(", {} {value} on {} held-out rows", own.metric, own.rows)
+            });
+            writeln!(
+                out,
+                "serves: {}, after round {}{}",
+                note.candidate.words(),
+                note.round,
+                value.unwrap_or_default()
+            )?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn show(options: &ShowModel) -> Result<(), CommandError> {
+    let card = match (&options.model, &options.config) {
+        (Some(file), _) => exported(file)?.0,
+        (None, Some(config)) => Node::load(config)?.card(&options.chosen)?.0,
+        (None, None) => unreachable!("the command line asks for one of the two"),
+    };
+    if options.json {
+        let document = serde_json::to_value(&card).map_err(io::Error::from)?;
+        return print_json(&document);
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    for line in export::markdown(&card, &[]).lines() {
+        writeln!(out, "{}", numbers::plain(line))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn export(options: &ExportModel) -> Result<(), CommandError> {
+    let ExportModel {
+        config,
+        chosen,
+        out,
+        format,
+        force,
+    } = options;
+    let is_onnx = out
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
+    let format = match (format, is_onnx) {
+        (Some(format), _) => *format,
+        (None, true) => ModelFormat::Onnx,
+        (None, false) => ModelFormat::Safetensors,
+    };
+    let files = [
+        out.clone(),
+        out.with_extension("card.json"),
+        out.with_extension("card.md"),
+    ];
+    for file in &files {
+        vacant(file, *force)?;
+    }
+    let (card, model) = Node::load(config)?.card(chosen)?;
+    let bytes = match format {
+        ModelFormat::Safetensors => export::safetensors(&card, &model),
+        ModelFormat::Onnx => export::onnx(&card, &model).map_err(ModelError::from)?,
+    };
+    let name = out.file_name().unwrap_or_default().to_string_lossy();
+    let json = serde_json::to_string_pretty(&card).map_err(io::Error::from)?;
+    let [_, json_file, page] = &files;
+    write(out, &bytes)?;
+    write(json_file, format!("{json}\n").as_bytes())?;
+    write(
+        page,
+        export::markdown(&card, &[name.into_owned()]).as_bytes(),
+    )?;
+    let mut console = BufWriter::new(io::stdout().lock());
+    writeln!(
+        console,
+        "written: {}, and its card {} and {}",
+        out.display(),
+        json_file.display(),
+        page.display()
+    )?;
+    writeln!(console, "{}", numbers::plain(&card.origin.about))?;
+    if let Some(held_out) = &card.held_out
+        && let Some(value) = held_out.metrics.get(&held_out.metric)
+    {
+        let value = numbers::value(*value, numbers::decimals(*value).min(4));
+        let unit = numbers::plain(&held_out.unit);
+        writeln!(
+            console,
+            "{} {value}{}{unit} on {} held-out rows at {}",
+            held_out.metric,
+            if unit.is_empty() { "" } else { " " },
+            held_out.rows,
+            card.origin.silo
+        )?;
+    }
+    Ok(console.flush()?)
+}
+
+/// `format` and `names` of rows, as in `[data.rows]` of a silo.toml.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct RowsNames {
+    format: Format,
+    names: LocalNames,
+}
+
+fn predict(options: &PredictRows) -> Result<(), CommandError> {
+    let out = &options.out;
+    vacant(out, options.force)?;
+    let (card, model, names) = match (&options.model, &options.config) {
+        (Some(file), _) => {
+            let names = options.names.as_deref().map(rows_names).transpose()?;
+            let (card, model) = exported(file)?;
+            (card, model, names.unwrap_or_default())
+        }
+        (None, Some(config)) => {
+            let node = Node::load(config)?;
+            let (card, model) = node.card(&options.chosen)?;
+            let names = match node.institution.data {
+                Data::Rows(rows) => RowsNames {
+                    format: rows.format,
+                    names: rows.names,
+                },
+                Data::Share { .. } => RowsNames::default(),
+            };
+            (card, model, names)
+        }
+        (None, None) => unreachable!("the command line asks for one of the two"),
+    };
+    let predictor = Predictor::new(card, &model).map_err(ModelError::from)?;
+    let RowsNames { format, names } = &names;
+    let rows = predictor.read(&options.rows, format, names, &options.keep);
+    let predicted = predictor.answer(&rows.map_err(ModelError::from)?);
+    let mut bytes = Vec::new();
+    predicted.write(&mut bytes)?;
+    write(out, &bytes)?;
+    let mut console = BufWriter::new(io::stdout().lock());
+    let without = match predicted.without {
+        0 => String::new(),
+        count => format!(", {count} of them without a prediction: see the column `note`"),
+    };
+    writeln!(
+        console,
+        "written: {}, {}{without}",
+        out.display(),
+        numbers::plural(predicted.rows.len(), "row")
+    )?;
+    let card = predictor.card();
+    writeln!(
+        console,
+        "by: {}, of the federation {}",
+        numbers::plain(&card.origin.about),
+        numbers::plain(&card.origin.federation)
+    )?;
+    Ok(console.flush()?)
+}
+
+fn rows_names(file: &Path) -> Result<RowsNames, CommandError> {
+    let text = rota::agreement::read_configuration(file).map_err(SetupError::from)?;
+    let name = file.display().to_string();
+    let source = rota::agreement::Source {
+        file: &name,
+        text: &text,
+    };
+    let read: Result<RowsNames, _> = toml::from_str(&text);
+    let read = read.map_err(|error| rota::agreement::ConfigError::At(source.toml(&error)));
+    Ok(read.map_err(SetupError::from)?)
+}
+
+/// An exported model; a card stands for the safetensors file beside it.
+pub(super) fn exported(file: &Path) -> Result<(Card, Params), CommandError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let tensors: PathBuf = match name.strip_suffix(".card.json") {
+        Some(stem) => file.with_file_name(format!("{stem}.safetensors")),
+        None => file.to_owned(),
+    };
+    Ok(export::read(&tensors).map_err(ModelError::from)?)
+}
+
+fn print_json(document: &Value) -> Result<(), CommandError> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "{}", numbers::escaped(&text))?;
+    Ok(out.flush()?)
+}
+
+pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    fs::write(file, bytes).map_err(|reason| CommandError::Write {
+        path: file.into(),
+        reason,
+    })
+}

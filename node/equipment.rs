@@ -1,0 +1,126 @@
+//! What a silo learns with: its own rows and model family, and the same as the strategy equips it.
+
+use std::sync::Arc;
+
+use agreement::Agreement;
+use learn::export::HeldOut;
+use learn::{DataError, Metric, RowCounts, Silo, TaskConfig};
+use methods::learner::Split;
+use methods::strategy::{equip, warm_started};
+use methods::{Learner, Params};
+use protocol::MemberIndex;
+
+/// What a silo learns with.
+#[derive(Clone)]
+pub struct Equipment {
+    /// Its own rows and model family, without a strategy.
+    pub plain: Silo,
+    /// The same as the strategy equips it.
+    pub equipped: Arc<dyn Learner>,
+    /// The metric that the members agreed to compare.
+    pub metric: Metric,
+    /// Whether the rows are its own. If not, nothing can be measured on them.
+    pub own_rows: bool,
+}
+
+impl Equipment {
+    /// Equips a silo by the strategy of the agreement. `start` is the model that the federation starts
+    /// from, where it continues an earlier one.
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: a model with which the strategy cannot work, or another start model.
+    pub fn new(
+        agreement: &Agreement,
+        plain: Silo,
+        metric: Metric,
+        start: Option<&Params>,
+        radius: &methods::strategy::OwnRadius,
+    ) -> Result<Self, DataError> {
+        let strategy = &*agreement.strategy;
+        let learner = warm(plain.learner.clone(), start)?;
+        let equipped = equip(strategy, learner, radius)
+            .map_err(|error| DataError::Config(format!("the strategy: {error}")))?;
+        Ok(Self {
+            plain,
+            equipped,
+            metric,
+            own_rows: true,
+        })
+    }
+
+    /// The same without anybody's rows: layouts and initial models are right, and nothing can be
+    /// trained or measured.
+    ///
+    /// # Errors
+    /// [`DataError`]: a task without a schema, or one that contradicts itself.
+    pub fn stand_in(
+        agreement: &Agreement,
+        me: MemberIndex,
+        start: Option<&Params>,
+    ) -> Result<Self, DataError> {
+        let TaskConfig::Table(task) = &agreement.task else {
+            return Err(DataError::Config(
+                "the task is a benchmark without a table of rows".into(),
+            ));
+        };
+        let name = agreement.epoch.roster.name(me).to_owned();
+        let mut task = task.clone();
+        task.domains = None;
+        let study = task.stand_ins(&[name], agreement.seed)?;
+        let mut plain = study.silos.into_iter().next().ok_or_else(none)?;
+        (plain.preparation, plain.rows) = (None, RowCounts::default());
+        let equipped = agreement
+            .strategy
+            .equip(warm(plain.learner.clone(), start)?)
+            .map_err(|error| DataError::Config(format!("the strategy: {error}")))?;
+        Ok(Self {
+            plain,
+            equipped,
+            metric: study.metric,
+            own_rows: false,
+        })
+    }
+
+    /// The metrics of a model without a strategy around it, on the silo's held-out rows; `None` where
+    /// they are not here, or the model cannot be measured.
+    pub fn held_out(&self, model: &Params) -> Option<HeldOut> {
+        if !self.own_rows {
+            return None;
+        }
+        let learner = &self.plain.learner;
+        self.metrics(&**learner, model, &Params::empty())
+    }
+
+    /// The metrics of a model as this learner, one of the two, uses it.
+    pub fn metrics(
+        &self,
+        learner: &dyn Learner,
+        model: &Params,
+        personal: &Params,
+    ) -> Option<HeldOut> {
+        let found = learner.evaluate(model, personal, Split::Test).ok()?;
+        let finite = found
+            .values
+            .into_iter()
+            .filter(|(_, value)| value.is_finite());
+        Some(HeldOut {
+            rows: found.samples,
+            metric: self.metric.name.key().into(),
+            unit: self.metric.unit.clone(),
+            metrics: finite.collect(),
+        })
+    }
+}
+
+fn none() -> DataError {
+    DataError::Config("the task has no silo".into())
+}
+
+fn warm(learner: Arc<dyn Learner>, start: Option<&Params>) -> Result<Arc<dyn Learner>, DataError> {
+    match start {
+        None => Ok(learner),
+        Some(start) => {
+            warm_started(learner, start).map_err(|error| DataError::Config(error.to_string()))
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The agreement of a federation that continues an earlier one, from a model of it.
+
+use std::sync::Arc;
+
+use agreement::{Agreement, Continues, Work};
+use learn::{DataError, TaskConfig};
+use methods::Params;
+use methods::strategy::{
+    Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
+};
+use protocol::charter::{Charter, CharterError, Epoch, Genesis};
+use protocol::roster::Silo;
+use protocol::{Hash, PublicKey};
+use silo::genesis_outcome;
+
+/// What the new federation does differently from the earlier one.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its rounds.
+    pub rounds: Option<u64>,
+    /// The strategy, with the same training and defaults for its own options.
+    pub strategy: Option<String>,
+    /// Members that come in, behind the others.
+    pub joining: Vec<(String, PublicKey)>,
+    /// Names of members that leave.
+    pub leaving: Vec<String>,
+}
+
+/// Where the start model comes from.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The model: tensors of the agreed family.
+    pub model: Params,
+    /// The federation.
+    pub federation: Hash,
+    /// Its name.
+    pub name: String,
+    /// The round after which it was adopted.
+    pub round: u64,
+    /// Hash of the final block of that round.
+    pub block: Hash,
+}
+
+/// Why no agreement could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ContinueError {
+    /// The task or the start model.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The strategy.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// The members, or the numbers of the charter.
+    #[error(transparent)]
+    Charter(#[from] CharterError),
+    /// A member that there is not.
+    #[error("there is no member {0:?} to leave out; there are {1}")]
+    NoMember(String, String),
+    /// A task that no institution brings rows for.
+    #[error("the task of this federation is a benchmark: there is nothing to go on with")]
+    Task,
+    /// Too few rounds for the strategy.
+    #[error("the strategy {name} needs at least {least} rounds: give --rounds")]
+    Rounds {
+        /// The strategy.
+        name: &'static str,
+        /// The fewest rounds.
+        least: u64,
+    },
+    /// Something that has no canonical form.
+    #[error("this agreement cannot be encoded: {0}")]
+    Encode(String),
+}
+
+/// The agreement of a new federation with the task and the charter of `earlier`, which starts from
+/// `start`.
+///
+/// # Errors
+/// [`ContinueError`]: members, strategy or model that do not go together.
+pub fn continued(
+    earlier: &Agreement,
+    start: &Start,
+    changes: &Changes,
+) -> Result<Agreement, ContinueError> {
+    let TaskConfig::Table(task) = &earlier.task else {
+        return Err(ContinueError::Task);
+    };
+    let old = &earlier.epoch.charter;
+    let silos = members(earlier, changes)?;
+    let count = silos.len();
+    let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
+    let mut strategy_config = match &changes.strategy {
+        Some(name) => earlier.strategy_config.switch(name)?,
+        None => earlier.strategy_config.clone(),
+    };
+    (strategy_config.standardise, strategy_config.scale_agreed) =
+        (false, earlier.task.common_scale());
+    let rounds = changes.rounds.unwrap_or(old.rounds);
+    let least = strategy_config.least_rounds();
+    if rounds < least {
+        let name = strategy_config.name();
+        return Err(ContinueError::Rounds { name, least });
+    }
+    let built = build(&strategy_config, count)?;
+    let mut stand_in = task.clone();
+    stand_in.domains = None;
+    let study = stand_in.stand_ins(&names[..1], earlier.seed)?;
+    let refused = |error: String| ContinueError::Data(DataError::Config(error));
+    let plain = study.silos[0].learner.clone();
+    let learner = warm_started(plain, &start.model).map_err(|error| refused(error.to_string()))?;
+    let learner = built
+        .equip(learner)
+        .map_err(|error| refused(format!("the strategy: {error}")))?;
+    let continues = Continues {
+        name: start.name.clone(),
+        federation: start.federation,
+        round: start.round,
+        block: start.block,
+        model: Hash(start.model.hash()),
+    };
+    let task = TaskConfig::Table(domains(task, earlier, &silos)?);
+    let charter = Charter {
+        name: changes.name.clone().unwrap_or_else(|| old.name.clone()),
+        work: work(&task, &strategy_config, earlier, &continues)?,
+        start: genesis_outcome(&*learner, earlier.seed).0,
+        rounds,
+        view_timeout: fitting(old.view_timeout, earlier.epoch.roster.len(), count),
+        min_contributions: contributions(old.min_contributions, earlier.epoch.roster.len(), count),
+        names_shown: built.names() == Names::Shown,
+        blob_limit: largest_contribution(&*built, &*learner),
+        ..old.clone()
+    };
+    let epoch = Epoch::first(&Genesis { silos, charter })?;
+    Ok(Agreement {
+        epoch: Arc::new(epoch),
+        task,
+        strategy_config,
+        strategy: built.into(),
+        seed: earlier.seed,
+        max_model_norm: earlier.max_model_norm,
+        continues: Some(continues),
+    })
+}
+
+fn work(
+    task: &TaskConfig,
+    strategy: &StrategyConfig,
+    earlier: &Agreement,
+    continues: &Continues,
+) -> Result<Vec<u8>, ContinueError> {
+    let work = Work {
+        task,
+        strategy,
+        max_model_norm: earlier.max_model_norm,
+        seed: earlier.seed,
+        continues: Some(continues),
+    };
+    work.encode()
+        .map_err(|error| ContinueError::Encode(error.to_string()))
+}
+
+/// The members of the earlier federation that stay, then those that come in.
+fn members(earlier: &Agreement, changes: &Changes) -> Result<Vec<Silo>, ContinueError> {
+    let old = earlier.epoch.roster.silos();
+    for name in &changes.leaving {
+        if !old.iter().any(|silo| silo.name == *name) {
+            let names: Vec<&str> = old.iter().map(|silo| silo.name.as_str()).collect();
+            return Err(ContinueError::NoMember(name.clone(), names.join(", ")));
+        }
+    }
+    let stays = old
+        .iter()
+        .filter(|silo| !changes.leaving.contains(&silo.name));
+    let joins = changes.joining.iter().map(|(name, key)| Silo {
+        name: name.clone(),
+        key: *key,
+    });
+    Ok(stays.cloned().chain(joins).collect())
+}
+
+/// The task for these members: domains are by member.
+fn domains(
+    task: &learn::TableTask,
+    earlier: &Agreement,
+    silos: &[Silo],
+) -> Result<Box<learn::TableTask>, ContinueError> {
+    let mut task = Box::new(task.clone());
+    let Some(domains) = &task.domains else {
+        return Ok(task);
+    };
+    let old = earlier.epoch.roster.silos();
+    let of = |silo: &Silo| {
+        let at = old.iter().position(|own| own.name == silo.name)?;
+        domains.get(at).copied()
+    };
+    let found: Option<Vec<u32>> = silos.iter().map(of).collect();
+    let missing = || {
+        DataError::Config(
+            "the task gives every member a domain, and there is none for a member that comes in: make \
+             a new agreement with `rota federation new`"
+                .into(),
+        )
+    };
+    task.domains = Some(found.ok_or_else(missing)?);
+    Ok(task)
+}
+
+/// Members that may be Byzantine.
+fn faulty(members: usize) -> usize {
+    members.saturating_sub(1) / 3
+}
+
+/// As many beats as before, and one for each more member that may be Byzantine.
+fn fitting(view_timeout: u32, before: usize, now: usize) -> u32 {
+    view_timeout + faulty(now).saturating_sub(faulty(before)) as u32
+}
+
+/// As many contributions as before while the members are as many; otherwise the default.
+fn contributions(least: u16, before: usize, now: usize) -> u16 {
+    match before == now {
+        true => least,
+        false => (2 * faulty(now) + 1).max(now / 2 + 1).min(now) as u16,
+    }
+}

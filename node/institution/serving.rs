@@ -1,0 +1,255 @@
+//! Chooses the model that the silo serves, after the last round: by cross-validation on its own rows,
+//! in a thread of its own. Nothing of it leaves the silo.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use learn::export::HeldOut;
+use methods::Params;
+use methods::learner::Task;
+use methods::serving::{
+    Alone, Candidate, Comparison, Served as Compared, alone_start, mean_of_coalitions, members_of,
+};
+use protocol::Hash;
+use serde_json::{Value, json};
+use silo::Notice;
+
+use super::news::Output;
+use crate::equipment::Equipment;
+use crate::model::{Held, ModelError, Served, keep_served, served};
+
+/// Chooses the model to serve, once.
+#[derive(Clone)]
+pub(super) struct Serving {
+    job: Arc<Job>,
+    /// Comparisons under way.
+    busy: Arc<AtomicU32>,
+    /// Results that are to be printed. The thread holds no output: a node that is stopped ends
+    /// without waiting for it.
+    results: Arc<Mutex<Vec<(Value, String)>>>,
+}
+
+/// What a comparison needs beside the adopted round.
+pub(super) struct Job {
+    /// What the silo learns with.
+    pub(super) equipment: Equipment,
+    /// How it would train alone.
+    pub(super) task: Task,
+    /// Seed of the initial model and of the initial personal state.
+    pub(super) initial_seed: u64,
+    /// The silo's seed.
+    pub(super) seed: u64,
+    /// The first round that trains.
+    pub(super) first: u64,
+    /// The last round.
+    pub(super) last: u64,
+    /// Parts that its rows are divided into; 0 for no comparison.
+    pub(super) folds: usize,
+    /// The state folder, for the note.
+    pub(super) state: PathBuf,
+    /// When the node began, for times.
+    pub(super) began: Instant,
+}
+
+/// The last round as the silo adopted it.
+struct Adopted {
+    round: u64,
+    models: Vec<Params>,
+    assignment: Vec<u32>,
+    coalition: u32,
+    model: Params,
+    personal: Params,
+}
+
+impl Serving {
+    pub(super) fn new(job: Job) -> Self {
+        Self {
+            job: Arc::new(job),
+            busy: Arc::default(),
+            results: Arc::default(),
+        }
+    }
+
+    /// Prints what has been chosen since the last call.
+    pub(super) fn report(&self, output: &Output) {
+        for (document, line) in self.results().drain(..) {
+            output.print(document, line);
+        }
+    }
+
+    fn results(&self) -> MutexGuard<'_, Vec<(Value, String)>> {
+        // No code panics while it holds this lock.
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a comparison when the last round is adopted.
+    pub(super) fn observe(&self, notice: &Notice) {
+        let Notice::Adopted {
+            round,
+            state,
+            assignment,
+            coalition,
+            model,
+            personal,
+            ..
+        } = notice
+        else {
+            return;
+        };
+        if *round == self.job.last {
+            self.begin(Adopted {
+                round: *round,
+                models: state.models.clone(),
+                assignment: assignment.to_vec(),
+                coalition: *coalition,
+                model: model.clone(),
+                personal: personal.clone(),
+            });
+        }
+    }
+
+    /// Starts the comparison of an earlier run that ended before it was done. `held` is what the state
+    /// holds.
+    pub(super) fn resume(&self, held: &Held) -> Result<(), ModelError> {
+        let job = &self.job;
+        let round = held.round(None)?;
+        let noted = served(&job.state)?.is_some_and(|noted| noted.served.round == round.round);
+        if round.round != job.last || noted {
+            return Ok(());
+        }
+        let equipped = &job.equipment.equipped;
+        let models = held.models(round, &equipped.layout())?;
+        let personal = held.personal(round, equipped.initial_personal(job.initial_seed))?;
+        let Some(model) = models.get(round.coalition as usize).cloned() else {
+            return Ok(());
+        };
+        self.begin(Adopted {
+            round: round.round,
+            models,
+            assignment: round.assignment.clone(),
+            coalition: round.coalition,
+            model,
+            personal,
+        });
+        Ok(())
+    }
+
+    /// Whether no comparison is under way, and the results of all have been printed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.busy.load(Ordering::Acquire) == 0 && self.results().is_empty()
+    }
+
+    fn begin(&self, adopted: Adopted) {
+        let own = self.clone();
+        self.busy.fetch_add(1, Ordering::AcqRel);
+        // Ended by the end of the process: the next start compares again.
+        thread::spawn(move || {
+            own.choose(&adopted);
+            own.busy.fetch_sub(1, Ordering::AcqRel);
+        });
+    }
+
+    fn choose(&self, adopted: &Adopted) {
+        let job = &*self.job;
+        let began = Instant::now();
+        let (compared, held_out) = job.compare(adopted);
+        let learner = match compared.candidate {
+            Candidate::Local => &job.equipment.plain.learner,
+            _ => &job.equipment.equipped,
+        };
+        let model = learner.deployed(&compared.model.0, &compared.model.1);
+        let note = Served {
+            round: adopted.round,
+            candidate: compared.candidate,
+            measured: compared.measured,
+            held_out,
+            model: model
+                .as_ref()
+                .map(|model| format!("{:#}", Hash(model.hash()))),
+        };
+        let kept = keep_served(&job.state, &note, model.as_ref());
+        let metric = note.held_out.as_ref().and_then(|held_out| {
+            let value = held_out.metrics.get(&held_out.metric)?;
+            Some((held_out, *value))
+        });
+        let document = json!({
+            "event": "serves", "at": job.began.elapsed().as_secs_f64(), "round": note.round,
+            "candidate": note.candidate, "measured": note.measured,
+            "metric": metric.map(|(held_out, _)| &held_out.metric),
+            "value": metric.map(|(_, value)| value),
+            "rows": metric.map(|(held_out, _)| held_out.rows),
+            "seconds": began.elapsed().as_secs_f64(),
+        });
+        let why = match note.measured.is_empty() {
+            true => "no comparison",
+            false => "by cross-validation on its own rows",
+        };
+        let metric = metric.map(|(held_out, value)| {
+            let unit = match held_out.unit.as_str() {
+                "" => String::new(),
+                unit => format!(" {unit}"),
+            };
+            format!(
+                "   {} {value:.4}{unit} on {} held-out rows",
+                held_out.metric, held_out.rows
+            )
+        });
+        let line = format!(
+            "serves {} ({why}){}",
+            note.candidate.words(),
+            metric.unwrap_or_default()
+        );
+        self.results().push((document, line));
+        if let Err(why) = kept {
+            tracing::warn!("which model is served is not noted in the state: {why}");
+        }
+    }
+}
+
+impl Job {
+    /// Compares the models that the silo could serve. Where that is not possible, its coalition's
+    /// model is served.
+    fn compare(&self, adopted: &Adopted) -> (Compared, Option<HeldOut>) {
+        let Equipment {
+            plain, equipped, ..
+        } = &self.equipment;
+        let plain = &*plain.learner;
+        let coalition = (adopted.model.clone(), adopted.personal.clone());
+        let alone = Alone {
+            start: alone_start(plain, self.initial_seed, &adopted.model),
+            initial: self.initial_seed,
+            task: self.task.clone(),
+            seed: self.seed,
+            rounds: self.first..=self.last,
+        };
+        let local = (self.folds > 0).then(|| alone.train(plain).ok()).flatten();
+        let compared = match &local {
+            Some(local) => Comparison {
+                plain,
+                equipped: &**equipped,
+                alone: &alone,
+                local,
+                coalition: &coalition,
+                shared: members_of(&adopted.assignment, adopted.coalition) > 1,
+                global: mean_of_coalitions(&adopted.models, &adopted.assignment).as_ref(),
+                folds: self.folds,
+            }
+            .serve(),
+            None => Compared {
+                candidate: Candidate::Coalition,
+                measured: Vec::new(),
+                model: coalition,
+            },
+        };
+        let learner = match compared.candidate {
+            Candidate::Local => plain,
+            _ => &**equipped,
+        };
+        let (model, personal) = &compared.model;
+        let held_out = self.equipment.metrics(learner, model, personal);
+        (compared, held_out)
+    }
+}

@@ -1,0 +1,256 @@
+//! Chooses one of the models that a state folder holds, with all that is known about it.
+
+use std::path::Path;
+
+use agreement::Agreement;
+use learn::TaskConfig;
+use learn::data::Preparation;
+use learn::export::{Card, Coalition, HeldOut, Origin, Parts};
+use methods::Params;
+use methods::params::Gate;
+use methods::serving::{Candidate, Measured, mean_of_coalitions};
+use protocol::MemberIndex;
+
+use super::ModelError;
+use super::held::{Held, HeldRound};
+use super::notes::{self, Noted};
+use crate::equipment::Equipment;
+use crate::report::numbers;
+
+/// Which model is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Which {
+    /// The one that the silo serves; before it has chosen one, that of its coalition.
+    #[default]
+    Served,
+    /// That of a coalition, by its number from 1; by default the silo's own coalition.
+    Coalition(Option<u32>),
+    /// The mean of all coalitions' models.
+    Global,
+}
+
+/// Which model is meant, and of which round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The model.
+    pub which: Which,
+    /// The round; by default the last.
+    pub round: Option<u64>,
+}
+
+/// A chosen model.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// The model, in the layout of the agreed family.
+    pub model: Params,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its metrics on the silo's held-out rows.
+    pub held_out: Option<HeldOut>,
+    /// The comparison behind the choice; empty where there was none.
+    pub comparison: Vec<Measured>,
+    /// The choice, if this is the model that the silo serves.
+    pub served: Option<Candidate>,
+}
+
+/// Chooses a model of the state in `folder`.
+///
+/// # Errors
+/// [`ModelError`]: no such round or coalition, a blob that is missing, a strategy that has no
+/// single model.
+pub fn choose(
+    folder: &Path,
+    held: &Held,
+    agreement: &Agreement,
+    me: MemberIndex,
+    equipment: &Equipment,
+    choice: Choice,
+) -> Result<Chosen, ModelError> {
+    let round = held.round(choice.round)?;
+    let silo = numbers::plain(agreement.epoch.roster.name(me));
+    if choice.which == Which::Served
+        && let Some(Noted {
+            served: note,
+            model: Some(model),
+        }) = notes::served(folder)?
+        && note.round == round.round
+    {
+        let gate = Gate {
+            layout: equipment.plain.learner.layout(),
+            norm: f64::INFINITY,
+        };
+        let model = gate.admit(model.into()).map_err(|error| ModelError::Blob {
+            hash: round.outcome,
+            round: round.round,
+            why: error.to_string(),
+        })?;
+        let about = format!(
+            "The model that {silo} serves after round {}: {}",
+            round.round,
+            note.candidate.words()
+        );
+        let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
+        let coalition = coalition.filter(|_| note.candidate != Candidate::Local);
+        return Ok(Chosen {
+            origin: origin(agreement, round, coalition, &silo, "served", about),
+            held_out: note.held_out.or_else(|| equipment.held_out(&model)),
+            model,
+            comparison: note.measured,
+            served: Some(note.candidate),
+        });
+    }
+    let equipped = &equipment.equipped;
+    let models = held.models(round, &equipped.layout())?;
+    let initial = equipped.initial_personal(agreement.seed);
+    let personal = personal_of(held, round, equipment, initial)?;
+    let asked = match choice.which {
+        Which::Coalition(Some(number)) => match number.checked_sub(1) {
+            Some(at) if (at as usize) < models.len() => Some(at),
+            _ => {
+                return Err(ModelError::NoCoalition {
+                    coalition: number,
+                    round: round.round,
+                    of: models.len(),
+                });
+            }
+        },
+        Which::Served | Which::Coalition(None) => Some(round.coalition),
+        Which::Global => None,
+    };
+    let mean = match asked {
+        None => mean_of_coalitions(&models, &round.assignment),
+        Some(_) => None,
+    };
+    // The mean of one is that one.
+    let at = asked.unwrap_or(round.coalition);
+    let model = mean.as_ref().or(models.get(at as usize));
+    let model = model.and_then(|model| equipped.deployed(model, &personal));
+    let model = model.ok_or(ModelError::Several(agreement.strategy.name()))?;
+    let (which, about) = match (asked, choice.which) {
+        (None, _) => (
+            "global",
+            format!(
+                "The mean of all coalitions' models after round {}",
+                round.round
+            ),
+        ),
+        (Some(at), which) => {
+            let of = models.len();
+            let own = at == round.coalition;
+            let whose = match own {
+                true => format!("which {silo} belongs to"),
+                false => format!("which {silo} does not belong to"),
+            };
+            let waits = match which {
+                Which::Served => "; no model has been chosen to be served after this round",
+                _ => "",
+            };
+            (
+                "coalition",
+                format!(
+                    "The model of coalition {} of {of} after round {}, {whose}{waits}",
+                    at + 1,
+                    round.round
+                ),
+            )
+        }
+    };
+    Ok(Chosen {
+        origin: origin(agreement, round, asked, &silo, which, about),
+        held_out: equipment.held_out(&model),
+        model,
+        comparison: Vec::new(),
+        served: None,
+    })
+}
+
+/// The silo's personal state of a round. A node keeps only that of the last one; for an earlier round
+/// any will do where the strategy's models do not depend on it.
+fn personal_of(
+    held: &Held,
+    round: &HeldRound,
+    equipment: &Equipment,
+    initial: Params,
+) -> Result<Params, ModelError> {
+    let found = held.personal(round, initial.clone());
+    let Err(ModelError::Gone { .. }) = found else {
+        return found;
+    };
+    let equipped = &equipment.equipped;
+    let last = held.round(None)?;
+    let last = held.personal(last, initial.clone())?;
+    let models = held.models(round, &equipped.layout())?;
+    let with = |personal: &Params| equipped.deployed(&models[0], personal);
+    match with(&initial) == with(&last) {
+        true => Ok(initial),
+        false => Err(ModelError::Personal { round: round.round }),
+    }
+}
+
+fn origin(
+    agreement: &Agreement,
+    round: &HeldRound,
+    coalition: Option<u32>,
+    silo: &str,
+    which: &str,
+    about: String,
+) -> Origin {
+    let epoch = &agreement.epoch;
+    let certificate = round.certificate.map(|hash| format!("{hash:#}"));
+    Origin {
+        which: which.into(),
+        about,
+        federation: epoch.charter.name.clone(),
+        id: format!("{:#}", epoch.federation),
+        members: epoch.roster.len(),
+        strategy: agreement.strategy_config.name().into(),
+        round: round.round,
+        rounds: epoch.charter.rounds,
+        coalition: coalition.map(|at| Coalition {
+            number: at + 1,
+            of: round.models.len(),
+            contributions: round
+                .models
+                .get(at as usize)
+                .map_or(0, |model| model.contributions),
+        }),
+        block: format!("{:#}", round.block),
+        outcome: format!("{:#}", round.outcome),
+        certificate: certificate.unwrap_or_default(),
+        silo: silo.to_owned(),
+        continues: agreement.continues.as_ref().map(ToString::to_string),
+    }
+}
+
+impl Chosen {
+    /// The card of this model, with the date `created` as RFC 3339 has it.
+    ///
+    /// # Errors
+    /// [`ModelError`]: a task without a table, or one whose preparation nobody knows.
+    pub fn card(
+        &self,
+        folder: &Path,
+        agreement: &Agreement,
+        equipment: &Equipment,
+        created: String,
+    ) -> Result<Card, ModelError> {
+        let TaskConfig::Table(task) = &agreement.task else {
+            return Err(learn::export::ExportError::NoTable.into());
+        };
+        let noted: Option<Preparation> = notes::preparation(folder)?;
+        let own = equipment.plain.preparation.as_deref().cloned();
+        let preparation = noted.or(own.filter(|_| equipment.own_rows));
+        let preparation = preparation.ok_or(ModelError::Preparation)?;
+        let mut card = Card::new(Parts {
+            task,
+            preparation: &preparation,
+            model: &self.model,
+            origin: self.origin.clone(),
+            created,
+        })?;
+        card.held_out = self.held_out.clone();
+        card.comparison = self.comparison.clone();
+        card.served = self.served;
+        Ok(card)
+    }
+}

@@ -1,0 +1,207 @@
+//! The rounds and models that a state folder holds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agreement::Agreement;
+use bytes::Bytes;
+use methods::params::Gate;
+use methods::serving::members_of;
+use methods::{Layout, Params};
+use protocol::{Hash, codec};
+use silo::outcome::Document;
+use silo::{Adopted, Record};
+
+use super::ModelError;
+use crate::store;
+
+/// The rounds whose models a state folder holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    folder: PathBuf,
+    /// Oldest first, at least one.
+    pub rounds: Vec<HeldRound>,
+}
+
+/// One adopted round.
+#[derive(Debug, Clone)]
+pub struct HeldRound {
+    /// The round.
+    pub round: u64,
+    /// Hash of the final block.
+    pub block: Hash,
+    /// Hash of the outcome.
+    pub outcome: Hash,
+    /// Hash of the certificate of a quorum; `None` where the journal has not got it.
+    pub certificate: Option<Hash>,
+    /// The silo's own coalition, from 0.
+    pub coalition: u32,
+    /// Hash of the silo's personal state.
+    pub personal: Hash,
+    /// The models, by coalition.
+    pub models: Vec<HeldModel>,
+    /// Coalition of every contribution.
+    pub assignment: Vec<u32>,
+}
+
+/// The model of a coalition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldModel {
+    /// Its hash.
+    pub hash: Hash,
+    /// Contributions that it was made from.
+    pub contributions: usize,
+    /// Whether its blob is here.
+    pub here: bool,
+}
+
+impl Held {
+    /// Reads the state folder of a node of this federation. Needs no key and changes nothing; the node
+    /// may be running.
+    ///
+    /// # Errors
+    /// [`ModelError`]: no journal, one of another federation, no round yet.
+    pub fn read(folder: &Path, agreement: &Agreement) -> Result<Self, ModelError> {
+        if std::fs::symlink_metadata(folder.join("journal.redb")).is_err() {
+            return Err(ModelError::Nothing(folder.to_owned()));
+        }
+        let journal = store::snapshot(folder)?;
+        let agreed = agreement.epoch.federation;
+        if journal.federation != agreed {
+            return Err(ModelError::Federation {
+                folder: folder.to_owned(),
+                agreed,
+                journal: journal.federation,
+            });
+        }
+        let certificate = |block: &[u8; 32]| {
+            journal
+                .records
+                .iter()
+                .rev()
+                .find_map(|record| match record {
+                    Record::Protocol(protocol::Record::Final { blocks, proof }) => {
+                        let has = blocks.iter().any(|own| own.hash().0 == *block);
+                        has.then(|| Hash::of(&codec::encode(proof)))
+                    }
+                    _ => None,
+                })
+        };
+        let keep = agreement.epoch.charter.keep_rounds as usize;
+        let adopted = journal
+            .records
+            .iter()
+            .rev()
+            .filter_map(|record| match record {
+                Record::Adopted(adopted) => Some(adopted),
+                _ => None,
+            });
+        let rounds = adopted.take(keep).filter_map(|adopted| {
+            let certificate = certificate(&adopted.block);
+            HeldRound::read(folder, adopted, certificate)
+        });
+        let mut rounds: Vec<HeldRound> = rounds.collect();
+        rounds.reverse();
+        match rounds.is_empty() {
+            true => Err(ModelError::NoneYet),
+            false => Ok(Self {
+                folder: folder.to_owned(),
+                rounds,
+            }),
+        }
+    }
+
+    /// The round of that number, or the last.
+    ///
+    /// # Errors
+    /// [`ModelError::NoRound`].
+    pub fn round(&self, round: Option<u64>) -> Result<&HeldRound, ModelError> {
+        let found = match round {
+            None => self.rounds.last(),
+            Some(round) => self.rounds.iter().find(|held| held.round == round),
+        };
+        found.ok_or_else(|| ModelError::NoRound {
+            round: round.unwrap_or(0),
+            held: self
+                .rounds
+                .iter()
+                .map(|held| held.round.to_string())
+                .collect(),
+        })
+    }
+
+    /// A model of a round, of this layout.
+    ///
+    /// # Errors
+    /// [`ModelError`]: missing, or of another layout.
+    pub fn model(
+        &self,
+        round: &HeldRound,
+        hash: Hash,
+        layout: &Arc<Layout>,
+    ) -> Result<Params, ModelError> {
+        let round = round.round;
+        let blob: Bytes =
+            store::blob(&self.folder, &hash).ok_or(ModelError::Gone { hash, round })?;
+        let gate = Gate {
+            layout: layout.clone(),
+            norm: f64::INFINITY,
+        };
+        gate.admit(blob).map_err(|error| ModelError::Blob {
+            hash,
+            round,
+            why: error.to_string(),
+        })
+    }
+
+    /// All models of a round, of this layout.
+    ///
+    /// # Errors
+    /// [`ModelError`]: one is missing, or of another layout.
+    pub fn models(
+        &self,
+        round: &HeldRound,
+        layout: &Arc<Layout>,
+    ) -> Result<Vec<Params>, ModelError> {
+        let models = round.models.iter();
+        models
+            .map(|model| self.model(round, model.hash, layout))
+            .collect()
+    }
+
+    /// The silo's personal state of a round, given the initial one.
+    ///
+    /// # Errors
+    /// [`ModelError`]: missing, or of another layout.
+    pub fn personal(&self, round: &HeldRound, initial: Params) -> Result<Params, ModelError> {
+        if round.personal.0 == initial.hash() {
+            return Ok(initial);
+        }
+        self.model(round, round.personal, initial.layout())
+    }
+}
+
+impl HeldRound {
+    /// `None` where the outcome's document is missing or damaged.
+    fn read(folder: &Path, adopted: &Adopted, certificate: Option<Hash>) -> Option<Self> {
+        let document = store::blob(folder, &Hash(adopted.outcome))?;
+        let document = Document::read(&document).ok()?;
+        let models = (0..)
+            .zip(&document.models)
+            .map(|(coalition, hash)| HeldModel {
+                hash: *hash,
+                contributions: members_of(&document.assignment, coalition),
+                here: store::blob(folder, hash).is_some(),
+            });
+        Some(Self {
+            round: adopted.round,
+            block: Hash(adopted.block),
+            outcome: Hash(adopted.outcome),
+            certificate,
+            coalition: adopted.coalition,
+            personal: Hash(adopted.personal),
+            models: models.collect(),
+            assignment: document.assignment,
+        })
+    }
+}

@@ -1,0 +1,17 @@
+//! The models that a node's state holds, for `rota model`: what there is, which one a silo serves,
+//! and how one is taken out.
+//!
+//! Everything is read from the state folder, as `rota chain` reads it: nothing is changed, and the
+//! node may run meanwhile.
+
+mod choice;
+mod error;
+mod held;
+mod notes;
+mod start;
+
+pub use choice::{Choice, Chosen, Which, choose};
+pub use error::ModelError;
+pub use held::{Held, HeldModel, HeldRound};
+pub use notes::{Noted, Served, keep_preparation, keep_served, preparation, served};
+pub use start::{START, StartError, find_start, keep_start};

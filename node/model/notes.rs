@@ -1,0 +1,152 @@
+//! What a node notes about its models beside the journal: how it prepares rows, and which model it
+//! serves.
+
+use std::path::Path;
+
+use learn::data::Preparation;
+use learn::export::HeldOut;
+use methods::Params;
+use methods::serving::{Candidate, Measured};
+use protocol::Hash;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::ModelError;
+use crate::store::{self, OpenError};
+
+/// Name of the note about the preparation of rows.
+const PREPARATION: &str = "preparation.json";
+/// Name of the note about the model that is served.
+const SERVED: &str = "served.json";
+/// Name of the file of that model.
+const MODEL: &str = "served.safetensors";
+
+/// The model that a silo serves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Served {
+    /// The round after which it was chosen.
+    pub round: u64,
+    /// The choice.
+    pub candidate: Candidate,
+    /// The comparison; empty where there was none.
+    pub measured: Vec<Measured>,
+    /// Its metrics on the silo's held-out rows.
+    pub held_out: Option<HeldOut>,
+    /// Hash of its tensors, which are in a file beside this note; `None` where the silo predicts
+    /// with several models.
+    pub model: Option<String>,
+}
+
+/// What is noted about the model that a silo serves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Noted {
+    /// The note.
+    pub served: Served,
+    /// The bytes of the model; `None` where the silo predicts with several.
+    pub model: Option<Vec<u8>>,
+}
+
+/// Notes how the silo prepares rows.
+///
+/// # Errors
+/// [`OpenError`]: an error of the system.
+pub fn keep_preparation(folder: &Path, preparation: &Preparation) -> Result<(), OpenError> {
+    store::keep_file(folder, PREPARATION, &json(preparation))
+}
+
+/// How the silo prepares rows, if its node noted it.
+///
+/// # Errors
+/// [`ModelError`]: a note that cannot be read.
+pub fn preparation(folder: &Path) -> Result<Option<Preparation>, ModelError> {
+    read(folder, PREPARATION)
+}
+
+/// Notes which model the silo serves, and keeps it: first the model, then the note that names it.
+///
+/// # Errors
+/// [`OpenError`]: an error of the system.
+pub fn keep_served(
+    folder: &Path,
+    served: &Served,
+    model: Option<&Params>,
+) -> Result<(), OpenError> {
+    if let Some(model) = model {
+        store::keep_file(folder, MODEL, &model.document())?;
+    }
+    store::keep_file(folder, SERVED, &json(served))
+}
+
+/// The model that the silo serves, if its node has chosen one.
+///
+/// # Errors
+/// [`ModelError`]: a note that cannot be read. One whose model is another is as none: the node was
+/// stopped between the two, and will write both again.
+pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
+    let Some(served) = read::<Served>(folder, SERVED)? else {
+        return Ok(None);
+    };
+    let Some(hash) = &served.model else {
+        let model = None;
+        return Ok(Some(Noted { served, model }));
+    };
+    let model = store::kept_file(folder, MODEL)?;
+    let model = model.filter(|model| format!("{:#}", Hash::of(model)) == *hash);
+    Ok(model.is_some().then_some(Noted { served, model }))
+}
+
+fn json<T: Serialize>(note: &T) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(note).expect("a note is texts, numbers and lists");
+    text.push(b'\n');
+    text
+}
+
+fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, ModelError> {
+    let Some(bytes) = store::kept_file(folder, name)? else {
+        return Ok(None);
+    };
+    let note = serde_json::from_slice(&bytes).map_err(|error| ModelError::Note {
+        path: folder.join(name),
+        why: error.to_string(),
+    })?;
+    Ok(Some(note))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use methods::{Layout, Role, TensorSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_back_with_the_model_that_it_names_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        assert_eq!(served(folder).unwrap(), None);
+        let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();
+        let model = Params::from_values(&layout, &[2.0]);
+        let note = Served {
+            round: 3,
+            candidate: Candidate::FineTuned,
+            measured: Vec::new(),
+            held_out: None,
+            model: Some(format!("{:#}", Hash(model.hash()))),
+        };
+        keep_served(folder, &note, Some(&model)).unwrap();
+        let found = served(folder).unwrap().unwrap();
+        assert_eq!(found.served, note);
+        assert_eq!(found.model, Some(model.document().to_vec()));
+        // A crash between a later model and its note.
+        let other = Params::from_values(&layout, &[3.0]);
+        store::keep_file(folder, MODEL, &other.document()).unwrap();
+        assert_eq!(served(folder).unwrap(), None);
+        std::fs::write(folder.join(SERVED), "{").unwrap();
+        let said = served(folder).unwrap_err().to_string();
+        assert!(
+            said.contains("served.json: ") && said.contains("remove the file"),
+            "{said}"
+        );
+    }
+}

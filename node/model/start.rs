@@ -1,0 +1,138 @@
+//! Finds the model that a federation starts from, where it continues an earlier one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agreement::{Agreement, Continues};
+use learn::export::start_model;
+use methods::strategy::shared_part;
+use methods::{Layout, Params};
+use protocol::Hash;
+
+use super::held::Held;
+use crate::store::{self, AGREEMENT};
+
+/// Name of the file of a start model, beside the agreement and in the state folder.
+pub const START: &str = "start.safetensors";
+
+/// Why the start model is not here.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No file.
+    #[error(
+        "this federation starts from a model of {continues}, and this node has not got it: put the file \
+         {START} that came with the agreement into {}, or name it, or the state folder of the node that \
+         took part in the earlier federation, as `start-model` in silo.toml", beside.display()
+    )]
+    Nowhere {
+        /// The earlier federation, in words.
+        continues: String,
+        /// The folder of the agreement.
+        beside: PathBuf,
+    },
+    /// A file with another model.
+    #[error(
+        "{} has a model with the hash {found}, and the agreement starts from one with the hash \
+         {agreed}: use the file that came with this agreement", path.display()
+    )]
+    Another {
+        /// The file.
+        path: PathBuf,
+        /// Its hash.
+        found: Hash,
+        /// The agreed hash.
+        agreed: Hash,
+    },
+    /// A state folder without it.
+    #[error(
+        "the state in {} does not hold the model with the hash {agreed} that the agreement starts from: \
+         use the file {START} that came with the agreement", folder.display()
+    )]
+    NotHeld {
+        /// The folder.
+        folder: PathBuf,
+        /// The agreed hash.
+        agreed: Hash,
+    },
+    /// A file or folder that cannot be used.
+    #[error("the start model: {0}")]
+    Unusable(String),
+}
+
+/// The model that the federation starts from, with the agreed hash: from `given`, a file or the state
+/// folder of an earlier node; otherwise from the node's own `state`, or from beside the agreement.
+/// `family` is the layout of the agreed model family.
+///
+/// # Errors
+/// [`StartError`].
+pub fn find_start(
+    continues: &Continues,
+    given: Option<&Path>,
+    state: &Path,
+    beside: &Path,
+    family: &Arc<Layout>,
+) -> Result<Params, StartError> {
+    let agreed = continues.model;
+    if let Some(given) = given {
+        return match given.is_dir() {
+            true => in_state(given, agreed, family),
+            false => in_file(given, agreed),
+        };
+    }
+    let places = [state.join(START), beside.join(START)];
+    let place = places.iter().find(|place| place.exists());
+    let place = place.ok_or_else(|| StartError::Nowhere {
+        continues: continues.to_string(),
+        beside: match beside == Path::new("") {
+            true => ".".into(),
+            false => beside.to_owned(),
+        },
+    })?;
+    in_file(place, agreed)
+}
+
+/// Keeps a copy of the start model in the state folder: every start of the node needs it.
+///
+/// # Errors
+/// An error of the system.
+pub fn keep_start(state: &Path, start: &Params) -> Result<(), store::OpenError> {
+    store::keep_file(state, START, &start.document())
+}
+
+fn in_file(path: &Path, agreed: Hash) -> Result<Params, StartError> {
+    let model = start_model(path).map_err(|error| StartError::Unusable(error.to_string()))?;
+    let found = Hash(model.hash());
+    match found == agreed {
+        true => Ok(model),
+        false => Err(StartError::Another {
+            path: path.to_owned(),
+            found,
+            agreed,
+        }),
+    }
+}
+
+fn in_state(folder: &Path, agreed: Hash, family: &Arc<Layout>) -> Result<Params, StartError> {
+    let unusable = |error: String| StartError::Unusable(error);
+    let earlier =
+        Agreement::load(&folder.join(AGREEMENT)).map_err(|error| unusable(error.to_string()))?;
+    let held = Held::read(folder, &earlier).map_err(|error| unusable(error.to_string()))?;
+    let models = held.rounds.iter().rev().flat_map(|round| &round.models);
+    for model in models {
+        // A blob may be gone, or of a round that agreed on a scale only.
+        let Some(blob) = store::blob(folder, &model.hash) else {
+            continue;
+        };
+        let Ok(model) = learn::export::tensors_of(&blob) else {
+            continue;
+        };
+        let shared = shared_part(family, &model);
+        if Hash(shared.hash()) == agreed {
+            return Ok(shared);
+        }
+    }
+    Err(StartError::NotHeld {
+        folder: folder.to_owned(),
+        agreed,
+    })
+}

@@ -1,0 +1,54 @@
+//! Small files beside the journal: the agreement, and what the node notes about its models.
+//!
+//! A file is replaced in one piece, so that a reader sees the old one or the new one.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use bytes::Bytes;
+use learn::file;
+use protocol::Hash;
+
+use super::error::{OpenError, io_error};
+use super::folder;
+
+/// Writes a file of that name in a state folder, unless it has these bytes already.
+///
+/// # Errors
+/// [`OpenError`]: an error of the system.
+pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenError> {
+    let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
+    let error = |error| io_error(&path, error);
+    if file::read(&path, file::DATA).is_ok_and(|kept| kept == bytes) {
+        return Ok(());
+    }
+    // A crash may have left a temporary file.
+    let _ = fs::remove_file(&new);
+    let mut out = folder::create(&new).map_err(error)?;
+    out.write_all(bytes).map_err(error)?;
+    out.sync_all().map_err(error)?;
+    fs::rename(&new, &path).map_err(error)?;
+    folder::sync(folder).map_err(error)
+}
+
+/// Reads such a file; `None` where there is none.
+///
+/// # Errors
+/// [`OpenError`]: an error of the system.
+pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, OpenError> {
+    let path = folder.join(name);
+    match file::read(&path, file::DATA) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error(&path, error)),
+    }
+}
+
+/// Reads a blob from a state folder without changing anything, also while the node runs. `None` where
+/// it is missing or damaged.
+pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
+    let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
+    let bytes = file::read(&path, file::DATA).ok()?;
+    (Hash::of(&bytes) == *hash).then(|| bytes.into())
+}
