@@ -17,6 +17,8 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::config::Institution;
+use super::consent::Unsigned;
+use super::knocks;
 use super::leaving::Leaving;
 use super::news::{News, Output};
 use super::serving::{Job, Serving};
@@ -61,6 +63,9 @@ pub enum NodeError {
     /// Its key.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// Its signed consent.
+    #[error(transparent)]
+    Unsigned(#[from] Unsigned),
     /// Its network.
     #[error(transparent)]
     Mesh(#[from] MeshError),
@@ -94,6 +99,7 @@ impl NodeError {
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
             ),
+            Self::Unsigned(_) => true,
             Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
         }
     }
@@ -106,6 +112,7 @@ impl NodeError {
 /// [`NodeError`]: why it did not start, or what stopped it.
 pub fn run(institution: &Institution, options: &Options, output: &Output) -> Result<(), NodeError> {
     let epoch = institution.agreement.epoch.clone();
+    let consent = institution.consented()?;
     let start = institution.start()?;
     let equipment = institution.equipment(start.as_ref())?;
     let owner = Owner {
@@ -160,6 +167,13 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         mesh.addresses.join(", "),
     );
     output.print(document, line);
+    if consent.is_none() {
+        let line = "silo.toml names no signed consent of this institution to the agreement; \
+                    `rota federation sign` makes one";
+        let document = json!({ "event": "no-consent", "at": 0.0, "why": line });
+        output.print(document, format!("note: {line}"));
+    }
+    outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
     if let Some(weakness) = weakness(&epoch) {
         let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
         output.print(document, format!("warning: {weakness}"));
