@@ -400,7 +400,7 @@ fn a_run_that_diverges_is_named_everywhere_and_exits_with_1() {
     for part in [
         "The federation's model is of no use at 4 of 4 silos",
         "try a smaller learning rate (now 5)",
-        "Of no use: the coalition's model at",
+        "Of no use: the coalition's model at all 4 silos: at",
         "that of a constant prediction",
     ] {
         assert!(lines.contains(part), "{part} in\n{shown}");

@@ -8,7 +8,7 @@ use super::terminal;
 /// The three sections; `command` runs the same again.
 pub(crate) fn sections(story: &Story, command: &str) -> Markup {
     let lists = [
-        ("Of no use", terminal::unusable(&story.unusable)),
+        ("Of no use", terminal::unusable(story)),
         ("Training failed", terminal::failed(&story.training_failed)),
         (
             "Left out of a round",

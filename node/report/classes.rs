@@ -12,6 +12,8 @@ const LEFT: f64 = 40.0;
 const BOTTOM: f64 = 36.0;
 /// The most silos whose details are open at first.
 const OPEN: usize = 3;
+/// The most silos whose details are listed without a box that scrolls.
+const MANY: usize = 12;
 /// The most classes of a confusion matrix that is printed.
 const CLASSES: usize = 30;
 
@@ -57,15 +59,21 @@ pub(crate) fn section(story: &Story) -> Markup {
                     figcaption { "Calibration of all silos" }
                     (drawing("Calibration of all silos", SIZE, SIZE, html! {
                         (axes("predicted probability", "observed fraction"))
-                        @for (silo, classes) in &all { (curve(silo, &places(&classes.calibration), "")) }
+                        @for (silo, classes) in &all {
+                            (curve(silo, &places(&classes.calibration), ""))
+                            // A single bin makes no line.
+                            @if classes.calibration.len() == 1 { (bins(silo, &classes.calibration)) }
+                        }
                     }))
                     (download::plot(&format!("{}-calibration", story.scenario), &calibration_csv(&all)))
                 }
             }
-            @for (silo, classes) in &all {
-                details open[all.len() <= OPEN] {
-                    summary { (silo.name) span.muted { ", " (numbers::plural(silo.held_out as usize, "held-out row")) } }
-                    (one(story, silo, classes))
+            div.many[all.len() > MANY].tall[all.len() > MANY] {
+                @for (silo, classes) in &all {
+                    details open[all.len() <= OPEN] {
+                        summary { (silo.name) span.muted { ", " (numbers::plural(silo.held_out as usize, "held-out row")) } }
+                        (one(story, silo, classes))
+                    }
                 }
             }
         }
@@ -285,7 +293,8 @@ mod tests {
         for (part, times) in [
             ("<details open>", 2),
             ("ROC: adopted model, and own model dashed", 2),
-            ("60 rows: predicted 0.25, observed 0.50", 2),
+            // At each silo and, being the only bin, among those of all.
+            ("60 rows: predicted 0.25, observed 0.50", 4),
             ("<th scope=\"row\">&lt;ill&gt;</th>", 2),
             ("download=\"diabetes-Hospital 01-confusion.csv\"", 1),
             ("download=\"diabetes-roc.csv\"", 1),

@@ -126,7 +126,20 @@ fn quartiles(values: &mut [f64]) -> [f64; 3] {
 
 /// The silos whose last value is outside of Tukey's fences, the furthest first.
 fn outliers(story: &Story, of: impl Fn(&Point) -> Option<f64>) -> Vec<usize> {
-    let last = |(at, silo): (usize, &Silo)| Some((at, silo.curve.iter().rev().find_map(&of)?));
+    // Only what was measured after the last round: a silo that was away earlier is no outlier.
+    let points = story.silos.iter().flat_map(|silo| &silo.curve);
+    let end = points
+        .filter(|point| of(point).is_some())
+        .map(|point| point.round)
+        .max();
+    let last = |(at, silo): (usize, &Silo)| {
+        let point = silo
+            .curve
+            .iter()
+            .rev()
+            .find(|point| Some(point.round) == end)?;
+        Some((at, of(point)?))
+    };
     let lasts: Vec<(usize, f64)> = story.silos.iter().enumerate().filter_map(last).collect();
     if lasts.is_empty() {
         return Vec::new();

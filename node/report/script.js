@@ -32,7 +32,7 @@
     }, table);
     const search = table.closest("section").querySelector("input.search");
     if (search) {
-      search.parentElement.hidden = false;
+      search.closest(".find").hidden = false;
       search.addEventListener("input", () => {
         const wanted = search.value.trim().toLowerCase();
         let shown = 0;

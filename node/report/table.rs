@@ -6,7 +6,7 @@ use simulations::summary::{Interval, ModelKind};
 
 use super::comparison::{Cell, Column, Comparison, choice};
 use super::svg::{Frame, Scale, colour};
-use super::verdict::{between, long_name, verdict};
+use super::verdict::{between, long_name, statements};
 use super::{download, letter, numbers, terminal};
 
 const DOTS: f64 = 180.0;
@@ -17,7 +17,11 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
     html! {
         section {
             h2 { "Who gains, and by how much" }
-            p.lead.bad[!story.usable] { (verdict(story, comparison)) }
+            @let said = statements(story, comparison);
+            @if let Some((first, others)) = said.split_first() {
+                p.lead.bad[!story.usable] { (first) }
+                @if !others.is_empty() { ul.result { @for one in others { li { (one) } } } }
+            }
             @for note in &story.notes { p.note { "Note: " (numbers::plain(note)) "." } }
             @if !columns.is_empty() {
                 p.note {
@@ -52,17 +56,18 @@ fn table(story: &Story, comparison: &Comparison) -> Markup {
         .map(|frame| Scale::framed(&frame, (8.0, DOTS - 8.0)));
     let gains = !comparison.gains.is_empty();
     let second = story.second_metric.as_ref();
+    let trained = numbers::count(story.silos.iter().map(|silo| silo.samples).sum());
     let one_row = |what: &str, count: Markup, means: &[Option<Cell>], pooled: bool| {
         html! {
             tr {
                 th scope="row" { (what) }
                 td {}
-                td.number { (numbers::count(story.silos.iter().map(|silo| silo.samples).sum())) }
                 td.number { (count) }
                 (row(means))
                 @if gains { td.number { (mean_gain(story, comparison, pooled)) } }
                 td { (dots(columns, means, scale)) }
                 @if second.is_some() { @for _ in columns { td {} } }
+                td.number { @if pooled { "Σ " (trained) } }
                 @if !comparison.pooled.is_empty() {
                     td.number { @if pooled { (comparison.pooled_mean.as_deref().unwrap_or("–")) } }
                 }
@@ -83,7 +88,6 @@ fn table(story: &Story, comparison: &Comparison) -> Markup {
                 thead { tr {
                     th scope="col" { "Silo" }
                     th scope="col" { "Coalition" }
-                    th.number scope="col" { "Training rows" }
                     th.number scope="col" { "Held-out rows" }
                     @for column in columns { th.number scope="col" { (dot_key(*column)) (column.title()) } }
                     @if gains { th.number scope="col" { "Gain" } }
@@ -91,6 +95,7 @@ fn table(story: &Story, comparison: &Comparison) -> Markup {
                     @if let Some(second) = second {
                         @for column in columns { th.number scope="col" title=(long_name(&second.name)) { (second.name) ", " (column.title()) } }
                     }
+                    th.number scope="col" { "Training rows" }
                     @if !comparison.pooled.is_empty() { th.number scope="col" { "All rows pooled" } }
                     @if !comparison.served.is_empty() { th scope="col" { "Serves" } }
                 } }
@@ -99,12 +104,12 @@ fn table(story: &Story, comparison: &Comparison) -> Markup {
                         tr {
                             th scope="row" { (silo.name) }
                             td { @match coalition { Some(coalition) => (chip(coalition)), None => "outside" } }
-                            td.number data-sort=(silo.samples) { (numbers::count(silo.samples)) }
                             td.number data-sort=(silo.held_out) { (numbers::count(silo.held_out)) }
                             (row(cells))
                             @if gains { (gain(silo, comparison)) }
                             td { (dots(columns, cells, scale)) }
                             @if second.is_some() { (seconds(story, columns, silo)) }
+                            td.number data-sort=(silo.samples) { (numbers::count(silo.samples)) }
                             (beside(comparison, at))
                         }
                     }

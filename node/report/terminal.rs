@@ -327,7 +327,7 @@ pub(crate) fn ending(story: &Story, view: &View) -> String {
 
 fn trouble(out: &mut impl Write, story: &Story) -> io::Result<()> {
     let sections = [
-        ("Of no use:", unusable(&story.unusable)),
+        ("Of no use:", unusable(story)),
         ("Training failed:", failed(&story.training_failed)),
         (
             "Left out:",
@@ -352,19 +352,23 @@ fn trouble(out: &mut impl Write, story: &Story) -> io::Result<()> {
 }
 
 /// The silos at which models are of no use, by model, and why at the first of them.
-pub(crate) fn unusable(all: &[Unusable]) -> Vec<(String, String)> {
+pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
+    let all: &[Unusable] = &story.unusable;
+    let silos = story.silos.len() + story.outside.len();
     let kinds = [
         (ModelKind::Coalition, "the coalition's model"),
         (ModelKind::Global, "the global model"),
         (ModelKind::Local, "the own model"),
-        (ModelKind::Served, "the model that it serves"),
         (ModelKind::Pooled, "the model of all rows"),
     ];
     let line = |(kind, what): (ModelKind, &str)| {
         let found = || all.iter().filter(|one| one.model == kind);
         let names: Vec<String> = found().map(|one| one.silo.clone()).collect();
         let first = found().next()?;
-        let subject = format!("{what} at {}", numbers::names(&names, 12));
+        let subject = match names.len() == silos && silos > 1 {
+            true => format!("{what} at all {silos} silos"),
+            false => format!("{what} at {}", numbers::names(&names, 12)),
+        };
         Some((
             subject,
             match names.len() {

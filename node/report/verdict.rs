@@ -13,17 +13,22 @@ const NAMED: usize = 3;
 /// Silos from which on some seem to gain or lose by chance.
 const MANY: f64 = 20.0;
 
-/// The sentences.
+/// All sentences.
 pub fn verdict(story: &Story, table: &Comparison) -> String {
+    statements(story, table).join(" ")
+}
+
+/// One or two sentences for each question, the most important first.
+pub fn statements(story: &Story, table: &Comparison) -> Vec<String> {
     if table.columns.is_empty() {
-        return "Nothing was measured on held-out rows.".to_owned();
+        return vec!["Nothing was measured on held-out rows.".to_owned()];
     }
     let mut sentences: Vec<String> = no_use(story).into_iter().collect();
     if table.columns.len() == 1 {
         sentences.push(
             "No reference models were trained, so there is nothing to compare with.".to_owned(),
         );
-        return sentences.join(" ");
+        return sentences;
     }
     sentences.extend(who_gains(story, table));
     sentences.extend(on_average(story, table));
@@ -33,7 +38,7 @@ pub fn verdict(story: &Story, table: &Comparison) -> String {
         format!("One model trained on all members' rows together, for comparison: {mean}.")
     }));
     sentences.extend(outsiders(table));
-    sentences.join(" ")
+    sentences
 }
 
 /// The metric as people call it.
@@ -122,6 +127,14 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
         1 => one,
         _ => many,
     };
+    let noise = all.len() - gain.len() - lose.len();
+    if noise == story.silos.len() {
+        return Some(format!(
+            "With the federation's model instead of one trained alone, none of {} gains or loses by \
+             more than the noise of its held-out rows.",
+            plural(noise, "silo")
+        ));
+    }
     let mut text = format!(
         "With the federation's model instead of one trained alone, {} of {} {}",
         gain.len(),
@@ -139,7 +152,6 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
     if !lose.is_empty() {
         text.push_str(&format!(": {}", names(&lose)));
     }
-    let noise = all.len() - gain.len() - lose.len();
     if noise > 0 {
         text.push_str(&format!(
             "; for {noise} the difference is within the noise of the held-out rows"
@@ -219,6 +231,9 @@ fn difference(
             span(better.abs(), table)
         );
     };
+    if interval.by == 0.0 && interval.low == 0.0 && interval.high == 0.0 {
+        return "no difference".to_owned();
+    }
     let word = if interval.by < 0.0 { "worse" } else { "better" };
     let clear = match interval.is_clear() {
         true => ", more than noise",
@@ -374,7 +389,7 @@ mod tests {
         story.gains = vec![mean_gain(3.0, 4.0)];
         let text = said(&story);
         assert!(
-            text.contains("0 of 2 silos gain; 0 lose; for 2 the difference is within"),
+            text.contains("none of 2 silos gains or loses by more than the noise"),
             "{text}"
         );
         assert!(

@@ -63,7 +63,8 @@ pub fn run_study(
                 Ok(recorded) => reference.global = summary::final_model(&recorded),
                 // What the federation reached is reported all the same.
                 Err(error @ RunError::Training { .. }) => {
-                    reference.failed = Some(format!("one global model cannot be compared: {error}"));
+                    reference.failed =
+                        Some(format!("one global model cannot be compared: {error}"));
                 }
                 Err(error) => return Err(error),
             }

@@ -21,18 +21,21 @@ struct Spread {
 }
 
 impl Spread {
-    /// Whether a silo with this column is far from other silos: from all their rows together, or from
-    /// the `typical` deviation within one of them.
-    fn is_far_from(self, others: Self, typical: f64) -> bool {
+    /// Whether a silo with this column is far from other silos: its mean from all their rows
+    /// together, or its deviation from that within most of them.
+    fn is_far_from(self, others: Self, within: &[f64]) -> bool {
         let enough = self.rows >= ROWS && others.rows >= ROWS;
         // A column that does not vary at all elsewhere gives no measure of what is far.
         if !enough || others.deviation.is_nan() || others.deviation <= 1e-9 * others.mean.abs() {
             return false;
         }
         let apart = (self.mean - others.mean).abs() / others.deviation;
-        let ratio = self.deviation / typical;
-        let varies = self.deviation > 0.0 && typical > 0.0;
-        apart >= SHIFT || varies && (ratio >= RATIO || ratio <= 1.0 / RATIO)
+        let unlike = |&&other: &&f64| {
+            let ratio = self.deviation / other;
+            let vary = self.deviation > 0.0 && other > 0.0;
+            vary && (ratio >= RATIO || ratio <= 1.0 / RATIO)
+        };
+        apart >= SHIFT || 2 * within.iter().filter(unlike).count() > within.len()
     }
 }
 
@@ -79,12 +82,10 @@ pub(crate) fn far_silos(column: usize, silos: &[Moments]) -> Vec<(usize, FarColu
         };
         let others_of = silos.iter().enumerate().filter(|(other, _)| *other != at);
         let enough = others_of.filter(|(_, one)| one.count as f64 >= ROWS);
-        let mut deviations: Vec<f64> = enough
+        let deviations: Vec<f64> = enough
             .map(|(_, one)| (one.squares / one.count as f64).sqrt())
             .collect();
-        deviations.sort_by(f64::total_cmp);
-        let typical = deviations.get(deviations.len() / 2).copied();
-        let far = own.is_far_from(others, typical.unwrap_or(0.0));
+        let far = own.is_far_from(others, &deviations);
         far.then_some((at, found))
     };
     silos.iter().enumerate().filter_map(far).collect()
@@ -139,7 +140,7 @@ pub fn far_columns(summary: &Params, model: &Params, members: usize) -> Vec<FarC
         let share = own.mean.clamp(0.0, 1.0);
         let spread = f64::from(square) / rows;
         let binary = share == own.mean && (spread - share * (1.0 - share)).abs() < 1e-5;
-        (!binary && own.is_far_from(others, others.deviation)).then_some(found)
+        (!binary && own.is_far_from(others, &[others.deviation])).then_some(found)
     };
     columns.enumerate().filter_map(far).collect()
 }

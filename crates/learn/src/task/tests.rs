@@ -353,7 +353,7 @@ fn a_column_in_another_unit_is_noted_and_a_rare_level_is_not() {
             target: Target::Number {
                 unit: String::new(),
             },
-            silos: vec![silo("a", 1.0, 1), silo("b", cm, 1), silo("c", 1.0, 19)],
+            silos: vec![silo("a", 1.0, 4), silo("b", cm, 4), silo("c", 1.0, 18)],
             schema: None,
             notes: Vec::new(),
         };
