@@ -12,8 +12,9 @@ use rota::schema::Document;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
+use crate::logging::LogFormat;
 pub(crate) use institution::{
-    Chain, ContinueFederation, Demo, Federation, Identity, NewFederation, Run,
+    Chain, ContinueFederation, Demo, Federation, Identity, NewFederation, Run, Status, Watch,
 };
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
@@ -29,6 +30,15 @@ pub(crate) struct Cli {
     /// Log level on standard error: -v for events, -vv for every step; RUST_LOG overrides it
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+    /// Format of the log on standard error
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t
+    )]
+    pub(crate) log_format: LogFormat,
 }
 
 /// The subcommands.
@@ -49,6 +59,10 @@ pub(crate) enum Command {
     Strategies(Strategies),
     /// Run one institution's node
     Run(Run),
+    /// Print what a running node says of itself: round, lead, members, own metrics
+    Status(Status),
+    /// Show the same on a screen of the terminal that follows the node
+    Watch(Watch),
     /// Print the agreed chain in a node's journal: leads, contributors and outcomes
     Chain(Chain),
     /// Take models out of a node: list, show, export, predict
@@ -171,6 +185,8 @@ pub(crate) enum SchemaFile {
     Federation,
     /// silo.toml, the configuration of a node
     Silo,
+    /// What `rota status --json` prints
+    Status,
 }
 
 impl SchemaFile {
@@ -180,6 +196,7 @@ impl SchemaFile {
             Self::Scenario => Document::Scenario,
             Self::Federation => Document::Federation,
             Self::Silo => Document::Silo,
+            Self::Status => Document::Status,
         }
     }
 }

@@ -20,6 +20,7 @@
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
 //! | [`init`] | drafts: a scenario from data files, an agreement from a scenario |
 //! | [`institution`] | one institution's node: its configuration and its run |
+//! | [`status`] | what a running node says of itself: socket, text, screen, page, metrics |
 //! | [`chain`] | the agreed chain, read from a journal |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`store`] | the journal and blobs of a silo on disk |
@@ -55,6 +56,7 @@ pub mod model;
 pub mod pool;
 pub mod report;
 pub mod schema;
+pub mod status;
 pub mod store;
 
 #[cfg(test)]

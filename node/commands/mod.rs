@@ -11,6 +11,7 @@ pub(crate) mod scenarios;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod solve;
+pub(crate) mod status;
 pub(crate) mod strategies;
 
 use std::fs;
@@ -28,6 +29,7 @@ use rota::learn::export::ExportError;
 use rota::loopback;
 use rota::model::ModelError;
 use rota::simulations::{RunError, ScenarioError};
+use rota::status::socket::SocketError;
 
 use solve::SolveError;
 
@@ -66,6 +68,15 @@ pub(crate) enum CommandError {
     /// A node did not start, or it stopped because of an error.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// The log cannot be started as asked.
+    #[error("{0}")]
+    Log(String),
+    /// A node cannot be asked for its status.
+    #[error(transparent)]
+    Status(#[from] SocketError),
+    /// A screen was asked for where there is no terminal.
+    #[error("rota watch needs a terminal: use rota status")]
+    NoTerminal,
     /// A chain cannot be shown.
     #[error(transparent)]
     Chain(#[from] ChainError),
@@ -139,6 +150,8 @@ impl CommandError {
             | CommandError::Continue(_)
             | CommandError::Several { .. }
             | CommandError::Earlier { .. }
+            | CommandError::NoTerminal
+            | CommandError::Log(_)
             | CommandError::Exists(_) => 2,
             CommandError::Data(error) => data(error),
             CommandError::Model(error) => match error {
@@ -168,6 +181,7 @@ impl CommandError {
             CommandError::Chain(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_)
+            | CommandError::Status(_)
             | CommandError::Report { .. }
             | CommandError::Write { .. }
             | CommandError::Output(_) => 1,

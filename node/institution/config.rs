@@ -1,5 +1,6 @@
 //! `silo.toml`, checked: the configuration of one institution's node.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError, Source, read_configuration};
@@ -16,6 +17,7 @@ use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::find_start;
+use crate::status::http;
 
 /// The configuration of one institution's node, with the agreement and the key that it names.
 #[derive(Clone)]
@@ -34,6 +36,8 @@ pub struct Institution {
     pub listen: Vec<String>,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
+    /// Where it serves the page and the metrics; `None` if it does not.
+    pub http: Option<SocketAddr>,
     /// Its own seed, which splits its rows and orders them in training.
     pub seed: u64,
     /// Its robustness radius, or the rule that chooses it.
@@ -128,6 +132,10 @@ impl Institution {
         for (path, address) in listen.chain(peers) {
             mesh::check(address).map_err(|error| wrong(&path, &format!("holds {error}")))?;
         }
+        let http = raw.http.as_ref().map(|http| http::address(&http.listen));
+        let http = http.transpose();
+        let http =
+            http.map_err(|error| wrong("http.listen", &format!("in [http] is refused: {error}")))?;
         let federation = beside.join(&raw.federation);
         let agreement = Agreement::load(&federation)?;
         let roster = &agreement.epoch.roster;
@@ -171,6 +179,7 @@ impl Institution {
             identity,
             state: beside.join(raw.state),
             listen: raw.listen,
+            http,
             roster: contacts,
             seed: raw.seed,
             radius: raw.radius,
@@ -334,12 +343,31 @@ pub(crate) fn to_toml(
         start_model: None,
         serve: ServeConfig::default(),
         data,
+        http: None,
         peer: peers.into_iter().map(peer).collect(),
     };
     let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
     Ok(format!(
         "# The node of {name}. Paths are relative to this file.\n\n{text}"
     ))
+}
+
+/// The state folder that a `silo.toml` names. Nothing else of it is checked, so that the status of a
+/// node can be asked for without its key and agreement.
+///
+/// # Errors
+/// [`ConfigError`]: the file cannot be read, or is no `silo.toml`.
+pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
+    let text = read_configuration(file)?;
+    let name = file.display().to_string();
+    let source = Source {
+        file: &name,
+        text: &text,
+    };
+    source.check_format(FORMAT).map_err(ConfigError::At)?;
+    let raw: SiloFile =
+        toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+    Ok(file.parent().unwrap_or(Path::new("")).join(raw.state))
 }
 
 /// The JSON Schema of `silo.toml`.

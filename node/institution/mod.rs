@@ -3,12 +3,16 @@
 
 pub mod config;
 mod file;
+mod health;
 mod leaving;
 mod news;
+mod output;
+mod reporter;
 mod run;
 mod serving;
+mod unreachable;
 mod waiting;
 
-pub use config::{Data, Institution, SetupError};
-pub use news::Output;
+pub use config::{Data, Institution, SetupError, state_folder};
+pub use output::Output;
 pub use run::{NodeError, Options, run};

@@ -17,7 +17,7 @@ mod facts;
 mod graph;
 mod layout;
 mod page;
-mod palette;
+pub(crate) mod palette;
 mod svg;
 mod table;
 mod timeline;

@@ -1,4 +1,4 @@
-//! The network of a silo: libp2p over QUIC or TCP.
+//! The network of a silo: libp2p over QUIC or TCP. [`Peers`] tells operators who is connected, and why others are not.
 //!
 //! A mesh connects the members of one federation. [`spawn`] starts it from a [`Config`], the node's
 //! key, and the roster as [`Contact`]s. The resulting [`Handle`] has two bounded channels of plain
@@ -45,6 +45,7 @@ mod gossip;
 mod members;
 mod node;
 mod pace;
+mod peers;
 mod queue;
 mod streams;
 
@@ -52,6 +53,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use config::{Config, Contact, MeshError, Transport, check};
+pub use peers::{PeerState, Peers, Problem};
 pub use protocol::net::{Acceptance, BlobRequest, Command, Event};
 use tokio::runtime;
 use tokio::sync::mpsc;
@@ -66,6 +68,8 @@ pub struct Handle {
     pub events: mpsc::Receiver<Event>,
     /// Its addresses, ports included.
     pub addresses: Vec<String>,
+    /// What is known of the connections to the other members.
+    pub peers: Peers,
     /// Bytes of blobs sent so far.
     pub served: Arc<AtomicU64>,
     /// Ends when the mesh has closed its connections and ports.
@@ -102,6 +106,7 @@ pub async fn spawn(
         commands: ends.commands,
         events: ends.events,
         addresses: ends.addresses,
+        peers: ends.peers,
         served: ends.served,
         ended,
     })
