@@ -12,9 +12,10 @@ use rota::schema::Document;
 use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
+use crate::logging::LogFormat;
 pub(crate) use institution::{
     AddMember, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo, Federation,
-    Identity, Invite, JoinFederation, NewFederation, Run, Sign,
+    Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Watch,
 };
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
@@ -30,6 +31,15 @@ pub(crate) struct Cli {
     /// Log level on standard error: -v for events, -vv for every step; RUST_LOG overrides it
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+    /// Format of the log on standard error
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t
+    )]
+    pub(crate) log_format: LogFormat,
 }
 
 /// The subcommands.
@@ -52,6 +62,10 @@ pub(crate) enum Command {
     Run(Run),
     /// Look at everything that a node needs: agreement, key, rows, machine, and the other members
     Check(CheckNode),
+    /// Print what a running node says of itself: round, lead, members, own metrics
+    Status(Status),
+    /// Show the same on a screen of the terminal that follows the node
+    Watch(Watch),
     /// Print the agreed chain in a node's journal: leads, contributors and outcomes
     Chain(Chain),
     /// Take models out of a node: list, show, export, predict
@@ -174,6 +188,8 @@ pub(crate) enum SchemaFile {
     Federation,
     /// silo.toml, the configuration of a node
     Silo,
+    /// What `rota status --json` prints
+    Status,
 }
 
 impl SchemaFile {
@@ -183,6 +199,7 @@ impl SchemaFile {
             Self::Scenario => Document::Scenario,
             Self::Federation => Document::Federation,
             Self::Silo => Document::Silo,
+            Self::Status => Document::Status,
         }
     }
 }

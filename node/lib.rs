@@ -21,6 +21,7 @@
 //! | [`init`] | drafts: a scenario from data files, an agreement from a scenario |
 //! | [`institution`] | one institution's node: its configuration and its run |
 //! | [`check`] | looks at everything that a node needs, before it runs or while it does |
+//! | [`status`] | what a running node says of itself: socket, text, screen, page, metrics |
 //! | [`chain`] | the agreed chain, read from a journal |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`store`] | the journal and blobs of a silo on disk |
@@ -58,6 +59,7 @@ mod paths;
 pub mod pool;
 pub mod report;
 pub mod schema;
+pub mod status;
 pub mod store;
 
 #[cfg(test)]

@@ -2,14 +2,51 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use clap::ValueEnum;
 use indicatif::ProgressBar;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+#[cfg(feature = "otlp")]
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    #[default]
+    Text,
+    /// One JSON document per line
+    Json,
+}
+
+/// Options of the log.
+pub(crate) struct Log<'a> {
+    /// 0 for warnings, 1 for events, 2 and more for every step.
+    pub(crate) verbose: u8,
+    /// Whether lines have a time.
+    pub(crate) timed: bool,
+    /// How it is written.
+    pub(crate) format: LogFormat,
+    /// A collector for traces.
+    pub(crate) otlp: Option<&'a str>,
+}
+
+/// Sends the last traces when it is dropped.
+#[cfg(feature = "otlp")]
+pub(crate) type Traces = Option<crate::otlp::Traces>;
+/// Nothing: the program was built without traces.
+#[cfg(not(feature = "otlp"))]
+pub(crate) struct Traces;
 
 /// Starts the log: warnings, more with `-v` and `-vv`; `RUST_LOG` overrides both. Lines are written
-/// around the progress `bar`, and have a time if `timed`.
-pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
-    let level = match verbose {
+/// around the progress `bar`.
+///
+/// # Errors
+/// A collector that cannot be used, or a program without traces.
+pub(crate) fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
+    let level = match options.verbose {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         _ => LevelFilter::DEBUG,
@@ -18,22 +55,43 @@ pub(crate) fn start(verbose: u8, timed: bool, bar: &ProgressBar) {
         .with_default_directive(level.into())
         .from_env_lossy();
     // gossipsub warns of duplicates whenever two members publish the same certificate.
-    let quiet = std::env::var_os("RUST_LOG").is_none() && verbose == 0;
+    let quiet = std::env::var_os("RUST_LOG").is_none() && options.verbose == 0;
     let filter = match "libp2p_gossipsub=error".parse() {
         Ok(directive) if quiet => filter.add_directive(directive),
         _ => filter,
     };
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer({
-            let bar = bar.clone();
-            move || Around(bar.clone())
-        })
-        .with_ansi(colours(&io::stderr()))
+    let bar = bar.clone();
+    let lines = fmt::layer()
+        .with_writer(move || Around(bar.clone()))
+        .with_ansi(colours(&io::stderr()) && options.format == LogFormat::Text)
         .log_internal_errors(false);
-    match timed {
-        true => log.init(),
-        false => log.without_time().init(),
+    let lines = match (options.format, options.timed) {
+        (LogFormat::Text, true) => lines.boxed(),
+        (LogFormat::Text, false) => lines.without_time().boxed(),
+        (LogFormat::Json, true) => lines.json().boxed(),
+        (LogFormat::Json, false) => lines.json().without_time().boxed(),
+    };
+    let log = tracing_subscriber::registry().with(lines.with_filter(filter));
+    #[cfg(feature = "otlp")]
+    {
+        let traces = options.otlp.map(crate::otlp::layer).transpose()?;
+        let (layer, traces) = traces.unzip();
+        // Spans of rounds, views and phases, whatever the log shows.
+        let spans = Targets::new().with_target("silo", LevelFilter::INFO);
+        log.with(layer.map(|layer| layer.with_filter(spans))).init();
+        Ok(traces)
+    }
+    #[cfg(not(feature = "otlp"))]
+    {
+        log.init();
+        match options.otlp {
+            None => Ok(Traces),
+            Some(_) => Err(
+                "this program was built without traces: build it with `cargo build \
+                            --release --features otlp`"
+                    .into(),
+            ),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 mod cli;
 mod commands;
 mod logging;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod progress;
 
 use std::process::ExitCode;
@@ -12,6 +14,7 @@ use indicatif::ProgressBar;
 
 use cli::{Cli, Command, Federation};
 use commands::CommandError;
+use logging::Log;
 use rota::report::numbers;
 
 fn main() -> ExitCode {
@@ -19,8 +22,20 @@ fn main() -> ExitCode {
     // The bar is hidden until there is progress. The log needs it, to hide it while writing.
     let bar = ProgressBar::hidden();
     // Simulated silos run in virtual time, so times of the wall clock would mislead.
-    let timed = matches!(cli.command, Command::Run(_));
-    logging::start(cli.verbose, timed, &bar);
+    let run = match &cli.command {
+        Command::Run(run) => Some(run),
+        _ => None,
+    };
+    let log = Log {
+        verbose: cli.verbose,
+        timed: run.is_some(),
+        format: cli.log_format,
+        otlp: run.and_then(|run| run.otlp.as_deref()),
+    };
+    let _traces = match logging::start(&log, &bar) {
+        Ok(traces) => traces,
+        Err(why) => return fail(&CommandError::Log(why)),
+    };
     let done = match &cli.command {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Init(init) => commands::init::run(init),
@@ -30,6 +45,8 @@ fn main() -> ExitCode {
         Command::Strategies(strategies) => commands::strategies::run(strategies),
         Command::Run(run) => commands::run::run(run),
         Command::Check(check) => commands::check::run(check),
+        Command::Status(status) => commands::status::status(status),
+        Command::Watch(watch) => commands::status::watch(watch),
         Command::Chain(chain) => commands::chain::run(chain),
         Command::Model(model) => commands::model::run(model),
         Command::Identity(identity) => commands::identity::run(identity),

@@ -1,5 +1,6 @@
 //! The command line of one institution's node.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,38 @@ pub(crate) struct Run {
     /// another name, and the node only listens until it is safe to vote. Needed once
     #[arg(long)]
     pub(crate) journal_lost: bool,
+    /// Address for a page with the node's status and for metrics, such as 127.0.0.1:9600
+    /// [default: `listen` of [http] in the configuration; none without it]
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    pub(crate) http: Option<SocketAddr>,
+    /// Collector for traces of rounds, views and phases, such as http://127.0.0.1:4318; needs a
+    /// program that was built with --features otlp
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+}
+
+/// Options of `rota status`.
+///
+/// Asks the node over a socket in its state folder, which only the user that runs it can open. Exits
+/// with 1 if no node runs.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// Print one JSON document instead of text; `rota schema status` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `rota watch`.
+///
+/// The screen stays when the node ends, and goes on when it is started again. The key q quits.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
 }
 
 /// Options of `rota chain`.
@@ -411,6 +444,10 @@ impl Demo {
             strategy: None,
         }
     }
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    rota::status::http::address(text).map_err(|error| error.to_string())
 }
 
 fn span(text: &str) -> Result<Duration, String> {

@@ -14,6 +14,7 @@ pub(crate) mod scenarios;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod solve;
+pub(crate) mod status;
 pub(crate) mod strategies;
 
 use std::fs;
@@ -33,6 +34,7 @@ use rota::loopback;
 use rota::model::ModelError;
 use rota::report::numbers;
 use rota::simulations::{RunError, ScenarioError};
+use rota::status::socket::SocketError;
 
 use solve::SolveError;
 
@@ -86,6 +88,15 @@ pub(crate) enum CommandError {
     /// A node did not start, or it stopped because of an error.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// The log cannot be started as asked.
+    #[error("{0}")]
+    Log(String),
+    /// A node cannot be asked for its status.
+    #[error(transparent)]
+    Status(#[from] SocketError),
+    /// A screen was asked for where there is no terminal.
+    #[error("rota watch needs a terminal: use rota status")]
+    NoTerminal,
     /// A chain cannot be shown.
     #[error(transparent)]
     Chain(#[from] ChainError),
@@ -184,6 +195,8 @@ impl CommandError {
             | CommandError::Add(_)
             | CommandError::Token(_)
             | CommandError::Usage(_)
+            | CommandError::NoTerminal
+            | CommandError::Log(_)
             | CommandError::Exists(_) => 2,
             CommandError::Compose(ComposeError::Data(error)) => data(error),
             CommandError::Compose(ComposeError::Terminal(_)) => 1,
@@ -219,6 +232,7 @@ impl CommandError {
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_)
             | CommandError::NoUse { .. }
+            | CommandError::Status(_)
             | CommandError::Report { .. }
             | CommandError::Write { .. }
             | CommandError::Output(_) => 1,

@@ -12,6 +12,7 @@ pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
         until_done: run.until_done,
         grace: run.grace,
         journal_lost: run.journal_lost,
+        http: run.http,
     };
     let (output, writer) = Output::start(run.json);
     let ended = run_node(&institution, &options, &output);

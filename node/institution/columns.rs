@@ -2,6 +2,7 @@
 //! unit. They are known where the members agree on a common scale, after the first round.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use learn::{TaskConfig, far_columns};
 use methods::{Learner, State};
@@ -9,7 +10,7 @@ use serde_json::json;
 use silo::Notice;
 
 use super::Institution;
-use super::news::Output;
+use super::output::Output;
 use crate::report::numbers;
 
 /// Watches for the common scale.
@@ -54,7 +55,7 @@ impl Columns {
             let document = json!({
                 "event": "far-column", "at": at, "column": column, "mean": own, "others": others,
             });
-            output.print(document, line);
+            output.print(SystemTime::now(), document, &line);
         }
     }
 

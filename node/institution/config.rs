@@ -1,5 +1,6 @@
 //! `silo.toml`, checked: the configuration of one institution's node.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError, Consent, Source, read_configuration};
@@ -18,6 +19,7 @@ use super::fit::{own_domain, own_task};
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::find_start;
+use crate::status::http;
 
 /// The configuration of one institution's node, with the agreement and the key that it names.
 #[derive(Clone)]
@@ -38,6 +40,8 @@ pub struct Institution {
     pub listen: Vec<String>,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
+    /// Where it serves the page and the metrics; `None` if it does not.
+    pub http: Option<SocketAddr>,
     /// Its own seed, which splits its rows and orders them in training.
     pub seed: u64,
     /// Its robustness radius, or the rule that chooses it.
@@ -102,6 +106,8 @@ pub struct Configured {
     pub agreement: Agreement,
     /// The file of the agreement.
     pub federation: PathBuf,
+    /// Where the node serves the page and the metrics; `None` if it does not.
+    pub http: Option<SocketAddr>,
     /// The file of the key.
     pub identity: PathBuf,
     /// The file of the signed consent, if it is named.
@@ -165,6 +171,10 @@ impl Configured {
         for (path, address) in listen.chain(peers) {
             mesh::check(address).map_err(|error| wrong(&path, &format!("holds {error}")))?;
         }
+        let http = raw.http.as_ref().map(|http| http::address(&http.listen));
+        let http = http.transpose();
+        let http =
+            http.map_err(|error| wrong("http.listen", &format!("in [http] is refused: {error}")))?;
         let federation = beside.join(&raw.federation);
         let agreement = agreement_in(&federation)?;
         let roster = &agreement.epoch.roster;
@@ -206,6 +216,7 @@ impl Configured {
             federation,
             state: beside.join(raw.state),
             listen: raw.listen,
+            http,
             roster: contacts,
             seed: raw.seed,
             radius: raw.radius,
@@ -227,6 +238,7 @@ impl Configured {
     /// # Errors
     /// [`SetupError`]: a key that cannot be read, or of no member.
     pub fn with_key(self) -> Result<Institution, SetupError> {
+        let agreed_in = self.agreed_in().to_owned();
         let key = identity::read(&self.identity)?;
         let me = self.agreement.epoch.roster.position(&key.public());
         let me = me.ok_or_else(|| SetupError::NotAMember {
@@ -241,11 +253,12 @@ impl Configured {
             consent: self.consent,
             state: self.state,
             listen: self.listen,
+            http: self.http,
             roster: self.roster,
             seed: self.seed,
             radius: self.radius,
             serve: self.serve,
-            agreed_in: self.agreed_in().into(),
+            agreed_in,
             start_model: self.start_model,
             data: self.data,
             folder: self.folder,
@@ -438,12 +451,31 @@ pub(crate) fn to_toml(
         start_model: None,
         serve: ServeConfig::default(),
         data,
+        http: None,
         peer: peers.into_iter().map(peer).collect(),
     };
     let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
     Ok(format!(
         "# The node of {name}. Paths are relative to this file.\n\n{text}"
     ))
+}
+
+/// The state folder that a `silo.toml` names. Nothing else of it is checked, so that the status of a
+/// node can be asked for without its key and agreement.
+///
+/// # Errors
+/// [`ConfigError`]: the file cannot be read, or is no `silo.toml`.
+pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
+    let text = read_configuration(file)?;
+    let name = file.display().to_string();
+    let source = Source {
+        file: &name,
+        text: &text,
+    };
+    source.check_format(FORMAT).map_err(ConfigError::At)?;
+    let raw: SiloFile =
+        toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+    Ok(file.parent().unwrap_or(Path::new("")).join(raw.state))
 }
 
 /// The JSON Schema of `silo.toml`.

@@ -52,6 +52,9 @@ pub(super) struct SiloFile {
     pub(super) serve: ServeConfig,
     /// The institution's rows.
     pub(super) data: DataTable,
+    /// The page and the metrics of the node, for this machine. Off without this table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) http: Option<HttpTable>,
     /// Other members and their addresses, one table `[[peer]]` for each, in place of those in the
     /// agreement. Members without any are reached when they connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,6 +84,15 @@ pub(super) struct DataTable {
     /// The institution's own files, which are read by the agreed schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rows: Option<Box<OwnRows>>,
+}
+
+/// The page and the metrics of the node over HTTP.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct HttpTable {
+    /// Address and port at which the node serves a page (`/`) and metrics for Prometheus (`/metrics`),
+    /// such as "127.0.0.1:9600". Other machines must not reach it: put a reverse proxy in front.
+    pub(super) listen: String,
 }
 
 /// Where another member can be reached.

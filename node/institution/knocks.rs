@@ -1,14 +1,14 @@
 //! Lines about nodes that knocked and are not of this federation.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use mesh::Notice;
 use protocol::Epoch;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::news::Output;
+use super::output::Output;
 
 /// Prints the notices of the network until it ends. The network limits their rate.
 pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>, output: Output) {
@@ -35,7 +35,7 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                     "event": "other-agreement", "at": at, "member": name,
                     "federation": format!("{federation:#}"), "checking": probing,
                 });
-                output.print(document, format!("warning: {line}"));
+                output.print(SystemTime::now(), document, &format!("warning: {line}"));
             }
             Notice::Stranger { key, address } => {
                 let key = key.map(|key| key.to_string());
@@ -47,7 +47,7 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                 );
                 let document =
                     json!({ "event": "stranger", "at": at, "address": address, "key": key });
-                output.print(document, format!("warning: {line}"));
+                output.print(SystemTime::now(), document, &format!("warning: {line}"));
             }
         }
     }

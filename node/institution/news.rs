@@ -1,90 +1,31 @@
-//! A node's output for its operator: lines of text, or one JSON document per line.
+//! Turns what a silo reports into lines for its operator, and measures adopted models on its own rows.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
 
+use methods::{Params, Split};
 use protocol::certificate::Verdict;
 use protocol::{Epoch, Hash, MemberIndex, Report, Time};
 use serde_json::{Value, json};
 use silo::Notice;
 
-use crate::report::numbers;
+use super::health::Health;
+use super::output::Output;
+use crate::equipment::Equipment;
+use crate::status::document::HeldOut;
 
-/// Lines that may wait for a slow reader; more are dropped and counted.
-const WAITING: usize = 4096;
 /// Warnings that are remembered, so that each is printed once.
 const WARNINGS: usize = 256;
-
-/// Writes lines to standard output from a thread of its own, so that a slow or missing reader
-/// never holds up the node.
-#[derive(Clone)]
-pub struct Output {
-    json: bool,
-    lines: SyncSender<String>,
-    dropped: Arc<AtomicU64>,
-}
-
-impl Output {
-    /// Starts the thread, for JSON or text. It ends after the last clone of the output is dropped.
-    pub fn start(json: bool) -> (Self, JoinHandle<()>) {
-        let (lines, waiting) = sync_channel(WAITING);
-        let dropped = Arc::<AtomicU64>::default();
-        let output = Self {
-            json,
-            lines,
-            dropped: dropped.clone(),
-        };
-        let writer = thread::spawn(move || write(&waiting, &dropped, json));
-        (output, writer)
-    }
-
-    /// Prints the document or the line of text, whichever was asked for; no line if it is empty.
-    pub(super) fn print(&self, document: Value, line: String) {
-        self.put(if self.json {
-            numbers::escaped(&document.to_string())
-        } else {
-            numbers::plain(&line)
-        });
-    }
-
-    /// Prints a line of text; nothing with JSON.
-    fn line(&self, line: String) {
-        if !self.json {
-            self.put(numbers::plain(&line));
-        }
-    }
-
-    fn put(&self, line: String) {
-        if !line.is_empty() && self.lines.try_send(line).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
-    for line in lines {
-        let mut out = io::stdout().lock();
-        let mut written = writeln!(out, "{line}");
-        let lost = dropped.swap(0, Ordering::Relaxed);
-        if lost > 0 && json {
-            let document = json!({ "event": "lines-lost", "lines": lost });
-            written = written.and_then(|()| writeln!(out, "{document}"));
-        }
-        if written.and_then(|()| out.flush()).is_err() {
-            // Standard output is closed; the node continues.
-            return;
-        }
-    }
-}
 
 /// Turns a silo's notices into lines.
 pub(super) struct News {
     output: Output,
     epoch: Arc<Epoch>,
+    equipment: Equipment,
+    health: Arc<Health>,
+    /// When the present event happened.
+    now: SystemTime,
     /// The round under way.
     round: u64,
     /// Training loss of a round.
@@ -104,10 +45,18 @@ struct Finality {
 }
 
 impl News {
-    pub(super) fn new(output: Output, epoch: Arc<Epoch>) -> Self {
+    pub(super) fn new(
+        output: Output,
+        epoch: Arc<Epoch>,
+        equipment: Equipment,
+        health: Arc<Health>,
+    ) -> Self {
         Self {
             output,
             epoch,
+            equipment,
+            health,
+            now: SystemTime::now(),
             round: 0,
             loss: None,
             finals: Vec::new(),
@@ -115,8 +64,10 @@ impl News {
         }
     }
 
-    /// Prints a notice, if it is for the operator.
-    pub(super) fn notice(&mut self, at: Time, notice: &Notice) {
+    /// Prints a notice, if it is for the operator. An adopted model is measured on the own rows if
+    /// `measure`.
+    pub(super) fn notice(&mut self, now: SystemTime, at: Time, notice: &Notice, measure: bool) {
+        self.now = now;
         match notice {
             Notice::Protocol(report) => self.report(at, report),
             // A round that only agrees on a scale has no loss.
@@ -129,8 +80,14 @@ impl News {
                 outcome,
                 state,
                 coalition,
+                model,
+                personal,
                 ..
-            } => self.adopted(at, *round, *outcome, (*coalition, state.models.len())),
+            } => {
+                let held_out = measure.then(|| self.measure(model, personal)).flatten();
+                let of = (*coalition, state.models.len());
+                self.adopted(at, *round, *outcome, of, held_out);
+            }
             Notice::Unopened { from, reason, .. } | Notice::Dropped { from, reason, .. } => {
                 self.warn(at, *from, 0, reason);
             }
@@ -251,27 +208,59 @@ impl News {
         }
     }
 
-    fn adopted(&mut self, at: Time, round: u64, outcome: Hash, (own, of): (u32, usize)) {
+    /// The metrics of a model on the own held-out rows; `None` if there are none.
+    fn measure(&self, model: &Params, personal: &Params) -> Option<HeldOut> {
+        let Equipment {
+            equipped, metric, ..
+        } = &self.equipment;
+        let measured = equipped.evaluate(model, personal, Split::Test);
+        let measured = measured.map_err(|error| tracing::debug!("no held-out metrics: {error}"));
+        let measured = measured.ok()?;
+        let (finite, not): (Vec<_>, Vec<_>) = measured
+            .values
+            .into_iter()
+            .partition(|(_, value)| value.is_finite());
+        Some(HeldOut {
+            rows: measured.samples,
+            metric: metric.name.key().to_owned(),
+            unit: metric.unit.clone(),
+            metrics: finite.into_iter().collect(),
+            not_finite: not.into_iter().map(|(name, _)| name).collect(),
+        })
+    }
+
+    fn adopted(
+        &mut self,
+        at: Time,
+        round: u64,
+        outcome: Hash,
+        (own, of): (u32, usize),
+        held_out: Option<HeldOut>,
+    ) {
         let loss = self.loss.filter(|(trained, _)| *trained == round);
         let loss = loss.map(|(_, loss)| loss);
         let finals = std::mem::take(&mut self.finals);
         let block = finals.iter().find(|last| last.round == round);
         let document = json!({
             "round": round, "outcome": format!("{outcome:#}"), "coalition": own,
-            "coalitions": of, "loss": loss,
+            "coalitions": of, "loss": loss, "held-out": held_out,
             "block": block.map(|last| format!("{:#}", last.block)),
         });
         for last in &finals {
             if last.round != round {
-                self.output.line(format!(
-                    "{}   adopted later with a newer one",
-                    self.head(last)
-                ));
+                let line = format!("{}   adopted later with a newer one", self.head(last));
+                self.output.line(self.now, &line);
             }
         }
         let head = block.map_or_else(|| format!("round {round:>4}"), |last| self.head(last));
         let loss = loss.map_or(String::new(), |loss| format!("   loss {loss:.4}"));
-        let line = format!("{head}   coalition {} of {of}{loss}", own + 1);
+        let measured = held_out.as_ref();
+        let measured =
+            measured.map_or(String::new(), |held_out| format!("   {}", held_out.brief()));
+        let line = format!("{head}   coalition {} of {of}{loss}{measured}", own + 1);
+        if let Some(held_out) = held_out {
+            self.health.measured(round, held_out);
+        }
         self.print(at, "adopted", document, line);
     }
 
@@ -307,6 +296,9 @@ impl News {
     fn print(&self, at: Time, event: &str, mut document: Value, line: String) {
         document["event"] = event.into();
         document["at"] = at.elapsed().as_secs_f64().into();
-        self.output.print(document, line);
+        if let Some(warning) = line.strip_prefix("warning: ") {
+            self.health.warning(self.now, warning);
+        }
+        self.output.print(self.now, document, &line);
     }
 }

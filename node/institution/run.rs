@@ -1,8 +1,9 @@
 //! Runs one silo over the real network and the real disk, from its start to an orderly end.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use agreement::silo_seed;
 use learn::DataError;
@@ -19,14 +20,20 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::columns::Columns;
 use super::config::Institution;
 use super::consent::Unsigned;
+use super::health::Health;
 use super::knocks;
 use super::leaving::Leaving;
-use super::news::{News, Output};
+use super::news::News;
+use super::output::Output;
+use super::reporter::Reporter;
 use super::serving::{Job, Serving};
+use super::unreachable::Unreachable;
 use super::waiting::{Change, Waiting};
 use crate::identity::{self, IdentityError};
 use crate::model::{self, Held};
 use crate::pool::Workers;
+use crate::status::http::{self, HttpError};
+use crate::status::{Source, socket};
 use crate::store::{self, Note, OpenError, Opened, Owner};
 
 /// Size in bytes of the cache of blobs in memory.
@@ -50,6 +57,8 @@ pub struct Options {
     /// it only listens until it is safe to vote. What is left of the old journal is kept under
     /// another name.
     pub journal_lost: bool,
+    /// Where to serve the page and the metrics, instead of where the configuration says.
+    pub http: Option<SocketAddr>,
 }
 
 /// Why a node did not start, or stopped.
@@ -70,6 +79,9 @@ pub enum NodeError {
     /// Its network.
     #[error(transparent)]
     Mesh(#[from] MeshError),
+    /// The page and the metrics.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// The silo itself.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -101,6 +113,7 @@ impl NodeError {
                     | SpawnError::Start { .. }
             ),
             Self::Unsigned(_) => true,
+            Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
             Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
         }
     }
@@ -135,7 +148,10 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
     }
-    notes.iter().for_each(|note| print_note(output, note));
+    let mut warnings = Vec::new();
+    for note in &notes {
+        warnings.push(print_note(output, note));
+    }
     if let Some(preparation) = &equipment.plain.preparation {
         model::keep_preparation(&institution.state, preparation)?;
     }
@@ -167,18 +183,32 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         epoch.federation,
         mesh.addresses.join(", "),
     );
-    output.print(document, line);
+    output.print(SystemTime::now(), document, &line);
     if consent.is_none() {
         let line = "silo.toml names no signed consent of this institution to the agreement; \
                     `rota federation sign` makes one";
         let document = json!({ "event": "no-consent", "at": 0.0, "why": line });
-        output.print(document, format!("note: {line}"));
+        output.print(SystemTime::now(), document, &format!("note: {line}"));
     }
     outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
     if let Some(weakness) = weakness(&epoch) {
         let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
-        output.print(document, format!("warning: {weakness}"));
+        output.print(SystemTime::now(), document, &format!("warning: {weakness}"));
+        warnings.push(weakness.to_owned());
     }
+    let peers = mesh.peers.clone();
+    let health = Health::new(epoch.clone(), institution.me, mesh.addresses.clone(), peers);
+    let now = SystemTime::now();
+    warnings.iter().for_each(|text| health.warning(now, text));
+    let address = options.http.or(institution.http);
+    let socket = serve_status(institution, address, &health, &outer, output)?;
+    let news = News::new(
+        output.clone(),
+        epoch.clone(),
+        equipment.clone(),
+        health.clone(),
+    );
+    let (reporter, ending) = Reporter::start(news, output.clone());
 
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(io::Error::other)?;
@@ -220,7 +250,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     let (events, to_silo) = mpsc::channel(EVENTS);
     let links = Links {
         leaving: leaving.clone(),
-        output: output.clone(),
+        reporter: reporter.clone(),
         names: epoch
             .roster
             .silos()
@@ -234,17 +264,18 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         commands: mesh.commands,
         events: to_silo,
     };
-    let mut news = News::new(output.clone(), epoch.clone());
     let mut columns = Columns::new(institution, config.learner.clone());
     let lines = output.clone();
     let heard = leaving.clone();
     let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
     let waits = waiting.clone();
-    let serves = serving.clone();
+    let (serves, seen, told) = (serving.clone(), health.clone(), reporter.clone());
     let feed = Box::new(move |at: Time, notice: &Notice| {
+        let now = SystemTime::now();
         locked(&heard).observe(notice, Instant::now());
         locked(&waits).observe(notice);
-        news.notice(at, notice);
+        seen.observe(now, notice);
+        told.notice(now, at, notice);
         serves.observe(notice);
         columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
     });
@@ -257,6 +288,16 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         until_done: options.until_done,
         waiting,
         serving,
+        health,
+        reporter: reporter.clone(),
+        unreachable: Unreachable::default(),
+        socket,
+        names: epoch
+            .roster
+            .silos()
+            .iter()
+            .map(|silo| silo.name.clone())
+            .collect(),
     };
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
@@ -269,8 +310,9 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
             feed,
             origin: tokio::time::Instant::now(),
         };
-        run_silo(config, surroundings, watch, beat, output).await
+        run_silo(config, surroundings, watch, beat).await
     });
+    reporter.end(&ending, GOODBYE);
     goodbye(outer, mesh.ended);
     ended
 }
@@ -279,13 +321,13 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
 async fn run_silo(
     config: SiloConfig,
     surroundings: Surroundings,
-    watch: Watch,
+    mut watch: Watch,
     beat: Duration,
-    output: &Output,
 ) -> Result<(), NodeError> {
     let began = Instant::now();
     let mut signals = Signals::new()?;
     let mut handle = silo::spawn(config, surroundings)?;
+    watch.health.runs(handle.activities());
     let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let why = loop {
@@ -293,18 +335,20 @@ async fn run_silo(
             stopped = handle.stopped() => return Err(NodeError::Stopped(stopped)),
             signal = signals.next() => break signal,
             _ = tick.tick() => {
-                watch.report_waiting(output, began);
-                watch.serving.report(output);
+                watch.report_waiting(began);
+                watch.report_unreachable(began);
+                watch.serving.report(&watch.reporter);
+                watch.health.tick(handle.counts(), locked(&watch.waiting).reason());
                 if let Some(why) = watch.why_leave() {
                     break why;
                 }
             }
         }
     };
-    output.print(
-        json!({ "event": "leaving", "why": why }),
-        format!("ending: {why}"),
-    );
+    let document = json!({ "event": "leaving", "at": began.elapsed().as_secs_f64(), "why": why });
+    watch.reporter.print(document, format!("ending: {why}"));
+    // Before the state folder is free for another process.
+    watch.socket = None;
     handle.stop();
     match timeout(GOODBYE, handle.stopped()).await {
         Ok(Stopped::Asked) | Err(_) => Ok(()),
@@ -328,6 +372,11 @@ struct Watch {
     until_done: bool,
     waiting: Arc<Mutex<Waiting>>,
     serving: Serving,
+    health: Arc<Health>,
+    reporter: Reporter,
+    unreachable: Unreachable,
+    socket: Option<socket::Listening>,
+    names: Vec<String>,
 }
 
 impl Watch {
@@ -337,19 +386,33 @@ impl Watch {
         done.then(why).flatten()
     }
 
-    fn report_waiting(&self, output: &Output, began: Instant) {
+    fn report_waiting(&self, began: Instant) {
         let reachable = locked(&self.leaving).reachable();
         let at = began.elapsed().as_secs_f64();
         match locked(&self.waiting).change(reachable, Instant::now()) {
             Some(Change::Waits(why)) => {
                 let document = json!({ "event": "waiting", "at": at, "why": why });
-                output.print(document, why);
+                self.reporter.print(document, why);
             }
             Some(Change::Back) => {
                 let document = json!({ "event": "taking-part", "at": at });
-                output.print(document, "taking part again".into());
+                self.reporter.print(document, "taking part again".into());
             }
             None => {}
+        }
+    }
+
+    fn report_unreachable(&mut self, began: Instant) {
+        let now = SystemTime::now();
+        for report in self.unreachable.due(&self.health.peers(), now) {
+            let name = &self.names[report.member.at()];
+            let document = json!({
+                "event": "peer-unreachable", "at": began.elapsed().as_secs_f64(), "member": name,
+                "why": report.why, "seconds": report.lasting.as_secs(),
+                "attempts": report.attempts, "again-in-seconds": report.pause.as_secs(),
+            });
+            self.health.warning(now, &format!("{name} {}", report.why));
+            self.reporter.print(document, report.line(name));
         }
     }
 }
@@ -372,7 +435,7 @@ fn weakness(epoch: &Epoch) -> Option<&'static str> {
     }
 }
 
-fn print_note(output: &Output, note: &Note) {
+fn print_note(output: &Output, note: &Note) -> String {
     let what = match note {
         Note::Closed(_) => "closed",
         Note::SetAside { .. } => "set-aside",
@@ -380,7 +443,39 @@ fn print_note(output: &Output, note: &Note) {
     };
     let why = note.to_string();
     let document = json!({ "event": "state", "at": 0.0, "what": what, "why": why });
-    output.print(document, format!("warning: {why}"));
+    output.print(SystemTime::now(), document, &format!("warning: {why}"));
+    why
+}
+
+/// Serves the status of the node over its socket, and at `address` as page and metrics.
+fn serve_status(
+    institution: &Institution,
+    address: Option<SocketAddr>,
+    health: &Arc<Health>,
+    runtime: &Runtime,
+    output: &Output,
+) -> Result<Option<socket::Listening>, NodeError> {
+    let asked = health.clone();
+    let source: Source = Arc::new(move || asked.status());
+    let print = |document, line: &str| output.print(SystemTime::now(), document, line);
+    if let Some(address) = address {
+        let bound = runtime.block_on(http::serve(address, source.clone()))?;
+        let url = format!("http://{bound}/");
+        let line = format!("the page is at {url}, the metrics for Prometheus at {url}metrics");
+        print(json!({ "event": "http", "at": 0.0, "url": url }), &line);
+        health.serves(url);
+    }
+    let _entered = runtime.enter();
+    match socket::serve(&institution.state, source) {
+        Ok(listening) => Ok(Some(listening)),
+        // A node that cannot be asked still learns.
+        Err(error) => {
+            let document = json!({ "event": "no-status", "at": 0.0, "why": error.to_string() });
+            print(document, &format!("warning: {error}"));
+            health.warning(SystemTime::now(), &error.to_string());
+            Ok(None)
+        }
+    }
 }
 
 fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -391,7 +486,7 @@ fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Passes events from the network to the silo, and notes which members can be reached.
 struct Links {
     leaving: Arc<Mutex<Leaving>>,
-    output: Output,
+    reporter: Reporter,
     names: Vec<String>,
     began: Instant,
 }
@@ -428,14 +523,14 @@ impl Links {
     fn print(&self, name: &str, round_trip: Option<Duration>) {
         let at = self.began.elapsed().as_secs_f64();
         match round_trip {
-            Some(trip) => self.output.print(
+            Some(trip) => self.reporter.print(
                 json!({
                     "event": "peer-up", "at": at, "member": name,
                     "round-trip-ms": trip.as_secs_f64() * 1e3,
                 }),
                 format!("{name} can be reached"),
             ),
-            None => self.output.print(
+            None => self.reporter.print(
                 json!({ "event": "peer-down", "at": at, "member": name }),
                 format!("{name} cannot be reached"),
             ),

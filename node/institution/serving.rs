@@ -17,7 +17,7 @@ use protocol::Hash;
 use serde_json::{Value, json};
 use silo::Notice;
 
-use super::news::Output;
+use super::reporter::Reporter;
 use crate::equipment::Equipment;
 use crate::model::{Held, ModelError, Served, keep_served, served};
 
@@ -74,9 +74,9 @@ impl Serving {
     }
 
     /// Prints what has been chosen since the last call.
-    pub(super) fn report(&self, output: &Output) {
+    pub(super) fn report(&self, reporter: &Reporter) {
         for (document, line) in self.results().drain(..) {
-            output.print(document, line);
+            reporter.print(document, line);
         }
     }
 

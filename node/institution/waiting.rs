@@ -88,7 +88,8 @@ impl Waiting {
         )))
     }
 
-    fn reason(&self) -> Option<String> {
+    /// Why the node takes no part; `None` while it does.
+    pub(super) fn reason(&self) -> Option<String> {
         let Self {
             members, quorum, ..
         } = *self;

@@ -20,7 +20,7 @@ mod facts;
 mod graph;
 mod layout;
 mod page;
-mod palette;
+pub(crate) mod palette;
 mod settings;
 mod svg;
 mod table;

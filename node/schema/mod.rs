@@ -4,7 +4,7 @@ mod page;
 
 use serde_json::Value;
 
-/// A TOML file that people write.
+/// A document with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
     /// A scenario, for `rota simulate`.
@@ -13,18 +13,21 @@ pub enum Document {
     Federation,
     /// `silo.toml`, the configuration of a node.
     Silo,
+    /// The status of a node, as JSON.
+    Status,
 }
 
 impl Document {
-    /// All of them.
+    /// The TOML files that people write.
     pub const ALL: [Self; 3] = [Self::Scenario, Self::Federation, Self::Silo];
 
-    /// What the file is called.
+    /// What it is called.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenario => "scenario",
             Self::Federation => "federation.toml",
             Self::Silo => "silo.toml",
+            Self::Status => "the status of a node",
         }
     }
 
@@ -34,6 +37,7 @@ impl Document {
             Self::Scenario => simulations::scenario::schema(),
             Self::Federation => agreement::federation_schema(),
             Self::Silo => crate::institution::config::schema(),
+            Self::Status => crate::status::document::schema(),
         }
     }
 }

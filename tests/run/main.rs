@@ -6,6 +6,7 @@ mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod refusals;
+mod status;
 mod storage;
 
 use std::fs::{self, File};
@@ -185,8 +186,14 @@ fn the_text_output_has_a_line_per_round() {
     let said = good(&["run", "--until-done", "--config", config]);
     let rounds: Vec<_> = said
         .lines()
-        .filter(|line| line.starts_with("round "))
+        .filter_map(|line| line.split_once("Z  "))
+        .filter(|(_, line)| line.starts_with("round "))
         .collect();
+    let times = rounds.iter().map(|(time, _)| format!("{time}Z"));
+    for time in times {
+        assert!(humantime::parse_rfc3339(&time).is_ok(), "{time}");
+    }
+    let rounds: Vec<_> = rounds.into_iter().map(|(_, line)| line).collect();
     assert_eq!(rounds.len(), 3, "{said}");
     assert!(
         rounds[0].contains("lead silo 1") && rounds[0].contains("loss 0.0"),
@@ -195,7 +202,7 @@ fn the_text_output_has_a_line_per_round() {
     assert!(said.contains("all 3 rounds are done"), "{said}");
     // A second run has nothing left to do.
     let again = good(&["run", "--until-done", "--config", config]);
-    assert!(!again.contains("\nround "), "{again}");
+    assert!(!again.contains("Z  round "), "{again}");
     assert!(again.contains("all 3 rounds are done"), "{again}");
 }
 

@@ -1,5 +1,6 @@
 //! The configuration of a mesh, and the errors of its start.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use libp2p::multiaddr::{Multiaddr, Protocol};
@@ -196,6 +197,21 @@ pub(crate) fn parse(address: &str) -> Result<Multiaddr, MeshError> {
     match kind(&parsed) {
         Some(_) => Ok(parsed),
         None => Err(bad("neither QUIC over UDP nor TCP at a host".into())),
+    }
+}
+
+/// IP address, port, and whether it is UDP, of an address without a name.
+pub(crate) fn socket(address: &Multiaddr) -> Option<(IpAddr, u16, bool)> {
+    let mut parts = address.iter();
+    let ip = match parts.next()? {
+        Protocol::Ip4(ip) => ip.into(),
+        Protocol::Ip6(ip) => ip.into(),
+        _ => return None,
+    };
+    match parts.next()? {
+        Protocol::Udp(port) => Some((ip, port, true)),
+        Protocol::Tcp(port) => Some((ip, port, false)),
+        _ => None,
     }
 }
 

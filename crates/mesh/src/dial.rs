@@ -5,6 +5,8 @@
 //! the other a moment later, so that there is mostly one connection to a pair.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use libp2p::core::transport::TransportError;
@@ -12,6 +14,8 @@ use libp2p::multiaddr::{Multiaddr, Protocol};
 use libp2p::swarm::DialError;
 use protocol::{Hash, MemberIndex};
 use tokio::time::Instant;
+
+use crate::config::socket;
 
 /// Addresses from multicast DNS for one member; more are ignored.
 const FOUND: usize = 8;
@@ -107,8 +111,9 @@ impl Dialer {
         self.again(member);
     }
 
-    /// An attempt failed: plans the next one.
-    pub(crate) fn failed(&mut self, member: MemberIndex, why: String) {
+    /// An attempt failed: plans the next one. `configured` if that is because of the configuration,
+    /// which is logged as a warning even where the member connects by itself.
+    pub(crate) fn failed(&mut self, member: MemberIndex, why: String, configured: bool) {
         let next = match self.again(member) {
             Some(pause) => format!("next attempt in {:.1} s", pause.as_secs_f64()),
             None => "no address of it is known, so this node waits for its connection".into(),
@@ -117,9 +122,12 @@ impl Dialer {
             return;
         };
         if why == target.logged {
-            tracing::debug!(%member, "cannot reach the member: {why}; {next}");
+            tracing::debug!(%member, "cannot reach the member, which {why}; {next}");
         } else {
-            tracing::warn!(%member, "cannot reach the member: {why}; {next}");
+            match configured {
+                true => tracing::warn!(%member, "cannot reach the member, which {why}; {next}"),
+                false => tracing::info!(%member, "cannot reach the member, which {why}; {next}"),
+            }
             target.logged = why;
         }
     }
@@ -211,33 +219,99 @@ pub(crate) async fn resolve(addresses: Vec<Multiaddr>) -> Resolved {
     }
 }
 
-/// Describes why a dial failed.
+/// Describes why a dial failed, in words that follow the member's name.
 pub(crate) fn explain(error: &DialError) -> String {
     match error {
         DialError::Transport(tried) => {
-            let each = |(address, error): &(Multiaddr, TransportError<std::io::Error>)| match error
-            {
-                TransportError::MultiaddrNotSupported(_) => format!("{address}: not supported"),
-                TransportError::Other(error) => format!("{address}: {}", root(error)),
+            let each = |(address, error): &(Multiaddr, TransportError<io::Error>)| match error {
+                TransportError::MultiaddrNotSupported(_) => {
+                    format!("has an address that is not supported, {address}")
+                }
+                TransportError::Other(error) => silence(address, error),
             };
             tried.iter().map(each).collect::<Vec<_>>().join("; ")
         }
         DialError::WrongPeerId { obtained, address } => format!(
-            "the node at {address} has another key than the roster ({obtained}): is the address right, or was its identity replaced?"
+            "at {} has another key than the roster ({obtained}): is the address right, or was its identity replaced?",
+            place(address).0
         ),
-        DialError::LocalPeerId { address } => format!("{address} is this node itself"),
-        DialError::NoAddresses => "no address of it is known".into(),
-        other => other.to_string(),
+        DialError::LocalPeerId { address } => {
+            format!("has an address of this node itself, {}", place(address).0)
+        }
+        DialError::NoAddresses => "has no known address".into(),
+        other => format!("cannot be dialled: {other}"),
     }
 }
 
-/// The innermost reason: the outer ones only name layers.
-pub(crate) fn root(error: &dyn std::error::Error) -> String {
+/// The innermost reason of any error: the outer ones only name layers.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
     }
     inner.to_string()
+}
+
+/// Whether a dial failed because of the configuration.
+pub(crate) fn is_configuration(error: &DialError) -> bool {
+    matches!(
+        error,
+        DialError::WrongPeerId { .. } | DialError::LocalPeerId { .. }
+    )
+}
+
+/// What an address answered: nothing, a refusal, or an error of the system.
+fn silence(address: &Multiaddr, error: &io::Error) -> String {
+    let (place, transport) = place(address);
+    let (kind, text) = root(error);
+    match kind {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            format!("at {place} refuses connections over {transport}: no program listens there")
+        }
+        Some(io::ErrorKind::TimedOut) => format!("at {place} does not answer over {transport}"),
+        // Some layers pass on the words alone.
+        None if text.contains("refused") => {
+            format!("at {place} refuses connections over {transport}: no program listens there")
+        }
+        // libp2p's own words for a time-out of QUIC and of the transport.
+        None if ["timed out", "Timeout"]
+            .iter()
+            .any(|words| text.contains(words)) =>
+        {
+            format!("at {place} does not answer over {transport}")
+        }
+        _ => format!("at {place} cannot be reached over {transport}: {text}"),
+    }
+}
+
+/// `192.0.2.7:4001`, and the protocol to open for it in a firewall.
+fn place(address: &Multiaddr) -> (String, &'static str) {
+    match socket(address) {
+        Some((ip, port, udp)) => {
+            let transport = if udp { "UDP" } else { "TCP" };
+            (SocketAddr::new(ip, port).to_string(), transport)
+        }
+        None => (address.to_string(), "the network"),
+    }
+}
+
+/// The innermost reason, because the outer ones only name layers; with its kind if it is one of the
+/// system.
+fn root(error: &io::Error) -> (Option<io::ErrorKind>, String) {
+    let mut inner: &(dyn std::error::Error + 'static) = error;
+    let mut kind = None;
+    loop {
+        let system = inner.downcast_ref::<io::Error>();
+        let known = system.map(io::Error::kind);
+        kind = known.filter(|kind| *kind != io::ErrorKind::Other).or(kind);
+        // An error that was wrapped in one of the system is not its source.
+        let wrapped = system.and_then(io::Error::get_ref);
+        let wrapped = wrapped.map(|wrapped| wrapped as &(dyn std::error::Error + 'static));
+        match wrapped.or_else(|| inner.source()) {
+            Some(next) => inner = next,
+            None => return (kind, inner.to_string()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +342,7 @@ mod tests {
         assert_eq!(second.next(), Some(Instant::now() + PAUSES.0));
         let mut waited = Vec::new();
         for _ in 0..3 {
-            first.failed(B, "refused".into());
+            first.failed(B, "refused".into(), false);
             let next = first.next().expect("a next attempt is planned");
             waited.push(next - Instant::now());
             tokio::time::advance(next - Instant::now()).await;
@@ -277,7 +351,7 @@ mod tests {
         assert!(waited.is_sorted(), "{waited:?}");
         first.connected(B);
         first.works(B);
-        first.failed(B, "closed".into());
+        first.failed(B, "closed".into(), false);
         assert!(
             first
                 .next()
@@ -300,6 +374,29 @@ mod tests {
         assert!(
             problems[0].starts_with("nowhere.invalid does not resolve"),
             "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn a_failed_attempt_is_described_by_place_and_protocol() {
+        let at = |text: &str| text.parse::<Multiaddr>().expect("valid");
+        let (quic, tcp) = (
+            at("/ip4/192.0.2.7/udp/4001/quic-v1"),
+            at("/ip6/2001:db8::7/tcp/4001"),
+        );
+        let timeout = io::Error::other("Handshake with the remote timed out.");
+        let refused = io::Error::other(io::Error::from(io::ErrorKind::ConnectionRefused));
+        let other = io::Error::from(io::ErrorKind::HostUnreachable);
+        let tried = vec![
+            (quic, TransportError::Other(timeout)),
+            (tcp.clone(), TransportError::Other(refused)),
+            (tcp, TransportError::Other(other)),
+        ];
+        assert_eq!(
+            explain(&DialError::Transport(tried)),
+            "at 192.0.2.7:4001 does not answer over UDP; at [2001:db8::7]:4001 refuses connections \
+             over TCP: no program listens there; at [2001:db8::7]:4001 cannot be reached over TCP: \
+             host unreachable"
         );
     }
 }

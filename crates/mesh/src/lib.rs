@@ -1,4 +1,4 @@
-//! The network of a silo: libp2p over QUIC or TCP.
+//! The network of a silo: libp2p over QUIC or TCP. [`Peers`] tells operators who is connected, and why others are not.
 //!
 //! A mesh connects the members of one federation. [`spawn`] starts it from a [`Config`], the node's
 //! key, and the roster as [`Contact`]s. The resulting [`Handle`] has two bounded channels of plain
@@ -50,6 +50,7 @@ mod knocks;
 mod members;
 mod node;
 mod pace;
+mod peers;
 mod probe;
 mod queue;
 mod streams;
@@ -60,6 +61,7 @@ use std::sync::atomic::AtomicU64;
 pub use config::{Config, Contact, MeshError, Transport, check};
 pub use hello::{Hello, probe_key};
 pub use knocks::Notice;
+pub use peers::{PeerState, Peers, Problem};
 pub use probe::{Met, Port, ProbeError, bindable, port, probe};
 pub use protocol::net::{Acceptance, BlobRequest, Command, Event};
 use tokio::runtime;
@@ -75,6 +77,8 @@ pub struct Handle {
     pub events: mpsc::Receiver<Event>,
     /// Its addresses, ports included.
     pub addresses: Vec<String>,
+    /// What is known of the connections to the other members.
+    pub peers: Peers,
     /// Bytes of blobs sent so far.
     pub served: Arc<AtomicU64>,
     /// What the operator should know about nodes that are not of this federation. What nobody
@@ -114,6 +118,7 @@ pub async fn spawn(
         commands: ends.commands,
         events: ends.events,
         addresses: ends.addresses,
+        peers: ends.peers,
         served: ends.served,
         notices: ends.notices,
         ended,

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::behaviour::transport;
 use crate::config::{MeshError, parse};
-use crate::dial::{resolve, root};
+use crate::dial::{innermost, resolve};
 use crate::hello::{self, Card, Greeted};
 use crate::members::{id_of, key_of};
 use crate::node::listening;
@@ -198,7 +198,7 @@ fn why(error: &DialError, patience: Duration) -> ProbeError {
 
 /// An error of the transport. Its layers hide the kind, which its text still names.
 fn of_system(error: &io::Error, patience: Duration) -> ProbeError {
-    let text = root(error);
+    let text = innermost(error);
     let said = text.to_lowercase();
     if said.contains("refused") {
         ProbeError::Refused

@@ -1,12 +1,11 @@
 //! The caller's handle to a running silo.
 
 use std::rc::{Rc, Weak};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::Addr;
-use methods::Progress;
 use tokio::sync::oneshot;
 
+use crate::activity::Activities;
 use crate::actors::messages::{Halt, Stop};
 use crate::actors::silo::SiloActor;
 use crate::error::Stopped;
@@ -19,7 +18,7 @@ pub struct SiloHandle {
     pub(crate) ended: oneshot::Receiver<Stopped>,
     pub(crate) reason: Option<Stopped>,
     pub(crate) counters: Rc<Counters>,
-    pub(crate) progress: Arc<Mutex<Option<Progress>>>,
+    pub(crate) activities: Activities,
 }
 
 impl SiloHandle {
@@ -51,8 +50,8 @@ impl SiloHandle {
         self.counters.read()
     }
 
-    /// Progress of the training under way, or else of the last one.
-    pub fn progress(&self) -> Option<Progress> {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the silo works on, and the progress of its training.
+    pub fn activities(&self) -> Activities {
+        self.activities.clone()
     }
 }

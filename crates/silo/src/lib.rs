@@ -12,6 +12,7 @@
 //! - [`Network`], [`Journal`], [`Blobs`] and [`Pool`] are what a caller implements; [`threads`] helps with a pool.
 //! - [`Record`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
 //! - [`Notice`] is what a silo reports while it runs; a [`Feed`] receives the notices.
+//! - [`Activities`] is what a silo works on at the moment.
 //! - [`outcome`] has the documents that members vote on, [`Replay`] recomputes final rounds.
 //! - [`Checks`] counts expensive checks, and caches them for the silos of one process.
 //!
@@ -51,6 +52,7 @@
 //! - notices: the observer never waits, so its mailbox is empty whenever the runtime runs it. In
 //!   between a silo can send no more notices than its own bounded mailbox causes.
 
+pub mod activity;
 pub mod checks;
 pub mod config;
 pub mod error;
@@ -68,12 +70,14 @@ mod base;
 mod clock;
 mod needed;
 mod restore;
+mod spans;
 mod spawn;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use activity::{Activities, Activity};
 pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
 pub use error::{SpawnError, Stopped, StoreError};

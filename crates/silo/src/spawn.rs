@@ -9,6 +9,7 @@ use protocol::Member;
 use protocol::member::Start;
 use tokio::sync::oneshot;
 
+use crate::activity::Activities;
 use crate::actors::mesh::{MeshActor, Opener};
 use crate::actors::messages::Notices;
 use crate::actors::observer::ObserverActor;
@@ -21,6 +22,7 @@ use crate::handle::SiloHandle;
 use crate::notice::Notice;
 use crate::restore::restore;
 use crate::run_state::{Counters, RunState};
+use crate::spans::Spans;
 use crate::surroundings::Surroundings;
 
 /// Starts a silo on the calling thread. All its input and output goes through `surroundings`.
@@ -72,9 +74,10 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let (end, ended) = oneshot::channel();
     let run_state = RunState::new(end);
     let counters = Rc::<Counters>::default();
-    let progress = Arc::default();
+    let activities = Activities::default();
     let span = tracing::error_span!("silo", name = epoch.roster.name(me), member = %me);
-    let observer = ObserverActor::new(span, feed, run_state.clone()).start();
+    let spans = Rc::new(Spans::new(span));
+    let observer = ObserverActor::new(spans.clone(), feed, run_state.clone()).start();
     if !found.is_empty() {
         observer.do_send(Notices {
             at: clock.now(),
@@ -104,7 +107,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         mesh: mesh.clone().recipient(),
         clock,
         run_state: run_state.clone(),
-        progress: Arc::clone(&progress),
+        activities: activities.clone(),
         base: restored.base,
         own: restored.own,
         trained: restored.trained,
@@ -127,6 +130,8 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         clock,
         run_state,
         counters: counters.clone(),
+        activities: activities.clone(),
+        spans,
         effects,
         timer: None,
     }
@@ -137,7 +142,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         ended,
         reason: None,
         counters,
-        progress,
+        activities,
     })
 }
 

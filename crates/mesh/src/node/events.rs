@@ -58,8 +58,13 @@ impl Node {
                 error,
                 ..
             } => {
-                if let Some(peer) = self.members.of(&id).filter(|peer| !peer.is_connected()) {
-                    self.dialer.failed(peer.member, dial::explain(&error));
+                let peer = self.members.of(&id).filter(|peer| !peer.is_connected());
+                if let Some(member) = peer.map(|peer| peer.member) {
+                    self.failed(
+                        member,
+                        dial::explain(&error),
+                        dial::is_configuration(&error),
+                    );
                 }
             }
             SwarmEvent::IncomingConnectionError {
@@ -109,7 +114,7 @@ impl Node {
     }
 
     fn disconnected(&mut self, id: PeerId, why: &str) {
-        let Some(peer) = self.members.of(&id) else {
+        let Some(peer) = self.members.of(&id).cloned() else {
             return;
         };
         peer.set_connected(false);
@@ -118,15 +123,15 @@ impl Node {
         if link.is_some_and(|link| link.round_trip.is_some()) {
             self.outbox.push_back(Event::Down { peer: peer.member });
             tracing::info!(member = %peer.member, "the connection ended: {why}");
+            self.peers.lost(peer.member, why);
             self.dialer.lost(peer.member);
         } else if probing || self.dialer.is_calm(peer.member) {
             // If both dialled at the same time, one connection may end before the other is made.
             tracing::debug!(member = %peer.member, "a connection ended at once: {why}");
             self.dialer.lost(peer.member);
         } else {
-            let why =
-                format!("it closed the connection at once ({why}): is this node in its roster?");
-            self.dialer.failed(peer.member, why);
+            let why = format!("closed the connection at once ({why}): is this node in its roster?");
+            self.failed(peer.member, why, false);
         }
     }
 
@@ -291,6 +296,7 @@ impl Node {
                 if let Some(round_trip) = link.measured(measured) {
                     self.outbox.push_back(Event::Up { peer, round_trip });
                 }
+                self.peers.answered(peer, measured);
                 self.dialer.works(peer);
             }
             Err(ping::Failure::Timeout) => {

@@ -29,12 +29,13 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::behaviour::Behaviour;
 use crate::blobs::{Desk, Fetcher};
-use crate::config::Transport;
+use crate::config::{Transport, socket};
 use crate::dial::{self, Dialer, Resolved};
 use crate::gossip::{self, PublishBy, PublishedFrames};
 use crate::hello::{Card, Greeted};
 use crate::knocks::{Knocks, Notice};
 use crate::members::{Members, Peer};
+use crate::peers::Peers;
 use crate::queue::Addressed;
 use crate::streams::Opener;
 
@@ -55,6 +56,7 @@ pub(crate) struct Ends {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) addresses: Vec<String>,
+    pub(crate) peers: Peers,
     pub(crate) served: Arc<AtomicU64>,
     pub(crate) notices: mpsc::Receiver<Notice>,
 }
@@ -89,6 +91,7 @@ pub(crate) struct Node {
     /// Streams of frames that members opened, on their way to the readers.
     readers: BTreeMap<MemberIndex, mpsc::Sender<Stream>>,
     dialer: Dialer,
+    peers: Peers,
     resolving: JoinSet<(MemberIndex, Resolved)>,
     desk: Arc<Desk>,
     fetcher: Arc<Fetcher>,
@@ -175,7 +178,7 @@ impl Node {
             }
         })
         .await;
-        let ports: Vec<_> = self.swarm.listeners().filter_map(start::socket).collect();
+        let ports: Vec<_> = self.swarm.listeners().filter_map(socket).collect();
         drop(self);
         // QUIC keeps its socket a little longer, in a task that cannot be awaited.
         let _ = timeout(GOODBYE * 4, async {
@@ -294,7 +297,8 @@ impl Node {
             return;
         };
         if addresses.is_empty() {
-            return self.dialer.failed(member, problems.join("; "));
+            let why = format!("cannot be found: {}", problems.join("; "));
+            return self.failed(member, why, true);
         }
         if !problems.is_empty() {
             tracing::debug!(%member, "some addresses cannot be used: {}", problems.join("; "));
@@ -305,8 +309,18 @@ impl Node {
             .addresses(addresses)
             .build();
         if let Err(error) = self.swarm.dial(dial) {
-            self.dialer.failed(member, dial::explain(&error));
+            self.failed(
+                member,
+                dial::explain(&error),
+                dial::is_configuration(&error),
+            );
         }
+    }
+
+    /// An attempt to reach a member failed. `why` follows the member's name.
+    fn failed(&mut self, member: MemberIndex, why: String, configured: bool) {
+        self.peers.failed(member, &why);
+        self.dialer.failed(member, why, configured);
     }
 }
 

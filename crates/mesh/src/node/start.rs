@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
 use libp2p::identity::Keypair;
-use libp2p::multiaddr::{Multiaddr, Protocol};
+use libp2p::multiaddr::Multiaddr;
 use libp2p::swarm::SwarmEvent;
 use protocol::PublicKey;
 use tokio::sync::mpsc;
@@ -19,13 +18,14 @@ use super::judging::Judging;
 use super::{Ends, Node};
 use crate::behaviour;
 use crate::blobs::{Desk, Fetcher};
-use crate::config::{Config, Contact, MeshError, parse};
+use crate::config::{Config, Contact, MeshError, parse, socket};
 use crate::dial::Dialer;
 use crate::direct::{self, Reader};
 use crate::gossip;
 use crate::hello::Card;
 use crate::knocks::Knocks;
 use crate::members::Members;
+use crate::peers::Peers;
 use crate::queue::queue;
 
 /// How long the operating system may take to give an address.
@@ -68,6 +68,7 @@ impl Node {
         let (commands_in, commands) = mpsc::channel(config.commands.max(1));
         let (events, events_out) = mpsc::channel(config.events.max(1));
         let topic = gossip::topic(config.federation);
+        let peers = Peers::new(others.iter().map(|contact| contact.member));
         let (swarm, opener) = behaviour::swarm(&config, &key, &members, &topic)?;
 
         let seen = Arc::new(Mutex::default());
@@ -115,6 +116,7 @@ impl Node {
             links: BTreeMap::new(),
             readers,
             dialer,
+            peers: peers.clone(),
             resolving: JoinSet::new(),
             fetcher: Arc::new(fetcher),
             fetches: JoinSet::new(),
@@ -132,6 +134,7 @@ impl Node {
             commands: commands_in,
             events: events_out,
             addresses,
+            peers,
             served,
             notices,
         };
@@ -217,19 +220,4 @@ pub(crate) fn listening(address: &Multiaddr) -> Result<(), String> {
         _ => return Err(error.to_string()),
     };
     Err(format!("{error}: {advice}"))
-}
-
-/// IP address, port, and whether it is UDP, of a listening address.
-pub(super) fn socket(address: &Multiaddr) -> Option<(IpAddr, u16, bool)> {
-    let mut parts = address.iter();
-    let ip = match parts.next()? {
-        Protocol::Ip4(ip) => ip.into(),
-        Protocol::Ip6(ip) => ip.into(),
-        _ => return None,
-    };
-    match parts.next()? {
-        Protocol::Udp(port) => Some((ip, port, true)),
-        Protocol::Tcp(port) => Some((ip, port, false)),
-        _ => None,
-    }
 }

@@ -75,7 +75,7 @@ impl Bench {
             mesh: address.clone().recipient(),
             clock: Clock(rig.origin),
             run_state: RunState::new(gone),
-            progress: Arc::default(),
+            activities: crate::activity::Activities::default(),
             base: restored.base,
             own: restored.own,
             trained: restored.trained,

@@ -5,15 +5,15 @@ mod log;
 use std::rc::Rc;
 
 use actix::{Actor, ActorContext, Context, Handler};
-use tracing::Span;
 
 use super::messages::{Halt, Notices};
 use crate::notice::{Feed, Notice};
 use crate::run_state::RunState;
+use crate::spans::Spans;
 
 /// Logs notices, and passes them to the feed.
 pub(crate) struct ObserverActor {
-    span: Span,
+    spans: Rc<Spans>,
     feed: Feed,
     run_state: Rc<RunState>,
     /// Current round and view, for notices without their own.
@@ -22,9 +22,9 @@ pub(crate) struct ObserverActor {
 }
 
 impl ObserverActor {
-    pub(crate) fn new(span: Span, feed: Feed, run_state: Rc<RunState>) -> Self {
+    pub(crate) fn new(spans: Rc<Spans>, feed: Feed, run_state: Rc<RunState>) -> Self {
         Self {
-            span,
+            spans,
             feed,
             run_state,
             round: 0,
@@ -44,7 +44,7 @@ impl Handler<Notices> for ObserverActor {
         for notice in &list {
             // A notice is an effect too: after the end only the reason is passed on.
             if self.run_state.is_running() || matches!(notice, Notice::Stopped(_)) {
-                let _entered = self.span.enter();
+                let _entered = self.spans.current().entered();
                 log::log(notice, &mut self.round, &mut self.view);
                 (self.feed)(at, notice);
             }

@@ -5,6 +5,7 @@ use protocol::net::Command;
 use protocol::{Effect, Report};
 
 use super::SiloActor;
+use crate::activity::Activity;
 use crate::actors::messages::{WorkRequest, WorkResult};
 use crate::error::Stopped;
 use crate::notice::Notice;
@@ -40,6 +41,7 @@ impl SiloActor {
                 Effect::Publish { frame } => commands.push(Command::Publish { frame }),
                 Effect::Report(report) => {
                     self.counters.follow(&report);
+                    self.spans.follow(&report);
                     notices.push(Notice::Protocol(report));
                 }
                 Effect::Plan { .. }
@@ -51,6 +53,10 @@ impl SiloActor {
                 | Effect::Check { .. }
                 | Effect::Settle { .. }
                 | Effect::Apply { .. } => {
+                    if let Some(activity) = Activity::of(&effect) {
+                        self.activities.begin(activity);
+                        self.spans.begin(activity);
+                    }
                     let reply = ctx.address().recipient();
                     self.worker.do_send(WorkRequest { effect, reply });
                 }
@@ -72,6 +78,11 @@ impl SiloActor {
     pub(super) fn finish(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
         if !result.records.is_empty() && !self.commit(result.records, ctx) {
             return;
+        }
+        let answered = result.input.as_ref().ok().and_then(Activity::answered_by);
+        if let Some(activity) = answered {
+            self.activities.end(activity);
+            self.spans.end(activity);
         }
         let mut notices = result.notices;
         // Old blobs go only after the records that replace them are durable.

@@ -17,10 +17,12 @@ use super::messages::{
 };
 use super::observer::ObserverActor;
 use super::worker::WorkerActor;
+use crate::activity::Activities;
 use crate::clock::Clock;
 use crate::error::Stopped;
 use crate::notice::Notice;
 use crate::run_state::{Counters, RunState};
+use crate::spans::Spans;
 use crate::surroundings::{Blobs, Journal};
 
 /// Messages that may wait in the mailbox; the network waits when it is full.
@@ -39,6 +41,8 @@ pub(crate) struct SiloActor {
     pub(crate) clock: Clock,
     pub(crate) run_state: Rc<RunState>,
     pub(crate) counters: Rc<Counters>,
+    pub(crate) activities: Activities,
+    pub(crate) spans: Rc<Spans>,
     /// Effects of the start that are not carried out yet; empty between steps.
     pub(crate) effects: Vec<Effect>,
     /// The timer of the next [`Input::Time`], if nothing else happens before.

@@ -12,13 +12,13 @@ mod wants;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use bytes::Bytes;
-use methods::{Params, Progress};
+use methods::Params;
 use protocol::effects::WorkError;
 use protocol::message::{Entry as SheetEntry, Sheet};
 use protocol::{Effect, Hash, Input, MemberIndex};
@@ -27,6 +27,7 @@ use sheet::SheetModels;
 use wants::Wants;
 
 use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
+use crate::activity::Activities;
 use crate::base::{LastTraining, OwnState, RoundBase};
 use crate::checks::{Checks, Shared};
 use crate::clock::Clock;
@@ -46,8 +47,8 @@ pub(crate) struct WorkerActor {
     pub(crate) mesh: Recipient<Fetch>,
     pub(crate) clock: Clock,
     pub(crate) run_state: Rc<RunState>,
-    /// Progress of the training, for the handle.
-    pub(crate) progress: Arc<Mutex<Option<Progress>>>,
+    /// Gets the progress of the training.
+    pub(crate) activities: Activities,
     /// The outcome adopted last.
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,

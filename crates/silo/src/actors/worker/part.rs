@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use actix::{Context, Recipient};
 use methods::strategy::{Participant, Scored};
@@ -64,7 +64,7 @@ impl WorkerActor {
         ctx: &mut Context<Self>,
     ) {
         let (config, base, own) = (self.config.clone(), self.base.clone(), self.own.clone());
-        let (cancel, seen) = (self.round.cancel.clone(), self.progress.clone());
+        let (cancel, seen) = (self.round.cancel.clone(), self.activities.clone());
         let plan = base.plan(&config);
         let visits = match &plan.task {
             Task::Train(training) => u64::from(training.epochs),
@@ -77,7 +77,7 @@ impl WorkerActor {
         let coalition = own.coalition;
         let job = move || {
             let mut progress = |progress: Progress| {
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+                seen.report(progress);
                 if cancel.load(Ordering::Relaxed) {
                     ControlFlow::Break(())
                 } else {

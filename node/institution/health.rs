@@ -1,0 +1,332 @@
+//! The present state of a running node, from which its status is made.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use mesh::{PeerState, Peers};
+use protocol::message::Phase;
+use protocol::{Epoch, MemberIndex, Report};
+use silo::{Activities, Activity, Counts, Notice};
+
+use crate::report::numbers::short;
+use crate::status::Status;
+use crate::status::document::{
+    FORMAT, Federation, HeldOut, NodeFacts, Peer, Round, Traffic, Training, Warning, time,
+};
+
+/// Rounds that are kept.
+const ROUNDS: usize = 100;
+/// Warnings that are kept.
+const WARNINGS: usize = 20;
+/// Characters of a text from elsewhere.
+const TEXT: usize = 300;
+
+/// What is known of the node. Filled in by the parts of the node while they run.
+pub(super) struct Health {
+    epoch: Arc<Epoch>,
+    me: MemberIndex,
+    started: SystemTime,
+    addresses: Vec<String>,
+    peers: Peers,
+    http: OnceLock<String>,
+    activities: OnceLock<Activities>,
+    changing: Mutex<Changing>,
+}
+
+#[derive(Default)]
+struct Changing {
+    round: u64,
+    view: u64,
+    lead: Option<MemberIndex>,
+    /// This silo's phase as the lead of this view.
+    leading: Option<Phase>,
+    waiting: Option<String>,
+    complete: bool,
+    /// Loss of the last training, with its round.
+    loss: Option<(u64, f64)>,
+    /// Rounds that are final and not adopted yet: round, view, lead, number of models.
+    finals: Vec<(u64, u64, MemberIndex, u64)>,
+    rounds: VecDeque<Round>,
+    done: BTreeSet<MemberIndex>,
+    counts: Counts,
+    warnings: VecDeque<Warning>,
+}
+
+impl Health {
+    /// Of a node that starts now.
+    pub(super) fn new(
+        epoch: Arc<Epoch>,
+        me: MemberIndex,
+        addresses: Vec<String>,
+        peers: Peers,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            epoch,
+            me,
+            started: SystemTime::now(),
+            addresses,
+            peers,
+            http: OnceLock::new(),
+            activities: OnceLock::new(),
+            changing: Mutex::default(),
+        })
+    }
+
+    /// The page and the metrics are served here.
+    pub(super) fn serves(&self, http: String) {
+        // It is set once, at the start.
+        let _ = self.http.set(http);
+    }
+
+    /// The silo runs.
+    pub(super) fn runs(&self, activities: Activities) {
+        // It is set once, at the start.
+        let _ = self.activities.set(activities);
+    }
+
+    /// Takes note of what the silo reports.
+    pub(super) fn observe(&self, now: SystemTime, notice: &Notice) {
+        let mut changing = self.changing();
+        match notice {
+            Notice::Protocol(report) => changing.report(report),
+            Notice::Trained { round, loss, .. } if loss.is_finite() => {
+                changing.loss = Some((*round, *loss));
+            }
+            Notice::Adopted {
+                round,
+                outcome,
+                state,
+                coalition,
+                ..
+            } => {
+                let finals = std::mem::take(&mut changing.finals);
+                let last = finals.into_iter().find(|(of, ..)| of == round);
+                let loss = changing.loss.filter(|(of, _)| of == round);
+                if changing.rounds.len() == ROUNDS {
+                    changing.rounds.pop_front();
+                }
+                changing.rounds.push_back(Round {
+                    round: *round,
+                    time: time(now),
+                    view: last.map(|(_, view, ..)| view),
+                    lead: last.map(|(_, _, lead, _)| self.name(lead)),
+                    models: last.map(|(.., models)| models),
+                    coalition: *coalition,
+                    coalitions: state.models.len() as u64,
+                    outcome: format!("{outcome:#}"),
+                    loss: loss.map(|(_, loss)| loss),
+                    held_out: None,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// The model of a round was measured.
+    pub(super) fn measured(&self, round: u64, held_out: HeldOut) {
+        let mut changing = self.changing();
+        let mut rounds = changing.rounds.iter_mut();
+        if let Some(adopted) = rounds.find(|adopted| adopted.round == round) {
+            adopted.held_out = Some(held_out);
+        }
+    }
+
+    /// What is looked at now and then: traffic, and why the silo takes no part.
+    pub(super) fn tick(&self, counts: Counts, waiting: Option<String>) {
+        let mut changing = self.changing();
+        (changing.counts, changing.waiting) = (counts, waiting);
+    }
+
+    /// A warning was printed.
+    pub(super) fn warning(&self, now: SystemTime, text: &str) {
+        let mut changing = self.changing();
+        if changing.warnings.len() == WARNINGS {
+            changing.warnings.pop_front();
+        }
+        let (time, text) = (time(now), short(text, TEXT));
+        changing.warnings.push_back(Warning { time, text });
+    }
+
+    /// The states of the connections.
+    pub(super) fn peers(&self) -> Vec<PeerState> {
+        self.peers.list()
+    }
+
+    /// The status at this moment.
+    pub(super) fn status(&self) -> Status {
+        let peers = self.peers();
+        let connected = peers.iter().filter(|peer| peer.connected.is_some()).count();
+        let activities = self.activities.get();
+        let activity = activities.and_then(Activities::current);
+        let roster = &self.epoch.roster;
+        let changing = self.changing();
+        let progress = activities.and_then(Activities::progress);
+        Status {
+            format: FORMAT,
+            time: time(SystemTime::now()),
+            node: NodeFacts {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: std::process::id(),
+                started: time(self.started),
+                addresses: self.addresses.clone(),
+                http: self.http.get().cloned(),
+            },
+            silo: self.name(self.me),
+            member: self.me.0,
+            federation: Federation {
+                name: self.epoch.charter.name.clone(),
+                id: format!("{:#}", self.epoch.federation),
+                members: roster.len() as u64,
+                rounds: self.epoch.charter.rounds,
+                quorum: roster.quorum() as u64,
+                byzantine_members_tolerated: roster.faulty() as u64,
+            },
+            round: changing.round.min(self.epoch.charter.rounds),
+            view: changing.view,
+            lead: changing.lead.map(|lead| self.name(lead)),
+            leads: changing.lead == Some(self.me) && !changing.complete,
+            phase: changing.phase(activity, connected, roster.quorum()),
+            waiting: changing.waiting.clone(),
+            complete: changing.complete,
+            training: progress.map(|progress| Training {
+                running: activity == Some(Activity::Train),
+                step: progress.step,
+                steps: progress.steps,
+                loss: Some(progress.loss).filter(|loss| loss.is_finite()),
+            }),
+            rounds: changing.rounds.iter().cloned().collect(),
+            peers: peers
+                .iter()
+                .map(|peer| self.peer(peer, &changing))
+                .collect(),
+            traffic: traffic(&changing.counts),
+            warnings: changing.warnings.iter().cloned().collect(),
+        }
+    }
+
+    fn peer(&self, state: &PeerState, changing: &Changing) -> Peer {
+        let problem = state.problem.as_ref();
+        let since = state.connected.or(problem.map(|problem| problem.since));
+        Peer {
+            name: self.name(state.member),
+            member: state.member.0,
+            connected: state.connected.is_some(),
+            since: since.map(time),
+            round_trip_ms: state.round_trip.map(|trip| trip.as_secs_f64() * 1e3),
+            attempts: state.attempts,
+            problem: problem.map(|problem| short(&problem.why, TEXT)),
+            complete: changing.done.contains(&state.member),
+        }
+    }
+
+    fn name(&self, member: MemberIndex) -> String {
+        self.epoch.roster.name(member).to_owned()
+    }
+
+    fn changing(&self) -> MutexGuard<'_, Changing> {
+        // No code panics while it holds this lock.
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Changing {
+    fn report(&mut self, report: &Report) {
+        match report {
+            Report::Entered { view, lead, round } => {
+                (self.view, self.lead) = (*view, Some(*lead));
+                self.round = self.round.max(*round);
+                self.leading = None;
+            }
+            Report::Leading { phase, .. } => self.leading = Some(*phase),
+            Report::Final {
+                round,
+                view,
+                lead,
+                authors,
+                ..
+            } => {
+                self.round = self.round.max(round + 1);
+                self.finals
+                    .push((*round, *view, *lead, authors.len() as u64));
+            }
+            Report::Complete => self.complete = true,
+            Report::MemberComplete { member } => {
+                self.done.insert(*member);
+            }
+            _ => {}
+        }
+    }
+
+    /// What the silo does now, in words.
+    fn phase(&self, activity: Option<Activity>, connected: usize, quorum: usize) -> String {
+        if self.complete {
+            return "all rounds are done".to_owned();
+        }
+        if let Some(activity) = activity {
+            return activity.to_string();
+        }
+        if connected + 1 < quorum {
+            return format!(
+                "waiting for members: {connected} connected, {} needed for a round",
+                quorum - 1
+            );
+        }
+        match self.leading {
+            Some(Phase::Waiting) => "leading: waiting for the block before",
+            Some(Phase::Collecting) => "leading: collecting contributions",
+            Some(Phase::Scoring) => "leading: waiting for scores",
+            Some(Phase::Including) => "leading: waiting for signatures on the sheet",
+            Some(Phase::Deciding) => "leading: deciding",
+            Some(Phase::Voting) => "leading: waiting for votes",
+            None => "waiting for the lead",
+        }
+        .to_owned()
+    }
+}
+
+fn traffic(counts: &Counts) -> Traffic {
+    Traffic {
+        received: counts.received,
+        sent: counts.sent,
+        published: counts.published,
+        lost: counts.lost,
+        unopened: counts.unopened,
+        dropped: counts.dropped,
+        mutes: counts.mutes,
+        fetched: counts.fetched,
+        fetched_bytes: counts.fetched_bytes,
+        served: counts.served,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_names_work_first_then_missing_members_then_the_lead() {
+        let mut changing = Changing::default();
+        let training = Some(Activity::Train);
+        assert_eq!(changing.phase(training, 0, 3), "training");
+        assert_eq!(
+            changing.phase(None, 1, 3),
+            "waiting for members: 1 connected, 2 needed for a round"
+        );
+        assert_eq!(changing.phase(None, 2, 3), "waiting for the lead");
+        changing.report(&Report::Leading {
+            view: 4,
+            round: 2,
+            phase: Phase::Scoring,
+        });
+        assert_eq!(changing.phase(None, 2, 3), "leading: waiting for scores");
+        changing.report(&Report::Entered {
+            view: 5,
+            lead: MemberIndex(1),
+            round: 2,
+        });
+        assert_eq!(changing.phase(None, 2, 3), "waiting for the lead");
+        changing.report(&Report::Complete);
+        assert_eq!(changing.phase(training, 0, 3), "all rounds are done");
+    }
+}

@@ -1,0 +1,108 @@
+//! Standard output of a node: lines of text, or one JSON document per line, each with its time.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::report::numbers;
+
+/// Lines that may wait for a slow reader; more are dropped and counted.
+const WAITING: usize = 4096;
+
+/// Writes lines to standard output from a thread of its own, so that a slow or missing reader
+/// never holds up the node.
+#[derive(Clone)]
+pub struct Output {
+    json: bool,
+    lines: SyncSender<String>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Output {
+    /// Starts the thread, for JSON or text. It ends after the last clone of the output is dropped.
+    pub fn start(json: bool) -> (Self, JoinHandle<()>) {
+        let (lines, waiting) = sync_channel(WAITING);
+        let dropped = Arc::<AtomicU64>::default();
+        let output = Self {
+            json,
+            lines,
+            dropped: dropped.clone(),
+        };
+        let writer = thread::spawn(move || write(&waiting, &dropped, json));
+        (output, writer)
+    }
+
+    /// Prints the document or the line of text, whichever was asked for, with the time of the event;
+    /// no line if it is empty.
+    pub(super) fn print(&self, time: SystemTime, document: Value, line: &str) {
+        let text = match self.json {
+            true => with_time(time, document),
+            false if line.is_empty() => return,
+            false => dated(time, line),
+        };
+        if self.lines.try_send(text).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Prints a line of text; nothing with JSON.
+    pub(super) fn line(&self, time: SystemTime, line: &str) {
+        if !self.json {
+            self.print(time, Value::Null, line);
+        }
+    }
+}
+
+/// A line of text, with the time in UTC to the second.
+fn dated(time: SystemTime, line: &str) -> String {
+    let time = humantime::format_rfc3339_seconds(time);
+    format!("{time}  {}", numbers::plain(line))
+}
+
+/// A document as text, with the time in UTC to the millisecond.
+fn with_time(time: SystemTime, mut document: Value) -> String {
+    document["time"] = humantime::format_rfc3339_millis(time).to_string().into();
+    numbers::escaped(&document.to_string())
+}
+
+fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
+    for line in lines {
+        let mut out = io::stdout().lock();
+        let mut written = writeln!(out, "{line}");
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 && json {
+            let document = json!({ "event": "lines-lost", "lines": lost });
+            let line = with_time(SystemTime::now(), document);
+            written = written.and_then(|()| writeln!(out, "{line}"));
+        }
+        if written.and_then(|()| out.flush()).is_err() {
+            // Standard output is closed; the node continues.
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn lines_and_documents_carry_their_time() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_772_359_200_250);
+        assert_eq!(
+            dated(time, "north can be reached\u{7}"),
+            "2026-03-01T10:00:00Z  north can be reached\u{fffd}"
+        );
+        assert_eq!(
+            with_time(time, json!({ "event": "view" })),
+            r#"{"event":"view","time":"2026-03-01T10:00:00.250Z"}"#
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! Reports what happens to the operator, in order, from a thread of its own: measuring an adopted model
+//! on the own rows may take long, and the silo must not wait for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use protocol::Time;
+use serde_json::Value;
+use silo::Notice;
+
+use super::news::News;
+use super::output::Output;
+
+/// Events that may wait; more are dropped and counted.
+const WAITING: usize = 4096;
+/// Adopted rounds that may wait to be measured. Models of older ones are not measured, so that a slow
+/// evaluation is never further behind.
+const BEHIND: usize = 3;
+
+enum Event {
+    Notice(SystemTime, Time, Box<Notice>),
+    Line(SystemTime, Value, String),
+    End,
+}
+
+/// Takes events to report. Never waits.
+#[derive(Clone)]
+pub(super) struct Reporter {
+    events: SyncSender<Event>,
+    /// Adopted rounds that wait.
+    adopted: Arc<AtomicUsize>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// The end of the thread.
+pub(super) struct Ending(Receiver<()>);
+
+impl Reporter {
+    /// Starts the thread.
+    pub(super) fn start(news: News, output: Output) -> (Self, Ending) {
+        let (events, waiting) = sync_channel(WAITING);
+        let (ended, ending) = sync_channel(1);
+        let (adopted, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
+        let reporter = Self {
+            events,
+            adopted: adopted.clone(),
+            dropped: dropped.clone(),
+        };
+        thread::spawn(move || {
+            work(&waiting, news, &output, &adopted, &dropped);
+            // The node may not wait any more.
+            let _ = ended.send(());
+        });
+        (reporter, Ending(ending))
+    }
+
+    /// Reports a notice of the silo.
+    pub(super) fn notice(&self, time: SystemTime, at: Time, notice: &Notice) {
+        if matches!(notice, Notice::Adopted { .. }) {
+            self.adopted.fetch_add(1, Ordering::Relaxed);
+        }
+        self.send(Event::Notice(time, at, Box::new(notice.clone())));
+    }
+
+    /// Prints the document or the line of text.
+    pub(super) fn print(&self, document: Value, line: String) {
+        self.send(Event::Line(SystemTime::now(), document, line));
+    }
+
+    /// Waits until everything is reported, up to `patience`.
+    pub(super) fn end(&self, ending: &Ending, patience: Duration) {
+        self.send(Event::End);
+        if ending.0.recv_timeout(patience).is_err() {
+            tracing::warn!("the last events were not reported in time");
+        }
+    }
+
+    fn send(&self, event: Event) {
+        if self.events.try_send(event).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn work(
+    events: &Receiver<Event>,
+    mut news: News,
+    output: &Output,
+    adopted: &AtomicUsize,
+    dropped: &AtomicU64,
+) {
+    for event in events {
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            let document = serde_json::json!({ "event": "lines-lost", "lines": lost });
+            let line = format!("warning: {lost} events could not be reported in time");
+            output.print(SystemTime::now(), document, &line);
+        }
+        match event {
+            Event::Notice(time, at, notice) => {
+                let measure = match *notice {
+                    Notice::Adopted { .. } => adopted.fetch_sub(1, Ordering::Relaxed) <= BEHIND,
+                    _ => true,
+                };
+                news.notice(time, at, &notice, measure);
+            }
+            Event::Line(time, document, line) => output.print(time, document, &line),
+            Event::End => return,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The status of a node as a document.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::report::numbers;
+
+/// Version of the document's format. It changes when a key changes its meaning or is removed; new keys
+/// may come without a new version.
+pub const FORMAT: u32 = 1;
+
+/// What a running node says about itself. Times are RFC 3339, in UTC. Keys without a value are absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// Version of this document's format.
+    pub format: u32,
+    /// When the node made this document.
+    pub time: String,
+    /// The running program.
+    pub node: NodeFacts,
+    /// The silo's name in the agreement.
+    pub silo: String,
+    /// Its position in the agreement, from 0.
+    pub member: u16,
+    /// The federation.
+    pub federation: Federation,
+    /// The round under way.
+    pub round: u64,
+    /// The view of the round: it counts the turns at leading.
+    pub view: u64,
+    /// The lead of the view. Absent before the first view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<String>,
+    /// Whether this silo leads.
+    pub leads: bool,
+    /// What the silo does now, in words: "training", "waiting for the lead".
+    pub phase: String,
+    /// Why it takes no part in the federation at the moment. Absent while it takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
+    /// Whether all agreed rounds are done.
+    pub complete: bool,
+    /// The training under way, or else the last one of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+    /// The rounds adopted since the node started, oldest first, at most the last 100.
+    pub rounds: Vec<Round>,
+    /// The other members, in the order of the agreement.
+    pub peers: Vec<Peer>,
+    /// Traffic since the start.
+    pub traffic: Traffic,
+    /// The last warnings, oldest first, at most 20.
+    pub warnings: Vec<Warning>,
+}
+
+/// The running program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct NodeFacts {
+    /// Version of the program.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it started.
+    pub started: String,
+    /// The addresses at which it listens for members.
+    pub addresses: Vec<String>,
+    /// The address of the page and of the metrics, where they are switched on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+}
+
+/// The federation that a node belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Federation {
+    /// Its name.
+    pub name: String,
+    /// Its id: the hash of the agreement, 64 hexadecimal digits.
+    pub id: String,
+    /// Number of members.
+    pub members: u64,
+    /// Agreed number of rounds.
+    pub rounds: u64,
+    /// Number of members that must be there for a round to become final.
+    pub quorum: u64,
+    /// Number of members that may fail in any way.
+    pub byzantine_members_tolerated: u64,
+}
+
+/// The progress of a training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Training {
+    /// Whether it is under way.
+    pub running: bool,
+    /// Steps done.
+    pub step: u64,
+    /// Steps in all.
+    pub steps: u64,
+    /// Mean training loss of the last finished epoch. Absent where it is not finite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+}
+
+/// A round that this silo adopted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Round {
+    /// The round.
+    pub round: u64,
+    /// When it was adopted.
+    pub time: String,
+    /// The view in which it became final.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<u64>,
+    /// The lead of that view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<String>,
+    /// Number of models in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<u64>,
+    /// The silo's own coalition, from 0.
+    pub coalition: u32,
+    /// Number of coalitions.
+    pub coalitions: u64,
+    /// Hash of the outcome, 64 hexadecimal digits.
+    pub outcome: String,
+    /// The silo's own mean training loss in it. Absent where it did not train or the loss is not finite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// The adopted model on the silo's own held-out rows. Absent where there are none, and until it is
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+}
+
+/// Metrics of a model on the silo's own held-out rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct HeldOut {
+    /// Number of held-out rows.
+    pub rows: u64,
+    /// The metric that reports compare.
+    pub metric: String,
+    /// Its unit; empty if it has none.
+    pub unit: String,
+    /// All metrics by name.
+    pub metrics: BTreeMap<String, f64>,
+    /// Names of metrics whose value is not finite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_finite: Vec<String>,
+}
+
+/// Another member.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Peer {
+    /// Its name in the agreement.
+    pub name: String,
+    /// Its position in the agreement, from 0.
+    pub member: u16,
+    /// Whether it is connected.
+    pub connected: bool,
+    /// Since when it is connected, or else since when it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Measured round trip in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ms: Option<f64>,
+    /// Attempts to connect that failed since it was last connected.
+    pub attempts: u64,
+    /// What the last attempt found, in words that follow the name: "at 192.0.2.7:4001 does not answer
+    /// over UDP".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Whether it has reported that it holds the last round.
+    pub complete: bool,
+}
+
+/// Traffic since the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Traffic {
+    /// Frames received.
+    pub received: u64,
+    /// Frames sent to one member.
+    pub sent: u64,
+    /// Frames published to all members.
+    pub published: u64,
+    /// Frames and requests that did not fit into the queue to the network.
+    pub lost: u64,
+    /// Frames that could not be opened.
+    pub unopened: u64,
+    /// Frames dropped unread.
+    pub dropped: u64,
+    /// Times that a member was muted.
+    pub mutes: u64,
+    /// Models and outcomes fetched.
+    pub fetched: u64,
+    /// Their bytes.
+    pub fetched_bytes: u64,
+    /// Models and outcomes served to other members.
+    pub served: u64,
+}
+
+/// A warning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Warning {
+    /// When.
+    pub time: String,
+    /// What.
+    pub text: String,
+}
+
+impl Status {
+    /// The last adopted round of this run.
+    pub fn adopted(&self) -> Option<&Round> {
+        self.rounds.last()
+    }
+
+    /// The last adopted round whose model is measured.
+    pub fn measured(&self) -> Option<(&Round, &HeldOut)> {
+        let mut newest = self.rounds.iter().rev();
+        newest.find_map(|round| Some((round, round.held_out.as_ref()?)))
+    }
+
+    /// Number of connected members, without this one.
+    pub fn connected(&self) -> usize {
+        self.peers.iter().filter(|peer| peer.connected).count()
+    }
+
+    /// The time between one of the document's times and the document itself, if both can be read.
+    pub fn since(&self, time: &str) -> Option<Duration> {
+        let now = humantime::parse_rfc3339(&self.time).ok()?;
+        now.duration_since(humantime::parse_rfc3339(time).ok()?)
+            .ok()
+    }
+}
+
+impl HeldOut {
+    /// The metric that reports compare, with its unit, and the number of rows: `mae 48.67 points on 48
+    /// held-out rows`.
+    pub fn text(&self) -> String {
+        match self.unit.is_empty() {
+            true => self.brief(),
+            false => self.said(&format!(" {}", self.unit)),
+        }
+    }
+
+    /// The same without the unit, for a line about a round.
+    pub fn brief(&self) -> String {
+        self.said("")
+    }
+
+    fn said(&self, unit: &str) -> String {
+        let Self { rows, metric, .. } = self;
+        let value = match self.metrics.get(metric) {
+            Some(&value) => numbers::value(value, numbers::decimals(value)),
+            None => "not finite".to_owned(),
+        };
+        let s = if *rows == 1 { "" } else { "s" };
+        format!("{metric} {value}{unit} on {rows} held-out row{s}")
+    }
+}
+
+/// A time as the document writes it.
+pub fn time(at: SystemTime) -> String {
+    humantime::format_rfc3339_millis(at).to_string()
+}
+
+/// The JSON Schema of the document.
+pub fn schema() -> serde_json::Value {
+    agreement::schema_of::<Status>("the status of a node")
+}

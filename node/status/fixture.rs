@@ -1,0 +1,97 @@
+//! A status for tests: the second of three rounds is adopted, the third is under way, and one of three
+//! other members cannot be reached.
+
+use std::collections::BTreeMap;
+
+use super::document::*;
+
+pub(crate) fn status() -> Status {
+    let round = |round: u64, lead: &str, coalitions: u64, mae: f64| Round {
+        round,
+        time: format!("2026-03-01T10:0{round}:00.000Z"),
+        view: Some(round),
+        lead: Some(lead.into()),
+        models: Some(4),
+        coalition: 0,
+        coalitions,
+        outcome: "ab".repeat(32),
+        loss: Some(0.6273),
+        held_out: Some(HeldOut {
+            rows: 48,
+            metric: "mae".into(),
+            unit: "points".into(),
+            metrics: BTreeMap::from([("loss".into(), 0.61), ("mae".into(), mae)]),
+            not_finite: Vec::new(),
+        }),
+    };
+    let peer = |member: u16, name: &str| Peer {
+        name: name.into(),
+        member,
+        connected: true,
+        since: Some("2026-03-01T10:00:02.000Z".into()),
+        round_trip_ms: Some(12.5 * f64::from(member)),
+        attempts: 0,
+        problem: None,
+        complete: false,
+    };
+    Status {
+        format: FORMAT,
+        time: "2026-03-01T10:02:30.000Z".into(),
+        node: NodeFacts {
+            version: "0.1.0".into(),
+            pid: 4711,
+            started: "2026-03-01T10:00:00.000Z".into(),
+            addresses: vec!["/ip4/0.0.0.0/udp/4001/quic-v1".into()],
+            http: Some("http://127.0.0.1:9600/".into()),
+        },
+        silo: "north".into(),
+        member: 0,
+        federation: Federation {
+            name: "stays".into(),
+            id: "76ea7cfc".repeat(8),
+            members: 4,
+            rounds: 3,
+            quorum: 3,
+            byzantine_members_tolerated: 1,
+        },
+        round: 3,
+        view: 4,
+        lead: Some("west <coast>".into()),
+        leads: false,
+        phase: "training".into(),
+        waiting: None,
+        complete: false,
+        training: Some(Training {
+            running: true,
+            step: 450,
+            steps: 1000,
+            loss: Some(0.5912),
+        }),
+        rounds: vec![round(1, "south", 1, 50.48), round(2, "east", 2, 48.67)],
+        peers: vec![
+            peer(1, "south"),
+            Peer {
+                connected: false,
+                since: Some("2026-03-01T10:01:15.000Z".into()),
+                round_trip_ms: None,
+                attempts: 12,
+                problem: Some("at 192.0.2.3:4001 does not answer over UDP".into()),
+                ..peer(2, "east")
+            },
+            peer(3, "west <coast>"),
+        ],
+        traffic: Traffic {
+            received: 1234,
+            sent: 321,
+            published: 45,
+            fetched: 9,
+            fetched_bytes: 120_000,
+            served: 7,
+            ..Traffic::default()
+        },
+        warnings: vec![Warning {
+            time: "2026-03-01T10:01:20.000Z".into(),
+            text: "east at 192.0.2.3:4001 does not answer over UDP".into(),
+        }],
+    }
+}

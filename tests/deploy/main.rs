@@ -1,0 +1,121 @@
+//! The files for services and containers: checked by systemd itself where it is installed, and against
+//! the program.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn file(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/deploy");
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// `systemd-analyze` on the unit, with this program in place of the one that is not installed here.
+/// None, with a message, where there is no systemd.
+fn analyze(arguments: &[&str]) -> Option<Output> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deploy");
+    fs::create_dir_all(&folder).unwrap();
+    let unit: PathBuf = folder.join("rota@.service");
+    let installed = "/usr/local/bin/rota";
+    let text = file("rota@.service");
+    assert!(text.contains(&format!("ExecStart={installed} ")));
+    let here = text.replace(
+        &format!("ExecStart={installed}"),
+        &format!("ExecStart={}", env!("CARGO_BIN_EXE_rota")),
+    );
+    fs::write(&unit, here).unwrap();
+    let output = Command::new("systemd-analyze")
+        .args(arguments)
+        .arg(&unit)
+        .output();
+    if output.is_err() {
+        println!("skipped: there is no systemd-analyze here");
+    }
+    output.ok()
+}
+
+#[test]
+fn systemd_accepts_the_unit_and_calls_it_well_protected() {
+    if let Some(verified) = analyze(&["verify"]) {
+        let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+        assert!(verified.status.success() && said.is_empty(), "{said}");
+    }
+    // 0 is closed, 100 is open.
+    if let Some(rated) = analyze(&["security", "--offline=true", "--threshold=20"]) {
+        let said = String::from_utf8_lossy(&rated.stdout).into_owned();
+        assert!(rated.status.success(), "{said}");
+    }
+}
+
+/// The value of a key of the unit.
+fn value(key: &str) -> String {
+    let unit = file("rota@.service");
+    let mut lines = unit.lines();
+    let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    found.unwrap_or_else(|| panic!("no {key}")).to_owned()
+}
+
+#[test]
+fn the_unit_starts_the_program_as_it_is_and_again_only_where_that_helps() {
+    let start = value("ExecStart");
+    let words: Vec<&str> = start.split_whitespace().collect();
+    assert_eq!(words[1], "run");
+    let help = Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["run", "--help"])
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    for option in words.iter().filter(|word| word.starts_with("--")) {
+        assert!(help.contains(option), "rota run has no {option}");
+    }
+    // A configuration that has to be changed ends the program with the code that prevents a restart.
+    let missing = Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["run", "--config", "no-such-silo.toml"])
+        .output()
+        .unwrap();
+    let code = missing.status.code().unwrap().to_string();
+    assert_eq!(value("RestartPreventExitStatus"), code);
+    assert_eq!(value("Restart"), "on-failure");
+    assert_eq!(value("StateDirectoryMode"), "0700");
+    // With it the program could not read how much memory there is, and would take no connections.
+    assert!(
+        !file("rota@.service")
+            .lines()
+            .any(|line| line.starts_with("ProcSubset"))
+    );
+}
+
+#[test]
+fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
+    let container = file("Containerfile");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let cargo = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let mut lines = cargo.lines();
+    let version = lines.find_map(|line| line.strip_prefix("rust-version = "));
+    let version = version.unwrap().trim_matches('"');
+    let image = format!("FROM docker.io/library/rust:{version}.0-alpine AS build");
+    assert!(container.contains(&image), "{image}");
+    assert!(cargo.contains("[profile.dist]") && container.contains("--profile dist"));
+    // All that is copied for the build exists.
+    let copied = container
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY "));
+    for line in copied.filter(|line| !line.starts_with("--from")) {
+        let names: Vec<&str> = line.split(' ').collect();
+        for name in &names[..names.len() - 1] {
+            assert!(root.join(name).exists(), "{name}");
+        }
+    }
+    // Nothing but the program is in the last stage.
+    let last = container.rsplit("FROM ").next().unwrap();
+    assert!(last.starts_with("scratch\n"));
+    assert_eq!(
+        last.lines()
+            .filter(|line| line.starts_with("COPY "))
+            .count(),
+        1
+    );
+}
