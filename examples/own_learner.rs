@@ -83,7 +83,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let study = Study {
         notes: Vec::new(),
-        classes: Vec::new(),
         silos: stations.map(silo).into(),
         metric,
         pooled: None,

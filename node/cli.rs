@@ -13,7 +13,8 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 pub(crate) use institution::{
-    Chain, ContinueFederation, Demo, Federation, Identity, NewFederation, Run,
+    AddMember, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo, Federation,
+    Identity, Invite, JoinFederation, NewFederation, Run, Sign,
 };
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Strategies(Strategies),
     /// Run one institution's node
     Run(Run),
+    /// Look at everything that a node needs: agreement, key, rows, machine, and the other members
+    Check(CheckNode),
     /// Print the agreed chain in a node's journal: leads, contributors and outcomes
     Chain(Chain),
     /// Take models out of a node: list, show, export, predict
@@ -98,7 +101,7 @@ pub(crate) struct Simulate {
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Folder for the HTML reports, of which none is overwritten [default: rota-report; none with --json]
+    /// Folder for the HTML report [default: rota-report; none with --json]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON document instead of text
@@ -290,7 +293,7 @@ impl Simulate {
 }
 
 /// A word that a shell takes as it is.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "-_./:".contains(c);
     if !word.is_empty() && word.chars().all(harmless) {
         return word.to_owned();

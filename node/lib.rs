@@ -20,6 +20,7 @@
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
 //! | [`init`] | drafts: a scenario from data files, an agreement from a scenario |
 //! | [`institution`] | one institution's node: its configuration and its run |
+//! | [`check`] | looks at everything that a node needs, before it runs or while it does |
 //! | [`chain`] | the agreed chain, read from a journal |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`store`] | the journal and blobs of a silo on disk |
@@ -39,12 +40,13 @@
 //! assert_eq!(again.trace, summary.trace);
 //!
 //! let story = rota::report::Story::of(&summary, &scenario.description);
-//! let page = rota::report::page(&story, "rota simulate diabetes --rounds 3 --silos 4", "");
+//! let page = rota::report::page(&story, "rota simulate diabetes --rounds 3 --silos 4");
 //! assert!(page.starts_with("<!DOCTYPE html>"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod chain;
+pub mod check;
 pub mod equipment;
 pub mod federation;
 pub mod identity;
@@ -52,6 +54,7 @@ pub mod init;
 pub mod institution;
 pub mod loopback;
 pub mod model;
+mod paths;
 pub mod pool;
 pub mod report;
 pub mod schema;

@@ -29,14 +29,20 @@ fn main() -> ExitCode {
         Command::Solve(solve) => commands::solve::run(solve, &bar),
         Command::Strategies(strategies) => commands::strategies::run(strategies),
         Command::Run(run) => commands::run::run(run),
+        Command::Check(check) => commands::check::run(check),
         Command::Chain(chain) => commands::chain::run(chain),
         Command::Model(model) => commands::model::run(model),
         Command::Identity(identity) => commands::identity::run(identity),
         Command::Federation(Federation::New(options)) => commands::federation::new(options),
         Command::Federation(Federation::Continue(options)) => {
-            commands::federation::continue_from(options)
+            commands::continuing::continue_from(options)
         }
+        Command::Federation(Federation::Add(options)) => commands::federation::add(options),
+        Command::Federation(Federation::Invite(options)) => commands::federation::invite(options),
+        Command::Federation(Federation::Join(options)) => commands::join::join(options),
+        Command::Federation(Federation::Sign(options)) => commands::join::sign(options),
         Command::Federation(Federation::Show { file }) => commands::federation::show(file),
+        Command::Federation(Federation::Check(options)) => commands::federation::check(options),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
     };
     match done {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use rota::agreement::Span;
+use rota::learn::schema::MissingRule;
 use rota::protocol::PublicKey;
 use rota::simulations::Overrides;
 
@@ -58,41 +59,116 @@ pub(crate) enum Identity {
         /// New file for the key; must not exist
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        called: Called,
     },
     /// Print the public key of a key file
     Show {
         /// The key file
         file: PathBuf,
+        #[command(flatten)]
+        called: Called,
     },
+}
+
+/// What an institution is called, and where its node is reached.
+#[derive(Debug, Args)]
+pub(crate) struct Called {
+    /// Name of the institution: prints the line `NAME KEY ADDRESS` for `rota federation add`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Address at which the others will reach its node: HOST:PORT, or as libp2p writes it; may be
+    /// repeated
+    #[arg(long, value_name = "ADDRESS", requires = "name")]
+    pub(crate) address: Vec<String>,
+}
+
+/// Options of `rota check`.
+///
+/// Changes nothing. Works while the institution's node runs, without disturbing it, and while it does
+/// not. Exits with 0 if all is well, 1 if something is bad, 2 if silo.toml or the agreement is wrong.
+#[derive(Debug, Args)]
+pub(crate) struct CheckNode {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Try no other member
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Longest wait for an answer at one address
+    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "6s")]
+    pub(crate) timeout: Duration,
 }
 
 /// The subcommands of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Federation {
-    /// Write the agreement of a new federation, from a scenario and the members' public keys
+    /// Write the agreement of a new federation
     New(NewFederation),
     /// Write the agreement of a federation that goes on from a model of an earlier one
     Continue(ContinueFederation),
-    /// Print an agreement in words, for those who sign it
+    /// Add a member to an agreement
+    Add(AddMember),
+    /// Print an agreement as one line of text, for a mail to the members
+    Invite(Invite),
+    /// Take part in a federation: read its agreement, sign it, and write the files of a node
+    Join(JoinFederation),
+    /// Sign an agreement that was changed, or was not signed when joining
+    Sign(Sign),
+    /// Print an agreement in words, for those who sign it, and who has signed it
     Show {
         /// The agreement, federation.toml
         file: PathBuf,
     },
+    /// Check an agreement, and whether an institution's rows fit it
+    Check(CheckAgreement),
     /// Write keys, agreement and configurations of a federation on this machine, to try it out
     Demo(Demo),
 }
 
 /// Options of `rota federation new`.
 ///
-/// The scenario gives task, schema, strategy, rounds and charter; its data are not read, and nobody's
-/// data are needed. The order of the members is part of the agreement.
+/// What is learned comes from a scenario with a schema, or from the columns of a table; options
+/// replace parts of it, and in a terminal what is missing is asked for. Nobody's rows become part of
+/// the agreement. Members may be added later, with `rota federation add`.
 #[derive(Debug, Args)]
 pub(crate) struct NewFederation {
-    /// A scenario with a schema, such as `rota init` drafts
+    /// A scenario with a schema, such as `rota init` drafts; parts may be missing
     #[arg(long, value_name = "FILE")]
-    pub(crate) scenario: String,
-    /// A member: its name and its public key, as `rota identity new` prints it; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY", required = true, value_parser = member)]
+    pub(crate) scenario: Option<String>,
+    /// A table of one institution whose columns are taken: CSV, .csv.gz or .parquet; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    pub(crate) table: Vec<PathBuf>,
+    /// With --table: column to predict [default: the last]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "scenario")]
+    pub(crate) target: Option<String>,
+    /// With --table: value of the target that counts as positive [default: the rarer]
+    #[arg(long, value_name = "VALUE", conflicts_with = "scenario")]
+    pub(crate) positive: Option<String>,
+    /// With --table: column to leave out; may be repeated
+    #[arg(long, value_name = "COLUMN", conflicts_with = "scenario")]
+    pub(crate) drop: Vec<String>,
+    /// With --table: what becomes of missing values in columns that have none in the table
+    /// [default: refuse]
+    #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
+    pub(crate) missing: Option<Missing>,
+    /// Model: logistic, linear, mlp, or a value of `model` in TOML [default: the scenario's]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+    /// Number of rounds [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// Seed of the initial model [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// A member: its name, and its public key as `rota identity new` prints it; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
     pub(crate) members: Vec<(String, PublicKey)>,
     /// Name of the federation [default: the scenario's]
     #[arg(long, value_name = "NAME")]
@@ -151,6 +227,135 @@ pub(crate) struct ContinueFederation {
     /// Overwrite files that exist
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// What becomes of a missing value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Missing {
+    /// The file is refused
+    Refuse,
+    /// The row is left out
+    Drop,
+    /// The mean of the institution's training rows takes its place
+    Mean,
+    /// Their median takes its place
+    Median,
+    /// The mean, and a column that says that it was missing
+    Indicator,
+}
+
+impl Missing {
+    /// The rule of a schema.
+    pub(crate) fn rule(self) -> MissingRule {
+        match self {
+            Self::Refuse => MissingRule::Refuse,
+            Self::Drop => MissingRule::Drop,
+            Self::Mean => MissingRule::Mean,
+            Self::Median => MissingRule::Median,
+            Self::Indicator => MissingRule::Indicator,
+        }
+    }
+}
+
+/// Options of `rota federation add`.
+///
+/// The order in which members are added is part of the agreement. A signed consent holds for the
+/// members that were there when it was signed.
+#[derive(Debug, Args)]
+pub(crate) struct AddMember {
+    /// Name of the institution
+    pub(crate) name: String,
+    /// Its public key, as `rota identity new` prints it
+    #[arg(value_parser = key)]
+    pub(crate) key: PublicKey,
+    /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to the
+    /// others
+    pub(crate) address: Vec<String>,
+    /// The agreement
+    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
+    pub(crate) file: PathBuf,
+}
+
+/// Options of `rota federation invite`.
+#[derive(Debug, Args)]
+pub(crate) struct Invite {
+    /// The member that it is for [default: all]
+    pub(crate) name: Option<String>,
+    /// The agreement
+    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
+    pub(crate) file: PathBuf,
+}
+
+/// Options of `rota federation join`.
+///
+/// Prints the agreement in words and asks for consent, which is signed with the institution's key.
+/// Writes federation.toml, silo.toml and consent.toml. The rows stay where they are.
+#[derive(Debug, Args)]
+pub(crate) struct JoinFederation {
+    /// The invitation, or a file with it, or federation.toml itself; - for standard input
+    #[arg(value_name = "TOKEN|FILE")]
+    pub(crate) invitation: String,
+    /// The institution's key file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: PathBuf,
+    /// File of the institution's rows: CSV, .csv.gz or .parquet; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Column of the files that is not in the agreement and not read; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) ignore: Vec<String>,
+    /// Address to listen at, as libp2p writes it; may be repeated [default: the ports of this
+    /// member's addresses in the agreement, on all interfaces]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Vec<String>,
+    /// Folder for the new files
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+    /// Sign without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Name of the institution, for the line to send back if its key is not in the agreement yet
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Its address, for the same line
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Vec<String>,
+}
+
+/// Options of `rota federation sign`.
+#[derive(Debug, Args)]
+pub(crate) struct Sign {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// Sign without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Options of `rota federation check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckAgreement {
+    /// The agreement, federation.toml
+    pub(crate) file: PathBuf,
+    /// Read the rows that this silo.toml names
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Read the rows in this file: CSV, .csv.gz or .parquet; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub(crate) data: Vec<PathBuf>,
+    /// With --data: column that is not in the agreement and not read; may be repeated
+    #[arg(long, value_name = "COLUMN", requires = "data")]
+    pub(crate) ignore: Vec<String>,
+}
+
+/// 64 hexadecimal digits.
+fn key(text: &str) -> Result<PublicKey, String> {
+    rota::agreement::public_key(text.trim())
+        .ok_or_else(|| "a key has the 64 hexadecimal digits that `rota identity` prints".to_owned())
 }
 
 /// `NAME=KEY`, the key as 64 hexadecimal digits.

@@ -1,166 +1,278 @@
-//! `rota federation new`, `continue` and `show`: makes an agreement, and says it in words.
+//! `rota federation new`, `add`, `invite`, `show` and `check`: makes an agreement, adds members,
+//! prints it as one line or in words, and checks it.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use rota::agreement::{Agreement, public_key};
-use rota::federation::{self, Changes, Start};
-use rota::init;
-use rota::institution::SetupError;
-use rota::methods::serving::mean_of_coalitions;
-use rota::methods::strategy::shared_part;
-use rota::model::{ModelError, START};
-use rota::protocol::Hash;
+use rota::agreement::{Agreement, Draft, Invitation, Joining, read_configuration};
+use rota::federation::{addresses, consents_beside, draft_words, own_rows, recomputed, words};
+use rota::init::{self, Ask, Wanted};
+use rota::institution::{Configured, Data, SetupError, agreement_in, fit};
+use rota::learn::data::OwnRows;
+use rota::learn::propose::Wishes;
 use rota::report::numbers;
-use rota::simulations::Scenario;
 
-use super::model::Node;
-use super::{CommandError, vacant, write};
-use crate::cli::{ContinueFederation, NewFederation};
+use super::{CommandError, vacant, wrapped, write};
+use crate::cli::{AddMember, CheckAgreement, Invite, NewFederation, quoted};
 
 /// Writes a new agreement, and says what it is.
 pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
-    let mut scenario = Scenario::load(&options.scenario)?;
-    if let Some(name) = &options.name {
-        scenario.name.clone_from(name);
-    }
     let file = &options.out;
     vacant(file, options.force)?;
-    let agreement = init::agreement(&scenario, &options.members)?;
-    let text = agreement.to_toml().map_err(CommandError::Toml)?;
+    let wanted = Wanted {
+        scenario: options.scenario.clone(),
+        tables: options.table.clone(),
+        wishes: Wishes {
+            target: options.target.clone(),
+            positive: options.positive.clone(),
+            drop: options.drop.clone(),
+            ..Wishes::default()
+        },
+        name: options.name.clone(),
+        model: options.model.clone(),
+        missing: options.missing.map(|rule| rule.rule()),
+        strategy: options.strategy.clone(),
+        rounds: options.rounds,
+        seed: options.seed,
+    };
+    let mut members: Vec<_> = options
+        .members
+        .iter()
+        .map(|(name, key)| Joining {
+            name: name.clone(),
+            key: *key,
+            addresses: Vec::new(),
+        })
+        .collect();
+    let composed = match io::stdin().is_terminal() {
+        false => init::compose(&wanted, None)?,
+        true => {
+            let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
+            let mut ask = Ask {
+                input: &mut input,
+                output: &mut output,
+            };
+            let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
+            let composed = init::compose(&wanted, Some(&mut ask))?;
+            if asked && members.is_empty() {
+                members = ask_members(&mut ask)?;
+            }
+            composed
+        }
+    };
+    let text = init::agreement(&composed.scenario, &members)?;
     write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "written: {}", file.display())?;
-    writeln!(out, "federation {:#}", agreement.epoch.federation)?;
-    writeln!(
-        out,
-        "Give every member this file. Each reads it with `rota federation show {}`, compares the id \
-         with the others, and names the file in its silo.toml.",
-        file.display()
-    )?;
+    for (column, why) in &composed.left_out {
+        let ignore = quoted(column);
+        writeln!(
+            out,
+            "left out: {column}, {why}. `check` and `join` with such a file need --ignore {ignore}"
+        )?;
+    }
+    status(&mut out, file, &text)?;
     Ok(out.flush()?)
 }
 
-/// Writes the agreement of a federation that goes on from a model of an earlier one, and the model.
-pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), CommandError> {
-    let out = &options.out;
-    let beside = out.with_file_name(START);
-    vacant(out, options.force)?;
-    vacant(&beside, options.force)?;
-    let (earlier, start) = match (&options.model, &options.earlier, &options.config) {
-        (Some(model), Some(earlier), _) => of_file(model, earlier)?,
-        (_, _, Some(config)) => of_node(config, options)?,
-        _ => unreachable!("the command line asks for a node, or a model with its agreement"),
-    };
-    let changes = Changes {
-        name: options.name.clone(),
-        rounds: options.rounds,
-        strategy: options.strategy.clone(),
-        joining: options.members.clone(),
-        leaving: options.without.clone(),
-    };
-    let agreement = federation::continued(&earlier, &start, &changes)?;
-    let text = agreement.to_toml().map_err(CommandError::Toml)?;
-    write(out, &text)?;
-    super::model::write(&beside, &start.model.document())?;
-    let mut console = BufWriter::new(io::stdout().lock());
-    writeln!(
-        console,
-        "written: {} and {}",
-        out.display(),
-        beside.display()
-    )?;
-    writeln!(console, "federation {:#}", agreement.epoch.federation)?;
-    writeln!(
-        console,
-        "It goes on from round {} of {} ({:#}), for {} more, by the strategy {}.",
-        start.round,
-        numbers::plain(&start.name),
-        start.federation,
-        numbers::plural(agreement.epoch.charter.rounds as usize, "round"),
-        agreement.strategy_config.name()
-    )?;
-    writeln!(
-        console,
-        "Give every member both files, side by side. Each reads the agreement with `rota federation show \
-         {}`, names it in its silo.toml, and gives its node a new state folder.",
-        out.display()
-    )?;
-    Ok(console.flush()?)
-}
-
-/// The start from a model that a node's state holds.
-fn of_node(
-    config: &Path,
-    options: &ContinueFederation,
-) -> Result<(Agreement, Start), CommandError> {
-    let node = Node::load(config)?;
-    let agreement = node.institution.agreement;
-    let round = node.held.round(options.round)?;
-    let models = node.held.models(round, &node.equipment.equipped.layout())?;
-    let model = match (options.coalition, options.global) {
-        (Some(number), _) => {
-            let at = number.checked_sub(1).map(|at| at as usize);
-            at.and_then(|at| models.get(at).cloned())
-                .ok_or(ModelError::NoCoalition {
-                    coalition: number,
-                    round: round.round,
-                    of: models.len(),
-                })?
+/// Asks for members until an empty line.
+fn ask_members(ask: &mut Ask<'_>) -> Result<Vec<Joining>, CommandError> {
+    let mut members = Vec::new();
+    loop {
+        let question = "A member as NAME KEY ADDRESS, as `rota identity new --name` prints it (empty: \
+                        no more)";
+        let member = ask.ask(question, None, |answer| match answer {
+            "" => Ok(None),
+            line => joining(line).map(Some),
+        })?;
+        match member {
+            Some(member) => members.push(member),
+            None => return Ok(members),
         }
-        (None, true) => {
-            let mean = mean_of_coalitions(&models, &round.assignment);
-            mean.unwrap_or_else(|| models[round.coalition as usize].clone())
-        }
-        (None, false) if models.len() > 1 => {
-            return Err(CommandError::Several {
-                round: round.round,
-                count: models.len(),
-            });
-        }
-        (None, false) => models[0].clone(),
-    };
-    let family = node.equipment.plain.learner.layout();
-    let start = Start {
-        model: shared_part(&family, &model),
-        federation: agreement.epoch.federation,
-        name: agreement.epoch.charter.name.clone(),
-        round: round.round,
-        block: round.block,
-    };
-    Ok((agreement, start))
-}
-
-/// The start from an exported model.
-fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, Start), CommandError> {
-    let agreement = Agreement::load(earlier).map_err(SetupError::from)?;
-    let (card, tensors) = super::model::exported(model)?;
-    let agreed = format!("{:#}", agreement.epoch.federation);
-    if card.origin.id != agreed {
-        return Err(CommandError::Earlier {
-            model: card.origin.id,
-            file: earlier.into(),
-            agreed,
-        });
     }
-    // 64 hexadecimal digits, as public keys are.
-    let block = public_key(&card.origin.block).map_or(Hash([0; 32]), |key| Hash(key.0));
-    let start = Start {
-        model: tensors,
-        federation: agreement.epoch.federation,
-        name: card.origin.federation,
-        round: card.origin.round,
-        block,
-    };
-    Ok((agreement, start))
 }
 
-/// Prints an agreement in words.
-pub(crate) fn show(file: &Path) -> Result<(), CommandError> {
-    let agreement = Agreement::load(file).map_err(SetupError::from)?;
+/// A line `NAME KEY ADDRESS…`; the name may have spaces, and quotation marks around it.
+fn joining(line: &str) -> Result<Joining, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let key = |word: &&&str| rota::agreement::public_key(word).is_some();
+    let at = words
+        .iter()
+        .position(|word| key(&word))
+        .filter(|at| *at > 0);
+    let at = at.ok_or("a name and a key of 64 hexadecimal digits are needed")?;
+    let mut all = Vec::new();
+    for address in &words[at + 1..] {
+        all.extend(addresses(address)?);
+    }
+    Ok(Joining {
+        name: words[..at].join(" ").trim_matches(['\'', '"']).to_owned(),
+        key: rota::agreement::public_key(words[at]).ok_or("a key is needed")?,
+        addresses: all,
+    })
+}
+
+/// What the text of an agreement is so far, and what to do next.
+fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
+    let shown = file.display();
+    match Agreement::parse(&shown.to_string(), text) {
+        Ok(agreement) => {
+            writeln!(out, "federation {:#}", agreement.epoch.federation)?;
+            let members = numbers::plural(agreement.epoch.roster.len(), "member");
+            writeln!(
+                out,
+                "{members} so far. Add the next with\n  rota federation add NAME KEY ADDRESS --file {shown}\nor, \
+                 when all are there, send them the line that this prints, with which they join:\n  rota \
+                 federation invite --file {shown}"
+            )
+        }
+        Err(why) => {
+            writeln!(out, "not complete yet: {why}")?;
+            writeln!(
+                out,
+                "Every member makes a key with `rota identity new --out identity.key --name NAME \
+                 --address HOST:PORT` and sends you the line that it prints. Add it with\n  rota \
+                 federation add NAME KEY ADDRESS --file {shown}"
+            )
+        }
+    }
+}
+
+/// Adds a member.
+pub(crate) fn add(options: &AddMember) -> Result<(), CommandError> {
+    let mut all = Vec::new();
+    for address in &options.address {
+        all.extend(addresses(address).map_err(CommandError::Usage)?);
+    }
+    let member = Joining {
+        name: options.name.clone(),
+        key: options.key,
+        addresses: all,
+    };
+    let file = &options.file;
+    let text = read_configuration(file)?;
+    let text = Draft::add(&file.display().to_string(), &text, &member)?;
+    write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    for line in federation::words(&agreement) {
+    writeln!(out, "added: {}", options.name)?;
+    status(&mut out, file, &text)?;
+    Ok(out.flush()?)
+}
+
+/// Prints an agreement as one line.
+pub(crate) fn invite(options: &Invite) -> Result<(), CommandError> {
+    let text = read_configuration(&options.file)?;
+    let invitation = Invitation {
+        to: options.name.clone(),
+        text,
+    };
+    let token = invitation.token()?;
+    let hint = match invitation.agreement() {
+        Ok(agreement) => {
+            let silos = agreement.epoch.roster.silos();
+            let unknown = |name: &&String| silos.iter().all(|silo| silo.name != **name);
+            if let Some(name) = options.name.as_ref().filter(unknown) {
+                let names: Vec<_> = silos.iter().map(|silo| &*silo.name).collect();
+                eprintln!(
+                    "note: {name} is not in the agreement yet; there are {}. `rota federation join` will \
+                     print what to send back",
+                    names.join(", ")
+                );
+            }
+            format!(
+                "the line on standard output is for {}; the federation's id is {:#}",
+                options.name.as_deref().unwrap_or("all members"),
+                agreement.epoch.federation
+            )
+        }
+        Err(why) => format!("members are still missing ({why}); nobody can sign this yet"),
+    };
+    eprintln!("{hint}");
+    Ok(writeln!(io::stdout().lock(), "{token}")?)
+}
+
+/// Prints an agreement in words, and who has signed it.
+pub(crate) fn show(file: &Path) -> Result<(), CommandError> {
+    let text = read_configuration(file)?;
+    let name = file.display().to_string();
+    let mut out = BufWriter::new(io::stdout().lock());
+    match Agreement::parse(&name, &text) {
+        Ok(agreement) => {
+            for line in words(&agreement) {
+                writeln!(out, "{}", wrapped(&line))?;
+            }
+            writeln!(out, "\nSignatures beside this file:")?;
+            for line in consents_beside(file, &agreement).lines(&agreement) {
+                writeln!(out, "  {line}")?;
+            }
+        }
+        Err(why) => {
+            // Not even a draft: the first error is the one to correct.
+            let Ok(draft) = Draft::parse(&name, &text) else {
+                return Err(SetupError::from(why).into());
+            };
+            for line in draft_words(&draft) {
+                writeln!(out, "{}", wrapped(&line))?;
+            }
+            writeln!(out, "\nnot complete yet: {why}")?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Checks an agreement, and rows against it.
+pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
+    let file = &options.file;
+    let agreement = agreement_in(file)?;
+    let epoch = &agreement.epoch;
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(
+        out,
+        "{}: {} members, {} rounds",
+        epoch.charter.name,
+        epoch.roster.len(),
+        epoch.charter.rounds
+    )?;
+    writeln!(out, "id {:#}", epoch.federation)?;
+    let start = recomputed(&agreement);
+    if let Ok(said) = &start {
+        writeln!(out, "{said}")?;
+    }
+    for line in consents_beside(file, &agreement).lines(&agreement) {
         writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    start.map_err(CommandError::Failed)?;
+    let (rows, folder, seed): (OwnRows, _, _) = match (&options.config, options.data.as_slice()) {
+        (None, []) => return Ok(()),
+        (None, files) => (
+            own_rows(files, &options.ignore)?,
+            std::path::PathBuf::new(),
+            0,
+        ),
+        (Some(config), _) => {
+            let configured = Configured::load(config)?;
+            let found = configured.agreement.epoch.federation;
+            if found != epoch.federation {
+                return Err(CommandError::Failed(format!(
+                    "{} names another agreement, {found} and not {}",
+                    config.display(),
+                    epoch.federation
+                )));
+            }
+            match configured.data {
+                Data::Rows(rows) => (*rows, configured.folder, configured.seed),
+                Data::Share { .. } => {
+                    writeln!(out, "{} has no rows of its own", config.display())?;
+                    return Ok(out.flush()?);
+                }
+            }
+        }
+    };
+    let found = fit(&agreement.task, &rows, "silo", &folder, seed)?;
+    let notes = found.notes.iter().map(|note| format!("note: {note}"));
+    for line in found.lines().into_iter().chain(notes) {
+        writeln!(out, "{}", wrapped(&line))?;
     }
     Ok(out.flush()?)
 }

@@ -2,16 +2,43 @@
 
 use std::io::{self, Write};
 
+use rota::federation::addresses;
 use rota::identity;
+use rota::protocol::{PublicKey, name};
 
 use super::CommandError;
-use crate::cli::Identity;
+use crate::cli::{Called, Identity, quoted};
 
 /// Makes or reads a key file, and prints the public key.
 pub(crate) fn run(identity: &Identity) -> Result<(), CommandError> {
+    let (Identity::New { called, .. } | Identity::Show { called, .. }) = identity;
+    check(called)?;
     let key = match identity {
-        Identity::New { out } => identity::create(out)?,
-        Identity::Show { file } => identity::read(file)?.public(),
+        Identity::New { out, .. } => identity::create(out)?,
+        Identity::Show { file, .. } => identity::read(file)?.public(),
     };
-    Ok(writeln!(io::stdout().lock(), "{key}")?)
+    let mut out = io::stdout().lock();
+    match &called.name {
+        None => writeln!(out, "{key}")?,
+        Some(name) => writeln!(out, "{}", line(name, &key, &called.address))?,
+    }
+    Ok(())
+}
+
+/// Refuses a name or an address that no agreement can have, before a key is made.
+fn check(called: &Called) -> Result<(), CommandError> {
+    if let Some(name) = &called.name {
+        name::check(name).map_err(|why| CommandError::Usage(format!("the name {why}")))?;
+    }
+    for address in &called.address {
+        addresses(address).map_err(CommandError::Usage)?;
+    }
+    Ok(())
+}
+
+/// The line that a member sends to whoever drafts the agreement: what `rota federation add` takes.
+pub(crate) fn line(name: &str, key: &PublicKey, addresses: &[String]) -> String {
+    let mut words = vec![quoted(name), key.to_string()];
+    words.extend(addresses.iter().map(|address| quoted(address)));
+    words.join(" ")
 }

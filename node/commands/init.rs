@@ -18,6 +18,7 @@ pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
         drop: options.drop.clone(),
         numbers: options.number.clone(),
         categories: options.category.clone(),
+        alone: false,
     };
     let file = &options.out;
     vacant(file, options.force)?;

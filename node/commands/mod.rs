@@ -1,10 +1,13 @@
 //! The subcommands, and their errors.
 
 pub(crate) mod chain;
+pub(crate) mod check;
+pub(crate) mod continuing;
 pub(crate) mod demo;
 pub(crate) mod federation;
 pub(crate) mod identity;
 pub(crate) mod init;
+pub(crate) mod join;
 pub(crate) mod model;
 pub(crate) mod run;
 pub(crate) mod scenarios;
@@ -18,15 +21,17 @@ use std::io;
 use std::panic;
 use std::path::{Path, PathBuf};
 
+use rota::agreement::{AddError, ConfigError, TokenError};
 use rota::chain::ChainError;
-use rota::federation::{ContinueError, DemoError};
+use rota::federation::{ContinueError, DemoError, JoinError};
 use rota::identity::IdentityError;
-use rota::init::NewError;
+use rota::init::{ComposeError, NewError};
 use rota::institution::{NodeError, SetupError};
 use rota::learn::DataError;
 use rota::learn::export::ExportError;
 use rota::loopback;
 use rota::model::ModelError;
+use rota::report::numbers;
 use rota::simulations::{RunError, ScenarioError};
 
 use solve::SolveError;
@@ -46,21 +51,6 @@ pub(crate) enum CommandError {
     /// The federation failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The federation ended, with models that are of no use.
-    #[error(
-        "the federation's model is of no use at {silos} of {members} silos, of which {silo}: {reason}; \
-         if training diverged, try a smaller learning rate"
-    )]
-    NoUse {
-        /// Silos at which it is of no use.
-        silos: usize,
-        /// Members of the federation.
-        members: usize,
-        /// One of these silos.
-        silo: String,
-        /// Why.
-        reason: String,
-    },
     /// The report cannot be written.
     #[error("cannot write the report to {}: {reason}; choose another folder with --out", path.display())]
     Report {
@@ -125,6 +115,27 @@ pub(crate) enum CommandError {
     /// Something that TOML cannot express.
     #[error("this agreement cannot be written: {0}")]
     Toml(String),
+    /// What a new federation learns.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
+    /// An agreement or a consent that cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A member that cannot be added.
+    #[error(transparent)]
+    Add(#[from] AddError),
+    /// An invitation that cannot be used.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The files of a new member cannot be written.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// An option that is wrong or missing.
+    #[error("{0}")]
+    Usage(String),
+    /// Something that was looked at is not as it has to be.
+    #[error("{0}")]
+    Failed(String),
     /// A file that is not to be overwritten.
     #[error("{} exists: choose another file with --out, or overwrite it with --force", .0.display())]
     Exists(PathBuf),
@@ -154,7 +165,16 @@ impl CommandError {
             | CommandError::Continue(_)
             | CommandError::Several { .. }
             | CommandError::Earlier { .. }
+            | CommandError::Config(_)
+            | CommandError::Add(_)
+            | CommandError::Token(_)
+            | CommandError::Usage(_)
             | CommandError::Exists(_) => 2,
+            CommandError::Compose(ComposeError::Data(error)) => data(error),
+            CommandError::Compose(ComposeError::Terminal(_)) => 1,
+            CommandError::Compose(_) => 2,
+            CommandError::Join(JoinError::Exists(_)) => 2,
+            CommandError::Join(_) | CommandError::Failed(_) => 1,
             CommandError::Data(error) => data(error),
             CommandError::Model(error) => match error {
                 ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {
@@ -183,7 +203,6 @@ impl CommandError {
             CommandError::Chain(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_)
-            | CommandError::NoUse { .. }
             | CommandError::Report { .. }
             | CommandError::Write { .. }
             | CommandError::Output(_) => 1,
@@ -212,6 +231,27 @@ fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
         true => Err(CommandError::Exists(file.into())),
         false => Ok(()),
     }
+}
+
+/// A line for people, in as many of at most 100 characters as it needs. What follows the first is
+/// indented below its text.
+fn wrapped(line: &str) -> String {
+    let line = numbers::plain(line);
+    let indent = line.len() - line.trim_start().len();
+    // Findings begin with a level and a topic.
+    let indent = match ["good ", "note ", "BAD ", "     "]
+        .iter()
+        .any(|mark| line.starts_with(mark))
+    {
+        true => 18.max(indent),
+        false => indent + 2,
+    };
+    let indent = " ".repeat(indent);
+    let options = textwrap::Options::new(100)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(&line, options)
 }
 
 fn write(file: &Path, text: &str) -> Result<(), CommandError> {

@@ -132,6 +132,15 @@ pub fn continued(
         blob_limit: largest_contribution(&*built, &*learner),
         ..old.clone()
     };
+    let old = earlier.epoch.roster.silos();
+    let reached = |silo: &Silo| {
+        let at = old.iter().position(|own| own.key == silo.key)?;
+        earlier.addresses.get(at).cloned()
+    };
+    let addresses = silos
+        .iter()
+        .map(|silo| reached(silo).unwrap_or_default())
+        .collect();
     let epoch = Epoch::first(&Genesis { silos, charter })?;
     Ok(Agreement {
         epoch: Arc::new(epoch),
@@ -141,6 +150,7 @@ pub fn continued(
         seed: earlier.seed,
         max_model_norm: earlier.max_model_norm,
         continues: Some(continues),
+        addresses,
     })
 }
 

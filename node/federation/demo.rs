@@ -5,8 +5,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use agreement::{Agreement, ConfigError};
+use agreement::{Agreement, ConfigError, Consent};
 use learn::data::{DataSet, Target};
 use learn::schema::TargetColumn;
 use learn::{DataError, TaskConfig};
@@ -15,8 +16,8 @@ use protocol::Hash;
 use simulations::{Federation, RunError, Scenario};
 
 use crate::identity::{self, IdentityError};
-use crate::institution::Data;
 use crate::institution::config::to_toml;
+use crate::institution::{CONSENT, Data};
 
 /// Range of ports to use, below those that systems give to outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
@@ -130,6 +131,10 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
         let peers = peers
             .filter(|(other, _)| *other != at)
             .map(|(_, (peer, &port))| (peer.name.clone(), addresses(port)));
+        let consent = Consent::sign(&agreement, &config.member.key, SystemTime::now());
+        let consent = consent.ok_or_else(|| DemoError::Toml("a key of no member".into()))?;
+        let consent = consent.to_toml().map_err(DemoError::Toml)?;
+        write(&own.join(CONSENT), &consent)?;
         let file = own.join("silo.toml");
         let text = to_toml(
             &silo.name,
@@ -166,6 +171,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         seed: scenario.seed,
         max_model_norm: scenario.charter.max_model_norm,
         continues: None,
+        addresses: vec![Vec::new(); federation.members.len()],
     }
 }
 

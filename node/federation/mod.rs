@@ -1,10 +1,20 @@
-//! The files of a federation: an agreement in words, and a whole federation on one machine to try
-//! out.
+//! The files of a federation: an agreement in words, what it means for an institution's data, how it
+//! comes to the members and is signed, and a whole federation on one machine to try out.
 
+mod address;
+mod consents;
 mod continuing;
 mod demo;
+mod disclosure;
+mod join;
+mod start;
 mod words;
 
+pub use address::{addresses, is_loopback};
+pub use consents::{Signed, consents_beside};
 pub use continuing::{Changes, ContinueError, Start, continued};
 pub use demo::{Demo, DemoError, Member, demo};
-pub use words::words;
+pub use disclosure::{OwnSize, disclosure};
+pub use join::{Join, JoinError, Joined, own_rows, sign};
+pub use start::{First, FirstError, first, recomputed};
+pub use words::{draft_words, words};

@@ -1,12 +1,12 @@
 //! An agreement in words, for those who sign it.
 
-use agreement::Agreement;
+use agreement::{Agreement, Draft};
 use learn::TaskConfig;
 use learn::data::Target;
 use learn::schema::{FeatureColumns, MissingRule, Schema};
 use methods::strategy::StrategyConfig;
-use protocol::charter::Charter;
 
+use super::disclosure::disclosure;
 use crate::report::numbers;
 
 /// The agreement in sentences and lists, one line each.
@@ -23,34 +23,15 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         String::new(),
         "Members:".to_owned(),
     ];
-    for silo in roster.silos() {
-        lines.push(format!("  {:24}  key {}", silo.name, silo.key));
+    for (silo, addresses) in roster.silos().iter().zip(&agreement.addresses) {
+        lines.extend(member(&silo.name, &silo.key.to_string(), addresses));
     }
     lines.push(String::new());
-    lines.push("What is learned:".into());
-    match &agreement.task {
-        TaskConfig::Table(task) => match task.agreed_schema() {
-            Ok(Some(schema)) => lines.extend(rows(&schema)),
-            _ => lines
-                .push("  a share of the data that the task names, to try a federation out".into()),
-        },
-        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
-            lines.push("  a benchmark with data of its own".into());
-        }
-    }
-    lines.push(format!(
-        "  by the strategy {}, in {}{}",
+    let rounds = Some((charter.rounds as usize, &agreement.strategy_config));
+    lines.extend(task(
+        &agreement.task,
         agreement.strategy_config.name(),
-        numbers::plural(charter.rounds as usize, "round"),
-        match agreement.strategy_config {
-            StrategyConfig {
-                standardise: true, ..
-            } => ", the first of which agrees on a common scale",
-            StrategyConfig {
-                scale_agreed: true, ..
-            } => ", on the scale of the model that it starts from",
-            _ => "",
-        }
+        rounds,
     ));
     if let Some(continues) = &agreement.continues {
         lines.push(format!(
@@ -67,8 +48,7 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         ));
     }
     lines.push(String::new());
-    lines.push("What leaves each institution, and who sees it:".into());
-    lines.extend(leaves(agreement, charter));
+    lines.extend(disclosure(agreement, None));
     lines.push(String::new());
     lines.push("Who may fail:".into());
     lines.push(match roster.faulty() {
@@ -82,6 +62,77 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         numbers::seconds(charter.beat_ms as f64 / 1000.0 * f64::from(charter.patience)),
         charter.min_contributions
     ));
+    lines
+}
+
+/// A draft in sentences and lists: what stands already.
+pub fn draft_words(draft: &Draft) -> Vec<String> {
+    let mut lines = vec![
+        format!(
+            "{}, the draft of a federation with {} so far",
+            draft.name,
+            numbers::plural(draft.members.len(), "member")
+        ),
+        "no id yet: it follows when the members are complete".to_owned(),
+        String::new(),
+        "Members:".to_owned(),
+    ];
+    for one in &draft.members {
+        lines.extend(member(&one.name, &one.key.to_string(), &one.addresses));
+    }
+    lines.push(String::new());
+    lines.extend(task(&draft.task, draft.strategy.name(), None));
+    lines
+}
+
+fn member(name: &str, key: &str, addresses: &[String]) -> Vec<String> {
+    let mut lines = vec![format!("  {name:24}  key {key}")];
+    lines.extend(match addresses {
+        [] => vec![format!(
+            "  {:24}  no address: it connects to the others",
+            ""
+        )],
+        some => some
+            .iter()
+            .map(|address| format!("  {:24}  at {address}", ""))
+            .collect(),
+    });
+    lines
+}
+
+/// What is learned, from what and how.
+fn task(
+    task: &TaskConfig,
+    strategy: &str,
+    rounds: Option<(usize, &StrategyConfig)>,
+) -> Vec<String> {
+    let mut lines = vec!["What is learned:".to_owned()];
+    match task {
+        TaskConfig::Table(task) => match task.agreed_schema() {
+            Ok(Some(schema)) => lines.extend(rows(&schema)),
+            _ => lines
+                .push("  a share of the data that the task names, to try a federation out".into()),
+        },
+        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
+            lines.push("  a benchmark with data of its own".into());
+        }
+    }
+    lines.push(match rounds {
+        None => format!("  by the strategy {strategy}"),
+        Some((rounds, config)) => format!(
+            "  by the strategy {strategy}, in {}{}",
+            numbers::plural(rounds, "round"),
+            match config {
+                StrategyConfig {
+                    standardise: true, ..
+                } => ", the first of which agrees on a common scale",
+                StrategyConfig {
+                    scale_agreed: true, ..
+                } => ", on the scale of the model that it starts from",
+                _ => "",
+            }
+        ),
+    });
     lines
 }
 
@@ -132,31 +183,4 @@ fn column(name: &str, feature: &FeatureColumns) -> String {
         MissingRule::Indicator => "; the mean where it is missing, and a mark that it was",
     };
     format!("    {name}: {text}")
-}
-
-fn leaves(agreement: &Agreement, charter: &Charter) -> Vec<String> {
-    let mut lines = vec![
-        "  rows: never".to_owned(),
-        format!(
-            "  in every round, a model of at most {}: the lead of the round knows whose it is, {}",
-            numbers::bytes(charter.blob_limit),
-            match charter.names_shown {
-                true => "and so does every other member",
-                false => "the other members see it without the name",
-            }
-        ),
-    ];
-    if agreement.strategy_config.standardise {
-        lines.push(
-            "  in the first round, how many rows there are, and sum and spread of every column"
-                .into(),
-        );
-    }
-    lines.push("  how many rows a model was trained on, and its training loss".into());
-    lines.push(
-        "  a model can reveal things about the rows that it was trained on: names are removed, the \
-         model is not"
-            .into(),
-    );
-    lines
 }

@@ -1,14 +1,12 @@
-//! The agreement of a new federation: from a scenario and its members' public keys, without their
+//! The agreement of a new federation: from a scenario and the members known so far, without their
 //! data.
 
-use std::sync::Arc;
-
-use ::agreement::Agreement;
+use ::agreement::{Draft, Joining, NewDraft};
 use learn::{DataError, TaskConfig};
-use protocol::PublicKey;
-use protocol::charter::{Charter, CharterError, Epoch, Genesis};
-use protocol::roster::Silo;
-use simulations::{Federation, RunError, Scenario};
+use methods::strategy::Names;
+use simulations::Scenario;
+
+use crate::federation::{FirstError, first};
 
 /// Why an agreement could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -16,59 +14,67 @@ pub enum NewError {
     /// The task is not described well enough, or contradicts itself.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The scenario makes no federation of so many members.
+    /// Task and strategy do not fit.
     #[error(transparent)]
-    Run(#[from] RunError),
-    /// The members or the numbers of the charter.
+    First(#[from] FirstError),
+    /// A member that does not go with the others.
     #[error(transparent)]
-    Charter(#[from] CharterError),
+    Member(#[from] ::agreement::AddError),
     /// A task of a benchmark, which has silos of its own.
     #[error(
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
     )]
     Task,
+    /// A value that TOML cannot express.
+    #[error("this agreement cannot be written: {0}")]
+    Toml(String),
 }
 
-/// The agreement of these members, in this order, on what the scenario learns. The scenario's data are
-/// not part of it; every member reads its own rows by the schema. The hash of the first state is
-/// computed.
+/// The text of an agreement on what the scenario learns, with comments. More members may be added to
+/// it. The scenario's data are not part of it; every member reads its own rows by the schema. The hash
+/// of the first state is computed.
 ///
 /// # Errors
-/// [`NewError`]: a scenario without a schema, a strategy or charter that does not go with so many
-/// members, equal names or keys.
-pub fn agreement(
-    scenario: &Scenario,
-    members: &[(String, PublicKey)],
-) -> Result<Agreement, NewError> {
+/// [`NewError`]: a scenario without a schema, a strategy that does not go with the model, equal names
+/// or keys.
+pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, NewError> {
     let TaskConfig::Table(task) = &scenario.task else {
         return Err(NewError::Task);
     };
-    let names: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
-    let study = task.stand_ins(&names, scenario.seed)?;
     let mut task = task.clone();
     task.schema = task.agreed_schema()?;
     task.standardise = Some(task.scaling());
     task.data = None;
-    let scenario = Scenario {
-        task: TaskConfig::Table(task),
-        ..scenario.clone()
-    };
-    // With keys for trying out; all that does not depend on keys is taken from it.
-    let tried = Federation::of(&scenario, &study)?;
-    let charter = Charter::clone(&tried.epoch.charter);
-    let silos = members.iter().map(|(name, key)| Silo {
-        name: name.clone(),
-        key: *key,
-    });
-    let silos = silos.collect();
-    let epoch = Epoch::first(&Genesis { silos, charter })?;
-    Ok(Agreement {
-        epoch: Arc::new(epoch),
-        task: scenario.task,
-        strategy_config: scenario.strategy,
-        strategy: tried.members[0].strategy.clone(),
+    let domains = task.domains.is_some();
+    let task = TaskConfig::Table(task);
+    let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+    let first = first(&task, &scenario.strategy, scenario.seed, &names)?;
+    let charter = &scenario.charter;
+    let new = NewDraft {
+        name: scenario.name.clone(),
+        rounds: scenario.rounds,
         seed: scenario.seed,
-        max_model_norm: scenario.charter.max_model_norm,
-        continues: None,
-    })
+        start: first.start,
+        beat: charter.beat,
+        patience: charter.patience,
+        view_timeout: charter.view_timeout,
+        min_contributions: charter.min_contributions,
+        keep_rounds: charter.keep_rounds,
+        blob_limit: first.largest,
+        max_model_norm: charter.max_model_norm,
+        names_shown: first.names == Names::Shown,
+        task,
+        strategy: scenario.strategy.clone(),
+        members: Vec::new(),
+    };
+    // Where every member's domain is given, all members are written at once.
+    if domains {
+        let members = members.to_vec();
+        return Draft::text(&NewDraft { members, ..new }).map_err(NewError::Toml);
+    }
+    let mut text = Draft::text(&new).map_err(NewError::Toml)?;
+    for member in members {
+        text = Draft::add("federation.toml", &text, member)?;
+    }
+    Ok(text)
 }

@@ -2,6 +2,7 @@
 //! scenario (`rota federation new`).
 
 mod agreement;
+mod compose;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use learn::data::Target;
 use learn::propose::{Proposal, Wishes, propose};
 
 pub use agreement::{NewError, agreement};
+pub use compose::{Ask, ComposeError, Composed, Wanted, compose};
 pub use text::scenario;
 
 /// A proposed scenario.

@@ -7,6 +7,8 @@ use learn::data::{Format, Target};
 use learn::propose::{Proposal, Wishes};
 use learn::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, MissingRule};
 
+use crate::paths::relative;
+
 /// A text as TOML writes it.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
@@ -198,41 +200,4 @@ fn format_table(format: &Format) -> String {
 
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
-}
-
-/// The path of a file as seen from a folder, where both are below one folder; else the whole path.
-fn relative(file: &Path, folder: &Path) -> PathBuf {
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into());
-    let (file, folder) = (whole(file), whole(folder));
-    let common = file
-        .components()
-        .zip(folder.components())
-        .take_while(|(a, b)| a == b)
-        .count();
-    if common <= 1 {
-        return file;
-    }
-    let up = folder.components().skip(common).map(|_| Path::new(".."));
-    up.chain(
-        file.components()
-            .skip(common)
-            .map(|part| Path::new(part.as_os_str())),
-    )
-    .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_as_seen_from_the_scenario() {
-        let seen = |file: &str, folder: &str| relative(Path::new(file), Path::new(folder));
-        assert_eq!(seen("/a/b/c.csv", "/a/b"), Path::new("c.csv"));
-        assert_eq!(
-            seen("/a/data/c.csv", "/a/runs/one"),
-            Path::new("../../data/c.csv")
-        );
-        assert_eq!(seen("/x/c.csv", "/a/b"), Path::new("/x/c.csv"));
-    }
 }

@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use agreement::{Agreement, ConfigError, Source, read_configuration};
+use agreement::{Agreement, ConfigError, Consent, Source, read_configuration};
 use learn::data::{Format, OwnRows};
 use learn::schema::LocalNames;
-use learn::{DataError, Source as Rows, TaskConfig};
+use learn::{DataError, TaskConfig};
 use mesh::Contact;
 use methods::Params;
 use methods::robust::Radius;
 use methods::serving::ServeConfig;
-use protocol::{MemberIndex, SecretKey};
+use protocol::{MemberIndex, PublicKey, SecretKey};
 
+use super::consent::{CONSENT, Unsigned, consent_in};
 use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
+use super::fit::{own_domain, own_task};
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::find_start;
@@ -28,6 +30,8 @@ pub struct Institution {
     pub key: SecretKey,
     /// The file of its key.
     pub identity: PathBuf,
+    /// The file of its signed consent, if `silo.toml` names one.
+    pub consent: Option<PathBuf>,
     /// Where its journal and blobs are.
     pub state: PathBuf,
     /// Where it listens.
@@ -83,7 +87,7 @@ pub enum SetupError {
     )]
     NotAMember {
         /// The public key.
-        key: protocol::PublicKey,
+        key: PublicKey,
         /// The key file.
         identity: PathBuf,
         /// The federation's file.
@@ -91,12 +95,44 @@ pub enum SetupError {
     },
 }
 
-impl Institution {
-    /// Reads a file and those that it names; paths are relative to it.
+/// `silo.toml` and the agreement that it names, checked. The key is not read yet.
+#[derive(Clone)]
+pub struct Configured {
+    /// What the members agreed on.
+    pub agreement: Agreement,
+    /// The file of the agreement.
+    pub federation: PathBuf,
+    /// The file of the key.
+    pub identity: PathBuf,
+    /// The file of the signed consent, if it is named.
+    pub consent: Option<PathBuf>,
+    /// Where journal and blobs are.
+    pub state: PathBuf,
+    /// Where the node listens.
+    pub listen: Vec<String>,
+    /// All members, with their known addresses.
+    pub roster: Vec<Contact>,
+    /// Seed that splits the rows and orders them in training.
+    pub seed: u64,
+    /// The robustness radius, or the rule that chooses it.
+    pub radius: Radius,
+    /// How the model that is served is chosen.
+    pub serve: ServeConfig,
+    /// The file, or the state folder of an earlier node, with the model that the federation starts
+    /// from, if it is given.
+    pub start_model: Option<PathBuf>,
+    /// The data.
+    pub data: Data,
+    /// The folder that paths of data are relative to.
+    pub folder: PathBuf,
+}
+
+impl Configured {
+    /// Reads a file and the agreement that it names; paths are relative to it.
     ///
     /// # Errors
-    /// [`SetupError`]: unreadable, the first thing that is wrong in it, or a key of no member.
-    pub fn load(file: &Path) -> Result<Self, SetupError> {
+    /// [`ConfigError`]: unreadable, or the first thing that is wrong in one of the two.
+    pub fn load(file: &Path) -> Result<Self, ConfigError> {
         let text = read_configuration(file)?;
         let name = file.display().to_string();
         let source = Source {
@@ -110,10 +146,11 @@ impl Institution {
         let beside = file.parent().unwrap_or(Path::new(""));
         let data = raw.data.validate(beside, &wrong)?;
         if let Err(error) = raw.radius.validate() {
-            return Err(wrong("radius", &error.to_string()).into());
+            return Err(wrong("radius", &error.to_string()));
         }
         if let Err(what) = raw.serve.check() {
-            return Err(wrong("serve.folds", &format!("is {}, it {what}", raw.serve.folds)).into());
+            let what = format!("is {}, it {what}", raw.serve.folds);
+            return Err(wrong("serve.folds", &what));
         }
         let listen = raw
             .listen
@@ -129,25 +166,19 @@ impl Institution {
             mesh::check(address).map_err(|error| wrong(&path, &format!("holds {error}")))?;
         }
         let federation = beside.join(&raw.federation);
-        let agreement = Agreement::load(&federation)?;
+        let agreement = agreement_in(&federation)?;
         let roster = &agreement.epoch.roster;
-        let identity = beside.join(&raw.identity);
-        let key = identity::read(&identity)?;
-        let me = roster.position(&key.public());
-        let me = me.ok_or_else(|| SetupError::NotAMember {
-            key: key.public(),
-            identity: identity.clone(),
-            federation: federation.clone(),
-        })?;
         let mut contacts: Vec<_> = roster
             .members()
             .zip(roster.silos())
-            .map(|(member, silo)| Contact {
+            .zip(&agreement.addresses)
+            .map(|((member, silo), addresses)| Contact {
                 member,
                 key: silo.key,
-                addresses: Vec::new(),
+                addresses: addresses.clone(),
             })
             .collect();
+        let mut named = vec![false; contacts.len()];
         for (nth, peer) in raw.peer.into_iter().enumerate() {
             let at = roster
                 .silos()
@@ -161,14 +192,18 @@ impl Institution {
                     federation.display(),
                     names.join(", ")
                 );
-                return Err(wrong(&format!("peer.{nth}.name"), &what).into());
+                return Err(wrong(&format!("peer.{nth}.name"), &what));
             };
+            // What is written here takes the place of what the agreement says.
+            if !std::mem::replace(&mut named[at], true) {
+                contacts[at].addresses.clear();
+            }
             contacts[at].addresses.extend(peer.addresses);
         }
         Ok(Self {
-            me,
-            key,
-            identity,
+            identity: beside.join(&raw.identity),
+            consent: raw.consent.map(|consent| beside.join(consent)),
+            federation,
             state: beside.join(raw.state),
             listen: raw.listen,
             roster: contacts,
@@ -176,11 +211,92 @@ impl Institution {
             radius: raw.radius,
             serve: raw.serve,
             start_model: raw.start_model.map(|path| beside.join(path)),
-            agreed_in: federation.parent().unwrap_or(Path::new("")).into(),
             data,
             folder: beside.into(),
             agreement,
         })
+    }
+
+    /// The folder of the agreement.
+    pub fn agreed_in(&self) -> &Path {
+        self.federation.parent().unwrap_or(Path::new(""))
+    }
+
+    /// Reads the key.
+    ///
+    /// # Errors
+    /// [`SetupError`]: a key that cannot be read, or of no member.
+    pub fn with_key(self) -> Result<Institution, SetupError> {
+        let agreed_in = self.agreed_in().to_owned();
+        let key = identity::read(&self.identity)?;
+        let me = self.agreement.epoch.roster.position(&key.public());
+        let me = me.ok_or_else(|| SetupError::NotAMember {
+            key: key.public(),
+            identity: self.identity.clone(),
+            federation: self.federation.clone(),
+        })?;
+        Ok(Institution {
+            me,
+            key,
+            identity: self.identity,
+            consent: self.consent,
+            state: self.state,
+            listen: self.listen,
+            roster: self.roster,
+            seed: self.seed,
+            radius: self.radius,
+            serve: self.serve,
+            agreed_in,
+            start_model: self.start_model,
+            data: self.data,
+            folder: self.folder,
+            agreement: self.agreement,
+        })
+    }
+}
+
+/// The agreement in a file, with addresses that a node can use.
+///
+/// # Errors
+/// [`ConfigError`]: the file cannot be read, or the first error in it.
+pub fn agreement_in(file: &Path) -> Result<Agreement, ConfigError> {
+    let text = read_configuration(file)?;
+    let name = file.display().to_string();
+    let agreement = Agreement::parse(&name, &text)?;
+    let source = Source {
+        file: &name,
+        text: &text,
+    };
+    for (nth, addresses) in agreement.addresses.iter().enumerate() {
+        for address in addresses {
+            mesh::check(address).map_err(|error| {
+                let path = format!("silo.{nth}.addresses");
+                ConfigError::At(source.key_of(&path, format!("holds {error}")))
+            })?;
+        }
+    }
+    Ok(agreement)
+}
+
+impl Institution {
+    /// Reads a file and those that it names; paths are relative to it.
+    ///
+    /// # Errors
+    /// [`SetupError`]: unreadable, the first thing that is wrong in it, or a key of no member.
+    pub fn load(file: &Path) -> Result<Self, SetupError> {
+        Configured::load(file)?.with_key()
+    }
+
+    /// The institution's signed consent to the agreement; `None` if `silo.toml` names none.
+    ///
+    /// # Errors
+    /// [`Unsigned`]: it is named, and it is not there or does not hold.
+    pub fn consented(&self) -> Result<Option<Consent>, Unsigned> {
+        let key = self.key.public();
+        let consent = self.consent.as_deref();
+        consent
+            .map(|file| consent_in(file, &self.agreement, &key))
+            .transpose()
     }
 
     /// The model that the federation starts from, where it continues an earlier one.
@@ -215,22 +331,10 @@ impl Institution {
             }
             (Data::Rows(rows), TaskConfig::Table(table)) => {
                 let roster = &self.agreement.epoch.roster;
-                let mut table = table.clone();
-                table.schema = table.agreed_schema()?;
-                if table.schema.is_none() {
-                    return Err(DataError::Config(
-                        "the agreement has no [task.table.schema], by which own rows could be read: \
-                         agree on one, or write `share = \"1 of 8\"` in [data]"
-                            .into(),
-                    ));
-                }
-                // The split of the rows depends on the silo's name.
-                let rows = rows.of_silo(roster.name(self.me), &self.folder);
-                table.data = Some(Rows::Rows(Box::new(rows)));
+                let mut table = own_task(table, rows, roster.name(self.me), &self.folder)?;
                 // Only this silo's rows are read, so only its own domain is kept.
-                let domain = table.domain(self.me.at(), roster.len())?;
-                table.domains = domain.map(|domain| vec![domain]);
-                let study = TaskConfig::Table(table).study(None, None, self.seed)?;
+                own_domain(&mut table, self.me, roster.len())?;
+                let study = TaskConfig::Table(Box::new(table)).study(None, None, self.seed)?;
                 (study, 1)
             }
             (Data::Rows(_), _) => {
@@ -327,6 +431,7 @@ pub(crate) fn to_toml(
         format: FORMAT,
         federation: "../federation.toml".into(),
         identity: "identity.key".into(),
+        consent: Some(CONSENT.into()),
         state: "state".into(),
         listen,
         seed,

@@ -23,6 +23,11 @@ pub(super) struct SiloFile {
     pub(super) federation: PathBuf,
     /// The file of the institution's secret key, made by `rota identity new`.
     pub(super) identity: PathBuf,
+    /// The institution's signed consent to the agreement, made by `rota federation join` or `sign`.
+    /// With it, a node starts only on the agreement that was signed; without it, it says that there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) consent: Option<PathBuf>,
     /// The folder of journal and models. Never put back an old copy of it.
     pub(super) state: PathBuf,
     /// Addresses to listen at, such as "/ip4/0.0.0.0/udp/4001/quic-v1" for QUIC or
@@ -47,9 +52,9 @@ pub(super) struct SiloFile {
     pub(super) serve: ServeConfig,
     /// The institution's rows.
     pub(super) data: DataTable,
-    /// Other members and their addresses, one table `[[peer]]` for each. Members without one are
-    /// reached when they connect.
-    #[serde(default)]
+    /// Other members and their addresses, one table `[[peer]]` for each, in place of those in the
+    /// agreement. Members without any are reached when they connect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) peer: Vec<PeerTable>,
 }
 

@@ -1,15 +1,20 @@
 //! One institution's node: its configuration, its run over a real network and a real disk, and
 //! its output for the operator.
 
-mod columns;
 pub mod config;
+mod consent;
 mod file;
+mod fit;
+mod knocks;
 mod leaving;
 mod news;
 mod run;
 mod serving;
 mod waiting;
 
-pub use config::{Data, Institution, SetupError};
+pub use config::{Configured, Data, Institution, SetupError, agreement_in};
+pub(crate) use consent::CONSENT;
+pub use consent::{Unsigned, consent_in};
+pub use fit::{Fit, fit};
 pub use news::Output;
 pub use run::{NodeError, Options, run};

@@ -16,8 +16,9 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::columns::Columns;
 use super::config::Institution;
+use super::consent::Unsigned;
+use super::knocks;
 use super::leaving::Leaving;
 use super::news::{News, Output};
 use super::serving::{Job, Serving};
@@ -62,6 +63,9 @@ pub enum NodeError {
     /// Its key.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// Its signed consent.
+    #[error(transparent)]
+    Unsigned(#[from] Unsigned),
     /// Its network.
     #[error(transparent)]
     Mesh(#[from] MeshError),
@@ -95,6 +99,7 @@ impl NodeError {
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
             ),
+            Self::Unsigned(_) => true,
             Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
         }
     }
@@ -107,6 +112,7 @@ impl NodeError {
 /// [`NodeError`]: why it did not start, or what stopped it.
 pub fn run(institution: &Institution, options: &Options, output: &Output) -> Result<(), NodeError> {
     let epoch = institution.agreement.epoch.clone();
+    let consent = institution.consented()?;
     let start = institution.start()?;
     let equipment = institution.equipment(start.as_ref())?;
     let owner = Owner {
@@ -161,6 +167,13 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         mesh.addresses.join(", "),
     );
     output.print(document, line);
+    if consent.is_none() {
+        let line = "silo.toml names no signed consent of this institution to the agreement; \
+                    `rota federation sign` makes one";
+        let document = json!({ "event": "no-consent", "at": 0.0, "why": line });
+        output.print(document, format!("note: {line}"));
+    }
+    outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
     if let Some(weakness) = weakness(&epoch) {
         let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
         output.print(document, format!("warning: {weakness}"));
@@ -221,8 +234,6 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         events: to_silo,
     };
     let mut news = News::new(output.clone(), epoch.clone());
-    let mut columns = Columns::new(institution, config.learner.clone());
-    let lines = output.clone();
     let heard = leaving.clone();
     let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
     let waits = waiting.clone();
@@ -232,7 +243,6 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         locked(&waits).observe(notice);
         news.notice(at, notice);
         serves.observe(notice);
-        columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
     });
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()

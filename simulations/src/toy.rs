@@ -37,6 +37,5 @@ pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
         metric,
         pooled: None,
         notes: Vec::new(),
-        classes: Vec::new(),
     }
 }

@@ -54,6 +54,12 @@ fn run(config: &Path) -> (i32, String) {
     (output.status.code().unwrap(), text(&output.stderr))
 }
 
+/// Signs the agreement that a configuration names.
+fn sign(config: &Path) {
+    let config = config.to_str().unwrap();
+    good(&["federation", "sign", "--yes", "--config", config]);
+}
+
 /// Changes the text of a file.
 fn edit(file: &Path, from: &str, to: &str) {
     let before = fs::read_to_string(file).unwrap();

@@ -65,6 +65,10 @@ fn wrong_configurations_are_refused_with_file_line_and_key() {
     edit(&agreed, "blob-limit = ", "blob-limit = 9 # was ");
     let (code, said) = run(config);
     assert_eq!(code, 2, "{said}");
+    assert!(said.contains("to another agreement"), "{said}");
+    sign(config);
+    let (code, said) = run(config);
+    assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("the charter allows 9: raise blob-limit"),
         "{said}"

@@ -23,6 +23,7 @@ fn a_state_folder_of_another_process_or_federation_is_refused() {
         "view-timeout = ",
         "view-timeout = 1",
     );
+    sign(&demo.configs[0]);
     let (code, said) = run(&demo.configs[0]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("is the journal of federation"), "{said}");

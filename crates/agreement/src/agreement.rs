@@ -1,5 +1,6 @@
 //! The agreement of a federation, read from `federation.toml` and checked.
 
+use std::iter::repeat;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,9 @@ use crate::source::{FileError, Source};
 use crate::span::Span;
 use crate::strategy::strategy_error;
 use crate::work::Work;
+
+/// Begins the comment with the id.
+pub(crate) const ID: &str = "# Its id: ";
 
 /// Why `federation.toml` or `silo.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +55,8 @@ pub struct Agreement {
     pub max_model_norm: Option<f64>,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
+    /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
+    pub addresses: Vec<Vec<String>>,
 }
 
 impl Agreement {
@@ -77,16 +83,12 @@ impl Agreement {
         if !beat.subsec_nanos().is_multiple_of(1_000_000) {
             return Err(wrong("charter.beat", "must be whole milliseconds"));
         }
-        let silo = |(nth, silo): (usize, SiloTable)| {
-            let key = digits_of(&silo.key);
-            let key = key.ok_or_else(|| wrong(&format!("silo.{nth}.key"), digits))?;
-            Ok(Silo {
-                name: silo.name,
-                key: PublicKey(key),
-            })
-        };
-        let silos = raw.silo.into_iter().enumerate().map(silo);
-        let silos = silos.collect::<Result<Vec<_>, ConfigError>>()?;
+        let silos = silos_of(source, &raw.silo)?;
+        if silos.is_empty() {
+            let none = CharterError::Roster(RosterError::Size(0));
+            return Err(refused(source, &none));
+        }
+        let addresses = raw.silo.iter().map(|silo| silo.addresses.clone()).collect();
         let max_model_norm = raw.charter.max_model_norm;
         if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(wrong("charter.max-model-norm", "must be above 0"));
@@ -136,8 +138,14 @@ impl Agreement {
             rounds: raw.rounds,
             beat_ms: beat.as_millis() as u64,
             patience: raw.charter.patience,
-            view_timeout: raw.charter.view_timeout,
-            min_contributions: raw.charter.min_contributions,
+            view_timeout: raw
+                .charter
+                .view_timeout
+                .unwrap_or(default_view_timeout(raw.charter.patience, silos.len())),
+            min_contributions: raw
+                .charter
+                .min_contributions
+                .unwrap_or(default_min_contributions(silos.len())),
             rotation: raw.charter.rotation,
             verification: raw.charter.verification,
             names_shown: raw.charter.names == EntryNames::Shown,
@@ -159,6 +167,7 @@ impl Agreement {
             seed: raw.seed,
             max_model_norm,
             continues,
+            addresses,
         })
     }
 
@@ -185,8 +194,8 @@ impl Agreement {
             charter: CharterTable {
                 beat: Span::millis(charter.beat_ms),
                 patience: charter.patience,
-                view_timeout: charter.view_timeout,
-                min_contributions: charter.min_contributions,
+                view_timeout: Some(charter.view_timeout),
+                min_contributions: Some(charter.min_contributions),
                 keep_rounds: charter.keep_rounds,
                 blob_limit: charter.blob_limit,
                 discovery: charter.discovery,
@@ -202,24 +211,60 @@ impl Agreement {
             strategy: self.strategy_config.clone(),
             silo: silos
                 .iter()
-                .map(|silo| SiloTable {
+                .zip(self.addresses.iter().map(Some).chain(repeat(None)))
+                .map(|(silo, addresses)| SiloTable {
                     name: silo.name.clone(),
                     key: silo.key.to_string(),
+                    addresses: addresses.cloned().unwrap_or_default(),
                 })
                 .collect(),
         };
         let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
         Ok(format!(
-            "# The agreement of this federation, the same at every member.\n\
-             # Its id: {:#}\n\n{text}",
-            self.epoch.federation
+            "{}\n{ID}{:#}\n\n{text}",
+            "# The agreement of this federation, the same at every member.", self.epoch.federation
         ))
     }
 }
 
+/// Beats after which the members replace a lead, in a federation of `n` members, where the charter
+/// does not say it: twice the patience, and one beat for each of f + 4 phases.
+pub fn default_view_timeout(patience: u32, n: usize) -> u32 {
+    let f = n.saturating_sub(1) as u32 / 3;
+    patience.saturating_mul(2).saturating_add(f + 4)
+}
+
+/// Fewest contributions of a round, in a federation of `n` members, where the charter does not say it:
+/// 2f + 1, or more than half of the members where that is more.
+pub fn default_min_contributions(n: usize) -> u16 {
+    let f = n.saturating_sub(1) / 3;
+    (2 * f + 1).max(n / 2 + 1).min(n) as u16
+}
+
+/// The members as the protocol has them.
+pub(crate) fn silos_of(source: Source<'_>, silos: &[SiloTable]) -> Result<Vec<Silo>, ConfigError> {
+    let silo = |(nth, silo): (usize, &SiloTable)| {
+        let key = digits_of(&silo.key);
+        let key = key.ok_or_else(|| {
+            let path = format!("silo.{nth}.key");
+            ConfigError::At(source.key_of(&path, "must be 64 hexadecimal digits"))
+        })?;
+        Ok(Silo {
+            name: silo.name.clone(),
+            key: PublicKey(key),
+        })
+    };
+    silos.iter().enumerate().map(silo).collect()
+}
+
 /// The error with the line of its key.
-fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
+pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
     let place = match error {
+        CharterError::Roster(RosterError::Size(0)) => {
+            let what = "the federation has no members yet: `rota federation add NAME KEY ADDRESS` \
+                        adds one";
+            return ConfigError::At(source.at(0..0, what));
+        }
         CharterError::Roster(RosterError::Size(_)) => "silo".into(),
         CharterError::Roster(RosterError::BadName { member, .. }) => {
             format!("silo.{}.name", member - 1)

@@ -38,7 +38,9 @@ pub(crate) struct FederationFile {
     pub(crate) task: TaskConfig,
     /// The strategy and its options.
     pub(crate) strategy: StrategyConfig,
-    /// The members, one table `[[silo]]` for each, in the order of the roster.
+    /// The members, one table `[[silo]]` for each, in the order of the roster. `rota federation add`
+    /// adds one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) silo: Vec<SiloTable>,
 }
 
@@ -79,12 +81,16 @@ pub(crate) struct CharterTable {
     #[schemars(range(min = 1), extend("x-unit" = "beats"))]
     pub(crate) patience: u32,
     /// Number of beats after which the members replace a lead whose block is not final. At least
-    /// twice the patience and half a beat for each of f + 4 phases.
+    /// twice the patience and half a beat for each of f + 4 phases. Without it: twice the patience,
+    /// and one beat for each of f + 4 phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 4), extend("x-unit" = "beats"))]
-    pub(crate) view_timeout: u32,
+    pub(crate) view_timeout: Option<u32>,
     /// Fewest contributions that a round may have: at least 2f + 1, at most the number of members.
+    /// Without it: 2f + 1, or more than half of the members where that is more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("x-unit" = "contributions"))]
-    pub(crate) min_contributions: u16,
+    pub(crate) min_contributions: Option<u16>,
     /// Number of final rounds whose models a member keeps for others to fetch.
     #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
     pub(crate) keep_rounds: u32,
@@ -158,4 +164,8 @@ pub(crate) struct SiloTable {
     /// Its public key, as 64 hexadecimal digits: what `rota identity show` prints.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) key: String,
+    /// Addresses at which the others reach its node, such as "/dns/rota.example.org/udp/4001/quic-v1".
+    /// They may change, so they are not part of the federation's id. None by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) addresses: Vec<String>,
 }

@@ -5,14 +5,20 @@
 //! canonical encoding that is part of the federation's id. The id depends on the meaning of the file,
 //! and not on comments, order or spacing.
 //!
+//! A [`Draft`] is such a file before all members are in it. An [`Invitation`] carries it to the members
+//! as one line of text, and a [`Consent`] is a member's signature under it.
+//!
 //! A simulation makes the same agreement from a scenario. This crate also has the code that scenarios
 //! and the files of a node share: spans of time ([`Span`]), errors with file and line ([`Source`]), and the
 //! seed of a silo ([`silo_seed`]).
 
 mod agreement;
 mod canonical;
+mod consent;
 mod continues;
+mod draft;
 mod file;
+mod invitation;
 mod schema;
 mod seed;
 mod source;
@@ -20,9 +26,15 @@ mod span;
 mod strategy;
 mod work;
 
-pub use agreement::{Agreement, ConfigError, public_key, read_configuration};
+pub use agreement::{
+    Agreement, ConfigError, default_min_contributions, default_view_timeout, public_key,
+    read_configuration,
+};
 pub use canonical::{Canonical, CanonicalError};
+pub use consent::{Consent, ConsentError};
 pub use continues::Continues;
+pub use draft::{AddError, Draft, Joining, NewDraft};
+pub use invitation::{Invitation, TokenError};
 pub use schema::schema_of;
 pub use seed::silo_seed;
 pub use source::{FileError, Source};

@@ -36,7 +36,7 @@ const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(
 /// first.
 #[derive(NetworkBehaviour)]
 pub(crate) struct Behaviour {
-    members: allow_block_list::Behaviour<AllowedPeers>,
+    pub(crate) members: allow_block_list::Behaviour<AllowedPeers>,
     limits: connection_limits::Behaviour,
     memory: memory_connection_limits::Behaviour,
     pub(crate) streams: streams::Behaviour,
@@ -60,7 +60,8 @@ pub(crate) fn swarm(
     let others = members.all().count() as u32;
     let limits = ConnectionLimits::default()
         .with_max_pending_incoming(Some(PENDING))
-        .with_max_established(Some(CONNECTIONS * others))
+        // Members, and what they check their addresses with.
+        .with_max_established(Some((CONNECTIONS + 1) * others))
         .with_max_established_per_peer(Some(CONNECTIONS));
     let discovery = match config.discovery {
         true => Some(
@@ -102,7 +103,10 @@ pub(crate) fn swarm(
 
 /// QUIC, and TCP with Noise and Yamux, read at each member's pace. The address of a member determines
 /// which of them is used.
-fn transport(key: &Keypair, paces: Paces) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
+pub(crate) fn transport(
+    key: &Keypair,
+    paces: Paces,
+) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
     let mut quic_config = quic::Config::new(key);
     quic_config.max_concurrent_stream_limit = STREAMS as u32;
     let quic = quic::tokio::Transport::new(quic_config);

@@ -232,7 +232,7 @@ pub(crate) fn explain(error: &DialError) -> String {
 }
 
 /// The innermost reason: the outer ones only name layers.
-fn root(error: &dyn std::error::Error) -> String {
+pub(crate) fn root(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

@@ -3,8 +3,10 @@
 //! A mesh connects the members of one federation. [`spawn`] starts it from a [`Config`], the node's
 //! key, and the roster as [`Contact`]s. The resulting [`Handle`] has two bounded channels of plain
 //! values, [`Command`]s in and [`Event`]s out; no type of libp2p leaves this crate. An address or a
-//! key that cannot be used is a [`MeshError`]; [`check`] checks one address, [`Transport`] selects
-//! QUIC or TCP.
+//! key that cannot be used is a [`MeshError`]; [`check`] checks how an address is written,
+//! [`Transport`] selects QUIC or TCP.
+//!
+//! [`probe`] tries one address of a member without starting a mesh, and says what was found there.
 //!
 //! # Guarantees
 //!
@@ -28,6 +30,7 @@
 //! | what | how |
 //! |---|---|
 //! | admission | members of the roster only; others are denied before any protocol runs |
+//! | greeting | on every new connection: each side's federation, version and clock, see [`Hello`] |
 //! | connections | QUIC, or TCP with Noise and Yamux; one per member, dialled again with back-off |
 //! | rates | streams that a member opened are read at a fixed rate; a frame over the limit ends its stream |
 //! | `Send` | a stream of frames to each member, in order; frames to a member that never connected wait |
@@ -42,9 +45,12 @@ mod config;
 mod dial;
 mod direct;
 mod gossip;
+mod hello;
+mod knocks;
 mod members;
 mod node;
 mod pace;
+mod probe;
 mod queue;
 mod streams;
 
@@ -52,6 +58,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use config::{Config, Contact, MeshError, Transport, check};
+pub use hello::{Hello, probe_key};
+pub use knocks::Notice;
+pub use probe::{Met, Port, ProbeError, bindable, port, probe};
 pub use protocol::net::{Acceptance, BlobRequest, Command, Event};
 use tokio::runtime;
 use tokio::sync::mpsc;
@@ -68,6 +77,9 @@ pub struct Handle {
     pub addresses: Vec<String>,
     /// Bytes of blobs sent so far.
     pub served: Arc<AtomicU64>,
+    /// What the operator should know about nodes that are not of this federation. What nobody
+    /// receives is logged only.
+    pub notices: mpsc::Receiver<Notice>,
     /// Ends when the mesh has closed its connections and ports.
     pub ended: JoinHandle<()>,
 }
@@ -103,6 +115,7 @@ pub async fn spawn(
         events: ends.events,
         addresses: ends.addresses,
         served: ends.served,
+        notices: ends.notices,
         ended,
     })
 }

@@ -116,7 +116,17 @@ impl Members {
 
 /// libp2p's id of a member's key.
 fn id(member: MemberIndex, key: &PublicKey) -> Result<PeerId, MeshError> {
-    let key = ed25519::PublicKey::try_from_bytes(&key.0)
-        .map_err(|_| MeshError::Key { member, key: *key })?;
-    Ok(Libp2pKey::from(key).to_peer_id())
+    id_of(key).ok_or(MeshError::Key { member, key: *key })
+}
+
+/// libp2p's id of a key; `None` if it is not an Ed25519 key.
+pub(crate) fn id_of(key: &PublicKey) -> Option<PeerId> {
+    let key = ed25519::PublicKey::try_from_bytes(&key.0).ok()?;
+    Some(Libp2pKey::from(key).to_peer_id())
+}
+
+/// The Ed25519 key of libp2p's id, which contains it; `None` for another kind of key.
+pub(crate) fn key_of(id: &PeerId) -> Option<PublicKey> {
+    let key = Libp2pKey::try_decode_protobuf(id.as_ref().digest()).ok()?;
+    Some(PublicKey(key.try_into_ed25519().ok()?.to_bytes()))
 }

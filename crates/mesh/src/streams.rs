@@ -1,4 +1,4 @@
-//! Byte streams between members, one protocol for frames and one for blobs.
+//! Byte streams between members: one protocol for frames, one for blobs, one for greetings.
 //!
 //! A behaviour of libp2p that does nothing but hand out streams: those that members opened as
 //! [`Inbound`] events, those that this node opens through [`Opener::open`]. It keeps connections alive.
@@ -26,6 +26,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Requests for streams that may wait for the swarm.
 const REQUESTS: usize = 64;
+/// The protocol of greetings.
+const HELLO: StreamProtocol = StreamProtocol::new("/rota/hello/1");
 
 /// What a stream is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(crate) enum Kind {
     Frames,
     /// A fetch of blobs.
     Blob,
+    /// A greeting, whose protocol is the same in every federation.
+    Hello,
 }
 
 /// Why a stream could not be opened.
@@ -110,16 +114,28 @@ impl Behaviour {
             StreamProtocol::try_from_owned(format!("/rota/{federation:#}/{what}/1"))
                 .expect("a protocol's name begins with a slash")
         };
-        let behaviour = Self {
-            offer: Offer(vec![
-                (name("frames"), Kind::Frames),
-                (name("blob"), Kind::Blob),
-            ]),
+        let offer = vec![
+            (name("frames"), Kind::Frames),
+            (name("blob"), Kind::Blob),
+            (HELLO, Kind::Hello),
+        ];
+        (Self::offering(offer, wishes), Opener(opener))
+    }
+
+    /// For greetings alone.
+    pub(crate) fn greeting() -> (Self, Opener) {
+        let (opener, wishes) = mpsc::channel(REQUESTS);
+        let offer = vec![(HELLO, Kind::Hello)];
+        (Self::offering(offer, wishes), Opener(opener))
+    }
+
+    fn offering(offer: Vec<(StreamProtocol, Kind)>, wishes: mpsc::Receiver<Open>) -> Self {
+        Self {
+            offer: Offer(offer),
             wishes,
             connections: BTreeMap::new(),
             inbound: VecDeque::new(),
-        };
-        (behaviour, Opener(opener))
+        }
     }
 
     /// The connections to `peer` that its newest one replaces: those that the same side dialled, because

@@ -391,7 +391,7 @@ impl Log {
         let log = self.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)
-            .with_max_level(tracing::Level::WARN)
+            .with_max_level(tracing::Level::INFO)
             .with_writer(move || log.clone())
             .finish();
         tracing::subscriber::set_default(subscriber)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agreement::Span;
+use agreement::{Span, default_min_contributions, default_view_timeout};
 use methods::robust::Radius;
 use serde::Deserialize;
 
@@ -54,14 +54,13 @@ impl Default for CharterConfig {
 impl CharterConfig {
     /// Beats after which the members replace a lead, in a federation of `n` members.
     pub fn view_timeout_for(&self, n: usize) -> u32 {
-        let f = n.saturating_sub(1) as u32 / 3;
-        self.view_timeout.unwrap_or(2 * self.patience + f + 4)
+        self.view_timeout
+            .unwrap_or(default_view_timeout(self.patience, n))
     }
 
     /// Fewest contributions that a round may have, in a federation of `n` members.
     pub fn min_contributions_for(&self, n: usize) -> u16 {
-        let f = n.saturating_sub(1) / 3;
         self.min_contributions
-            .unwrap_or((2 * f + 1).max(n / 2 + 1).min(n) as u16)
+            .unwrap_or(default_min_contributions(n))
     }
 }

@@ -9,7 +9,7 @@ mod describe;
 mod sniff;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::data::{DataError, Format, RawFile, Target, open, pretend_silo, silo_of};
 use crate::schema::{Schema, merged};
@@ -33,6 +33,8 @@ pub struct Wishes {
     pub numbers: Vec<String>,
     /// Columns that hold categories, even if their codes are numbers.
     pub categories: Vec<String>,
+    /// Whether the rows of one silo are enough: to describe columns, not to simulate a federation.
+    pub alone: bool,
 }
 
 /// What was found in the files, and what is proposed.
@@ -152,6 +154,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     })
 }
 
+/// How a file is written, as far as that can be seen: encoding, separator, decimal mark.
+///
+/// # Errors
+/// [`DataError`]: it cannot be read, or is no table.
+pub fn format_of(file: &Path) -> Result<Format, DataError> {
+    sniff::read(file).map(|(format, _)| format)
+}
+
 fn no_columns() -> DataError {
     DataError::Config("no column is left to learn from".into())
 }
@@ -196,7 +206,7 @@ fn silos(
             found.extend(raw.iter().map(silo));
         }
     }
-    if found.len() > 1 {
+    if found.len() > 1 || wishes.alone {
         return Ok(found);
     }
     let candidates: Vec<String> = raw[0]

@@ -18,8 +18,6 @@ use crate::gossip::Origin;
 use crate::members::Peer;
 use crate::streams::{Inbound, Kind};
 
-/// Nodes outside the roster that are remembered, so that each is logged once.
-const STRANGERS: usize = 1024;
 /// Two members that dial each other at the same time make both connections within this time.
 const SIMULTANEOUS: Duration = Duration::from_secs(1);
 /// Unanswered pings in a row after which a connection is closed.
@@ -40,6 +38,9 @@ impl Node {
                 peer_id, endpoint, ..
             } => {
                 self.connected(peer_id, endpoint.get_remote_address());
+                if endpoint.is_dialer() {
+                    self.greet(peer_id);
+                }
             }
             SwarmEvent::ConnectionClosed {
                 peer_id,
@@ -113,11 +114,12 @@ impl Node {
         };
         peer.set_connected(false);
         let link = self.links.remove(&peer.member);
+        let probing = link.as_ref().is_some_and(|link| link.probing);
         if link.is_some_and(|link| link.round_trip.is_some()) {
             self.outbox.push_back(Event::Down { peer: peer.member });
             tracing::info!(member = %peer.member, "the connection ended: {why}");
             self.dialer.lost(peer.member);
-        } else if self.dialer.is_calm(peer.member) {
+        } else if probing || self.dialer.is_calm(peer.member) {
             // If both dialled at the same time, one connection may end before the other is made.
             tracing::debug!(member = %peer.member, "a connection ended at once: {why}");
             self.dialer.lost(peer.member);
@@ -129,6 +131,9 @@ impl Node {
     }
 
     fn accept(&mut self, Inbound { peer, kind, stream }: Inbound) {
+        if kind == Kind::Hello {
+            return self.answer(peer, stream);
+        }
         let Some(peer) = self.members.of(&peer) else {
             return;
         };
@@ -158,6 +163,8 @@ impl Node {
                     }
                 });
             }
+            // Answered above.
+            Kind::Hello => {}
         }
     }
 
@@ -315,13 +322,11 @@ impl Node {
         self.dialer.found(peer.member, address, peer.is_connected());
     }
 
-    /// Logs a refused connection.
+    /// Reports a connection from outside the roster, and logs any other that was refused.
     fn refused(&mut self, id: Option<PeerId>, address: &Multiaddr, error: &ListenError) {
         match id.filter(|id| self.members.of(id).is_none()) {
-            Some(id) if self.strangers.len() < STRANGERS && self.strangers.insert(id) => {
-                tracing::warn!(%address, key = %id, "a node that is not in the roster was refused");
-            }
-            _ => tracing::debug!(%address, ?id, "a connection was refused: {error}"),
+            Some(id) => self.knocks.stranger(&id, address),
+            None => tracing::debug!(%address, "a connection was refused: {error}"),
         }
     }
 }

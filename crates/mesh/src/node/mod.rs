@@ -5,6 +5,7 @@
 //! silo, and meanwhile the swarm is not polled, so that its connections stop reading.
 
 mod events;
+mod greeting;
 mod judging;
 mod start;
 
@@ -31,10 +32,14 @@ use crate::blobs::{Desk, Fetcher};
 use crate::config::Transport;
 use crate::dial::{self, Dialer, Resolved};
 use crate::gossip::{self, PublishBy, PublishedFrames};
+use crate::hello::{Card, Greeted};
+use crate::knocks::{Knocks, Notice};
 use crate::members::{Members, Peer};
 use crate::queue::Addressed;
+use crate::streams::Opener;
 
 use judging::Judging;
+pub(crate) use start::listening;
 
 /// Fetches that are under way at the same time; more are answered with `Missing`.
 const FETCHES: usize = 256;
@@ -51,6 +56,7 @@ pub(crate) struct Ends {
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) addresses: Vec<String>,
     pub(crate) served: Arc<AtomicU64>,
+    pub(crate) notices: mpsc::Receiver<Notice>,
 }
 
 /// State of a connected member.
@@ -63,6 +69,8 @@ struct Link {
     /// Whether the connection is new. Then the member is reported up to the silo again, because the
     /// member may have restarted.
     renewed: bool,
+    /// Whether its program only checks its addresses and leaves again.
+    probing: bool,
 }
 
 pub(crate) struct Node {
@@ -87,8 +95,14 @@ pub(crate) struct Node {
     fetches: JoinSet<()>,
     /// Readers and writers of frames, and blobs being served.
     tasks: JoinSet<()>,
-    /// Nodes outside the roster that were logged already.
-    strangers: BTreeSet<PeerId>,
+    opener: Opener,
+    /// Greetings under way.
+    greetings: JoinSet<Option<Greeted>>,
+    /// What this node says in greetings.
+    card: Card,
+    /// The other key with which each member checks addresses while its node runs.
+    probes: BTreeMap<MemberIndex, PeerId>,
+    knocks: Knocks,
     judging: Judging,
     /// Members whose gossip is ignored, and until when.
     muted: BTreeMap<MemberIndex, Instant>,
@@ -126,6 +140,11 @@ impl Node {
                 () = at(unmute) => self.unmute(),
                 Some(Ok((member, resolved))) = self.resolving.join_next() => {
                     self.dial(member, resolved);
+                }
+                Some(greeted) = self.greetings.join_next() => {
+                    if let Ok(Some(greeted)) = greeted {
+                        self.greeted(greeted);
+                    }
                 }
                 Some(_) = self.fetches.join_next() => {}
                 Some(_) = self.tasks.join_next() => {}

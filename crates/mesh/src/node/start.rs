@@ -1,6 +1,6 @@
 //! Starts a node.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -23,6 +23,8 @@ use crate::config::{Config, Contact, MeshError, parse};
 use crate::dial::Dialer;
 use crate::direct::{self, Reader};
 use crate::gossip;
+use crate::hello::Card;
+use crate::knocks::Knocks;
 use crate::members::Members;
 use crate::queue::queue;
 
@@ -35,6 +37,7 @@ impl Node {
         key: [u8; 32],
         roster: Vec<Contact>,
     ) -> Result<(Self, Ends), MeshError> {
+        let card = Card::new(config.federation, &key);
         let key = Keypair::ed25519_from_bytes(key)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let own = own_key(&key)?;
@@ -88,12 +91,13 @@ impl Node {
         }
         let fetcher = Fetcher {
             members: members.clone(),
-            opener,
+            opener: opener.clone(),
             events: events.clone(),
             patience: config.patience,
             resume: config.resume,
             unfinished: Mutex::default(),
         };
+        let (knocks, notices) = Knocks::new();
         let desk = Desk::new(events.clone());
         let served = desk.served.clone();
         let mut node = Self {
@@ -115,7 +119,11 @@ impl Node {
             fetcher: Arc::new(fetcher),
             fetches: JoinSet::new(),
             tasks,
-            strangers: BTreeSet::new(),
+            opener,
+            greetings: JoinSet::new(),
+            card,
+            probes: BTreeMap::new(),
+            knocks,
             judging: Judging::default(),
             muted: BTreeMap::new(),
         };
@@ -125,6 +133,7 @@ impl Node {
             events: events_out,
             addresses,
             served,
+            notices,
         };
         Ok((node, ends))
     }
@@ -138,7 +147,7 @@ impl Node {
             if !transport.uses(&parsed) {
                 return Err(MeshError::Transport { address, transport });
             }
-            if let Err(why) = probe(&parsed) {
+            if let Err(why) = listening(&parsed) {
                 return Err(MeshError::Listen { address, why });
             }
             match self.swarm.listen_on(parsed) {
@@ -187,7 +196,7 @@ fn own_key(key: &Keypair) -> Result<PublicKey, MeshError> {
 
 /// Checks that a node can listen at an address. libp2p's own errors hide the system's message, and it
 /// shares a TCP port with any process that allows it.
-fn probe(address: &Multiaddr) -> Result<(), String> {
+pub(crate) fn listening(address: &Multiaddr) -> Result<(), String> {
     let Some((ip, port, udp)) = socket(address) else {
         let why = "a node listens at an IP address, not at a name: /ip4/0.0.0.0/... is all of them";
         return Err(why.into());

@@ -1,0 +1,283 @@
+//! A member's signed consent to an agreement.
+//!
+//! It is a small TOML file that goes back to whoever drafted the agreement, and stays beside the
+//! member's own `federation.toml`. The signature covers the federation's id, so it holds for this
+//! agreement and no other, the name, the key and the time.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
+use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
+use serde::{Deserialize, Serialize};
+
+use crate::agreement::{Agreement, ConfigError, public_key, read_configuration};
+use crate::source::Source;
+
+/// Version of the format, and of what is signed.
+const FORMAT: u32 = 1;
+/// Keeps these signatures apart from all others that a member's key makes.
+const LABEL: &str = "rota: consent to the agreement of a federation, 1";
+
+/// A signed consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consent {
+    /// The id of the federation whose agreement it is.
+    pub federation: Hash,
+    /// The member's name.
+    pub name: String,
+    /// The key that signed.
+    pub key: PublicKey,
+    /// When it was signed, by the signer's clock, in whole seconds.
+    pub at: SystemTime,
+    signature: Signature,
+}
+
+/// Why a consent does not count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConsentError {
+    /// To another agreement.
+    #[error(
+        "it is the consent of {name} to another agreement, {found} and not {expected}: sign this one with `rota federation sign`"
+    )]
+    Federation {
+        /// Who signed.
+        name: String,
+        /// The id that was signed, shortened.
+        found: Hash,
+        /// The id of this agreement, shortened.
+        expected: Hash,
+    },
+    /// By a key that is not in the roster.
+    #[error("it is signed by {name} with the key {key}, which is not in the agreement")]
+    Stranger {
+        /// Who signed.
+        name: String,
+        /// With which key.
+        key: PublicKey,
+    },
+    /// The name of another member than the key's.
+    #[error("it has the name {written:?}, and its key belongs to {member:?}")]
+    Name {
+        /// The name in the consent.
+        written: String,
+        /// The member with that key.
+        member: String,
+    },
+    /// The signature does not hold.
+    #[error("the signature of {0} does not hold: the file was changed; ask for it again")]
+    Signature(String),
+}
+
+/// A consent as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ConsentFile {
+    format: u32,
+    federation: String,
+    name: String,
+    key: String,
+    signed_at: String,
+    signature: String,
+}
+
+impl Consent {
+    /// Signs an agreement as the member whose key this is; `None` if it is no member's.
+    pub fn sign(agreement: &Agreement, key: &SecretKey, at: SystemTime) -> Option<Self> {
+        let roster = &agreement.epoch.roster;
+        let name = roster.name(roster.position(&key.public())?).to_owned();
+        let seconds = at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let (federation, public) = (agreement.epoch.federation, key.public());
+        let signed = statement(&federation, &name, &public, seconds);
+        Some(Self {
+            federation,
+            name,
+            key: public,
+            at,
+            signature: key.sign(&signed.0),
+        })
+    }
+
+    /// Whether it is a member's consent to this agreement, and whose.
+    ///
+    /// # Errors
+    /// [`ConsentError`]: why it does not count.
+    pub fn check(&self, agreement: &Agreement) -> Result<MemberIndex, ConsentError> {
+        let (epoch, name) = (&agreement.epoch, self.name.clone());
+        if self.federation != epoch.federation {
+            return Err(ConsentError::Federation {
+                name,
+                found: self.federation,
+                expected: epoch.federation,
+            });
+        }
+        let member = epoch.roster.position(&self.key);
+        let key = self.key;
+        let member = member.ok_or(ConsentError::Stranger { name, key })?;
+        let own = epoch.roster.name(member);
+        if self.name != own {
+            return Err(ConsentError::Name {
+                written: self.name.clone(),
+                member: own.into(),
+            });
+        }
+        let seconds = self.at.duration_since(SystemTime::UNIX_EPOCH);
+        let seconds = seconds.map_or(0, |since| since.as_secs());
+        let signed = statement(&self.federation, &self.name, &self.key, seconds);
+        let holds = VerifyingKey::new(&self.key).is_some_and(|key| {
+            Strict.verify(&Claim {
+                key: &key,
+                message: &signed.0,
+                signature: self.signature,
+            })
+        });
+        match holds {
+            true => Ok(member),
+            false => Err(ConsentError::Signature(self.name.clone())),
+        }
+    }
+
+    /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
+    pub fn time(&self) -> String {
+        humantime::format_rfc3339_seconds(self.at).to_string()
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// A value that cannot be written in TOML.
+    pub fn to_toml(&self) -> Result<String, String> {
+        let raw = ConsentFile {
+            format: FORMAT,
+            federation: HEXLOWER.encode(&self.federation.0),
+            name: self.name.clone(),
+            key: self.key.to_string(),
+            signed_at: self.time(),
+            signature: HEXLOWER.encode(&self.signature.to_bytes()),
+        };
+        let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
+        Ok(format!(
+            "# A member's consent to the agreement of a federation, signed with its key. Beside \
+             federation.toml,\n# `rota federation show` and `check` list it.\n{text}"
+        ))
+    }
+
+    /// Reads the text of a file; errors name `file`. The signature is not checked.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the first error in the text.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let source = Source { file, text };
+        source.check_format(FORMAT)?;
+        let raw: ConsentFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
+        let wrong = |key: &str, what: &str| ConfigError::At(source.key_of(key, what));
+        let digits = "must be 64 hexadecimal digits";
+        let federation = public_key(&raw.federation).ok_or_else(|| wrong("federation", digits))?;
+        let key = public_key(&raw.key).ok_or_else(|| wrong("key", digits))?;
+        let at = humantime::parse_rfc3339(&raw.signed_at).ok();
+        let at = at.filter(|at| *at >= SystemTime::UNIX_EPOCH);
+        let at = at.ok_or_else(|| wrong("signed-at", "must be like \"2026-03-01T12:00:00Z\""))?;
+        let signature = HEXLOWER_PERMISSIVE.decode(raw.signature.as_bytes()).ok();
+        let signature = signature.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
+        let signature =
+            signature.ok_or_else(|| wrong("signature", "must be 128 hexadecimal digits"))?;
+        Ok(Self {
+            federation: Hash(federation.0),
+            name: raw.name,
+            key,
+            at,
+            signature: Signature::from_bytes(&signature),
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the file cannot be read, or the first error in it.
+    pub fn load(file: &Path) -> Result<Self, ConfigError> {
+        Self::parse(&file.display().to_string(), &read_configuration(file)?)
+    }
+}
+
+/// The bytes that are signed.
+fn statement(federation: &Hash, name: &str, key: &PublicKey, seconds: u64) -> Hash {
+    let parts = [
+        &federation.0[..],
+        name.as_bytes(),
+        &key.0,
+        &seconds.to_le_bytes(),
+    ];
+    Hash::labelled(LABEL, &parts)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
+
+    /// The example with the first member's key replaced by that of `key`.
+    fn agreement(key: &SecretKey) -> Agreement {
+        let old = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
+        let text = EXAMPLE.replace(old, &key.public().to_string());
+        Agreement::parse("federation.toml", &text).unwrap()
+    }
+
+    #[test]
+    fn a_consent_is_read_back_and_holds_for_its_agreement_alone() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let agreement = agreement(&key);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_772_366_400_987);
+        let consent = Consent::sign(&agreement, &key, now).unwrap();
+        assert_eq!(consent.time(), "2026-03-01T12:00:00Z");
+        let read = Consent::parse("consent.toml", &consent.to_toml().unwrap()).unwrap();
+        assert_eq!(read, consent);
+        assert_eq!(read.check(&agreement), Ok(MemberIndex(0)));
+        // Of a key that is not in the roster there is none.
+        let stranger = SecretKey::from_bytes(&[8; 32]);
+        assert!(Consent::sign(&agreement, &stranger, now).is_none());
+        let other = self::agreement(&stranger);
+        assert!(matches!(
+            read.check(&other),
+            Err(ConsentError::Federation { .. })
+        ));
+    }
+
+    #[test]
+    fn a_changed_consent_does_not_hold() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let agreement = agreement(&key);
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_366_400);
+        let text = Consent::sign(&agreement, &key, at)
+            .unwrap()
+            .to_toml()
+            .unwrap();
+        let with = |from: &str, to: &str| {
+            let text = text.replacen(from, to, 1);
+            Consent::parse("c.toml", &text).unwrap().check(&agreement)
+        };
+        assert!(matches!(
+            with("2026-03-01T12", "2026-03-01T13"),
+            Err(ConsentError::Signature(_))
+        ));
+        assert!(matches!(
+            with("name = \"north\"", "name = \"south\""),
+            Err(ConsentError::Name { .. })
+        ));
+        let south = agreement.epoch.roster.silos()[1].key.to_string();
+        let moved = text
+            .replace(&key.public().to_string(), &south)
+            .replace("\"north\"", "\"south\"");
+        let moved = Consent::parse("c.toml", &moved).unwrap().check(&agreement);
+        assert_eq!(moved, Err(ConsentError::Signature("south".into())));
+        let short = text.replace("signature = \"", "signature = \"ab");
+        let error = Consent::parse("c.toml", &short).unwrap_err().to_string();
+        assert!(
+            error.ends_with("`signature` must be 128 hexadecimal digits"),
+            "{error}"
+        );
+    }
+}

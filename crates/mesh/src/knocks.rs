@@ -1,0 +1,135 @@
+//! Notices about nodes that are not of this federation, for the operator, at a limited rate.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use libp2p::{Multiaddr, PeerId};
+use protocol::{Hash, MemberIndex, PublicKey};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::members::key_of;
+
+/// Least time between two notices about one node.
+const AGAIN: Duration = Duration::from_secs(600);
+/// Nodes that are remembered.
+const NODES: usize = 1024;
+/// Most notices in a [`SPAN`]: keys cost nothing, so one machine can come with many.
+const NOTICES: usize = 10;
+/// See [`NOTICES`].
+const SPAN: Duration = Duration::from_secs(60);
+
+/// What the operator should know about a node that is not of this federation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A member has another agreement.
+    OtherAgreement {
+        /// The member.
+        member: MemberIndex,
+        /// The id of its federation.
+        federation: Hash,
+        /// Whether it only checked its addresses.
+        probing: bool,
+    },
+    /// A node whose key is not in the roster was refused.
+    Stranger {
+        /// Its key, if it is an Ed25519 key.
+        key: Option<PublicKey>,
+        /// The address that it came from.
+        address: String,
+    },
+}
+
+/// Decides which notices are worth a line.
+pub(crate) struct Knocks {
+    notices: mpsc::Sender<Notice>,
+    /// When a notice about a node was last given.
+    seen: BTreeMap<PeerId, Instant>,
+    /// Beginning of the present span, and notices in it.
+    span: (Instant, usize),
+}
+
+impl Knocks {
+    /// With the end at which notices are received.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Notice>) {
+        let (notices, received) = mpsc::channel(NOTICES);
+        let knocks = Self {
+            notices,
+            seen: BTreeMap::new(),
+            span: (Instant::now(), 0),
+        };
+        (knocks, received)
+    }
+
+    /// A member said that it has another agreement.
+    pub(crate) fn other_agreement(
+        &mut self,
+        id: &PeerId,
+        member: MemberIndex,
+        federation: Hash,
+        probing: bool,
+    ) {
+        if self.is_worth(id) {
+            tracing::info!(%member, %federation, "the member has another agreement");
+            let _ = self.notices.try_send(Notice::OtherAgreement {
+                member,
+                federation,
+                probing,
+            });
+        }
+    }
+
+    /// A node outside the roster was refused.
+    pub(crate) fn stranger(&mut self, id: &PeerId, address: &Multiaddr) {
+        if self.is_worth(id) {
+            let key = key_of(id);
+            tracing::info!(%address, key = %id, "a node that is not in the roster was refused");
+            let address = address.to_string();
+            let _ = self.notices.try_send(Notice::Stranger { key, address });
+        }
+    }
+
+    /// Whether a notice about this node is due, which is then noted.
+    fn is_worth(&mut self, id: &PeerId) -> bool {
+        let now = Instant::now();
+        if now - self.span.0 >= SPAN {
+            self.span = (now, 0);
+        }
+        if self.seen.get(id).is_some_and(|last| now - *last < AGAIN) || self.span.1 >= NOTICES {
+            return false;
+        }
+        if self.seen.len() >= NODES {
+            self.seen.retain(|_, last| now - *last < AGAIN);
+            if self.seen.len() >= NODES {
+                return false;
+            }
+        }
+        self.seen.insert(*id, now);
+        self.span.1 += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_is_named_once_in_a_while_and_many_nodes_a_few_times_a_minute() {
+        let (mut knocks, mut notices) = Knocks::new();
+        let address: Multiaddr = "/ip4/192.0.2.7/tcp/4001".parse().expect("valid");
+        let id = PeerId::random();
+        knocks.stranger(&id, &address);
+        knocks.stranger(&id, &address);
+        assert!(matches!(notices.try_recv(), Ok(Notice::Stranger { .. })));
+        assert!(notices.try_recv().is_err());
+        for _ in 0..100 {
+            knocks.stranger(&PeerId::random(), &address);
+        }
+        let named = std::iter::from_fn(|| notices.try_recv().ok()).count();
+        assert_eq!(named, NOTICES - 1);
+        tokio::time::advance(AGAIN).await;
+        knocks.stranger(&id, &address);
+        assert!(notices.try_recv().is_ok());
+    }
+}

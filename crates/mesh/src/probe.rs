@@ -1,0 +1,256 @@
+//! Tries one address of a member: name, connection, keys, greeting, round trip.
+
+use std::future::pending;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::time::{Duration, Instant, SystemTime};
+
+use futures::StreamExt;
+use libp2p::core::transport::TransportError;
+use libp2p::identity::Keypair;
+use libp2p::multiaddr::{Multiaddr, Protocol};
+use libp2p::swarm::dial_opts::{DialOpts, PeerCondition};
+use libp2p::swarm::{self, DialError, SwarmEvent};
+use libp2p::{PeerId, Swarm};
+use protocol::{Hash, PublicKey};
+use tokio::time::{sleep, timeout};
+
+use crate::behaviour::transport;
+use crate::config::{MeshError, parse};
+use crate::dial::{resolve, root};
+use crate::hello::{self, Card, Greeted};
+use crate::members::{id_of, key_of};
+use crate::node::listening;
+use crate::pace::Paces;
+use crate::streams::{self, OpenError};
+
+/// How long the end of a connection may take.
+const GOODBYE: Duration = Duration::from_millis(200);
+
+/// A member that answered at an address.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Met {
+    /// The id of its federation.
+    pub federation: Hash,
+    /// Version of its program.
+    pub version: String,
+    /// How long connecting took, keys included.
+    pub handshake: Duration,
+    /// Round trip of the greeting.
+    pub round_trip: Duration,
+    /// How far its clock is ahead of this machine's, in seconds; known to half a round trip.
+    pub ahead: f64,
+}
+
+/// Why a member was not met at an address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// The address or the key cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// The name in the address has no address.
+    #[error("{0}")]
+    Unresolved(String),
+    /// Nothing came back.
+    #[error("no answer within {} s", .0.as_secs())]
+    Silent(Duration),
+    /// The machine answered that nothing listens there.
+    #[error("the machine answers, but nothing listens at this port")]
+    Refused,
+    /// Another failure to connect.
+    #[error("{0}")]
+    Failed(String),
+    /// Another key than the member's.
+    #[error("a node with another key answers{}", .0.map_or(String::new(), |key| format!(": {key}")))]
+    OtherKey(Option<PublicKey>),
+    /// The node closed the connection at once.
+    #[error(
+        "it has the right key, and refuses this institution's: its agreement does not have that key"
+    )]
+    TurnedAway,
+    /// The node does not know greetings.
+    #[error("it has the right key, but does not answer greetings: it runs another version of Rota")]
+    Mute,
+}
+
+/// Connects to the member with key `peer` at `address`, as the holder of the secret key `key`,
+/// exchanges greetings, and leaves. While the institution's own node runs, `key` has to be its
+/// [`probe_key`](crate::probe_key), which the others know from the node's greetings; with its own
+/// key the others would take this for the node.
+///
+/// # Errors
+/// [`ProbeError`]: how far it came.
+pub async fn probe(
+    key: [u8; 32],
+    federation: Hash,
+    peer: &PublicKey,
+    address: &str,
+    patience: Duration,
+) -> Result<Met, ProbeError> {
+    let unusable = |error: &dyn std::fmt::Display| ProbeError::Unusable(error.to_string());
+    let card = Card::probing(federation, &key);
+    let pair = Keypair::ed25519_from_bytes(key).map_err(|error| unusable(&error))?;
+    let peer = id_of(peer).ok_or_else(|| unusable(&"its key is not an Ed25519 key"))?;
+    let address = parse(address).map_err(|error| unusable(&error))?;
+    let resolved = resolve(vec![address]).await;
+    if resolved.addresses.is_empty() {
+        return Err(ProbeError::Unresolved(resolved.problems.join("; ")));
+    }
+    let (behaviour, opener) = streams::Behaviour::greeting();
+    let transport = transport(&pair, Paces::new()).map_err(|error| unusable(&error))?;
+    let me = pair.public().to_peer_id();
+    let config = swarm::Config::with_tokio_executor();
+    let mut swarm = Swarm::new(transport, behaviour, me, config);
+    let began = Instant::now();
+    let dial = DialOpts::peer_id(peer)
+        .condition(PeerCondition::Always)
+        .addresses(resolved.addresses)
+        .build();
+    swarm.dial(dial).map_err(|error| why(&error, patience))?;
+    let deadline = sleep(patience);
+    tokio::pin!(deadline);
+    let mut handshake = None;
+    let mut greeting: Option<Pin<Box<dyn Future<Output = Answer> + Send>>> = None;
+    let met = loop {
+        tokio::select! {
+            () = &mut deadline => break Err(ProbeError::Silent(patience)),
+            answer = waiting(&mut greeting), if greeting.is_some() => break match answer {
+                Ok((greeted, round_trip)) => {
+                    let hello = greeted.hello;
+                    Ok(Met {
+                        federation: hello.federation,
+                        version: hello.version,
+                        handshake: handshake.unwrap_or_default(),
+                        round_trip,
+                        ahead: ahead(hello.clock, round_trip),
+                    })
+                }
+                Err(OpenError::Unsupported) => Err(ProbeError::Mute),
+                Err(_) => Err(ProbeError::TurnedAway),
+            },
+            event = swarm.select_next_some() => match event {
+                SwarmEvent::ConnectionEstablished { .. } if handshake.is_none() => {
+                    handshake = Some(began.elapsed());
+                    let ask = hello::ask(opener.clone(), peer, card.clone());
+                    greeting = Some(Box::pin(ask));
+                }
+                SwarmEvent::ConnectionClosed { .. } => break Err(ProbeError::TurnedAway),
+                SwarmEvent::OutgoingConnectionError { error, .. } => {
+                    break Err(why(&error, patience));
+                }
+                _ => {}
+            },
+        }
+    };
+    leave(swarm, peer).await;
+    met
+}
+
+/// The other side's greeting and the round trip.
+type Answer = Result<(Greeted, Duration), OpenError>;
+
+/// The answer to a greeting, once there is one under way.
+async fn waiting(greeting: &mut Option<Pin<Box<dyn Future<Output = Answer> + Send>>>) -> Answer {
+    match greeting {
+        Some(greeting) => greeting.await,
+        None => pending().await,
+    }
+}
+
+/// Closes the connection in order.
+async fn leave(mut swarm: Swarm<streams::Behaviour>, peer: PeerId) {
+    let _ = swarm.disconnect_peer_id(peer);
+    let _ = timeout(GOODBYE, async {
+        while swarm.connected_peers().next().is_some() {
+            swarm.select_next_some().await;
+        }
+    })
+    .await;
+}
+
+/// How far a clock was ahead that was read half a round trip ago.
+fn ahead(clock: SystemTime, round_trip: Duration) -> f64 {
+    let then = SystemTime::now() - round_trip / 2;
+    match clock.duration_since(then) {
+        Ok(ahead) => ahead.as_secs_f64(),
+        Err(behind) => -behind.duration().as_secs_f64(),
+    }
+}
+
+/// A failed dial.
+fn why(error: &DialError, patience: Duration) -> ProbeError {
+    match error {
+        DialError::WrongPeerId { obtained, .. } => ProbeError::OtherKey(key_of(obtained)),
+        DialError::LocalPeerId { .. } => ProbeError::Unusable("it is this node's own key".into()),
+        DialError::Transport(tried) => {
+            let each = tried.iter().map(|(_, error)| match error {
+                TransportError::MultiaddrNotSupported(_) => {
+                    ProbeError::Failed("not supported".into())
+                }
+                TransportError::Other(error) => of_system(error, patience),
+            });
+            each.last().unwrap_or(ProbeError::Silent(patience))
+        }
+        other => ProbeError::Failed(other.to_string()),
+    }
+}
+
+/// An error of the transport. Its layers hide the kind, which its text still names.
+fn of_system(error: &io::Error, patience: Duration) -> ProbeError {
+    let text = root(error);
+    let said = text.to_lowercase();
+    if said.contains("refused") {
+        ProbeError::Refused
+    } else if said.contains("timed out") || said.contains("timeout") {
+        ProbeError::Silent(patience)
+    } else {
+        ProbeError::Failed(text)
+    }
+}
+
+/// A port of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Port {
+    /// Its number.
+    pub number: u16,
+    /// Whether it is one of UDP, for QUIC, and not of TCP.
+    pub udp: bool,
+}
+
+impl std::fmt::Display for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.udp { "UDP" } else { "TCP" };
+        write!(f, "{kind} {}", self.number)
+    }
+}
+
+/// The port of an address, and the IP address if it has one in place of a name; `None` if it is no
+/// address of a node.
+pub fn port(address: &str) -> Option<(Option<IpAddr>, Port)> {
+    let address: Multiaddr = parse(address).ok()?;
+    let mut parts = address.iter();
+    let ip = match parts.next()? {
+        Protocol::Ip4(ip) => Some(ip.into()),
+        Protocol::Ip6(ip) => Some(ip.into()),
+        _ => None,
+    };
+    let port = match parts.next()? {
+        Protocol::Udp(number) => Port { number, udp: true },
+        Protocol::Tcp(number) => Port { number, udp: false },
+        _ => return None,
+    };
+    Some((ip, port))
+}
+
+/// Whether a node could listen at an address now.
+///
+/// # Errors
+/// [`MeshError`]: it is no such address, or the system refuses it; with what to try.
+pub fn bindable(address: &str) -> Result<(), MeshError> {
+    let parsed = parse(address)?;
+    listening(&parsed).map_err(|why| MeshError::Listen {
+        address: address.into(),
+        why,
+    })
+}

@@ -1,0 +1,206 @@
+//! Checks of a member's address, and what a running node notices of them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use mesh::{Config, Contact, Event, Handle, Met, Notice, ProbeError, Transport, probe_key};
+use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
+use tokio::runtime;
+use tokio::time::timeout;
+
+/// Time within which every expected event must occur.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an address is tried at which nobody answers.
+const SHORT: Duration = Duration::from_secs(2);
+
+fn secret(member: u16) -> [u8; 32] {
+    [member as u8; 32]
+}
+
+fn public(member: u16) -> PublicKey {
+    SecretKey::from_bytes(&secret(member)).public()
+}
+
+fn contact(member: u16, addresses: &[String]) -> Contact {
+    Contact {
+        member: MemberIndex(member),
+        key: public(member),
+        addresses: addresses.to_vec(),
+    }
+}
+
+fn ours() -> Hash {
+    Hash::of(b"ours")
+}
+
+async fn spawn(federation: Hash, me: u16, transport: Transport, roster: &[Contact]) -> Handle {
+    let config = Config {
+        transport,
+        ..Config::new(federation, transport.addresses("127.0.0.1", 0))
+    };
+    let runtime = runtime::Handle::current();
+    mesh::spawn(&runtime, config, secret(me), roster.to_vec())
+        .await
+        .unwrap()
+}
+
+/// A check of member `peer` at the first address of `host`.
+async fn look(
+    key: [u8; 32],
+    federation: Hash,
+    peer: u16,
+    host: &Handle,
+) -> Result<Met, ProbeError> {
+    mesh::probe(key, federation, &public(peer), &host.addresses[0], PATIENCE).await
+}
+
+async fn up(mesh: &mut Handle) {
+    let up = async { while !matches!(mesh.events.recv().await.unwrap(), Event::Up { .. }) {} };
+    timeout(PATIENCE, up).await.unwrap();
+}
+
+async fn notice(mesh: &mut Handle) -> Notice {
+    timeout(PATIENCE, mesh.notices.recv())
+        .await
+        .unwrap()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_is_met_with_its_federation_round_trip_and_clock() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let members = [contact(0, &[]), contact(1, &[])];
+        let host = spawn(ours(), 0, transport, &members).await;
+        let met = look(secret(1), ours(), 0, &host);
+        let met = met.await.unwrap();
+        assert_eq!(met.federation, ours());
+        assert!(met.ahead.abs() < 2.0 && !met.version.is_empty(), "{met:?}");
+        assert!(
+            met.round_trip > Duration::ZERO && met.round_trip < SHORT,
+            "{met:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_agreement_is_named_to_the_check_and_to_the_checked_node() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let members = [contact(0, &[]), contact(1, &[])];
+        let mut host = spawn(ours(), 0, transport, &members).await;
+        let theirs = Hash::of(b"theirs");
+        let met = look(secret(1), theirs, 0, &host);
+        assert_eq!(met.await.unwrap().federation, ours());
+        let expected = Notice::OtherAgreement {
+            member: MemberIndex(1),
+            federation: theirs,
+            probing: true,
+        };
+        assert_eq!(notice(&mut host).await, expected);
+        // It is named once, and not again at once.
+        let again = look(secret(1), theirs, 0, &host);
+        assert_eq!(again.await.unwrap().federation, ours());
+        assert!(host.notices.try_recv().is_err());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_running_nodes_with_different_agreements_both_name_it() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut host = spawn(ours(), 0, transport, &[contact(0, &[]), contact(1, &[])]).await;
+        let theirs = Hash::of(b"theirs");
+        let roster = [contact(0, &host.addresses), contact(1, &[])];
+        let mut other = spawn(theirs, 1, transport, &roster).await;
+        for (mesh, member, federation) in [(&mut host, 1, theirs), (&mut other, 0, ours())] {
+            let expected = Notice::OtherAgreement {
+                member: MemberIndex(member),
+                federation,
+                probing: false,
+            };
+            assert_eq!(notice(mesh).await, expected);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_outside_the_roster_is_turned_away_and_named() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let mut host = spawn(ours(), 0, transport, &[contact(0, &[]), contact(1, &[])]).await;
+        let met = look(secret(7), ours(), 0, &host);
+        assert_eq!(met.await, Err(ProbeError::TurnedAway));
+        let Notice::Stranger { key, address } = notice(&mut host).await else {
+            panic!("another notice");
+        };
+        assert_eq!(key, Some(public(7)));
+        assert!(address.starts_with("/ip4/127.0.0.1/"), "{address}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_beside_a_running_node_does_not_disturb_its_connection() {
+    for transport in [Transport::Quic, Transport::Tcp] {
+        let members = [contact(0, &[]), contact(1, &[])];
+        let mut host = spawn(ours(), 0, transport, &members).await;
+        let roster = [contact(0, &host.addresses), contact(1, &[])];
+        let mut node = spawn(ours(), 1, transport, &roster).await;
+        up(&mut node).await;
+        up(&mut host).await;
+        // The node has greeted before or just after; until then the other key is unknown.
+        let met = async {
+            loop {
+                let key = probe_key(&secret(1));
+                match look(key, ours(), 0, &host).await {
+                    Err(ProbeError::TurnedAway) => continue,
+                    other => break other,
+                }
+            }
+        };
+        let met = timeout(PATIENCE, met).await.unwrap().unwrap();
+        assert_eq!(met.federation, ours());
+        for mesh in [&mut host, &mut node] {
+            let ended = std::iter::from_fn(|| mesh.events.try_recv().ok());
+            let mut ended = ended.filter(|event| matches!(event, Event::Down { .. }));
+            assert!(ended.next().is_none());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_other_failure_says_how_far_the_check_came() {
+    let host = spawn(
+        ours(),
+        0,
+        Transport::Both,
+        &[contact(0, &[]), contact(1, &[])],
+    )
+    .await;
+    // Another key than the member's.
+    for address in &host.addresses {
+        let met = mesh::probe(secret(1), ours(), &public(5), address, PATIENCE).await;
+        assert_eq!(met, Err(ProbeError::OtherKey(Some(public(0)))), "{address}");
+    }
+    let tried = async |address: &str| {
+        mesh::probe(secret(1), ours(), &public(0), address, SHORT)
+            .await
+            .unwrap_err()
+    };
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    assert_eq!(
+        tried(&format!("/ip4/127.0.0.1/tcp/{port}")).await,
+        ProbeError::Refused
+    );
+    // A socket that reads and never answers.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let udp = format!("/ip4/127.0.0.1/udp/{port}/quic-v1");
+    assert_eq!(tried(&udp).await, ProbeError::Silent(SHORT));
+    let nowhere = tried("/dns/nowhere.invalid/tcp/4001").await;
+    assert!(
+        matches!(&nowhere, ProbeError::Unresolved(why) if why.contains("nowhere.invalid does not resolve")),
+        "{nowhere:?}"
+    );
+    let wrong = tried("nowhere:4001").await;
+    assert!(matches!(wrong, ProbeError::Unusable(_)), "{wrong:?}");
+}

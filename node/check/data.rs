@@ -1,0 +1,48 @@
+//! Checks of the institution's rows.
+
+use protocol::MemberIndex;
+
+use super::Finding;
+use crate::institution::{Configured, Data, fit};
+
+/// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
+/// number of training rows.
+pub(super) fn rows(
+    configured: &Configured,
+    me: Option<MemberIndex>,
+) -> (Option<usize>, Vec<Finding>) {
+    let Data::Rows(rows) = &configured.data else {
+        let what = "this silo learns on a share of the data that the task names, to try it out";
+        return (None, vec![Finding::note("rows", what)]);
+    };
+    let agreement = &configured.agreement;
+    // The counts are the same under every name.
+    let name = me.map_or("silo", |me| agreement.epoch.roster.name(me));
+    let (task, folder) = (&agreement.task, &configured.folder);
+    let found = match fit(task, rows, name, folder, configured.seed) {
+        Ok(found) => found,
+        Err(error) => {
+            let bad = Finding::bad("rows", error.to_string()).remedy(
+                "correct the file, or translate names and codes in [data.rows.names] of silo.toml",
+            );
+            return (None, vec![bad]);
+        }
+    };
+    let mut findings: Vec<_> = found
+        .lines()
+        .into_iter()
+        .enumerate()
+        .map(|(at, line)| match at > 0 && found.is_unbalanced() {
+            true => Finding::note("rows", line)
+                .remedy("a model learns nothing here about a class without rows"),
+            false => Finding::good("rows", line),
+        })
+        .collect();
+    findings.extend(
+        found
+            .notes
+            .iter()
+            .map(|note| Finding::note("rows", note.clone())),
+    );
+    (Some(found.split.train), findings)
+}

@@ -1,0 +1,200 @@
+//! Checks of files: agreement, key, consent, permissions.
+
+use std::fs;
+use std::path::Path;
+
+use protocol::{MemberIndex, SecretKey};
+use silo::genesis_outcome;
+
+use super::Finding;
+use crate::equipment::Equipment;
+use crate::federation::{consents_beside, recomputed};
+use crate::identity::{self, IdentityError};
+use crate::institution::{Configured, Data, Unsigned, consent_in};
+use crate::model::find_start;
+use crate::paths::tidy;
+
+/// The agreement: that it is well formed, and that its start follows from it.
+pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
+    let epoch = &configured.agreement.epoch;
+    let file = tidy(&configured.federation);
+    let file = file.display();
+    let start = match recomputed(&configured.agreement) {
+        Ok(said) => Finding::good("agreement", said),
+        Err(said) => Finding::bad("agreement", said)
+            .remedy("ask whoever drafted it for a new invitation, and compare the ids"),
+    };
+    let start = match start_model(configured) {
+        Some(model) => vec![start, model],
+        None => vec![start],
+    };
+    let well = format!(
+        "{file} is well formed, with {} members and {} rounds",
+        epoch.roster.len(),
+        epoch.charter.rounds
+    );
+    let mut findings = vec![Finding::good("agreement", well)];
+    findings.extend(start);
+    if epoch.roster.faulty() == 0 {
+        findings.push(Finding::note(
+            "agreement",
+            "a federation of fewer than four has no protection against a member that breaks the rules",
+        ));
+    }
+    findings
+}
+
+/// The model that the federation starts from, where it continues an earlier one: that it is here, and
+/// that the start follows from it.
+fn start_model(configured: &Configured) -> Option<Finding> {
+    let agreement = &configured.agreement;
+    let continues = agreement.continues.as_ref()?;
+    let any = MemberIndex(0);
+    let found = Equipment::stand_in(agreement, any, None).map_err(|error| error.to_string());
+    let found = found.and_then(|family| {
+        let family = family.plain.learner.layout();
+        let (given, folder) = (configured.start_model.as_deref(), configured.agreed_in());
+        let model = find_start(continues, given, &configured.state, folder, &family);
+        let model = model.map_err(|error| error.to_string())?;
+        let warm = Equipment::stand_in(agreement, any, Some(&model));
+        let warm = warm.map_err(|error| error.to_string())?;
+        let computed = genesis_outcome(&*warm.equipped, agreement.seed).0;
+        match agreement.epoch.charter.start {
+            start if start == computed => Ok(start),
+            start => Err(format!(
+                "`start` is {start}, and the model gives {computed}"
+            )),
+        }
+    });
+    Some(match found {
+        Ok(start) => Finding::good(
+            "agreement",
+            format!("the model that it starts from is here and gives {start}"),
+        ),
+        Err(why) => Finding::bad("agreement", why)
+            .remedy("ask for start.safetensors, and put it beside federation.toml"),
+    })
+}
+
+/// The key: readable, for the owner alone, and a member's.
+pub(super) fn key(configured: &Configured, running: bool) -> (Option<SecretKey>, Vec<Finding>) {
+    let file = tidy(&configured.identity);
+    let file = file.display();
+    let key = match identity::read(&configured.identity) {
+        Ok(key) => key,
+        Err(error) => {
+            let remedy = match &error {
+                IdentityError::Open(_) => format!(
+                    "chmod 600 {file}; if somebody else may have read it, make a new key with `rota \
+                     identity new` and ask for a new agreement"
+                ),
+                IdentityError::File { .. } => format!(
+                    "name the right file as `identity` in silo.toml, or make a key with `rota identity \
+                     new --out {file}`"
+                ),
+                _ => "name the file that `rota identity new` wrote".into(),
+            };
+            return (
+                None,
+                vec![Finding::bad("key", error.to_string()).remedy(remedy)],
+            );
+        }
+    };
+    let roster = &configured.agreement.epoch.roster;
+    let finding = match roster.position(&key.public()) {
+        Some(me) => Finding::good(
+            "key",
+            format!(
+                "{file} is that of {}, and only its owner can read it{}",
+                roster.name(me),
+                match running {
+                    true => "; this institution's node is running with it",
+                    false => "",
+                }
+            ),
+        ),
+        None => Finding::bad(
+            "key",
+            format!("{} in {file} is not in the agreement", key.public()),
+        )
+        .remedy(
+            "use the key file that you made for this federation, or ask to be added with this key",
+        ),
+    };
+    (Some(key), vec![finding])
+}
+
+/// The signed consent of this institution, and those of the others that are here.
+pub(super) fn consent(configured: &Configured, key: Option<&SecretKey>) -> Vec<Finding> {
+    let agreement = &configured.agreement;
+    let own = match (&configured.consent, key) {
+        (_, None) => None,
+        (None, _) => Some(
+            Finding::note(
+                "consent",
+                "silo.toml names no signed consent to the agreement",
+            )
+            .remedy("rota federation sign --config silo.toml"),
+        ),
+        (Some(file), Some(key)) => Some(match consent_in(file, agreement, &key.public()) {
+            Ok(consent) => Finding::good(
+                "consent",
+                format!(
+                    "{} signed this agreement on {}",
+                    consent.name,
+                    consent.time()
+                ),
+            ),
+            Err(error @ Unsigned::Missing(_)) => Finding::bad("consent", error.to_string()),
+            Err(error) => Finding::bad("consent", error.to_string())
+                .remedy("rota federation sign --config silo.toml"),
+        }),
+    };
+    let others = consents_beside(&configured.federation, agreement);
+    let problems = others.problems.into_iter();
+    let problems = problems.map(|why| Finding::note("consent", format!("does not count: {why}")));
+    own.into_iter().chain(problems).collect()
+}
+
+/// Permissions on state folder and data. Those of the key are part of its own check.
+pub(super) fn permissions(configured: &Configured) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let state = &tidy(&configured.state);
+    if is_open(state) {
+        let text = format!("other users of this machine can read {}", state.display());
+        findings.push(Finding::note("permissions", text).remedy(format!(
+            "chmod -R go= {}; the node does that when it starts, too",
+            state.display()
+        )));
+    }
+    if let Data::Rows(rows) = &configured.data {
+        for file in &rows.files {
+            let file = tidy(&configured.folder.join(file));
+            if is_open(&file) {
+                let text = format!("other users of this machine can read {}", file.display());
+                findings.push(
+                    Finding::note("permissions", text)
+                        .remedy(format!("chmod 600 {}", file.display())),
+                );
+            }
+        }
+    }
+    if findings.is_empty() {
+        let what = "no other user of this machine can read the key, the rows or the state";
+        findings.push(Finding::good("permissions", what));
+    }
+    findings
+}
+
+/// Whether other users can read a file or folder that is there.
+#[cfg(unix)]
+fn is_open(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+}
+
+/// On other systems files inherit the permissions of their folder.
+#[cfg(not(unix))]
+fn is_open(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,247 @@
+//! Tries every other member at all of its addresses.
+
+use std::io;
+use std::time::Duration;
+
+use mesh::{Contact, Met, ProbeError, probe_key};
+use protocol::{Hash, MemberIndex, SecretKey};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::runtime;
+use tokio::task::JoinSet;
+
+use super::Finding;
+use crate::institution::Configured;
+use crate::report::numbers;
+
+/// Members that are tried at the same time.
+const AT_ONCE: usize = 32;
+
+/// A member, and what was found at its addresses.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Peer {
+    /// Its name.
+    pub member: String,
+    /// Its addresses, in the order of the configuration.
+    pub addresses: Vec<Tried>,
+}
+
+/// An address that was tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tried {
+    /// The address.
+    pub address: String,
+    /// What was found there.
+    pub outcome: Outcome,
+}
+
+/// What was found at an address.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The member answered.
+    Met(Met),
+    /// It did not.
+    Failed(ProbeError),
+}
+
+impl Serialize for Tried {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = match &self.outcome {
+            Outcome::Met(met) => json!({
+                "address": self.address, "answers": true,
+                "federation": format!("{:#}", met.federation), "version": met.version,
+                "handshake-ms": met.handshake.as_secs_f64() * 1e3,
+                "round-trip-ms": met.round_trip.as_secs_f64() * 1e3,
+                "clock-ahead-s": met.ahead,
+            }),
+            Outcome::Failed(why) => {
+                json!({ "address": self.address, "answers": false, "why": why.to_string() })
+            }
+        };
+        Value::serialize(&document, serializer)
+    }
+}
+
+impl Peer {
+    /// How far its clock is ahead, in seconds, if it answered.
+    pub(super) fn ahead(&self) -> Option<f64> {
+        self.addresses
+            .iter()
+            .find_map(|tried| match &tried.outcome {
+                Outcome::Met(met) => Some(met.ahead),
+                Outcome::Failed(_) => None,
+            })
+    }
+}
+
+/// Tries all members but `me`. `key` is this institution's.
+pub(super) fn peers(
+    configured: &Configured,
+    me: MemberIndex,
+    key: &SecretKey,
+    running: bool,
+    patience: Duration,
+) -> io::Result<(Vec<Peer>, Vec<Finding>)> {
+    let federation = configured.agreement.epoch.federation;
+    let secret = match running {
+        true => probe_key(&key.to_bytes()),
+        false => key.to_bytes(),
+    };
+    let others = configured.roster.iter().filter(|one| one.member != me);
+    let others: Vec<Contact> = others.cloned().collect();
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let tried = runtime.block_on(async {
+        let (mut tasks, mut waiting) = (JoinSet::new(), others.iter().cloned());
+        let mut tried = Vec::new();
+        loop {
+            while tasks.len() < AT_ONCE
+                && let Some(contact) = waiting.next()
+            {
+                tasks.spawn(one(contact, federation, secret, patience));
+            }
+            match tasks.join_next().await {
+                Some(Ok(done)) => tried.push(done),
+                Some(Err(error)) => return Err(io::Error::other(error)),
+                None => return Ok(tried),
+            }
+        }
+    });
+    // Resolving a name may still go on.
+    runtime.shutdown_background();
+    let mut tried = tried?;
+    tried.sort_by_key(|(member, _)| *member);
+    let roster = &configured.agreement.epoch.roster;
+    let (mut peers, mut findings) = (Vec::new(), Vec::new());
+    for (member, addresses) in tried {
+        let peer = Peer {
+            member: roster.name(member).to_owned(),
+            addresses,
+        };
+        findings.extend(found(&peer, federation, running));
+        peers.push(peer);
+    }
+    Ok((peers, findings))
+}
+
+/// Tries the addresses of one member, one after the other: a second connection would replace the first.
+async fn one(
+    contact: Contact,
+    federation: Hash,
+    secret: [u8; 32],
+    patience: Duration,
+) -> (MemberIndex, Vec<Tried>) {
+    let mut tried = Vec::new();
+    for address in contact.addresses {
+        let outcome = mesh::probe(secret, federation, &contact.key, &address, patience).await;
+        tried.push(Tried {
+            address,
+            outcome: outcome.map_or_else(Outcome::Failed, Outcome::Met),
+        });
+    }
+    (contact.member, tried)
+}
+
+/// What is said about a member.
+fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
+    let name = &peer.member;
+    if peer.addresses.is_empty() {
+        let what = format!("no address of {name} is known: it has to reach this node");
+        return vec![Finding::note("peers", what)];
+    }
+    let reached = peer
+        .addresses
+        .iter()
+        .any(|tried| matches!(tried.outcome, Outcome::Met(_)));
+    let each = peer.addresses.iter().map(|tried| {
+        let address = &tried.address;
+        match &tried.outcome {
+            Outcome::Met(met) if met.federation == federation => Finding::good(
+                "peers",
+                format!(
+                    "{name} answers at {address}: right key, same agreement, connected in {}, round \
+                     trip {}",
+                    numbers::seconds(met.handshake.as_secs_f64()),
+                    trip(met.round_trip),
+                ),
+            ),
+            Outcome::Met(met) => Finding::bad(
+                "peers",
+                format!(
+                    "{name} answers at {address} and has another agreement: {} there, {federation} here",
+                    met.federation
+                ),
+            )
+            .remedy(
+                "compare what `rota federation show` prints on both sides; one of the two has an old \
+                 federation.toml",
+            ),
+            Outcome::Failed(why) => {
+                let text = format!("{name} at {}: {}", transport(address), said(why, running));
+                // One way to a member is enough.
+                let finding = match reached || (running && *why == ProbeError::TurnedAway) {
+                    true => Finding::note("peers", text),
+                    false => Finding::bad("peers", text),
+                };
+                match advice(why, running) {
+                    Some(advice) => finding.remedy(advice),
+                    None => finding,
+                }
+            }
+        }
+    });
+    each.collect()
+}
+
+/// A round trip: tenths of a millisecond matter in one house.
+fn trip(span: Duration) -> String {
+    match span.as_secs_f64() {
+        short if short < 0.01 => format!("{:.1} ms", short * 1e3),
+        long => numbers::seconds(long),
+    }
+}
+
+/// The address, and by what it was tried.
+fn transport(address: &str) -> String {
+    match mesh::port(address) {
+        Some((_, port)) if port.udp => format!("{address} (QUIC over UDP)"),
+        Some(_) => format!("{address} (TCP)"),
+        None => address.to_owned(),
+    }
+}
+
+fn said(why: &ProbeError, running: bool) -> String {
+    match why {
+        ProbeError::TurnedAway if running => {
+            "its node answers with the right key. It has not met this institution's running node since \
+             it started, so it does not answer this check"
+                .into()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn advice(why: &ProbeError, running: bool) -> Option<&'static str> {
+    match why {
+        ProbeError::Silent(_) => Some(
+            "is its node running, is the address right, and does a firewall on the way let this port \
+             through?",
+        ),
+        ProbeError::Refused => {
+            Some("its node is not running, or listens at another port: ask there")
+        }
+        ProbeError::Unresolved(_) => Some("is the name right, and known to this machine's DNS?"),
+        ProbeError::OtherKey(_) => {
+            Some("is the address that of another member, or has its key changed? Ask there")
+        }
+        ProbeError::TurnedAway if running => {
+            Some("what this institution's node prints says whether the two are connected")
+        }
+        ProbeError::TurnedAway => Some(
+            "one of the two has an old federation.toml: compare what `rota federation show` prints",
+        ),
+        ProbeError::Mute => Some("use the same version of Rota on both sides"),
+        ProbeError::Unusable(_) | ProbeError::Failed(_) => None,
+    }
+}

@@ -1,0 +1,36 @@
+//! `rota check`: looks at everything that an institution's node needs.
+
+use std::io::{self, BufWriter, Write};
+
+use rota::check::{Options, check};
+use rota::institution::{Configured, SetupError};
+use rota::report::numbers;
+
+use super::{CommandError, wrapped};
+use crate::cli::CheckNode;
+
+/// Prints what was found; fails if something is bad.
+pub(crate) fn run(options: &CheckNode) -> Result<(), CommandError> {
+    let configured = Configured::load(&options.config).map_err(SetupError::from)?;
+    let looked = Options {
+        network: !options.offline,
+        patience: options.timeout,
+    };
+    let found = check(&configured, &looked)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if options.json {
+        let document = serde_json::to_string_pretty(&found).map_err(io::Error::other)?;
+        writeln!(out, "{}", numbers::escaped(&document))?;
+    } else {
+        for line in found.lines() {
+            writeln!(out, "{}", wrapped(&line))?;
+        }
+    }
+    out.flush()?;
+    match found.good {
+        true => Ok(()),
+        false => Err(CommandError::Failed(
+            "this node cannot take part as it is".into(),
+        )),
+    }
+}

@@ -1,0 +1,133 @@
+//! `rota federation continue`: the agreement of a federation that starts from a model of an earlier
+//! one.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use rota::agreement::{Agreement, public_key};
+use rota::federation::{self, Changes, Start};
+use rota::institution::SetupError;
+use rota::methods::serving::mean_of_coalitions;
+use rota::methods::strategy::shared_part;
+use rota::model::{ModelError, START};
+use rota::protocol::Hash;
+use rota::report::numbers;
+
+use super::model::Node;
+use super::{CommandError, vacant, write};
+use crate::cli::ContinueFederation;
+
+/// Writes the agreement of a federation that goes on from a model of an earlier one, and the model.
+pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), CommandError> {
+    let out = &options.out;
+    let beside = out.with_file_name(START);
+    vacant(out, options.force)?;
+    vacant(&beside, options.force)?;
+    let (earlier, start) = match (&options.model, &options.earlier, &options.config) {
+        (Some(model), Some(earlier), _) => of_file(model, earlier)?,
+        (_, _, Some(config)) => of_node(config, options)?,
+        _ => unreachable!("the command line asks for a node, or a model with its agreement"),
+    };
+    let changes = Changes {
+        name: options.name.clone(),
+        rounds: options.rounds,
+        strategy: options.strategy.clone(),
+        joining: options.members.clone(),
+        leaving: options.without.clone(),
+    };
+    let agreement = federation::continued(&earlier, &start, &changes)?;
+    let text = agreement.to_toml().map_err(CommandError::Toml)?;
+    write(out, &text)?;
+    super::model::write(&beside, &start.model.document())?;
+    let mut console = BufWriter::new(io::stdout().lock());
+    writeln!(
+        console,
+        "written: {} and {}",
+        out.display(),
+        beside.display()
+    )?;
+    writeln!(console, "federation {:#}", agreement.epoch.federation)?;
+    writeln!(
+        console,
+        "It goes on from round {} of {} ({:#}), for {} more, by the strategy {}.",
+        start.round,
+        numbers::plain(&start.name),
+        start.federation,
+        numbers::plural(agreement.epoch.charter.rounds as usize, "round"),
+        agreement.strategy_config.name()
+    )?;
+    writeln!(
+        console,
+        "Give every member both files, side by side. Each reads the agreement with `rota federation show \
+         {}`, names it in its silo.toml, signs it with `rota federation sign`, and gives its node a new \
+         state folder.",
+        out.display()
+    )?;
+    Ok(console.flush()?)
+}
+
+/// The start from a model that a node's state holds.
+fn of_node(
+    config: &Path,
+    options: &ContinueFederation,
+) -> Result<(Agreement, Start), CommandError> {
+    let node = Node::load(config)?;
+    let agreement = node.institution.agreement;
+    let round = node.held.round(options.round)?;
+    let models = node.held.models(round, &node.equipment.equipped.layout())?;
+    let model = match (options.coalition, options.global) {
+        (Some(number), _) => {
+            let at = number.checked_sub(1).map(|at| at as usize);
+            at.and_then(|at| models.get(at).cloned())
+                .ok_or(ModelError::NoCoalition {
+                    coalition: number,
+                    round: round.round,
+                    of: models.len(),
+                })?
+        }
+        (None, true) => {
+            let mean = mean_of_coalitions(&models, &round.assignment);
+            mean.unwrap_or_else(|| models[round.coalition as usize].clone())
+        }
+        (None, false) if models.len() > 1 => {
+            return Err(CommandError::Several {
+                round: round.round,
+                count: models.len(),
+            });
+        }
+        (None, false) => models[0].clone(),
+    };
+    let family = node.equipment.plain.learner.layout();
+    let start = Start {
+        model: shared_part(&family, &model),
+        federation: agreement.epoch.federation,
+        name: agreement.epoch.charter.name.clone(),
+        round: round.round,
+        block: round.block,
+    };
+    Ok((agreement, start))
+}
+
+/// The start from an exported model.
+fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, Start), CommandError> {
+    let agreement = Agreement::load(earlier).map_err(SetupError::from)?;
+    let (card, tensors) = super::model::exported(model)?;
+    let agreed = format!("{:#}", agreement.epoch.federation);
+    if card.origin.id != agreed {
+        return Err(CommandError::Earlier {
+            model: card.origin.id,
+            file: earlier.into(),
+            agreed,
+        });
+    }
+    // 64 hexadecimal digits, as public keys are.
+    let block = public_key(&card.origin.block).map_or(Hash([0; 32]), |key| Hash(key.0));
+    let start = Start {
+        model: tensors,
+        federation: agreement.epoch.federation,
+        name: card.origin.federation,
+        round: card.origin.round,
+        block,
+    };
+    Ok((agreement, start))
+}

@@ -1,0 +1,261 @@
+//! `rota federation join` and `sign`: takes part in a federation, and signs its agreement.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use rota::agreement::{Agreement, ConfigError, Invitation};
+use rota::federation::{Join, addresses, draft_words, own_rows, words};
+use rota::identity;
+use rota::institution::{Configured, Data, SetupError, fit};
+use rota::learn::data::OwnRows;
+use rota::learn::file;
+use rota::protocol::{PublicKey, SecretKey};
+
+use super::{CommandError, identity::line, wrapped};
+use crate::cli::{JoinFederation, Sign};
+
+/// Writes the files of a new member, and signs the agreement.
+pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
+    let invitation = invitation(&options.invitation)?;
+    let key = identity::read(&options.identity)?;
+    let public = key.public();
+    let agreement = match invitation.agreement() {
+        Ok(agreement) => agreement,
+        Err(why) => return Err(too_early(options, &invitation, &public, &why)?),
+    };
+    let roster = &agreement.epoch.roster;
+    let Some(me) = roster.position(&public) else {
+        return Err(stranger(options, &invitation, &public));
+    };
+    let name = roster.name(me).to_owned();
+    if let Some(to) = invitation.to.as_ref().filter(|to| **to != name) {
+        return Err(CommandError::Usage(format!(
+            "this invitation is for {to}, and the key in {} is that of {name}: use the key of {to}, or \
+             the invitation for {name}",
+            options.identity.display()
+        )));
+    }
+    if options.data.is_empty() {
+        return Err(CommandError::Usage(
+            "--data FILE is missing: the file of this institution's rows, which stays where it is"
+                .into(),
+        ));
+    }
+    for address in &options.listen {
+        rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
+    }
+    let rows = own_rows(&options.data, &options.ignore)?;
+    let joining = Join {
+        agreement: &agreement,
+        text: &invitation.text,
+        me,
+        identity: &options.identity,
+        rows: &rows,
+        listen: options.listen.clone(),
+        folder: &options.out,
+        force: options.force,
+    };
+    say(&words(&agreement))?;
+    let fits = fitting(&agreement, &rows, &name, Path::new(""))?;
+    let consented = consents(options.yes, &name)?;
+    if !consented {
+        return Err(CommandError::Failed(
+            "nothing was signed, and nothing was written".into(),
+        ));
+    }
+    let joined = joining.write()?;
+    let config = joined.config.display();
+    let mut out = io::stdout().lock();
+    writeln!(out, "written: {} and {config}", joined.federation.display())?;
+    if let Err(why) = fits {
+        return Err(CommandError::Failed(format!(
+            "{why}. Nothing was signed. Correct the file, or translate names and codes in \
+             [data.rows.names] of {config}; then: rota federation sign --config {config}"
+        )));
+    }
+    signed(&agreement, &key, &joined.consent)?;
+    if agreement.continues.is_some() {
+        writeln!(
+            out,
+            "This federation starts from a model: put the file start.safetensors, which you get with the \
+             invitation, beside {}",
+            joined.federation.display()
+        )?;
+    }
+    writeln!(out, "Next:")?;
+    writeln!(out, "  rota check --config {config}")?;
+    Ok(writeln!(out, "  rota run --config {config}")?)
+}
+
+/// Signs the agreement that `silo.toml` names.
+pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
+    let configured = Configured::load(&options.config).map_err(SetupError::from)?;
+    let named = configured.consent.clone();
+    let institution = configured.with_key()?;
+    let agreement = &institution.agreement;
+    let name = agreement.epoch.roster.name(institution.me);
+    say(&words(agreement))?;
+    if let Data::Rows(rows) = &institution.data {
+        fitting(agreement, rows, name, &institution.folder)?.map_err(|why| {
+            CommandError::Failed(format!(
+                "{why}. Nothing was signed. Correct the file, or translate names and codes in \
+                 [data.rows.names] of {}",
+                options.config.display()
+            ))
+        })?;
+    }
+    if !consents(options.yes, name)? {
+        return Err(CommandError::Failed("nothing was signed".into()));
+    }
+    let file = named
+        .clone()
+        .unwrap_or_else(|| options.config.with_file_name("consent.toml"));
+    signed(agreement, &institution.key, &file)?;
+    if named.is_none() {
+        writeln!(
+            io::stdout().lock(),
+            "Add it to {}, so that the node starts on this agreement only:\n  consent = \"consent.toml\"",
+            options.config.display()
+        )?;
+    }
+    Ok(())
+}
+
+/// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.
+fn invitation(argument: &str) -> Result<Invitation, CommandError> {
+    let path = Path::new(argument);
+    let text = match argument {
+        "-" => file::read_text_from(io::stdin().lock(), file::CONFIGURATION)?,
+        // A token may be longer than a path can be.
+        _ if argument.len() < 4096 && path.is_file() => rota::agreement::read_configuration(path)?,
+        token => return Ok(Invitation::read(token)?),
+    };
+    if text.trim_start().starts_with("rota-") {
+        return Ok(Invitation::read(&text)?);
+    }
+    let agreement = Agreement::parse(argument, &text);
+    agreement.map_err(SetupError::from)?;
+    Ok(Invitation { to: None, text })
+}
+
+/// What a member whose key nobody knows has to send back, and why it cannot join.
+fn stranger(options: &JoinFederation, invitation: &Invitation, key: &PublicKey) -> CommandError {
+    let back = match back(options, invitation, key) {
+        Ok(back) => back,
+        Err(error) => return error,
+    };
+    CommandError::Failed(format!(
+        "the key in {} is not in this agreement. If it is to be, send this line to whoever invited you, \
+         and join with the invitation that comes back:\n{back}",
+        options.identity.display()
+    ))
+}
+
+/// The line `NAME KEY ADDRESS`.
+fn back(
+    options: &JoinFederation,
+    invitation: &Invitation,
+    key: &PublicKey,
+) -> Result<String, CommandError> {
+    for address in &options.address {
+        addresses(address).map_err(CommandError::Usage)?;
+    }
+    let name = options.name.as_ref().or(invitation.to.as_ref());
+    let name = name.map_or("NAME", String::as_str);
+    let mut all = options.address.clone();
+    if all.is_empty() {
+        all.push("ADDRESS".into());
+    }
+    Ok(line(name, key, &all))
+}
+
+/// The same where members are missing: shows what stands already.
+fn too_early(
+    options: &JoinFederation,
+    invitation: &Invitation,
+    key: &PublicKey,
+    why: &ConfigError,
+) -> Result<CommandError, CommandError> {
+    let draft = rota::agreement::Draft::parse("the invitation", &invitation.text)?;
+    say(&draft_words(&draft))?;
+    Ok(
+        match draft.members.iter().any(|member| member.key == *key) {
+            true => CommandError::Failed(format!(
+                "members are missing in this agreement, so it cannot be signed yet: wait for the next \
+             invitation ({why})"
+            )),
+            false => stranger(options, invitation, key),
+        },
+    )
+}
+
+/// Prints lines.
+fn say(lines: &[String]) -> Result<(), CommandError> {
+    let mut out = io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{}", wrapped(line))?;
+    }
+    Ok(writeln!(out)?)
+}
+
+/// Prints what the rows are; the inner error says why they do not fit.
+fn fitting(
+    agreement: &Agreement,
+    rows: &OwnRows,
+    name: &str,
+    folder: &Path,
+) -> Result<Result<(), String>, CommandError> {
+    let found = match fit(&agreement.task, rows, name, folder, 0) {
+        Ok(found) => found,
+        Err(error) => {
+            let why = error.to_string();
+            return Ok(Err(why));
+        }
+    };
+    let mut lines = vec![format!("The rows of {name}:")];
+    let notes = found.notes.iter().map(|note| format!("note: {note}"));
+    lines.extend(
+        found
+            .lines()
+            .into_iter()
+            .chain(notes)
+            .map(|line| format!("  {line}")),
+    );
+    say(&lines)?;
+    Ok(Ok(()))
+}
+
+/// Whether the institution consents: by `--yes`, or by an answer.
+fn consents(yes: bool, name: &str) -> Result<bool, CommandError> {
+    if yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(CommandError::Usage(format!(
+            "nothing was signed: run this in a terminal to be asked, or add --yes to sign as {name}"
+        )));
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "Sign this agreement as {name}? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Signs, and says where the consent is.
+fn signed(agreement: &Agreement, key: &SecretKey, file: &Path) -> Result<(), CommandError> {
+    let consent = rota::federation::sign(agreement, key, SystemTime::now(), file)?;
+    let Some(consent) = consent else {
+        let why = "the clock of this machine is not plausible, or the key is not in the agreement";
+        return Err(CommandError::Failed(format!("nothing was signed: {why}")));
+    };
+    Ok(writeln!(
+        io::stdout().lock(),
+        "signed as {} on {}: {}. Send that file to whoever drafted the agreement",
+        consent.name,
+        consent.time(),
+        file.display()
+    )?)
+}

@@ -1,0 +1,233 @@
+//! What leaves an institution under an agreement, who sees it, and what they could learn from it: one
+//! page for its owner.
+
+use agreement::Agreement;
+use learn::TaskConfig;
+use protocol::charter::Charter;
+
+use super::start::{First, first};
+use crate::report::numbers;
+
+/// The size of an institution's own data, where it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnSize {
+    /// Rows that models are trained on.
+    pub training_rows: usize,
+}
+
+/// The page: headings end in a colon, other lines are indented.
+pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
+    let charter = &agreement.epoch.charter;
+    let roster = &agreement.epoch.roster;
+    let names: Vec<String> = roster
+        .silos()
+        .iter()
+        .map(|silo| silo.name.clone())
+        .collect();
+    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
+    let first = first(task, strategy, agreement.seed, &names).ok();
+    let mut lines = vec!["What stays in this house:".to_owned()];
+    lines
+        .push("  every row and every file of data, the names and codes that they have here".into());
+    lines.push("  the secret key, and the results on rows held out here".into());
+    if !strategy.personal.is_empty() {
+        lines.push(format!(
+            "  the personal parts of the model: {}",
+            strategy.personal.join(", ")
+        ));
+    }
+    lines.push(String::new());
+    lines.push("What leaves it, and who sees it:".into());
+    lines.extend(leaves(agreement, charter, first.as_ref()));
+    lines.push(String::new());
+    lines.push("What others could learn from it:".into());
+    lines.extend(learned(agreement, charter, first.as_ref(), own));
+    lines
+}
+
+/// Who sees an entry of a round.
+fn seen(charter: &Charter) -> &'static str {
+    match charter.names_shown {
+        true => "every member, with this institution's name",
+        false => "every member, without a name; the lead of the round knows whose it is",
+    }
+}
+
+fn leaves(agreement: &Agreement, charter: &Charter, first: Option<&First>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let scale = agreement.strategy_config.standardise;
+    if scale {
+        lines.push(format!(
+            "  in the first round, the number of training rows, and sum and squared deviations of every \
+             column{}: {}",
+            match &agreement.task {
+                TaskConfig::Table(_) => " and of the number to predict",
+                _ => "",
+            },
+            seen(charter)
+        ));
+    }
+    let rounds = charter.rounds - u64::from(scale);
+    let size = first.map_or(charter.blob_limit, |first| first.largest);
+    lines.push(format!(
+        "  in each of {}, a model trained on its rows, {}{}: {}",
+        numbers::plural(rounds as usize, "round"),
+        match first {
+            Some(first) => format!("{} numbers, ", numbers::count(first.parameters as u64)),
+            None => String::new(),
+        },
+        numbers::bytes(size),
+        seen(charter)
+    ));
+    if let Some(first) = first.filter(|first| first.largest > first.model) {
+        lines.push(format!(
+            "  with it, in some rounds, what the strategy {} adds, up to {}: seen by the same",
+            agreement.strategy_config.name(),
+            numbers::bytes(first.largest - first.model)
+        ));
+    }
+    if first.is_some_and(|first| first.plan.weights) {
+        lines.push(format!(
+            "  with the model, the number of rows that it was trained on: {}",
+            seen(charter)
+        ));
+    }
+    lines.push("  with the model, its training loss: the lead of the round".into());
+    if first.is_some_and(|first| first.plan.cross_evaluate) {
+        lines.push(
+            "  in rounds that compare models, the loss of every member's model on its rows, one number \
+             for each: every member, beside this institution's own model, and the lead by name"
+                .into(),
+        );
+    }
+    lines.push(
+        "  signed votes and the times at which its node runs, its name, key and address: every member"
+            .into(),
+    );
+    lines.push(
+        "  to machines that are no members: that encrypted connections exist, and between which \
+         addresses"
+            .into(),
+    );
+    lines
+}
+
+fn learned(
+    agreement: &Agreement,
+    charter: &Charter,
+    first: Option<&First>,
+    own: Option<OwnSize>,
+) -> Vec<String> {
+    let n = agreement.epoch.roster.len() as u64;
+    let mut lines = vec![
+        "  from a model: properties of the rows as a whole, and with some probability whether a person \
+         whose data they know is among them"
+            .to_owned(),
+    ];
+    if let (Some(first), Some(own)) = (first, own) {
+        let (numbers, rows) = (first.parameters, own.training_rows);
+        lines.push(match numbers >= rows {
+            true => format!(
+                "  more than that is possible here: the model has {numbers} numbers and is trained on \
+                 {rows} rows, so it can hold single rows"
+            ),
+            false => format!(
+                "  the model has {numbers} numbers and is trained on {rows} rows: it cannot hold all \
+                 of them, but rare values and outliers leave traces"
+            ),
+        });
+    }
+    if agreement.strategy_config.standardise {
+        lines.push(
+            "  from sums and squared deviations: mean and spread of every column of these rows, exactly"
+                .into(),
+        );
+    }
+    if first.is_some_and(|first| first.plan.cross_evaluate) {
+        lines.push("  from losses: whose patients, customers or stations are like whose".into());
+    }
+    match charter.names_shown {
+        true => lines.push(
+            "  every member knows which model is whose, in every round: this strategy keeps state for \
+             each"
+                .into(),
+        ),
+        false => lines.push(format!(
+            "  names are removed from models, not traces: each of the {n} members leads about one \
+             round in {n} and knows the names then, and models of one institution may be recognised \
+             from round to round"
+        )),
+    }
+    lines.push(
+        "  nothing is added to hide single rows (no noise, no encrypted sums): whoever receives a model \
+         sees all of it"
+            .into(),
+    );
+    lines.push(format!(
+        "  what was sent cannot be called back: members keep models of {} for others, and may keep all \
+         for good",
+        numbers::plural(charter.keep_rounds as usize, "round")
+    ));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../examples/federation.toml");
+
+    fn page(change: impl Fn(&str) -> String, rows: Option<usize>) -> String {
+        let agreement = Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap();
+        let own = rows.map(|training_rows| OwnSize { training_rows });
+        disclosure(&agreement, own).join("\n")
+    }
+
+    #[test]
+    fn the_page_follows_strategy_names_scale_and_size() {
+        let same = |text: &str| text.to_owned();
+        let page_of_example = page(same, Some(42));
+        for said in [
+            "in the first round, the number of training rows, and sum and squared deviations",
+            "without a name; the lead of the round knows",
+            "the loss of every member's model on its rows",
+            "is trained on 42 rows: it cannot hold all",
+            "mean and spread of every column",
+        ] {
+            assert!(page_of_example.contains(said), "{said}: {page_of_example}");
+        }
+        assert!(page(same, Some(3)).contains("so it can hold single rows"));
+        let shown = page(
+            |text| text.replace("names = \"removed\"", "names = \"shown\""),
+            None,
+        );
+        assert!(shown.contains("with this institution's name"), "{shown}");
+        let plain = page(
+            |text| {
+                let text = text.replace("name = \"cs-rcfl\"", "name = \"fedavg\"");
+                let own = ["coalitions = 2", "freeze = 1", "folds = 5"];
+                let text = own.iter().fold(text, |text, line| text.replace(line, ""));
+                text.replace("standardise = \"federation\"", "standardise = \"silo\"")
+            },
+            None,
+        );
+        assert!(!plain.contains("in the first round"), "{plain}");
+        assert!(
+            !plain.contains("the loss of every member's model"),
+            "{plain}"
+        );
+        assert!(
+            plain.contains("the number of rows that it was trained on"),
+            "{plain}"
+        );
+        let personal = page(
+            |text| text.replace("personal = []", "personal = [\"intercept\"]"),
+            None,
+        );
+        assert!(
+            personal.contains("the personal parts of the model: intercept"),
+            "{personal}"
+        );
+    }
+}

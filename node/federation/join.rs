@@ -1,0 +1,233 @@
+//! Writes what an institution needs to take part: the agreement, its signed consent and `silo.toml`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agreement::{Agreement, Consent};
+use learn::DataError;
+use learn::data::{Format, OwnRows};
+use learn::propose::format_of;
+use learn::schema::LocalNames;
+use protocol::{MemberIndex, SecretKey};
+use serde::Serialize;
+
+use super::address::is_loopback;
+use crate::institution::CONSENT;
+use crate::paths::relative;
+
+/// Where a node listens if no address of it is known.
+const PORT: u16 = 4001;
+
+/// What an institution brings.
+pub struct Join<'a> {
+    /// The agreement.
+    pub agreement: &'a Agreement,
+    /// The text of its file.
+    pub text: &'a str,
+    /// Its position in the roster.
+    pub me: MemberIndex,
+    /// The file of its key.
+    pub identity: &'a Path,
+    /// The files of its rows, and how they are written.
+    pub rows: &'a OwnRows,
+    /// Where its node listens; empty: at the ports of its addresses in the agreement.
+    pub listen: Vec<String>,
+    /// The folder for the new files.
+    pub folder: &'a Path,
+    /// Whether to overwrite files.
+    pub force: bool,
+}
+
+/// The new files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// The agreement.
+    pub federation: PathBuf,
+    /// The configuration.
+    pub config: PathBuf,
+    /// The consent, which is written when it is signed.
+    pub consent: PathBuf,
+}
+
+/// Why files could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// Another file is there.
+    #[error("{} exists with other contents: choose another folder with --out, or overwrite it with --force", .0.display())]
+    Exists(PathBuf),
+    /// A file cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        reason: io::Error,
+    },
+    /// A value that TOML cannot express.
+    #[error("this configuration cannot be written: {0}")]
+    Toml(String),
+}
+
+/// An institution's files, with the way in which they are written as far as it can be seen. Columns
+/// in `ignore` are not read.
+///
+/// # Errors
+/// [`DataError`]: the first file cannot be read, or is no table.
+pub fn own_rows(files: &[PathBuf], ignore: &[String]) -> Result<OwnRows, DataError> {
+    let format = files
+        .first()
+        .map_or_else(|| Ok(Format::default()), |file| format_of(file))?;
+    Ok(OwnRows {
+        files: files.to_vec(),
+        format,
+        names: LocalNames {
+            ignore: ignore.to_vec(),
+            ..LocalNames::default()
+        },
+    })
+}
+
+impl Join<'_> {
+    /// Writes agreement and configuration. Nothing is signed.
+    ///
+    /// # Errors
+    /// [`JoinError`]: files are there already, or cannot be written.
+    pub fn write(&self) -> Result<Joined, JoinError> {
+        let joined = Joined {
+            federation: self.folder.join("federation.toml"),
+            config: self.folder.join("silo.toml"),
+            consent: self.folder.join(CONSENT),
+        };
+        let config = self.config()?;
+        for (path, text) in [(&joined.federation, self.text), (&joined.config, &config)] {
+            let same = fs::read_to_string(path).is_ok_and(|found| found == *text);
+            if path.exists() && !same && !self.force {
+                return Err(JoinError::Exists(path.clone()));
+            }
+        }
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |reason| JoinError::Write { path, reason }
+        };
+        if !self.folder.is_dir() {
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(self.folder).map_err(failed(self.folder))?;
+        }
+        fs::write(&joined.federation, self.text).map_err(failed(&joined.federation))?;
+        fs::write(&joined.config, config).map_err(failed(&joined.config))?;
+        Ok(joined)
+    }
+
+    /// Where the node listens.
+    pub fn listening(&self) -> Vec<String> {
+        if !self.listen.is_empty() {
+            return self.listen.clone();
+        }
+        let own = self.agreement.addresses.get(self.me.at());
+        let own = own.map_or(&[][..], Vec::as_slice);
+        let mut all: Vec<String> = Vec::new();
+        for address in own {
+            let Some((ip, port)) = mesh::port(address) else {
+                continue;
+            };
+            let host = match ip {
+                Some(ip) if is_loopback(address) && ip.is_ipv6() => format!("/ip6/{ip}"),
+                Some(ip) if is_loopback(address) => format!("/ip4/{ip}"),
+                Some(ip) if ip.is_ipv6() => "/ip6/::".into(),
+                _ => "/ip4/0.0.0.0".into(),
+            };
+            let listen = match port.udp {
+                true => format!("{host}/udp/{}/quic-v1", port.number),
+                false => format!("{host}/tcp/{}", port.number),
+            };
+            if !all.contains(&listen) {
+                all.push(listen);
+            }
+        }
+        match all.is_empty() {
+            true => mesh::Transport::Both.addresses("0.0.0.0", PORT),
+            false => all,
+        }
+    }
+
+    /// `silo.toml`, with comments.
+    fn config(&self) -> Result<String, JoinError> {
+        #[derive(Serialize)]
+        struct One<T: Serialize> {
+            value: T,
+        }
+        // A value as TOML writes it in one line.
+        fn inline(value: impl Serialize) -> Result<String, JoinError> {
+            let value = toml::Value::try_from(One { value });
+            let value = value.map_err(|error| JoinError::Toml(error.to_string()))?;
+            Ok(value["value"].to_string())
+        }
+        let epoch = &self.agreement.epoch;
+        let name = epoch.roster.name(self.me);
+        let path = |file: &Path| inline(relative(file, self.folder).to_string_lossy());
+        let files: Result<Vec<_>, _> = self.rows.files.iter().map(|file| path(file)).collect();
+        let others = epoch.roster.silos().iter().find(|silo| silo.name != name);
+        let other = others.map_or("south", |silo| &silo.name);
+        let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
+        Ok(format!(
+            "# The node of {name} in the federation {}, written by `rota federation join`.\n\
+             # Paths are relative to this file. `rota schema silo` describes every key.\n\
+             #\n\
+             #   rota check --config silo.toml    looks at everything that it needs\n\
+             #   rota run --config silo.toml      runs it\n\n\
+             federation = \"federation.toml\"   # the agreement, the same at every member\n\
+             consent = \"{CONSENT}\"         # signed with the key below: a node starts on this agreement only\n\
+             identity = {}   # the secret key: nobody else may read it\n\
+             state = \"state\"                  # journal and models: never put back an old copy\n\n\
+             # Where this node listens. The others reach it at the addresses in the agreement.\n\
+             listen = [{}]\n\n\
+             # seed = 0        # of the division of the rows into training and test rows\n\
+             # radius = 0      # robustness radius, or a rule that chooses it; it stays here\n\n\
+             # The rows, read by the agreed schema. They stay here.\n\
+             [data.rows]\n\
+             files = [{}]\n\
+             format = {}\n\n\
+             # Names that differ from the agreed ones, and columns that are not to be read.\n\
+             [data.rows.names]\n\
+             columns = {{}}      # agreed = \"name in the files\"\n\
+             codes = {{}}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
+             ignore = {}       # such as \"patient_id\"\n\n\
+             # A member that is reached elsewhere than the agreement says:\n\
+             # [[peer]]\n\
+             # name = {}\n\
+             # addresses = [\"/dns/rota.example.org/udp/4001/quic-v1\"]\n",
+            epoch.charter.name,
+            path(self.identity)?,
+            listen?.join(", "),
+            files?.join(", "),
+            inline(&self.rows.format)?,
+            inline(&self.rows.names.ignore)?,
+            inline(other)?,
+        ))
+    }
+}
+
+/// Writes a signed consent; an older one is replaced.
+///
+/// # Errors
+/// [`JoinError`]: it cannot be written.
+pub fn sign(
+    agreement: &Agreement,
+    key: &SecretKey,
+    at: std::time::SystemTime,
+    file: &Path,
+) -> Result<Option<Consent>, JoinError> {
+    let Some(consent) = Consent::sign(agreement, key, at) else {
+        return Ok(None);
+    };
+    let text = consent.to_toml().map_err(JoinError::Toml)?;
+    fs::write(file, text).map_err(|reason| JoinError::Write {
+        path: file.into(),
+        reason,
+    })?;
+    Ok(Some(consent))
+}

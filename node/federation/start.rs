@@ -1,0 +1,171 @@
+//! The state that the first round of an agreement starts from.
+
+use std::sync::Arc;
+
+use agreement::Agreement;
+use learn::{DataError, TaskConfig};
+use methods::Strategy;
+use methods::learner::Learner;
+use methods::strategy::{
+    Names, Plan, State, StrategyConfig, StrategyError, build, largest_contribution,
+};
+use protocol::Hash;
+use silo::genesis_outcome;
+
+/// Members for whom a strategy is built while it is not known how many there are.
+const MOST: usize = 1000;
+
+/// What follows from task, strategy and seed, without anybody's data.
+pub struct First {
+    /// Hash of the state that the first round starts from.
+    pub start: Hash,
+    /// Largest contribution, in bytes.
+    pub largest: u64,
+    /// Numbers of a model.
+    pub parameters: usize,
+    /// Bytes of a model.
+    pub model: u64,
+    /// Whether the strategy needs the names of authors.
+    pub names: Names,
+    /// The plan of the first round that trains.
+    pub plan: Plan,
+}
+
+/// Why it could not be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum FirstError {
+    /// The task.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The strategy's options.
+    #[error("strategy: {0}")]
+    Strategy(#[from] StrategyError),
+    /// A model with which the strategy cannot work.
+    #[error("strategy: {0}")]
+    Model(String),
+    /// A task with data of its own.
+    #[error("the task has data of its own, which are not read for this")]
+    OwnData,
+}
+
+/// What follows from task, strategy and seed. `names` are those of the members, of whom some may be
+/// missing.
+///
+/// # Errors
+/// [`FirstError`]: a task or a strategy that cannot be used.
+pub fn first(
+    task: &TaskConfig,
+    strategy: &StrategyConfig,
+    seed: u64,
+    names: &[String],
+) -> Result<First, FirstError> {
+    let learner = match task {
+        TaskConfig::Table(table) => {
+            // One stand-in for every domain, or one where there are none.
+            let domains = table.domains.as_ref().map_or(1, Vec::len).max(names.len());
+            let name = |at: usize| names.get(at).cloned().unwrap_or_else(|| format!("{at}"));
+            let names: Vec<String> = (0..domains).map(name).collect();
+            table.stand_ins(&names, seed)?.silos.swap_remove(0).learner
+        }
+        TaskConfig::Constant { .. } => {
+            task.study(Some(1), None, seed)?
+                .silos
+                .swap_remove(0)
+                .learner
+        }
+        TaskConfig::Digits8Bench => return Err(FirstError::OwnData),
+    };
+    let built: Arc<dyn Strategy> = build(strategy, MOST)?.into();
+    let equipped = built.equip(learner);
+    let learner: Arc<dyn Learner> =
+        equipped.map_err(|error| FirstError::Model(error.to_string()))?;
+    let initial = learner.initial(seed);
+    let layout = learner.layout();
+    // A first round that agrees on a scale trains nothing.
+    let training = 1 + u64::from(strategy.standardise);
+    Ok(First {
+        start: genesis_outcome(&*learner, seed).0,
+        largest: largest_contribution(&*built, &*learner),
+        parameters: layout.len(),
+        model: layout.document_len() as u64,
+        names: built.names(),
+        plan: built.plan(&State::genesis(initial), training),
+    })
+}
+
+/// Computes the start of an agreement again. The text says what was found; an error, that it is
+/// another one than the agreement's.
+///
+/// # Errors
+/// Both hashes, and what to do.
+pub fn recomputed(agreement: &Agreement) -> Result<String, String> {
+    let silos = agreement.epoch.roster.silos();
+    let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
+    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
+    let start = agreement.epoch.charter.start;
+    if let Some(continues) = &agreement.continues {
+        return Ok(format!(
+            "`start` is {start}; it follows from the model of round {} of {}, and a node that has the \
+             model computes it again",
+            continues.round, continues.name
+        ));
+    }
+    match first(task, strategy, agreement.seed, &names) {
+        Ok(first) if first.start == start => Ok(format!(
+            "`start` is {start}, and computing it again gives the same: a model of {} numbers",
+            first.parameters
+        )),
+        Ok(first) => Err(format!(
+            "`start` is {start}, and task, strategy and seed give {}: another version of Rota wrote \
+             this file, or it was changed by hand",
+            first.start
+        )),
+        Err(FirstError::OwnData) => Ok(format!(
+            "`start` is {start}; it is computed when the node reads the task's own data"
+        )),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use methods::strategy::STRATEGIES;
+
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../examples/federation.toml");
+
+    #[test]
+    fn the_start_of_the_example_is_computed_again() {
+        let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
+        let said = recomputed(&agreement).unwrap();
+        assert!(said.contains("gives the same"), "{said}");
+        let other = EXAMPLE.replace("start = \"36d2", "start = \"36d3");
+        let other = Agreement::parse("federation.toml", &other).unwrap();
+        let said = recomputed(&other).unwrap_err();
+        assert!(said.contains("`start` is 36d3a435, and task"), "{said}");
+    }
+
+    #[test]
+    fn every_strategy_has_a_plan_before_its_members_are_known() {
+        let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
+        let mut planned = 0;
+        for info in STRATEGIES {
+            let strategy = agreement.strategy_config.switch(info.name).unwrap();
+            match first(&agreement.task, &strategy, 1, &[]) {
+                Ok(first) => {
+                    assert!(first.largest >= first.model, "{}", info.name);
+                    planned += 1;
+                }
+                // Some need another kind of model than the example's.
+                Err(error) => assert!(
+                    matches!(error, FirstError::Model(_)),
+                    "{}: {error}",
+                    info.name
+                ),
+            }
+        }
+        assert!(planned > 20, "{planned}");
+    }
+}

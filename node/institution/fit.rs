@@ -1,0 +1,175 @@
+//! Whether an institution's rows fit the agreed schema, and what they are.
+
+use std::path::Path;
+
+use learn::data::{OwnRows, Target};
+use learn::{DataError, RowCounts, Source as Rows, TableTask, TaskConfig};
+use protocol::MemberIndex;
+
+/// An institution's rows, as they were read by the agreed schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// Rows that are used.
+    pub rows: usize,
+    /// Fewest rows that the agreement asks for.
+    pub least: usize,
+    /// Columns to learn from.
+    pub columns: usize,
+    /// Numbers that a row becomes.
+    pub numbers: usize,
+    /// Values that are missing and get a substitute.
+    pub missing: usize,
+    /// Rows by class, where classes are predicted.
+    pub classes: Vec<(String, usize)>,
+    /// Smallest and largest number to predict, where one number is.
+    pub range: Option<(f64, f64)>,
+    /// Rows for training, validation and test.
+    pub split: RowCounts,
+    /// What is noticed, in sentences without a full stop.
+    pub notes: Vec<String>,
+}
+
+/// The task of one institution with rows of its own.
+pub(super) fn own_task(
+    table: &TableTask,
+    rows: &OwnRows,
+    name: &str,
+    folder: &Path,
+) -> Result<TableTask, DataError> {
+    let mut table = table.clone();
+    table.schema = table.agreed_schema()?;
+    if table.schema.is_none() {
+        return Err(DataError::Config(
+            "the agreement has no [task.table.schema], by which own rows could be read: agree on one, \
+             or write `share = \"1 of 8\"` in [data]"
+                .into(),
+        ));
+    }
+    // The split of the rows depends on the silo's name.
+    let rows = rows.of_silo(name, folder);
+    table.data = Some(Rows::Rows(Box::new(rows)));
+    Ok(table)
+}
+
+/// The domain of a member's rows as a task of that member alone has it.
+pub(super) fn own_domain(
+    table: &mut TableTask,
+    me: MemberIndex,
+    members: usize,
+) -> Result<(), DataError> {
+    let domain = table.domain(me.at(), members)?;
+    table.domains = domain.map(|domain| vec![domain]);
+    Ok(())
+}
+
+/// Reads rows, in `folder`, of the institution called `name`, by the schema of `task`, and splits them
+/// by `seed`.
+///
+/// # Errors
+/// [`DataError`]: the first thing that does not fit.
+pub fn fit(
+    task: &TaskConfig,
+    rows: &OwnRows,
+    name: &str,
+    folder: &Path,
+    seed: u64,
+) -> Result<Fit, DataError> {
+    let TaskConfig::Table(table) = task else {
+        return Err(DataError::Config(
+            "the task has data of its own, and reads no rows of institutions".into(),
+        ));
+    };
+    let mut table = own_task(table, rows, name, folder)?;
+    table.domains = None;
+    let set = table.tables(None, None)?;
+    let schema = table.schema.as_ref();
+    let least = schema.map_or(2, |schema| schema.min_rows);
+    let columns = schema.map_or(0, |schema| schema.names().count());
+    let read = set.silos.first().map(|(_, table)| table);
+    let count = read.map_or(0, learn::data::Table::len);
+    let missing = read.map_or(0, |read| {
+        read.values.iter().filter(|value| value.is_nan()).count()
+    });
+    let targets = read.map_or(&[][..], |read| &read.target);
+    let classes = match &set.target {
+        Target::Classes(names) => {
+            let of = |at: usize| {
+                targets
+                    .iter()
+                    .filter(|class| **class as usize == at)
+                    .count()
+            };
+            let named = names.iter().enumerate();
+            named.map(|(at, name)| (name.clone(), of(at))).collect()
+        }
+        _ => Vec::new(),
+    };
+    let range = match &set.target {
+        Target::Number { .. } => Some((
+            targets.iter().copied().fold(f64::INFINITY, f64::min),
+            targets.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        )),
+        _ => None,
+    };
+    let numbers = read.map_or(0, |read| read.columns.len());
+    let study = TaskConfig::Table(Box::new(table)).study(None, None, seed)?;
+    Ok(Fit {
+        rows: count,
+        least,
+        columns,
+        numbers,
+        missing,
+        classes,
+        range,
+        split: study
+            .silos
+            .first()
+            .map_or_else(RowCounts::default, |silo| silo.rows),
+        notes: study
+            .notes
+            .into_iter()
+            // One institution alone is what is looked at here.
+            .filter(|note| !note.starts_with("there is one silo"))
+            .collect(),
+    })
+}
+
+impl Fit {
+    /// It in sentences, one line each.
+    pub fn lines(&self) -> Vec<String> {
+        let Self {
+            rows,
+            least,
+            columns,
+            numbers,
+            missing,
+            split,
+            ..
+        } = self;
+        let mut lines = vec![format!(
+            "{rows} rows fit the schema, at least {least} are needed: {} to train, {} to validate, {} \
+             to test; {columns} columns, which become {numbers} numbers a row; {missing} values are \
+             missing and substituted",
+            split.train, split.validation, split.test
+        )];
+        if !self.classes.is_empty() {
+            let part = |count: usize| 100.0 * count as f64 / (*rows).max(1) as f64;
+            let each = self.classes.iter();
+            let each: Vec<_> = each
+                .map(|(name, count)| format!("{name} {count} ({:.1} %)", part(*count)))
+                .collect();
+            lines.push(format!("classes: {}", each.join(", ")));
+        }
+        if let Some((low, high)) = self.range {
+            lines.push(format!(
+                "the number to predict lies between {low} and {high}"
+            ));
+        }
+        lines
+    }
+
+    /// A class that no row has, or one that all have.
+    pub fn is_unbalanced(&self) -> bool {
+        self.classes.iter().any(|(_, count)| *count == 0)
+    }
+}

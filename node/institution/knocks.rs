@@ -1,0 +1,54 @@
+//! Lines about nodes that knocked and are not of this federation.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mesh::Notice;
+use protocol::Epoch;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::news::Output;
+
+/// Prints the notices of the network until it ends. The network limits their rate.
+pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>, output: Output) {
+    let began = Instant::now();
+    while let Some(notice) = notices.recv().await {
+        let at = began.elapsed().as_secs_f64();
+        match notice {
+            Notice::OtherAgreement {
+                member,
+                federation,
+                probing,
+            } => {
+                let name = epoch.roster.name(member);
+                let line = format!(
+                    "{name} has another agreement: its federation is {federation}, this one is {}. \
+                     Compare federation.toml with it; until both have the same, it takes no part{}",
+                    epoch.federation,
+                    match probing {
+                        true => " (it ran `rota check`)",
+                        false => "",
+                    }
+                );
+                let document = json!({
+                    "event": "other-agreement", "at": at, "member": name,
+                    "federation": format!("{federation:#}"), "checking": probing,
+                });
+                output.print(document, format!("warning: {line}"));
+            }
+            Notice::Stranger { key, address } => {
+                let key = key.map(|key| key.to_string());
+                let line = format!(
+                    "a node whose key is not in the agreement knocked and was refused: it came from \
+                     {address} with the key {}. If it belongs to a member, that member uses another key \
+                     or another agreement",
+                    key.as_deref().unwrap_or("of another kind")
+                );
+                let document =
+                    json!({ "event": "stranger", "at": at, "address": address, "key": key });
+                output.print(document, format!("warning: {line}"));
+            }
+        }
+    }
+}

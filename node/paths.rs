@@ -1,0 +1,66 @@
+//! Paths in files that people may move together.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The path of a file as seen from a folder, where both are below one folder; else the whole path.
+pub(crate) fn relative(file: &Path, folder: &Path) -> PathBuf {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let (file, folder) = (whole(file), whole(folder));
+    let common = file
+        .components()
+        .zip(folder.components())
+        .take_while(|(a, b)| a == b)
+        .count();
+    if common <= 1 {
+        return file;
+    }
+    let up = folder.components().skip(common).map(|_| Path::new(".."));
+    up.chain(
+        file.components()
+            .skip(common)
+            .map(|part| Path::new(part.as_os_str())),
+    )
+    .collect()
+}
+
+/// A path for people: without the folders that `..` leaves again.
+pub(crate) fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        let last = tidy.components().next_back();
+        match (part, last) {
+            (Component::ParentDir, Some(Component::Normal(_))) => {
+                tidy.pop();
+            }
+            (part, _) => tidy.push(part),
+        }
+    }
+    match tidy.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => tidy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_as_seen_from_the_folder() {
+        let seen = |file: &str, folder: &str| relative(Path::new(file), Path::new(folder));
+        assert_eq!(seen("/a/b/c.csv", "/a/b"), Path::new("c.csv"));
+        assert_eq!(
+            seen("/a/data/c.csv", "/a/runs/one"),
+            Path::new("../../data/c.csv")
+        );
+        assert_eq!(seen("/x/c.csv", "/a/b"), Path::new("/x/c.csv"));
+    }
+
+    #[test]
+    fn a_tidy_path_leaves_no_folder_that_it_entered() {
+        let seen = |path: &str| tidy(Path::new(path)).display().to_string();
+        assert_eq!(seen("north/node/../identity.key"), "north/identity.key");
+        assert_eq!(seen("../a/./b"), "../a/b");
+        assert_eq!(seen("node/.."), ".");
+    }
+}
