@@ -83,6 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let study = Study {
         notes: Vec::new(),
+        classes: Vec::new(),
         silos: stations.map(silo).into(),
         metric,
         pooled: None,

@@ -101,7 +101,7 @@ pub(crate) struct Simulate {
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Folder for the HTML report [default: rota-report; none with --json]
+    /// Folder for the HTML reports, of which none is overwritten [default: rota-report; none with --json]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON document instead of text

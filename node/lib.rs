@@ -40,7 +40,7 @@
 //! assert_eq!(again.trace, summary.trace);
 //!
 //! let story = rota::report::Story::of(&summary, &scenario.description);
-//! let page = rota::report::page(&story, "rota simulate diabetes --rounds 3 --silos 4");
+//! let page = rota::report::page(&story, "rota simulate diabetes --rounds 3 --silos 4", "");
 //! assert!(page.starts_with("<!DOCTYPE html>"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -371,6 +371,60 @@ fn refusals_and_failed_views_are_in_text_page_and_json() {
     assert!(!page.contains("http://") && !page.contains("https://"));
 }
 
+/// Squared loss in full batches: with this learning rate every step multiplies the error.
+fn squared(rate: f64) -> String {
+    format!(
+        "name = 'squared'
+rounds = 4
+silos = 4
+[task.table]
+data = 'diabetes'
+model = {{ linear = {{ loss = 'squared' }} }}
+[strategy]
+name = 'fedavg'
+training = {{ epochs = 3, batch = 0, optimiser = {{ name = 'sgd', rate = {rate} }} }}
+"
+    )
+}
+
+#[test]
+fn a_run_that_diverges_is_named_everywhere_and_exits_with_1() {
+    let file = scenario("diverges", &squared(5.0));
+    let out = folder("diverges-page");
+    let out = out.to_str().unwrap();
+    let output = rota(&["simulate", "-q", &file, "--out", out]);
+    let (shown, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("is of no use at 4 of 4 silos"), "{error}");
+    let lines = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "The federation's model is of no use at 4 of 4 silos",
+        "try a smaller learning rate (now 5)",
+        "Of no use: the coalition's model at all 4 silos: at",
+        "that of a constant prediction",
+    ] {
+        assert!(lines.contains(part), "{part} in\n{shown}");
+    }
+    assert_eq!(shown.matches(" diverged ").count() % 4, 0, "{shown}");
+    assert!(!shown.contains('*'), "nothing is best in\n{shown}");
+    let page = fs::read_to_string(Path::new(out).join("squared.html")).unwrap();
+    assert!(page.contains("is of no use at 4 of 4 silos") && page.contains("Of no use"));
+    let output = rota(&["simulate", "-q", "--json", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["usable"], false);
+    let unusable = summary["unusable"].as_array().unwrap();
+    let adopted = unusable.iter().filter(|one| one["model"] == "coalition");
+    assert_eq!(adopted.count(), 4, "{unusable:?}");
+}
+
+#[test]
+fn a_model_that_hardly_learned_is_weak_and_not_of_no_use() {
+    let summary = json(&[&scenario("weak", &squared(1e-6))]);
+    assert_eq!(summary["usable"], true);
+    assert_eq!(summary["unusable"].as_array().unwrap().len(), 0);
+}
+
 #[test]
 fn a_warning_names_silo_round_and_view() {
     let fault = "[[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";

@@ -51,6 +51,21 @@ pub(crate) enum CommandError {
     /// The federation failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The federation ended, with models that are of no use.
+    #[error(
+        "the federation's model is of no use at {silos} of {members} silos, of which {silo}: {reason}; \
+         if training diverged, try a smaller learning rate"
+    )]
+    NoUse {
+        /// Silos at which it is of no use.
+        silos: usize,
+        /// Members of the federation.
+        members: usize,
+        /// One of these silos.
+        silo: String,
+        /// Why.
+        reason: String,
+    },
     /// The report cannot be written.
     #[error("cannot write the report to {}: {reason}; choose another folder with --out", path.display())]
     Report {
@@ -203,6 +218,7 @@ impl CommandError {
             CommandError::Chain(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_)
+            | CommandError::NoUse { .. }
             | CommandError::Report { .. }
             | CommandError::Write { .. }
             | CommandError::Output(_) => 1,

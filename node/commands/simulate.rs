@@ -1,17 +1,19 @@
 //! `rota simulate`: runs a whole federation in this process and reports on it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
 use rota::loopback::{self, Loopback};
 use rota::mesh::Transport;
 use rota::pool::Workers;
-use rota::report::{self, Story};
+use rota::report::{self, Story, numbers};
 use rota::simulations::{
     Environment, EnvironmentConfig, MakeEnvironment, Options, Scenario, run as federate,
     scenario::BUILT_IN,
+    summary::{ModelKind, Summary, Unusable},
 };
 
 use super::CommandError;
@@ -28,6 +30,8 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         loopback::check(&scenario)?;
     }
     let report = report_file(simulate, &scenario.name);
+    let began = SystemTime::now().duration_since(UNIX_EPOCH);
+    let date = began.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
     let progress = Progress::new(bar, simulate.quiet, scenario.rounds);
     let options = Options {
         data: simulate.data_folder(),
@@ -47,26 +51,43 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let again = simulate.again(&scenario.name, scenario.seed);
     let written = report
         .as_deref()
-        .map(|file| write_page(file, &report::page(&story, &again)));
+        .map(|file| write_page(file, &report::page(&story, &again, &date)));
     let colour = colours(&io::stdout());
     let mut out = BufWriter::new(io::stdout().lock());
     if simulate.json {
         let json = serde_json::to_string_pretty(&summary).map_err(io::Error::from)?;
-        writeln!(out, "{}", report::numbers::escaped(&json))?;
+        writeln!(out, "{}", numbers::escaped(&json))?;
     } else {
         report::terminal::write(&mut out, &story, colour)?;
     }
     out.flush()?;
-    let (Some(file), Some(written)) = (report, written) else {
-        return Ok(());
+    let Some(written) = written else {
+        return of_use(&summary);
     };
-    written?;
+    let file = written?;
     let line = format!("report    {}", file.display());
     if simulate.json {
-        return Ok(say(&line)?);
+        say(&line)?;
+    } else {
+        writeln!(out, "{line}")?;
+        out.flush()?;
     }
-    writeln!(out, "{line}")?;
-    Ok(out.flush()?)
+    of_use(&summary)
+}
+
+/// Refuses a result whose models are of no use, after it has been reported.
+fn of_use(summary: &Summary) -> Result<(), CommandError> {
+    let adopted = |one: &&Unusable| one.model == ModelKind::Coalition;
+    let found = || summary.unusable.iter().filter(adopted);
+    match (summary.usable, found().next()) {
+        (false, Some(first)) => Err(CommandError::NoUse {
+            silos: found().count(),
+            members: summary.silos.iter().filter(|silo| !silo.outside).count(),
+            silo: first.silo.clone(),
+            reason: first.reason.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Makes an environment over real sockets.
@@ -77,7 +98,7 @@ fn over(transport: Transport) -> Box<MakeEnvironment<'static>> {
     })
 }
 
-/// The file of the report, named after the scenario; none with `--json` without `--out`.
+/// The file of the report, named after the scenario (a second one gets a number); none with `--json` without `--out`.
 fn report_file(simulate: &Simulate, scenario: &str) -> Option<PathBuf> {
     let folder = match &simulate.out {
         Some(folder) => folder.as_path(),
@@ -96,10 +117,30 @@ fn report_file(simulate: &Simulate, scenario: &str) -> Option<PathBuf> {
     Some(folder.join(format!("{name}.html")))
 }
 
-fn write_page(file: &Path, page: &str) -> Result<(), CommandError> {
+/// Writes a page to `NAME.html`, or where there is one to `NAME-2.html`, `NAME-3.html` and so on, so
+/// that no report of another run is lost. Returns the file.
+fn write_page(file: &Path, page: &str) -> Result<PathBuf, CommandError> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|reason| unwritable(folder, reason))?;
-    fs::write(file, page).map_err(|reason| unwritable(file, reason))
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let numbered = |number: u64| match number {
+        1 => file.to_owned(),
+        _ => folder.join(format!("{name}-{number}.html")),
+    };
+    for number in 1.. {
+        let file = numbered(number);
+        match File::create_new(&file) {
+            Ok(mut new) => {
+                let written = new.write_all(page.as_bytes());
+                return written
+                    .map(|()| file.clone())
+                    .map_err(|reason| unwritable(&file, reason));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(reason) => return Err(unwritable(&file, reason)),
+        }
+    }
+    unreachable!("one of 2^64 names is free")
 }
 
 fn unwritable(path: &Path, reason: io::Error) -> CommandError {
@@ -111,6 +152,7 @@ fn unwritable(path: &Path, reason: io::Error) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -129,6 +171,23 @@ mod tests {
             file(&simulate, ""),
             Path::new("rota-report/federation.html")
         );
+    }
+
+    #[test]
+    fn a_second_report_does_not_overwrite_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let file = folder.join("heart.html");
+        let written: Vec<_> = ["one", "two", "three"]
+            .into_iter()
+            .filter_map(|page| write_page(&file, page).ok())
+            .collect();
+        let names = ["heart.html", "heart-2.html", "heart-3.html"];
+        assert_eq!(written, names.map(|name| folder.join(name)));
+        let texts = written
+            .iter()
+            .filter_map(|file| fs::read_to_string(file).ok());
+        assert_eq!(texts.collect::<Vec<_>>(), ["one", "two", "three"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One institution's node: its configuration, its run over a real network and a real disk, and
 //! its output for the operator.
 
+mod columns;
 pub mod config;
 mod consent;
 mod file;

@@ -16,6 +16,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::columns::Columns;
 use super::config::Institution;
 use super::consent::Unsigned;
 use super::knocks;
@@ -234,6 +235,8 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         events: to_silo,
     };
     let mut news = News::new(output.clone(), epoch.clone());
+    let mut columns = Columns::new(institution, config.learner.clone());
+    let lines = output.clone();
     let heard = leaving.clone();
     let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
     let waits = waiting.clone();
@@ -243,6 +246,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         locked(&waits).observe(notice);
         news.notice(at, notice);
         serves.observe(notice);
+        columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
     });
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()

@@ -8,6 +8,8 @@ use super::terminal;
 /// The three sections; `command` runs the same again.
 pub(crate) fn sections(story: &Story, command: &str) -> Markup {
     let lists = [
+        ("Of no use", terminal::unusable(story)),
+        ("Training failed", terminal::failed(&story.training_failed)),
         (
             "Left out of a round",
             story
@@ -29,7 +31,7 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
         section {
             h2 { "What went wrong" }
             @if lists.iter().all(|(_, lines)| lines.is_empty()) {
-                p.note { "Nothing: no member was left out, and no message was refused." }
+                p.note { "Nothing: no model is of no use, no training failed, no member was left out, and no message was refused." }
             }
             @for (title, lines) in lists.iter().filter(|(_, lines)| !lines.is_empty()) {
                 h3 { (title) }

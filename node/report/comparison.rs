@@ -3,6 +3,7 @@
 use std::fmt;
 
 use methods::serving::Candidate;
+use simulations::summary::{Interval, ModelKind};
 
 use super::story::{Silo, Story};
 
@@ -32,12 +33,34 @@ impl Column {
         }
     }
 
-    fn of(self, silo: &Silo) -> Option<f64> {
+    /// The model, as the summary names it.
+    pub fn kind(self) -> ModelKind {
+        match self {
+            Column::Own => ModelKind::Local,
+            Column::Global => ModelKind::Global,
+            Column::Coalition => ModelKind::Coalition,
+        }
+    }
+
+    pub(crate) fn of(self, silo: &Silo) -> Option<f64> {
         match self {
             Column::Own => silo.local,
             Column::Global => silo.global,
             Column::Coalition => silo.coalition,
         }
+    }
+
+    pub(crate) fn second(self, silo: &Silo) -> Option<f64> {
+        match self {
+            Column::Own => silo.second.local,
+            Column::Global => silo.second.global,
+            Column::Coalition => silo.second.coalition,
+        }
+    }
+
+    /// Whether the silo has such a result that is of use.
+    fn is_usable(self, silo: &Silo) -> bool {
+        self.of(silo).is_some_and(f64::is_finite) && silo.no_use(self.kind()).is_none()
     }
 }
 
@@ -54,27 +77,42 @@ impl fmt::Display for Column {
 /// One value of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// The measured value; may not be finite.
+    /// The measured value; not finite where there is none because a training failed.
     pub value: f64,
     /// As it is printed.
     pub text: String,
-    /// Whether nothing in its row is better, compared as printed: equal texts are equally good.
+    /// Whether it is better than every other of its row, or the same model, by more than the noise
+    /// of the held-out rows.
     pub best: bool,
+    /// Why the model is of no use, if it is.
+    pub no_use: Option<String>,
 }
 
-/// The table: one row per silo and one of means.
+/// A mean over silos, by measured column.
+pub type Means = Vec<Option<Cell>>;
+
+/// The table: one row per silo and rows of means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The columns that were measured.
     pub columns: Vec<Column>,
+    /// Decimals of every column.
+    pub decimals: Vec<usize>,
     /// By silo, in roster order, and by measured column.
     pub rows: Vec<Vec<Option<Cell>>>,
-    /// Means over the silos that have a value.
-    pub means: Vec<Option<Cell>>,
-    /// The same for silos outside the federation.
+    /// How much better the coalition's model is than the silo's own, by silo; empty if these are
+    /// not both measured.
+    pub gains: Vec<Option<Interval>>,
+    /// Members that have a result of use in every column that has any.
+    pub common: usize,
+    /// Means over these members, in which every silo counts once.
+    pub means: Means,
+    /// The same, in which every held-out row counts once.
+    pub row_means: Means,
+    /// The rows of silos outside the federation.
     pub outside: Vec<Vec<Option<Cell>>>,
     /// Their means; none if no silo is outside.
-    pub outside_means: Option<Vec<Option<Cell>>>,
+    pub outside_means: Option<Means>,
     /// The metric of one model trained on the rows of all members together, by silo, members
     /// first. Empty if it was not trained. It is shown beside the table and not compared, because
     /// a federation may not pool rows.
@@ -100,331 +138,368 @@ pub fn choice(candidate: Candidate) -> &'static str {
 impl Comparison {
     /// Compares the models that were measured.
     pub fn of(story: &Story) -> Comparison {
-        let silos = &story.silos;
-        let columns: Vec<Column> = Column::ALL
-            .into_iter()
-            .filter(|column| silos.iter().any(|silo| column.of(silo).is_some()))
-            .collect();
-        let largest = silos
-            .iter()
-            .flat_map(|silo| columns.iter().filter_map(|column| column.of(silo)))
-            .filter(|value| value.is_finite())
-            .fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        let decimals = numbers::decimals(largest);
-        let row = |values: Vec<Option<f64>>| mark(values, decimals, story.metric.higher_is_better);
-        let rows = |silos: &[Silo]| -> Vec<_> {
-            let cells = |silo: &Silo| columns.iter().map(|column| column.of(silo)).collect();
-            silos.iter().map(|silo| row(cells(silo))).collect()
-        };
-        let means = |silos: &[Silo]| {
-            let mean = |column: &Column| mean(silos.iter().map(|silo| column.of(silo)));
-            row(columns.iter().map(mean).collect())
-        };
-        let outside = &story.outside;
-        let text = |value: f64| numbers::value(value, decimals);
+        let (silos, outside) = (&story.silos, &story.outside);
         let all = || silos.iter().chain(outside);
+        let measured = |column: &Column| {
+            let any =
+                |silo: &Silo| column.of(silo).is_some() || silo.no_use(column.kind()).is_some();
+            silos.iter().any(any)
+        };
+        let columns: Vec<Column> = Column::ALL.into_iter().filter(measured).collect();
+        let decimals: Vec<usize> = columns
+            .iter()
+            .map(|column| {
+                let usable = all().filter(|silo| column.is_usable(silo));
+                numbers::decimals_of(usable.filter_map(|silo| column.of(silo)))
+            })
+            .collect();
+        let row = |silo: &Silo| row(silo, &columns, &decimals);
+        let (common, means) = means(story, silos, &columns, &decimals, Count::Silos);
+        let (_, row_means) = self::means(story, silos, &columns, &decimals, Count::Rows);
+        let coarse = decimals.iter().copied().min().unwrap_or(3);
+        let text = |value: f64| numbers::value(value, coarse);
+        let of_use = |silo: &Silo, kind, value: Option<f64>| {
+            value.filter(|value| value.is_finite() && silo.no_use(kind).is_none())
+        };
+        let pooled = |silo: &Silo| of_use(silo, ModelKind::Pooled, silo.pooled);
         let served = |silo: &Silo| {
             let (candidate, value) = silo.served?;
-            Some((candidate, text(value?)))
+            Some((candidate, of_use(silo, ModelKind::Served, value)?))
         };
-        let served_by = |silo: &Silo| silo.served.and_then(|(_, value)| value);
-        let measured = |cell: &Option<_>| cell.is_some();
-        let pooled: Vec<_> = all().map(|silo| silo.pooled.map(text)).collect();
-        let served: Vec<_> = all().map(served).collect();
+        let some = |cells: Vec<Option<String>>| match cells.iter().any(Option::is_some) {
+            true => cells,
+            false => Vec::new(),
+        };
+        let both = columns.contains(&Column::Own) && columns.contains(&Column::Coalition);
+        let gain = |silo: &Silo| silo.gain(ModelKind::Coalition, ModelKind::Local);
+        let serves: Vec<_> = all()
+            .map(|silo| served(silo).map(|(candidate, value)| (candidate, text(value))))
+            .collect();
         Comparison {
-            rows: rows(silos),
-            means: means(silos),
-            outside: rows(outside),
-            outside_means: (!outside.is_empty()).then(|| means(outside)),
-            pooled: if pooled.iter().any(|cell| cell.is_some()) {
-                pooled
-            } else {
-                Vec::new()
+            rows: silos.iter().map(row).collect(),
+            gains: match both {
+                true => silos.iter().map(gain).collect(),
+                false => Vec::new(),
             },
-            pooled_mean: mean(silos.iter().map(|silo| silo.pooled)).map(text),
-            served: if served.iter().any(measured) {
-                served
-            } else {
-                Vec::new()
+            common,
+            means,
+            row_means,
+            outside: outside.iter().map(row).collect(),
+            outside_means: (!outside.is_empty()).then(|| {
+                let (_, means) = self::means(story, outside, &columns, &decimals, Count::Silos);
+                means
+            }),
+            pooled: some(all().map(|silo| pooled(silo).map(text)).collect()),
+            pooled_mean: mean(silos.iter().map(|silo| Some((pooled(silo)?, 1.0)))).map(text),
+            served_mean: mean(silos.iter().map(|silo| Some((served(silo)?.1, 1.0)))).map(text),
+            served: match serves.iter().any(Option::is_some) {
+                true => serves,
+                false => Vec::new(),
             },
-            served_mean: mean(silos.iter().map(served_by)).map(text),
             columns,
+            decimals,
         }
     }
 
-    /// For how many silos a measured column is best; ties count for each.
-    pub fn wins(&self, column: usize) -> usize {
-        self.rows
-            .iter()
-            .filter(|row| row[column].as_ref().is_some_and(|cell| cell.best))
-            .count()
+    /// The cell of the means for a column.
+    pub fn mean(&self, column: Column) -> Option<&Cell> {
+        cell(&self.columns, &self.means, column)
     }
 
-    /// The table in sentences, whichever model is best.
-    pub fn verdict(&self) -> String {
-        if self.columns.is_empty() {
-            return "Nothing was measured on held-out rows.".to_owned();
-        }
-        if self.columns.len() == 1 {
-            return "No reference models were trained, so there is nothing to compare with."
-                .to_owned();
-        }
-        let mut sentences = vec![self.on_average(), self.for_how_many()];
-        sentences.extend(self.what_is_served());
-        sentences.extend(self.pooled_mean.as_ref().map(|mean| {
-            format!("One model trained on all members' rows together, for comparison: {mean}.")
-        }));
-        sentences.extend(self.outsiders());
-        sentences.join(" ")
+    /// The cell of the means over rows for a column.
+    pub fn row_mean(&self, column: Column) -> Option<&Cell> {
+        cell(&self.columns, &self.row_means, column)
     }
 
-    /// How many members serve which model.
-    fn what_is_served(&self) -> Option<String> {
-        let mean = self.served_mean.as_ref()?;
-        let members = self.served.iter().take(self.rows.len()).flatten();
-        let chosen: Vec<Candidate> = members.map(|(candidate, _)| *candidate).collect();
-        let kinds = [
-            (Candidate::Coalition, "the coalition's model"),
-            (Candidate::FineTuned, "the fine-tuned coalition's model"),
-            (Candidate::Global, "the mean of all coalitions' models"),
-            (Candidate::Local, "their own model"),
-        ];
-        let parts: Vec<String> = kinds
-            .iter()
-            .map(|(kind, name)| (chosen.iter().filter(|one| *one == kind).count(), name))
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, name)| format!("{count} {name}"))
-            .collect();
-        Some(format!(
-            "If each silo serves the model that is best in cross-validation on its own rows, the \
-             mean is {mean}: {}.",
-            parts.join(", ")
-        ))
-    }
-
-    /// The means of silos outside the federation.
-    fn outsiders(&self) -> Option<String> {
-        let means = self.outside_means.as_ref()?;
-        let each = self.columns.iter().zip(means);
-        let parts: Vec<String> = each
-            .filter_map(|(column, cell)| {
-                Some(format!(
-                    "{} with {}",
-                    cell.as_ref()?.text,
-                    match column {
-                        Column::Own => "their own models",
-                        Column::Global => "one global model",
-                        Column::Coalition => "the model that the federation gives them",
-                    }
-                ))
-            })
-            .collect();
-        Some(format!(
-            "{} outside the federation, on average: {}.",
-            numbers::plural(self.outside.len(), "silo"),
-            parts.join(", ")
-        ))
-    }
-
-    fn on_average(&self) -> String {
-        let mut best = Vec::new();
-        let mut others = Vec::new();
-        let mut value = "";
-        for (column, cell) in self.columns.iter().zip(&self.means) {
-            match cell {
-                Some(cell) if cell.best => {
-                    value = &cell.text;
-                    best.push(column.to_string());
-                }
-                Some(cell) => others.push(format!("{} for {column}", cell.text)),
-                None => {}
-            }
-        }
-        let against = match others.is_empty() {
-            true => String::new(),
-            false => format!(", against {}", others.join(" and ")),
-        };
-        match best.as_slice() {
-            [] => "On average no model can be called best.".to_owned(),
-            [one] if one.starts_with("one") => {
-                format!("On average {one} is best ({value}{against}).")
-            }
-            [one] => format!("On average {one} are best ({value}{against})."),
-            several => {
-                format!(
-                    "On average {} are equally good ({value}{against}).",
-                    several.join(" and ")
-                )
-            }
-        }
-    }
-
-    fn for_how_many(&self) -> String {
-        let wins: Vec<usize> = (0..self.columns.len())
-            .map(|column| self.wins(column))
-            .collect();
-        let parts: Vec<String> = self
-            .columns
-            .iter()
-            .zip(&wins)
-            .rev()
-            .enumerate()
-            .map(|(place, (column, wins))| {
-                let name = match column {
-                    Column::Own => "its own model",
-                    Column::Global => "the global model",
-                    Column::Coalition => "the coalition's model",
-                };
-                format!(
-                    "{name} {}for {wins}",
-                    if place == 0 { "is best " } else { "" }
-                )
-            })
-            .collect();
-        let ties = match wins.iter().sum::<usize>() > self.rows.len() {
-            true => "; ties count for each",
-            false => "",
-        };
-        format!(
-            "Of {}, {}{ties}.",
-            numbers::plural(self.rows.len(), "silo"),
-            parts.join(", ")
-        )
+    /// The decimals of differences.
+    pub fn fine(&self) -> usize {
+        self.decimals.iter().copied().max().unwrap_or(3)
     }
 }
 
-/// Mean over those that have a value.
-fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let present: Vec<f64> = values.flatten().collect();
-    (!present.is_empty()).then(|| present.iter().sum::<f64>() / present.len() as f64)
+fn cell<'a>(columns: &[Column], means: &'a [Option<Cell>], column: Column) -> Option<&'a Cell> {
+    let at = columns.iter().position(|one| *one == column)?;
+    means.get(at)?.as_ref()
 }
 
-fn mark(values: Vec<Option<f64>>, decimals: usize, higher_is_better: bool) -> Vec<Option<Cell>> {
-    let best = values
+/// One silo's row.
+fn row(silo: &Silo, columns: &[Column], decimals: &[usize]) -> Vec<Option<Cell>> {
+    let usable: Vec<Column> = columns
         .iter()
-        .flatten()
         .copied()
-        .filter(|value| value.is_finite())
-        .reduce(|a, b| match higher_is_better {
-            true => a.max(b),
-            false => a.min(b),
-        });
-    let best = best.map(|best| numbers::value(best, decimals));
-    values
-        .into_iter()
-        .map(|value| {
-            value.map(|value| {
-                let text = numbers::value(value, decimals);
-                Cell {
-                    value,
-                    best: best.as_ref() == Some(&text),
-                    text,
-                }
-            })
+        .filter(|column| column.is_usable(silo))
+        .collect();
+    let gain = |model: Column, over: Column| silo.gain(model.kind(), over.kind());
+    let cell = |(&column, &decimals): (&Column, &usize)| {
+        let no_use = silo.no_use(column.kind()).map(str::to_owned);
+        let value = column.of(silo);
+        if value.is_none() && no_use.is_none() {
+            return None;
+        }
+        let value = value.unwrap_or(f64::NAN);
+        let text = match (&no_use, column.of(silo)) {
+            (Some(_), None) => "failed".to_owned(),
+            (Some(_), Some(_)) => "diverged".to_owned(),
+            (None, _) => numbers::value(value, decimals),
+        };
+        Some(Cell {
+            value,
+            text,
+            best: best(column, &usable, gain),
+            no_use,
         })
-        .collect()
+    };
+    columns.iter().zip(decimals).map(cell).collect()
+}
+
+/// Whether a column is better than all others by more than noise; those that are the very same
+/// model do not count.
+fn best(
+    column: Column,
+    usable: &[Column],
+    gain: impl Fn(Column, Column) -> Option<Interval>,
+) -> bool {
+    let others = usable.iter().filter(|other| **other != column);
+    let over: Vec<Option<Interval>> = others.map(|other| gain(column, *other)).collect();
+    let same = |one: &Interval| one.by == 0.0 && one.low == 0.0 && one.high == 0.0;
+    usable.contains(&column)
+        && over
+            .iter()
+            .all(|one| one.is_some_and(|one| one.low > 0.0 || same(&one)))
+        && over.iter().any(|one| one.is_some_and(|one| one.low > 0.0))
+}
+
+/// What counts once in a mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    Silos,
+    Rows,
+}
+
+/// The means over the silos that have a result of use in every column that has any, and
+/// how many they are.
+fn means(
+    story: &Story,
+    silos: &[Silo],
+    columns: &[Column],
+    decimals: &[usize],
+    count: Count,
+) -> (usize, Means) {
+    let weight = |silo: &Silo| match count {
+        Count::Silos => 1.0,
+        Count::Rows => silo.held_out as f64,
+    };
+    let alive: Vec<Column> = columns
+        .iter()
+        .copied()
+        .filter(|column| silos.iter().any(|silo| column.is_usable(silo)))
+        .collect();
+    let common: Vec<&Silo> = silos
+        .iter()
+        .filter(|silo| alive.iter().all(|column| column.is_usable(silo)))
+        .collect();
+    let members = std::ptr::eq(silos, story.silos.as_slice());
+    let gain = |model: Column, over: Column| {
+        let mean = |a: Column, b: Column| {
+            let gain = story.gain(a.kind(), b.kind())?;
+            Some(match count {
+                Count::Silos => gain.per_silo,
+                Count::Rows => gain.per_row,
+            })
+        };
+        let turned = |one: Interval| Interval {
+            by: -one.by,
+            low: -one.high,
+            high: -one.low,
+        };
+        let direct = mean(model, over);
+        direct
+            .or_else(|| mean(over, model).map(turned))
+            .filter(|_| members)
+    };
+    let cell = |(&column, &decimals): (&Column, &usize)| {
+        if !alive.contains(&column) {
+            let reason = silos.iter().find_map(|silo| silo.no_use(column.kind()))?;
+            return Some(Cell {
+                value: f64::NAN,
+                text: "diverged".to_owned(),
+                best: false,
+                no_use: Some(reason.to_owned()),
+            });
+        }
+        let values = common
+            .iter()
+            .map(|silo| Some((column.of(silo)?, weight(silo))));
+        let value = mean(values)?;
+        Some(Cell {
+            value,
+            text: numbers::value(value, decimals),
+            best: best(column, &alive, gain),
+            no_use: None,
+        })
+    };
+    let means = columns.iter().zip(decimals).map(cell).collect();
+    (common.len(), means)
+}
+
+/// The weighted mean over those that have a value.
+fn mean(values: impl Iterator<Item = Option<(f64, f64)>>) -> Option<f64> {
+    let (sum, weights) = values
+        .flatten()
+        .fold((0.0, 0.0), |(sum, weights), (value, weight)| {
+            (sum + weight * value, weights + weight)
+        });
+    (weights > 0.0).then(|| sum / weights)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::report::fixture;
+    use simulations::summary::Gain;
 
-    fn table(metric_up: bool, rows: &[[Option<f64>; 3]]) -> Comparison {
+    /// A story with these values of own, global and coalition's model, and intervals of ± `noise`
+    /// around the differences.
+    pub(crate) fn story(metric_up: bool, noise: f64, rows: &[[Option<f64>; 3]]) -> Story {
         let mut story = fixture::story(rows.len(), 1, 1);
         story.metric.higher_is_better = metric_up;
-        for (silo, [local, global, coalition]) in story.silos.iter_mut().zip(rows) {
-            (silo.local, silo.global, silo.coalition) = (*local, *global, *coalition);
+        let sign = if metric_up { 1.0 } else { -1.0 };
+        for (silo, values) in story.silos.iter_mut().zip(rows) {
+            [silo.local, silo.global, silo.coalition] = *values;
             (silo.pooled, silo.served) = (None, None);
+            let value = |kind: ModelKind| match kind {
+                ModelKind::Local => values[0],
+                ModelKind::Global => values[1],
+                _ => values[2],
+            };
+            use ModelKind::{Coalition, Global, Local};
+            let pairs = [(Coalition, Local), (Coalition, Global), (Global, Local)];
+            let gain = |(model, over): (ModelKind, ModelKind)| {
+                let by = sign * (value(model)? - value(over)?);
+                let (low, high) = (by - noise, by + noise);
+                let interval = Interval { by, low, high };
+                Some(Gain {
+                    model,
+                    over,
+                    interval,
+                })
+            };
+            silo.gains = pairs.into_iter().filter_map(gain).collect();
         }
-        Comparison::of(&story)
+        story.gains.clear();
+        story
     }
 
-    fn best(row: &[Option<Cell>]) -> Vec<bool> {
+    fn best_of(row: &[Option<Cell>]) -> Vec<bool> {
         row.iter().map(|cell| cell.as_ref().unwrap().best).collect()
+    }
+
+    fn text_of(row: &[Option<Cell>]) -> Vec<&str> {
+        row.iter()
+            .map(|cell| cell.as_ref().unwrap().text.as_str())
+            .collect()
     }
 
     #[test]
     fn lower_is_best_for_errors_and_higher_for_accuracies() {
         let rows = [[Some(3.0), Some(2.0), Some(1.0)]];
-        assert_eq!(best(&table(false, &rows).rows[0]), [false, false, true]);
-        assert_eq!(best(&table(true, &rows).rows[0]), [true, false, false]);
+        let best = |up| best_of(&Comparison::of(&story(up, 0.5, &rows)).rows[0]);
+        assert_eq!(best(false), [false, false, true]);
+        assert_eq!(best(true), [true, false, false]);
     }
 
     #[test]
-    fn equal_printed_values_are_equally_good() {
-        let table = table(false, &[[Some(43.101), Some(43.104), Some(43.2)]]);
-        assert_eq!(best(&table.rows[0]), [true, true, false]);
-        assert_eq!(
-            table.verdict(),
-            "On average own models and one global model are equally good (43.10, against 43.20 for \
-             the coalitions' models). Of 1 silo, the coalition's model is best for 0, the global \
-             model for 1, its own model for 1; ties count for each."
-        );
-    }
-
-    #[test]
-    fn the_verdict_names_the_global_model_where_it_is_best() {
+    fn nothing_is_best_by_a_difference_within_noise() {
         let rows = [
-            [Some(5.0), Some(1.0), Some(3.0)],
-            [Some(5.0), Some(4.0), Some(3.0)],
+            [Some(3.0), Some(2.0), Some(1.0)],
+            [Some(3.0), Some(2.5), Some(1.0)],
         ];
+        let table = Comparison::of(&story(false, 1.2, &rows));
+        assert_eq!(best_of(&table.rows[0]), [false, false, false]);
+        assert_eq!(best_of(&table.rows[1]), [false, false, true]);
+        // Without intervals nothing is known.
+        let mut unknown = story(false, 0.0, &rows);
+        unknown.silos.iter_mut().for_each(|silo| silo.gains.clear());
         assert_eq!(
-            table(false, &rows).verdict(),
-            "On average one global model is best (2.500, against 5.000 for own models and 3.000 for \
-             the coalitions' models). Of 2 silos, the coalition's model is best for 1, the global \
-             model for 1, its own model for 0."
+            best_of(&Comparison::of(&unknown).rows[0]),
+            [false, false, false]
         );
     }
 
     #[test]
-    fn values_that_are_not_finite_are_never_best_and_missing_ones_are_skipped() {
-        let table = table(
-            true,
-            &[[Some(f64::NAN), Some(0.5), None], [None, Some(0.5), None]],
-        );
-        assert_eq!(table.columns, [Column::Own, Column::Global]);
-        assert_eq!(best(&table.rows[0]), [false, true]);
-        assert_eq!(table.wins(1), 2);
-        assert_eq!(table.means[0].as_ref().unwrap().text, "not finite");
-    }
-
-    #[test]
-    fn the_verdict_has_served_pooled_and_outside_models() {
-        let mut story = fixture::story(3, 1, 1);
-        let values = [(5.0, 4.0), (6.0, 6.0), (9.0, 8.0)];
-        for (silo, (own, coalition)) in story.silos.iter_mut().zip(values) {
-            (silo.local, silo.coalition) = (Some(own), Some(coalition));
-            (silo.global, silo.pooled) = (Some(7.0), Some(coalition - 1.0));
-            silo.served = Some((Candidate::Coalition, Some(coalition)));
+    fn the_same_model_under_two_names_is_best_twice() {
+        let mut story = story(false, 0.5, &[[Some(3.0), Some(1.0), Some(1.0)]]);
+        for gain in &mut story.silos[0].gains {
+            if gain.interval.by == 0.0 {
+                (gain.interval.low, gain.interval.high) = (0.0, 0.0);
+            }
         }
-        story.silos[1].served = Some((Candidate::Local, Some(6.0)));
-        let outsider = story.silos.pop().unwrap();
-        story.outside.push(outsider);
-        let table = Comparison::of(&story);
-        assert_eq!((table.rows.len(), table.outside.len()), (2, 1));
-        assert_eq!(table.pooled.len(), 3);
-        assert!(table.verdict().ends_with(
-            "If each silo serves the model that is best in cross-validation on its own rows, the \
-             mean is 5.000: 1 the coalition's model, 1 their own model. One model trained on all \
-             members' rows together, for comparison: 4.000. 1 silo outside the federation, on \
-             average: 9.000 with their own models, 7.000 with one global model, 8.000 with the \
-             model that the federation gives them."
-        ), "{}", table.verdict());
+        assert_eq!(
+            best_of(&Comparison::of(&story).rows[0]),
+            [false, true, true]
+        );
     }
 
     #[test]
-    fn without_reference_models_nothing_is_compared() {
-        assert!(
-            table(true, &[[None, None, Some(0.5)]])
-                .verdict()
-                .starts_with("No reference")
+    fn one_absurd_value_is_named_and_leaves_the_others_their_digits() {
+        let rows = [
+            [Some(40.123), Some(41.0), Some(1.2e28)],
+            [Some(44.123), Some(45.0), Some(43.5)],
+        ];
+        let mut story = story(false, 0.1, &rows);
+        let reason = "its mae is 1.2e28, that of a constant prediction 65.0".to_owned();
+        story.silos[0].unusable = vec![(ModelKind::Coalition, reason.clone())];
+        let table = Comparison::of(&story);
+        assert_eq!(text_of(&table.rows[0]), ["40.12", "41.00", "diverged"]);
+        assert_eq!(text_of(&table.rows[1]), ["44.12", "45.00", "43.50"]);
+        assert_eq!(best_of(&table.rows[0]), [true, false, false]);
+        assert_eq!(
+            table.rows[0][2].as_ref().unwrap().no_use,
+            Some(reason.clone())
         );
-        assert!(
-            table(true, &[[None; 3]])
-                .verdict()
-                .starts_with("Nothing was measured")
+        // Means are over the same silos in every column.
+        assert_eq!(
+            (table.common, text_of(&table.means)),
+            (1, vec!["44.12", "45.00", "43.50"])
         );
+        story.silos[1].unusable = vec![(ModelKind::Coalition, reason)];
+        let table = Comparison::of(&story);
+        assert_eq!(
+            (table.common, text_of(&table.means)),
+            (2, vec!["42.12", "43.00", "diverged"])
+        );
+    }
+
+    #[test]
+    fn a_training_that_failed_is_in_the_table() {
+        let mut story = story(false, 0.1, &[[None, Some(1.0), Some(1.0)]]);
+        story.silos[0].unusable = vec![(ModelKind::Local, "training diverged at step 3".into())];
+        let table = Comparison::of(&story);
+        assert_eq!(table.columns[0], Column::Own);
+        assert_eq!(text_of(&table.rows[0]), ["failed", "1.000", "1.000"]);
+    }
+
+    #[test]
+    fn every_column_has_digits_of_its_own() {
+        let rows = [[Some(0.000_12), Some(4321.5), Some(43.2)]];
+        let table = Comparison::of(&story(false, 0.0, &rows));
+        assert_eq!(text_of(&table.rows[0]), ["0.000120", "4322", "43.20"]);
+    }
+
+    #[test]
+    fn means_count_silos_or_held_out_rows() {
+        let mut story = story(false, 0.1, &[[Some(1.0); 3], [Some(4.0); 3]]);
+        (story.silos[0].held_out, story.silos[1].held_out) = (30, 10);
+        let table = Comparison::of(&story);
+        assert_eq!(table.mean(Column::Own).unwrap().value, 2.5);
+        assert_eq!(table.row_mean(Column::Own).unwrap().value, 1.75);
+    }
+
+    #[test]
+    fn values_that_are_missing_are_skipped() {
+        let table = Comparison::of(&story(true, 0.1, &[[Some(0.4), Some(0.5), None]]));
+        assert_eq!(table.columns, [Column::Own, Column::Global]);
+        assert!(table.gains.is_empty());
     }
 }

@@ -1,19 +1,24 @@
 //! The section with curves by round: training loss, and held-out metric of the adopted model.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
 use super::story::{Point, Silo, Story};
-use super::svg::{Scale, colour, drawing, px, range, tick_text};
-use super::{numbers, terminal};
+use super::svg::{Frame, Scale, colour, drawing, px, tick_text};
+use super::{download, numbers, terminal};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 50.0;
 const BOTTOM: f64 = 36.0;
-/// The most silos whose names are drawn; of more, they show on pointing.
-const NAMED: usize = 16;
 /// The most points that are drawn as dots.
 const POINTS: usize = 1200;
+
+/// The most silos whose lines are drawn alike; of more, the median and its band stand out.
+const ALIKE: usize = 12;
+/// The most silos that are coloured for being far from the band.
+const OUTLIERS: usize = 8;
 
 /// The section.
 pub(crate) fn section(story: &Story) -> Markup {
@@ -21,37 +26,158 @@ pub(crate) fn section(story: &Story) -> Markup {
     html! {
         section {
             h2 { "Learning curves" }
-            p.note { "One line per silo, in the colour of its coalition; point at a line for its name." }
+            @if story.silos.len() > ALIKE {
+                p.note {
+                    "The thick line is the median of all silos, the band holds the middle half of them. "
+                    "Coloured by coalition: silos whose last value is further from the band than one and "
+                    "a half times its height. Point at a line for its name."
+                }
+            } @else {
+                p.note { "One line per silo, in the colour of its coalition; point at a line for its name." }
+            }
             div.pair {
-                (chart(story, "Training loss in the last local epoch", |point| point.loss))
-                (chart(story, &metric, |point| point.metric))
+                (chart(story, "Training loss in the last local epoch", "loss", |point| point.loss))
+                (chart(story, &metric, &story.metric.name, |point| point.metric))
             }
         }
     }
 }
 
-fn chart(story: &Story, title: &str, of: impl Fn(&Point) -> Option<f64>) -> Markup {
-    let of = |point: &Point| of(point).filter(|value| value.is_finite());
+fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&Point) -> Option<f64>) -> Markup {
+    let finite = |point: &Point| of(point).filter(|value| value.is_finite());
     let points = || story.silos.iter().flat_map(|silo| &silo.curve);
-    let Some(values) = range(points().filter_map(of)) else {
+    let Some(frame) = Frame::of(points().filter_map(finite)) else {
         return html! { figure { figcaption { (title) } p { "Nothing was measured." } } };
     };
-    let named = story.silos.len() <= NAMED;
-    let right = WIDTH - if named { 124.0 } else { 14.0 };
+    let shown = |point: &Point| finite(point).map(|value| frame.inside(value));
+    let many = story.silos.len() > ALIKE;
+    let outliers = if many {
+        outliers(story, finite)
+    } else {
+        Vec::new()
+    };
+    let labelled: Vec<&Silo> = match many {
+        true => outliers.iter().map(|&at| &story.silos[at]).collect(),
+        false => story.silos.iter().collect(),
+    };
+    let right = WIDTH - if labelled.is_empty() { 14.0 } else { 124.0 };
     let rounds = points().map(|point| point.round as f64);
     let (first, last) = rounds.fold((f64::INFINITY, 0.0f64), |(a, b), r| (a.min(r), b.max(r)));
     let x = Scale::new((first, last), (LEFT, right));
-    let y = Scale::new(values, (HEIGHT - BOTTOM, 14.0));
-    let dotted = points().count() <= POINTS;
+    let y = Scale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
+    let dotted = !many && points().count() <= POINTS;
+    let faint = |at: &usize| many && !outliers.contains(at);
+    let each = || story.silos.iter().enumerate();
     html! {
         figure {
-            figcaption { (title) }
+            figcaption {
+                (title)
+                @if let Some((count, largest)) = frame.above {
+                    span.muted {
+                        " (" (numbers::plural(count, "value")) " beyond the frame, up to "
+                        (numbers::value(largest, numbers::decimals(largest))) ")"
+                    }
+                }
+            }
             (drawing(title, WIDTH, HEIGHT, html! {
                 (axes(x, y, right))
-                @for silo in &story.silos { (line(silo, x, y, dotted, of)) }
-                @if named { (labels(story, x, y, of)) }
+                @for (_, silo) in each().filter(|(at, _)| faint(at)) {
+                    (line(silo, x, y, Look::Faint, shown))
+                }
+                @if many { (band(story, x, y, shown)) }
+                @for (_, silo) in each().filter(|(at, _)| !faint(at)) {
+                    (line(silo, x, y, if dotted { Look::Dotted } else { Look::Plain }, shown))
+                }
+                (labels(&labelled, x, y, shown))
             }))
+            (download::plot(
+                &format!("{}-{name}-by-round", story.scenario),
+                &table(story, name, finite),
+            ))
         }
+    }
+}
+
+/// The values of a chart as CSV.
+fn table(story: &Story, name: &str, of: impl Fn(&Point) -> Option<f64>) -> String {
+    let rows = story.silos.iter().flat_map(|silo| {
+        let cells = |point: &Point| {
+            let value = of(point);
+            [
+                silo.name.clone(),
+                point.round.to_string(),
+                download::number(value),
+            ]
+        };
+        silo.curve.iter().map(cells).collect::<Vec<_>>()
+    });
+    download::csv(&["silo", "round", name], rows)
+}
+
+/// The quartiles of these values, at least one (linear between ranks).
+fn quartiles(values: &mut [f64]) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [0.25, 0.5, 0.75].map(|part| {
+        let at = part * (values.len() - 1) as f64;
+        let (low, high) = (values[at.floor() as usize], values[at.ceil() as usize]);
+        low + at.fract() * (high - low)
+    })
+}
+
+/// The silos whose last value is outside of Tukey's fences, the furthest first.
+fn outliers(story: &Story, of: impl Fn(&Point) -> Option<f64>) -> Vec<usize> {
+    // Only what was measured after the last round: a silo that was away earlier is no outlier.
+    let points = story.silos.iter().flat_map(|silo| &silo.curve);
+    let end = points
+        .filter(|point| of(point).is_some())
+        .map(|point| point.round)
+        .max();
+    let last = |(at, silo): (usize, &Silo)| {
+        let point = silo
+            .curve
+            .iter()
+            .rev()
+            .find(|point| Some(point.round) == end)?;
+        Some((at, of(point)?))
+    };
+    let lasts: Vec<(usize, f64)> = story.silos.iter().enumerate().filter_map(last).collect();
+    if lasts.is_empty() {
+        return Vec::new();
+    }
+    let [low, _, high] = quartiles(&mut lasts.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    let fence = 1.5 * (high - low);
+    let beyond = |value: f64| (low - fence - value).max(value - high - fence);
+    let mut far: Vec<(usize, f64)> = lasts
+        .into_iter()
+        .map(|(at, value)| (at, beyond(value)))
+        .filter(|(_, beyond)| *beyond > 0.0)
+        .collect();
+    far.sort_by(|a, b| b.1.total_cmp(&a.1));
+    far.into_iter().take(OUTLIERS).map(|(at, _)| at).collect()
+}
+
+/// The median by round, and the band between the quartiles.
+fn band(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -> Markup {
+    let mut rounds = BTreeMap::<u64, Vec<f64>>::new();
+    for point in story.silos.iter().flat_map(|silo| &silo.curve) {
+        if let Some(value) = of(point) {
+            rounds.entry(point.round).or_default().push(value);
+        }
+    }
+    let places: Vec<(f64, [f64; 3])> = rounds
+        .into_iter()
+        .map(|(round, mut values)| (x.at(round as f64), quartiles(&mut values).map(|v| y.at(v))))
+        .collect();
+    let joined = |places: &mut dyn Iterator<Item = (f64, f64)>| -> String {
+        let each = places.map(|(x, y)| format!("{x} {y}"));
+        each.collect::<Vec<_>>().join("L")
+    };
+    let lower = joined(&mut places.iter().map(|(x, [low, _, _])| (*x, *low)));
+    let upper = joined(&mut places.iter().rev().map(|(x, [_, _, high])| (*x, *high)));
+    let median = joined(&mut places.iter().map(|(x, [_, middle, _])| (*x, *middle)));
+    html! {
+        path.band d=(format!("M{lower}L{upper}Z")) { title { "middle half of the silos" } }
+        path.median d=(format!("M{median}")) { title { "median of all silos" } }
     }
 }
 
@@ -72,14 +198,20 @@ fn axes(x: Scale, y: Scale, right: f64) -> Markup {
     }
 }
 
-fn line(
-    silo: &Silo,
-    x: Scale,
-    y: Scale,
-    dotted: bool,
-    of: impl Fn(&Point) -> Option<f64>,
-) -> Markup {
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// With a dot for every point.
+    Dotted,
+    /// In the colour of the coalition.
+    Plain,
+    /// Grey, behind the others.
+    Faint,
+}
+
+fn line(silo: &Silo, x: Scale, y: Scale, look: Look, of: impl Fn(&Point) -> Option<f64>) -> Markup {
     let coalition = silo.coalition_index;
+    let dotted = look == Look::Dotted;
     let mut path = String::new();
     let mut dots = Vec::new();
     // A round without a value breaks the line.
@@ -95,8 +227,9 @@ fn line(
         dots.push((point.round, value, cx, cy));
     }
     html! {
-        g class={ "curve " (colour(coalition)) } {
+        g class={ "curve " (colour(coalition)) @if look == Look::Faint { " faint" } } {
             title { (silo.name) }
+            path.hit d=(path) {}
             path d=(path) {}
             @if dotted {
                 @for (round, value, cx, cy) in dots {
@@ -110,12 +243,11 @@ fn line(
 }
 
 /// Names at the ends of the lines, moved apart where they would overlap.
-fn labels(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -> Markup {
+fn labels(silos: &[&Silo], x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -> Markup {
     const APART: f64 = 14.0;
-    let mut ends: Vec<(f64, f64, f64, &Silo)> = story
-        .silos
+    let mut ends: Vec<(f64, f64, f64, &Silo)> = silos
         .iter()
-        .filter_map(|silo| {
+        .filter_map(|&silo| {
             let (round, value) = silo
                 .curve
                 .iter()
@@ -158,10 +290,11 @@ mod tests {
         // The fixture's second silo was away in round 3: `M` of rounds 1 and 4, `L` of round 2.
         let x = Scale::new((1.0, 4.0), (0.0, 1.0));
         let y = Scale::new((0.0, 1.0), (0.0, 1.0));
-        let path = line(&story.silos[1], x, y, false, |point| point.metric).into_string();
+        let path = line(&story.silos[1], x, y, Look::Plain, |point| point.metric).into_string();
+        // The path, and the wider one under the pointer.
         assert_eq!(
             (path.matches('M').count(), path.matches('L').count()),
-            (2, 1)
+            (4, 2)
         );
         assert!(page.contains("Hospital 02, round 4") && !page.contains("Hospital 02, round 3: 1"));
     }
@@ -175,6 +308,50 @@ mod tests {
                 "{silos} silos, {rounds} rounds"
             );
         }
+    }
+
+    #[test]
+    fn beyond_twelve_silos_the_median_has_a_band_and_outliers_have_colours_and_names() {
+        let mut story = fixture::story(40, 2, 3);
+        let page = section(&story).into_string();
+        assert_eq!(page.matches("class=\"median\"").count(), 2);
+        assert!(
+            !page.contains("class=\"name\""),
+            "nobody is far from the band"
+        );
+        for point in &mut story.silos[7].curve {
+            point.metric = point.metric.map(|value| 3.0 * value);
+        }
+        let page = section(&story).into_string();
+        assert_eq!(page.matches("class=\"name\"").count(), 1);
+        assert_eq!(page.matches(" faint\"").count(), 40 + 39);
+        assert!(
+            !section(&fixture::story(12, 2, 3))
+                .into_string()
+                .contains("class=\"median\"")
+        );
+    }
+
+    #[test]
+    fn an_absurd_value_is_said_and_not_drawn_to_scale() {
+        let mut story = fixture::story(3, 1, 4);
+        story.silos[0].curve[3].metric = Some(1e28);
+        let page = section(&story).into_string();
+        assert!(
+            page.contains("1 value beyond the frame, up to 1.00e28"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn the_data_of_both_charts_can_be_saved() {
+        let page = section(&fixture::story(3, 1, 4)).into_string();
+        assert_eq!(page.matches("data-svg=").count(), 2);
+        assert!(
+            page.contains("download=\"diabetes-mae-by-round.csv\""),
+            "{page}"
+        );
+        assert!(page.contains("Hospital%2001,1,"), "{page}");
     }
 
     #[test]

@@ -69,8 +69,32 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             },
         });
     }
+    let around = |by: f64, half: f64| Interval {
+        by,
+        low: by - half,
+        high: by + half,
+    };
+    let silos_count = silos;
     let silos: Vec<SiloInfo> = (0..silos)
         .map(|index| SiloInfo {
+            second: SecondMetric {
+                local: Some(58.0 + 9.0 * wave(index, 1)),
+                global: Some(54.0 + 9.0 * wave(index, 2)),
+                coalition: Some(52.0 + 9.0 * wave(index, 5)),
+            },
+            gains: vec![
+                Gain {
+                    model: ModelKind::Coalition,
+                    over: ModelKind::Local,
+                    interval: around(6.0 + 9.0 * (wave(index, 1) - wave(index, 5)), 4.0),
+                },
+                Gain {
+                    model: ModelKind::Coalition,
+                    over: ModelKind::Global,
+                    interval: around(2.0 + 9.0 * (wave(index, 2) - wave(index, 5)), 1.0),
+                },
+            ],
+            classes: None,
             name: name(index),
             outside: false,
             samples: 20 + (index * 37) % 80,
@@ -126,6 +150,30 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             unit: "points of disease progression".into(),
             higher_is_better: false,
         },
+        second_metric: Some(MetricInfo {
+            name: "rmse".into(),
+            unit: "points of disease progression".into(),
+            higher_is_better: false,
+        }),
+        settings: Settings {
+            version: "0.1.0",
+            task: serde_json::json!({ "table": { "data": "diabetes", "model": "linear" } }),
+            strategy: serde_json::json!({
+                "name": "cs-rcfl",
+                "training": { "epochs": 10, "optimiser": { "name": "sgd", "rate": 0.01 } },
+            }),
+            classes: Vec::new(),
+        },
+        usable: true,
+        unusable: Vec::new(),
+        training_failed: Vec::new(),
+        gains: vec![MeanGain {
+            model: ModelKind::Coalition,
+            over: ModelKind::Local,
+            silos: silos_count,
+            per_silo: around(6.0, 2.0),
+            per_row: around(5.0, 2.0),
+        }],
         notes: Vec::new(),
         rounds: finals,
         timeline: views,

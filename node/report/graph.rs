@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::layout::{Pair, shelves};
 use super::svg::{colour, drawing, px};
 use super::table::chip;
-use super::{letter, numbers};
+use super::{download, letter, numbers};
 
 const WIDTH: f64 = 1000.0;
 /// The golden angle, which spreads points evenly on a disc.
@@ -33,7 +33,10 @@ pub(crate) fn section(story: &Story) -> Markup {
                     "Silos of a coalition share a model. A dot’s area grows with the silo’s training rows. "
                     "Only a simulation knows them all; in a federation with names removed, each silo knows its own coalition."
                 }
-                (graph(story, &coalitions))
+                figure {
+                    (graph(story, &coalitions))
+                    (download::plot(&format!("{}-coalitions", story.scenario), &csv(story)))
+                }
                 ul.legend {
                     @for (index, members) in &coalitions {
                         li {
@@ -46,6 +49,19 @@ pub(crate) fn section(story: &Story) -> Markup {
             }
         }
     }
+}
+
+/// The coalitions of all rounds as CSV.
+fn csv(story: &Story) -> String {
+    let rows = story.rounds.iter().flat_map(|round| {
+        let coalitions = round.coalitions.iter().enumerate();
+        coalitions.flat_map(move |(index, members)| {
+            let row =
+                move |member: &String| vec![round.round.to_string(), letter(index), member.clone()];
+            members.iter().map(row)
+        })
+    });
+    download::csv(&["round", "coalition", "silo"], rows)
 }
 
 struct Cluster<'a> {

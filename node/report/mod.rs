@@ -10,14 +10,18 @@ pub mod diagram;
 pub mod numbers;
 pub mod story;
 pub mod terminal;
+pub mod verdict;
 
 mod agreement;
+mod classes;
 mod curves;
+mod download;
 mod facts;
 mod graph;
 mod layout;
 mod page;
 mod palette;
+mod settings;
 mod svg;
 mod table;
 mod timeline;

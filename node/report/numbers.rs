@@ -54,7 +54,27 @@ pub fn decimals(largest: f64) -> usize {
         size if size >= 1000.0 => 0,
         size if size >= 100.0 => 1,
         size if size >= 10.0 => 2,
-        _ => 3,
+        size if size >= 0.1 || size == 0.0 => 3,
+        size => (2.0 - size.log10().floor()).min(9.0) as usize,
+    }
+}
+
+/// The number of decimals that suits most of these values: one that is absurdly large or small does
+/// not count.
+pub fn decimals_of(values: impl Iterator<Item = f64>) -> usize {
+    let finite = values.filter(|value| value.is_finite() && *value != 0.0);
+    let mut sizes: Vec<f64> = finite.map(f64::abs).collect();
+    sizes.sort_by(f64::total_cmp);
+    decimals(sizes.get(sizes.len() / 2).copied().unwrap_or(0.0))
+}
+
+/// A difference with its sign: `+1.87`, `−0.35`; `0.00` without one.
+pub fn signed(value: f64, decimals: usize) -> String {
+    let text = self::value(value.abs(), decimals);
+    match text.trim_matches(['0', '.']).is_empty() {
+        true => text,
+        false if value < 0.0 => format!("−{text}"),
+        false => format!("+{text}"),
     }
 }
 
@@ -68,6 +88,26 @@ pub fn value(value: f64, decimals: usize) -> String {
         return format!("{value:.2e}");
     }
     format!("{value:.decimals$}")
+}
+
+/// The date and time in UTC of so many seconds after the beginning of 1970, for example
+/// `2026-11-22 13:49 UTC`. Days become years, months and days as by Hinnant's algorithm.
+pub fn date(seconds: u64) -> String {
+    let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
+    // From the first of March of the year 0, in eras of 400 years.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = 400 * era + year + u64::from(month <= 2);
+    format!(
+        "{year}-{month:02}-{day:02} {:02}:{:02} UTC",
+        minutes / 60,
+        minutes % 60
+    )
 }
 
 /// `1 silo`, `2 silos`.
@@ -193,8 +233,28 @@ mod tests {
     fn values_keep_their_decimals_and_name_what_is_not_finite() {
         assert_eq!(value(43.126, decimals(43.126)), "43.13");
         assert_eq!(value(0.8, decimals(0.8)), "0.800");
+        assert_eq!(value(0.000_123, decimals(0.000_123)), "0.000123");
+        assert_eq!(decimals_of([40.0, 50.0, 1e28, f64::NAN].into_iter()), 2);
+        assert_eq!(
+            [1.866, -0.351, -0.001].map(|difference| signed(difference, 2)),
+            ["+1.87", "−0.35", "0.00"]
+        );
         assert_eq!(value(f64::NAN, 2), "not finite");
         assert_eq!(value(1.5e12, 0), "1.50e12");
+    }
+
+    #[test]
+    fn dates_have_leap_days_and_ends_of_years() {
+        let dates = [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_767_225_599, "2025-12-31 23:59 UTC"),
+            (1_795_355_351, "2026-11-22 13:49 UTC"),
+        ];
+        for (seconds, text) in dates {
+            assert_eq!(date(seconds), text);
+        }
     }
 
     #[test]

@@ -1,15 +1,29 @@
-//! The HTML page: one file that loads nothing and runs no script.
+//! The HTML page: one file that loads nothing. Its one script sorts tables, names lines and saves
+//! plots; without it the page is complete.
 
 use super::story::Story;
+use data_encoding::BASE64;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
 
 use super::comparison::Comparison;
-use super::{agreement, curves, graph, numbers, palette, table, timeline, traffic};
+use super::{
+    agreement, classes, curves, graph, numbers, palette, settings, table, timeline, traffic,
+};
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
 
-/// The report of a federation as one HTML document; `command` runs the same again.
-pub fn page(story: &Story, command: &str) -> String {
+/// What the browser may do: use the page's styles and run the script with this very text. Even if a
+/// name in the data held HTML, it would load nothing and run nothing else.
+fn policy() -> String {
+    let hash = BASE64.encode(&Sha256::digest(SCRIPT));
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
+}
+
+/// The report of a federation as one HTML document. `command` runs the same again; `date` is that of
+/// the run, for people, or empty.
+pub fn page(story: &Story, command: &str, date: &str) -> String {
     let comparison = Comparison::of(story);
     let title = format!("{} · federation report", story.scenario);
     html! {
@@ -18,8 +32,7 @@ pub fn page(story: &Story, command: &str) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                // Even if a name in the data holds HTML, the browser loads nothing and runs no script.
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 title { (title) }
                 style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
             }
@@ -28,16 +41,23 @@ pub fn page(story: &Story, command: &str) -> String {
                     p.kicker { "Rota · federation report" }
                     h1 { (story.scenario) }
                     p.lead { (story.description) }
-                    p.muted { "Strategy " (story.strategy) ", seed " (story.seed) }
+                    p.muted {
+                        "Strategy " (story.strategy) ", seed " (story.seed)
+                        @if !date.is_empty() { ", " (date) }
+                    }
                 }
                 (cards(story))
                 (table::section(story, &comparison))
+                (classes::section(story))
                 (graph::section(story))
                 (curves::section(story))
                 (timeline::section(story))
                 (traffic::section(story))
+                (settings::section(story, date))
                 (agreement::sections(story, command))
-            } }
+            }
+            script { (PreEscaped(SCRIPT)) }
+            }
         }
     }
     .into_string()
@@ -69,16 +89,61 @@ mod tests {
     use crate::report::fixture;
 
     #[test]
-    fn the_page_loads_nothing_and_runs_no_script() {
+    fn the_page_loads_nothing_and_runs_its_own_script_only() {
         for silos in [1, 8, 100] {
-            let page = page(&fixture::story(silos, 2.min(silos), 5), "rota simulate");
+            let page = page(&fixture::story(silos, 2.min(silos), 5), "rota simulate", "");
             for outside in [
-                "http://", "https://", "url(h", "url('", "url(\"", "@import", "<script", " src=",
-                " href=",
+                "http://",
+                "https://",
+                "url(h",
+                "url('",
+                "url(\"",
+                "@import",
+                "<script ",
+                " src=",
+                "javascript:",
+                " onclick",
             ] {
                 assert!(!page.contains(outside), "{outside}");
             }
+            let links = page.matches(" href=").count();
+            assert_eq!(links, page.matches(" href=\"data:text/csv;").count());
+            assert_eq!(page.matches("<script>").count(), 1);
+            let text = page.split("<script>").nth(1).unwrap_or_default();
+            let text = text.split("</script>").next().unwrap_or_default();
+            let hash = BASE64.encode(&Sha256::digest(SCRIPT));
+            assert_eq!(text, SCRIPT);
+            assert!(
+                page.contains(&format!("script-src 'sha256-{hash}'")),
+                "{}",
+                policy()
+            );
         }
+    }
+
+    #[test]
+    fn every_plot_can_be_saved_as_a_drawing_and_as_data() {
+        let page = page(&fixture::story(8, 2, 5), "rota simulate", "");
+        for name in ["coalitions", "loss-by-round", "mae-by-round", "views"] {
+            for file in [
+                format!("data-svg=\"diabetes-{name}.svg\""),
+                format!("download=\"diabetes-{name}.csv\""),
+            ] {
+                assert_eq!(page.matches(&file).count(), 1, "{file}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_date_differs_between_two_pages_of_one_story() {
+        let story = fixture::story(8, 2, 5);
+        let first = page(&story, "rota simulate", "2026-01-02 03:04 UTC");
+        let second = page(&story, "rota simulate", "2026-05-06 07:08 UTC");
+        assert_ne!(first, second);
+        assert_eq!(
+            first,
+            second.replace("2026-05-06 07:08 UTC", "2026-01-02 03:04 UTC")
+        );
     }
 
     #[test]
@@ -106,8 +171,8 @@ mod tests {
                 .iter_mut()
                 .for_each(|members| members[0] = evil.into());
         }
-        let page = page(&story, evil);
-        assert!(!page.contains("<script"));
+        let page = page(&story, evil, evil);
+        assert_eq!(page.matches("<script").count(), 1);
         assert!(page.matches("&lt;script&gt;").count() > 20);
     }
 
@@ -117,7 +182,7 @@ mod tests {
         story.rounds.clear();
         story.views.clear();
         story.silos.clear();
-        let page = page(&story, "rota simulate");
+        let page = page(&story, "rota simulate", "");
         assert!(page.contains("No coalition was formed.") && page.ends_with("</html>"));
     }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use methods::serving::Candidate;
 use simulations::Mesh;
-use simulations::summary::{FaultInfo, LeftOut, MetricInfo, Refused, Summary};
+use simulations::summary::{
+    ClassResults, FaultInfo, Gain, Interval, LeftOut, MeanGain, MetricInfo, ModelKind, Refused,
+    SecondMetric, Settings, Summary, TrainingFailed, Unusable,
+};
 
 /// A finished federation, ready for a report.
 #[derive(Debug, Clone)]
@@ -19,6 +22,18 @@ pub struct Story {
     pub seed: u64,
     /// The metric on held-out rows.
     pub metric: MetricInfo,
+    /// A second metric, where there is one.
+    pub second_metric: Option<MetricInfo>,
+    /// Task, strategy and program.
+    pub settings: Settings,
+    /// Whether the federation's models are of use.
+    pub usable: bool,
+    /// Models that are of no use at a silo.
+    pub unusable: Vec<Unusable>,
+    /// Trainings that failed.
+    pub training_failed: Vec<TrainingFailed>,
+    /// How much better models are on average over the members.
+    pub gains: Vec<MeanGain>,
     /// What was noticed about the data, one sentence each, without a full stop.
     pub notes: Vec<String>,
     /// Every member, in roster order.
@@ -56,6 +71,8 @@ pub struct Silo {
     pub name: String,
     /// Training rows.
     pub samples: u64,
+    /// Held-out rows, on which its models are measured.
+    pub held_out: u64,
     /// Held-out metric of its own model.
     pub local: Option<f64>,
     /// Held-out metric of one model for all.
@@ -68,6 +85,14 @@ pub struct Silo {
     pub pooled: Option<f64>,
     /// The model that it serves, with its held-out metric.
     pub served: Option<(Candidate, Option<f64>)>,
+    /// The second metric of its models.
+    pub second: SecondMetric,
+    /// How much better its models are than each other.
+    pub gains: Vec<Gain>,
+    /// Its models that are of no use, with the reasons.
+    pub unusable: Vec<(ModelKind, String)>,
+    /// Results of its classifiers.
+    pub classes: Option<ClassResults>,
     /// By round.
     pub curve: Vec<Point>,
     /// Bytes of signed messages, and of models with outcome documents.
@@ -119,6 +144,31 @@ pub struct View {
     pub reason: Option<String>,
 }
 
+impl Silo {
+    /// How much better `model` is than `over` here; `None` where there are too few held-out rows to
+    /// tell.
+    pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<Interval> {
+        let found = |model, over| {
+            let mut gains = self.gains.iter();
+            gains.find(|gain| (gain.model, gain.over) == (model, over))
+        };
+        let turned = |gain: &Gain| Interval {
+            by: -gain.interval.by,
+            low: -gain.interval.high,
+            high: -gain.interval.low,
+        };
+        let direct = found(model, over).map(|gain| gain.interval);
+        direct.or_else(|| found(over, model).map(turned))
+    }
+
+    /// Why a model is of no use here, if it is.
+    pub fn no_use(&self, model: ModelKind) -> Option<&str> {
+        let mut all = self.unusable.iter();
+        let found = all.find(|(kind, _)| *kind == model);
+        found.map(|(_, reason)| reason.as_str())
+    }
+}
+
 impl Story {
     /// Joins a summary; `description` is the scenario's.
     pub fn of(summary: &Summary, description: &str) -> Story {
@@ -149,6 +199,7 @@ impl Story {
                 let joined = Silo {
                     name: silo.name.clone(),
                     samples: silo.samples as u64,
+                    held_out: silo.test_samples as u64,
                     local: silo.local,
                     global: silo.global,
                     coalition: silo.coalition,
@@ -158,6 +209,15 @@ impl Story {
                         .served
                         .as_ref()
                         .map(|served| (served.candidate, served.metric)),
+                    second: silo.second,
+                    gains: silo.gains.clone(),
+                    unusable: summary
+                        .unusable
+                        .iter()
+                        .filter(|one| one.silo == silo.name)
+                        .map(|one| (one.model, one.reason.clone()))
+                        .collect(),
+                    classes: silo.classes.clone(),
                     curve: curves.remove(silo.name.as_str()).unwrap_or_default(),
                     sent: sent.get(silo.name.as_str()).copied().unwrap_or_default(),
                 };
@@ -173,6 +233,12 @@ impl Story {
             strategy: summary.strategy.clone(),
             seed: summary.seed,
             metric: summary.metric.clone(),
+            second_metric: summary.second_metric.clone(),
+            settings: summary.settings.clone(),
+            usable: summary.usable,
+            unusable: summary.unusable.clone(),
+            training_failed: summary.training_failed.clone(),
+            gains: summary.gains.clone(),
             notes: summary.notes.clone(),
             rounds: summary
                 .rounds
@@ -208,6 +274,17 @@ impl Story {
             invariants: summary.invariants.clone(),
             facts: super::facts::of(summary),
         }
+    }
+
+    /// How much better `model` is than `over` on average.
+    pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<&MeanGain> {
+        let mut gains = self.gains.iter();
+        gains.find(|gain| (gain.model, gain.over) == (model, over))
+    }
+
+    /// The learning rate of local training.
+    pub fn rate(&self) -> Option<f64> {
+        self.settings.strategy["training"]["optimiser"]["rate"].as_f64()
     }
 
     /// Seconds on the federation's clock, virtual or real.

@@ -29,13 +29,14 @@ pub(crate) fn drawing(label: &str, width: f64, height: f64, content: Markup) -> 
     }
 }
 
-/// A linear map from values to coordinates.
+/// A map from values to coordinates, linear or logarithmic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     from: f64,
     to: f64,
     start: f64,
     end: f64,
+    log: bool,
 }
 
 impl Scale {
@@ -46,11 +47,24 @@ impl Scale {
             to,
             start,
             end,
+            log: false,
+        }
+    }
+
+    /// Maps a frame of values to `start..=end`.
+    pub(crate) fn framed(frame: &Frame, ends: (f64, f64)) -> Scale {
+        match frame.log {
+            true => Scale {
+                log: true,
+                ..Scale::new((frame.low.log10(), frame.high.log10()), ends)
+            },
+            false => Scale::new((frame.low, frame.high), ends),
         }
     }
 
     /// The coordinate of a value.
     pub(crate) fn at(&self, value: f64) -> f64 {
+        let value = if self.log { value.log10() } else { value };
         let span = self.to - self.from;
         let part = if span > 0.0 {
             (value - self.from) / span
@@ -62,6 +76,14 @@ impl Scale {
 
     /// About `wanted` round values in the range.
     pub(crate) fn ticks(&self, wanted: usize) -> Vec<f64> {
+        if self.log {
+            let (first, last) = (self.from.ceil() as i32, self.to.floor() as i32);
+            let every = ((last - first) as usize).div_ceil(wanted.max(1)).max(1);
+            return (first..=last)
+                .step_by(every)
+                .map(|power| 10f64.powi(power))
+                .collect();
+        }
         let span = self.to - self.from;
         if !(span > 0.0 && span.is_finite()) {
             return vec![self.from];
@@ -85,6 +107,13 @@ fn round_step(step: f64) -> f64 {
 
 /// A tick's value, as short as its step allows.
 pub(crate) fn tick_text(ticks: &[f64], value: f64) -> String {
+    if let [a, b, ..] = ticks
+        && (b / a - (b / a).round()).abs() < 1e-9
+        && (*a < 1.0 / 1024.0 || *b >= 1e5)
+        && (b / a) >= 9.9
+    {
+        return format!("1e{}", value.log10().round());
+    }
     let step = match ticks {
         [a, b, ..] => b - a,
         _ => 1.0,
@@ -110,6 +139,62 @@ pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     Some((low - margin, high + margin))
 }
 
+/// The values that an axis shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frame {
+    /// The smallest.
+    pub(crate) low: f64,
+    /// The largest.
+    pub(crate) high: f64,
+    /// Whether the axis is logarithmic: for values over more than four powers of ten.
+    pub(crate) log: bool,
+    /// Values above it that would flatten all others: how many, and the largest.
+    pub(crate) above: Option<(usize, f64)>,
+}
+
+impl Frame {
+    /// Times the median from which on a value would flatten the others.
+    const ABSURD: f64 = 1e3;
+    /// The largest ratio of values on a linear axis.
+    const LINEAR: f64 = 1e4;
+
+    /// The frame of these values; `None` if none is finite.
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut finite: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        finite.sort_by(f64::total_cmp);
+        let mut sizes: Vec<f64> = finite.iter().map(|value| value.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let median = *sizes.get(sizes.len() / 2)?;
+        let most = match median > 0.0 {
+            true => Self::ABSURD * median,
+            false => f64::INFINITY,
+        };
+        let above: Vec<f64> = finite
+            .iter()
+            .copied()
+            .filter(|value| *value > most)
+            .collect();
+        let shown = || finite.iter().copied().filter(|value| *value <= most);
+        let (low, high) = range(shown())?;
+        let (least, largest) = (
+            shown().fold(f64::INFINITY, f64::min),
+            shown().fold(0.0, f64::max),
+        );
+        let log = least > 0.0 && largest / least > Self::LINEAR;
+        Some(Self {
+            low: if log { least / 1.3 } else { low },
+            high: if log { largest * 1.3 } else { high },
+            log,
+            above: above.last().map(|last| (above.len(), *last)),
+        })
+    }
+
+    /// The value, or the edge of the frame that it is beyond.
+    pub(crate) fn inside(&self, value: f64) -> f64 {
+        value.clamp(self.low, self.high)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +214,26 @@ mod tests {
         let fine = Scale::new((0.0, 0.1), (0.0, 1.0)).ticks(5);
         assert_eq!(fine.len(), 6);
         assert_eq!(tick_text(&fine, 0.02), "0.02");
+    }
+
+    #[test]
+    fn one_absurd_value_does_not_flatten_the_rest() {
+        let frame = Frame::of([40.0, 45.0, 50.0, 1.2e28].into_iter()).unwrap_or_else(|| panic!());
+        assert!(frame.high < 60.0 && !frame.log, "{frame:?}");
+        assert_eq!(frame.above, Some((1, 1.2e28)));
+        assert!((frame.inside(1e28) - frame.high).abs() < 1e-9);
+        assert_eq!(Frame::of([f64::NAN].into_iter()), None);
+    }
+
+    #[test]
+    fn values_over_many_powers_of_ten_have_a_logarithmic_axis() {
+        let frame = Frame::of([1e2, 1e9, 1e18, 1e22, 1e28].into_iter()).unwrap_or_else(|| panic!());
+        assert!(frame.log, "{frame:?}");
+        let scale = Scale::framed(&frame, (0.0, 100.0));
+        let ticks = scale.ticks(5);
+        assert!(ticks.len() > 2 && ticks.len() < 9, "{ticks:?}");
+        assert_eq!(tick_text(&ticks, 1e10), "1e10");
+        assert!(scale.at(1e9) > 10.0 && scale.at(1e9) < 60.0);
     }
 
     #[test]

@@ -2,67 +2,121 @@
 
 use super::story::{Silo, Story};
 use maud::{Markup, html};
+use simulations::summary::{Interval, ModelKind};
 
 use super::comparison::{Cell, Column, Comparison, choice};
-use super::svg::{Scale, colour, range};
-use super::{letter, numbers, terminal};
+use super::svg::{Frame, Scale, colour};
+use super::verdict::{between, long_name, statements};
+use super::{download, letter, numbers, terminal};
 
 const DOTS: f64 = 180.0;
 
 /// The section.
 pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
     let columns = &comparison.columns;
-    let values = comparison
-        .rows
-        .iter()
-        .chain(&comparison.outside)
-        .flatten()
-        .flatten()
-        .map(|cell| cell.value);
-    let scale = range(values).map(|range| Scale::new(range, (8.0, DOTS - 8.0)));
     html! {
         section {
-            h2 { "Which model is best" }
-            p.lead { (comparison.verdict()) }
+            h2 { "Who gains, and by how much" }
+            @let said = statements(story, comparison);
+            @if let Some((first, others)) = said.split_first() {
+                p.lead.bad[!story.usable] { (first) }
+                @if !others.is_empty() { ul.result { @for one in others { li { (one) } } } }
+            }
             @for note in &story.notes { p.note { "Note: " (numbers::plain(note)) "." } }
             @if !columns.is_empty() {
                 p.note {
                     "Measured on each silo’s held-out rows: " (terminal::metric(story)) ". "
-                    "The best of a row is " b.best { "marked" } "."
-                }
-                div.scroll.tall tabindex="0" role="region" aria-label="Table per silo" {
-                    table {
-                        thead { tr {
-                            th scope="col" { "Silo" }
-                            th.number scope="col" { "Rows" }
-                            @for column in columns { th.number scope="col" { (dot_key(*column)) (column.title()) } }
-                            th scope="col" { "Side by side" }
-                            th scope="col" { "Coalition" }
-                            @if !comparison.pooled.is_empty() { th.number scope="col" { "All rows pooled" } }
-                            @if !comparison.served.is_empty() { th scope="col" { "Serves" } }
-                        } }
-                        tbody {
-                            @for (at, (silo, cells, coalition)) in rows(story, comparison).enumerate() {
-                                tr {
-                                    th scope="row" { (silo.name) }
-                                    td.number { (numbers::count(silo.samples)) }
-                                    (row(cells))
-                                    td { (dots(columns, cells, scale)) }
-                                    td { @match coalition { Some(coalition) => (chip(coalition)), None => "outside" } }
-                                    (beside(comparison, at))
-                                }
-                            }
-                        }
-                        tfoot { tr {
-                            th scope="row" { "Mean" }
-                            td.number { "Σ " (numbers::count(story.silos.iter().map(|silo| silo.samples).sum())) }
-                            (row(&comparison.means))
-                            td { (dots(columns, &comparison.means, scale)) }
-                            td {}
-                            @if !comparison.pooled.is_empty() { td.number { (comparison.pooled_mean.as_deref().unwrap_or("–")) } }
-                            @if !comparison.served.is_empty() { td { (comparison.served_mean.as_deref().unwrap_or("–")) } }
-                        } }
+                    b.best { "Marked" } ": better than the others by more than noise. "
+                    @if !story.gains.is_empty() {
+                        "The gain is that of the coalition’s model over the silo’s own, with a 95 % interval "
+                        "from resampled held-out rows, in pairs; it does not include chance in training, which "
+                        "other seeds show."
                     }
+                }
+                p.find hidden {
+                    label { "Find a silo " input.search type="search" autocomplete="off"; output {} }
+                }
+                (table(story, comparison))
+                div.saves {
+                    (download::data(&format!("{}-silos", story.scenario), &csv(story, comparison)))
+                }
+            }
+        }
+    }
+}
+
+fn table(story: &Story, comparison: &Comparison) -> Markup {
+    let columns = &comparison.columns;
+    let cells = comparison.rows.iter().chain(&comparison.outside);
+    let usable = cells
+        .flatten()
+        .flatten()
+        .filter(|cell| cell.no_use.is_none());
+    let scale = Frame::of(usable.map(|cell| cell.value))
+        .map(|frame| Scale::framed(&frame, (8.0, DOTS - 8.0)));
+    let gains = !comparison.gains.is_empty();
+    let second = story.second_metric.as_ref();
+    let trained = numbers::count(story.silos.iter().map(|silo| silo.samples).sum());
+    let one_row = |what: &str, count: Markup, means: &[Option<Cell>], pooled: bool| {
+        html! {
+            tr {
+                th scope="row" { (what) }
+                td {}
+                td.number { (count) }
+                (row(means))
+                @if gains { td.number { (mean_gain(story, comparison, pooled)) } }
+                td { (dots(columns, means, scale)) }
+                @if second.is_some() { @for _ in columns { td {} } }
+                td.number { @if pooled { "Σ " (trained) } }
+                @if !comparison.pooled.is_empty() {
+                    td.number { @if pooled { (comparison.pooled_mean.as_deref().unwrap_or("–")) } }
+                }
+                @if !comparison.served.is_empty() {
+                    td { @if pooled { (comparison.served_mean.as_deref().unwrap_or("–")) } }
+                }
+            }
+        }
+    };
+    let held_out = numbers::count(story.silos.iter().map(|silo| silo.held_out).sum());
+    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
+        true => "Mean of silos".to_owned(),
+        false => format!("Mean of {}", numbers::plural(comparison.common, "silo")),
+    };
+    html! {
+        div.scroll.tall tabindex="0" role="region" aria-label="Table per silo" {
+            table.sortable {
+                thead { tr {
+                    th scope="col" { "Silo" }
+                    th scope="col" { "Coalition" }
+                    th.number scope="col" { "Held-out rows" }
+                    @for column in columns { th.number scope="col" { (dot_key(*column)) (column.title()) } }
+                    @if gains { th.number scope="col" { "Gain" } }
+                    th.fixed scope="col" { "Side by side" }
+                    @if let Some(second) = second {
+                        @for column in columns { th.number scope="col" title=(long_name(&second.name)) { (second.name) ", " (column.title()) } }
+                    }
+                    th.number scope="col" { "Training rows" }
+                    @if !comparison.pooled.is_empty() { th.number scope="col" { "All rows pooled" } }
+                    @if !comparison.served.is_empty() { th scope="col" { "Serves" } }
+                } }
+                tbody {
+                    @for (at, (silo, cells, coalition)) in rows(story, comparison).enumerate() {
+                        tr {
+                            th scope="row" { (silo.name) }
+                            td { @match coalition { Some(coalition) => (chip(coalition)), None => "outside" } }
+                            td.number data-sort=(silo.held_out) { (numbers::count(silo.held_out)) }
+                            (row(cells))
+                            @if gains { (gain(silo, comparison)) }
+                            td { (dots(columns, cells, scale)) }
+                            @if second.is_some() { (seconds(story, columns, silo)) }
+                            td.number data-sort=(silo.samples) { (numbers::count(silo.samples)) }
+                            (beside(comparison, at))
+                        }
+                    }
+                }
+                tfoot {
+                    (one_row(&over, html! { "Σ " (held_out) }, &comparison.means, true))
+                    (one_row("Mean of rows", html! {}, &comparison.row_means, false))
                 }
             }
         }
@@ -79,6 +133,102 @@ fn rows<'a>(
     members
         .map(|(silo, cells)| (silo, cells.as_slice(), Some(silo.coalition_index)))
         .chain(outside.map(|(silo, cells)| (silo, cells.as_slice(), None)))
+}
+
+/// The table as CSV, with all digits.
+fn csv(story: &Story, comparison: &Comparison) -> String {
+    let of_gain =
+        |gain: Option<Interval>, end: fn(Interval) -> f64| download::number(gain.map(end));
+    let all = rows(story, comparison).map(|(silo, _, coalition)| {
+        let coalition = match coalition {
+            Some(Some(index)) => letter(index),
+            Some(None) => String::new(),
+            None => "outside".to_owned(),
+        };
+        let gain = silo.gain(ModelKind::Coalition, ModelKind::Local);
+        let second = silo.second;
+        vec![
+            silo.name.clone(),
+            coalition,
+            silo.samples.to_string(),
+            silo.held_out.to_string(),
+            download::number(silo.local),
+            download::number(silo.global),
+            download::number(silo.coalition),
+            of_gain(gain, |gain| gain.by),
+            of_gain(gain, |gain| gain.low),
+            of_gain(gain, |gain| gain.high),
+            download::number(second.local),
+            download::number(second.global),
+            download::number(second.coalition),
+            download::number(silo.pooled),
+        ]
+    });
+    let metric = &story.metric.name;
+    let second = story
+        .second_metric
+        .as_ref()
+        .map_or("second", |one| &one.name);
+    let head = [
+        "silo".to_owned(),
+        "coalition".to_owned(),
+        "training rows".to_owned(),
+        "held-out rows".to_owned(),
+        format!("{metric} own"),
+        format!("{metric} global"),
+        format!("{metric} coalition"),
+        "gain".to_owned(),
+        "gain low".to_owned(),
+        "gain high".to_owned(),
+        format!("{second} own"),
+        format!("{second} global"),
+        format!("{second} coalition"),
+        format!("{metric} pooled"),
+    ];
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    download::csv(&head, all)
+}
+
+/// A silo's gain by its coalition's model over its own.
+fn gain(silo: &Silo, comparison: &Comparison) -> Markup {
+    html! {
+        @match silo.gain(ModelKind::Coalition, ModelKind::Local) {
+            Some(gain) => td.number data-sort=(gain.by) { (interval(gain, comparison)) },
+            None => td.number data-sort="" title="too few held-out rows to tell" { "–" },
+        }
+    }
+}
+
+fn interval(gain: Interval, comparison: &Comparison) -> Markup {
+    let class = match (gain.is_clear(), gain.by > 0.0) {
+        (true, true) => "up",
+        (true, false) => "down",
+        (false, _) => "noise",
+    };
+    html! {
+        span class=(class) { (numbers::signed(gain.by, comparison.fine())) }
+        " " span.muted { "(" (between(gain, comparison)) ")" }
+    }
+}
+
+fn mean_gain(story: &Story, comparison: &Comparison, by_silo: bool) -> Markup {
+    let gain = story.gain(ModelKind::Coalition, ModelKind::Local);
+    let gain = gain.map(|gain| if by_silo { gain.per_silo } else { gain.per_row });
+    html! { @match gain { Some(gain) => (interval(gain, comparison)), None => "–" } }
+}
+
+/// The second metric of every model.
+fn seconds(story: &Story, columns: &[Column], silo: &Silo) -> Markup {
+    let all = || story.silos.iter().chain(&story.outside);
+    html! {
+        @for column in columns {
+            @let decimals = numbers::decimals_of(all().filter_map(|silo| column.second(silo)));
+            @match column.second(silo) {
+                Some(value) => td.number data-sort=(value) { (numbers::value(value, decimals)) },
+                None => td.number data-sort="" { "–" },
+            }
+        }
+    }
 }
 
 /// The columns that are not compared: the pooled model, and the model that the silo serves.
@@ -112,9 +262,12 @@ fn row(cells: &[Option<Cell>]) -> Markup {
     html! {
         @for cell in cells {
             @match cell {
-                Some(cell) if cell.best => td.number { b.best { (cell.text) } },
-                Some(cell) => td.number { (cell.text) },
-                None => td.number { "–" },
+                Some(Cell { no_use: Some(reason), text, .. }) => {
+                    td.number data-sort="" title=(reason) { span.down { (text) } }
+                },
+                Some(cell) if cell.best => td.number data-sort=(cell.value) { b.best { (cell.text) } },
+                Some(cell) => td.number data-sort=(cell.value) { (cell.text) },
+                None => td.number data-sort="" { "–" },
             }
         }
     }
@@ -130,7 +283,7 @@ fn dots(columns: &[Column], cells: &[Option<Cell>], scale: Option<Scale>) -> Mar
         .iter()
         .zip(cells)
         .filter_map(|(column, cell)| Some((*column, cell.as_ref()?, scale?)))
-        .filter(|(_, cell, _)| cell.value.is_finite())
+        .filter(|(_, cell, _)| cell.value.is_finite() && cell.no_use.is_none())
         .map(|(column, cell, scale)| (column, cell, scale.at(cell.value)))
         .collect();
     html! {
@@ -151,5 +304,57 @@ fn mark(column: Column, x: f64, y: f64) -> Markup {
             Column::Coalition => path.coalition
                 d=(format!("M{x} {}L{} {y}L{x} {}L{} {y}Z", y - 5.5, x + 5.5, y + 5.5, x - 5.5)) {},
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    fn page(story: &Story) -> String {
+        section(story, &Comparison::of(story)).into_string()
+    }
+
+    #[test]
+    fn numbers_can_be_sorted_and_the_table_searched() {
+        let mut story = fixture::story(3, 1, 2);
+        (story.silos[0].samples, story.silos[0].held_out) = (1234, 5678);
+        let page = page(&story);
+        for part in [
+            "<table class=\"sortable\">",
+            "<input class=\"search\" type=\"search\"",
+            "data-sort=\"1234\">1,234<",
+            "data-sort=\"5678\">5,678<",
+            "<th class=\"fixed\" scope=\"col\">Side by side",
+            "Held-out rows</th>",
+        ] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+    }
+
+    #[test]
+    fn the_second_metric_has_columns_and_the_table_is_a_csv_too() {
+        let page = page(&fixture::story(3, 1, 2));
+        assert!(
+            page.contains(">rmse, own model<") && page.contains(">rmse, coalition's<"),
+            "{page}"
+        );
+        assert!(page.contains("download=\"diabetes-silos.csv\""));
+        assert!(page.contains("Hospital%2001,A,20,10,"), "{page}");
+    }
+
+    #[test]
+    fn a_model_of_no_use_has_its_reason_and_no_dot() {
+        let mut story = fixture::story(2, 1, 2);
+        story.silos[0].coalition = Some(1e28);
+        story.silos[0].unusable = vec![(ModelKind::Coalition, "its mae is 1.0e28".into())];
+        let page = page(&story);
+        assert!(
+            page.contains("title=\"its mae is 1.0e28\"><span class=\"down\">diverged<"),
+            "{page}"
+        );
+        // In the head, at one silo and in two means: not at the first silo.
+        assert_eq!(page.matches("path class=\"coalition\"").count(), 4);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use simulations::summary::{FaultInfo, LeftOut, Refused};
+use simulations::summary::{FaultInfo, LeftOut, ModelKind, Refused, TrainingFailed, Unusable};
 
 use super::story::{Silo, Story, View};
 
 use super::comparison::{Cell, Comparison};
+use super::verdict::{between, verdict};
 use super::{letter, numbers};
 
 /// The most views that are listed one by one. Of more, only those that failed are listed.
@@ -39,60 +40,178 @@ fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
     wrapped(out, 0, &numbers::plain(&story.description))
 }
 
+/// The columns of the table, with their widths.
+struct Widths {
+    name: usize,
+    rows: usize,
+    columns: Vec<usize>,
+    coalition: usize,
+    gain: usize,
+}
+
+impl Widths {
+    fn of(story: &Story, comparison: &Comparison, gains: &[String]) -> Self {
+        let rows = comparison.rows.iter().chain(&comparison.outside);
+        let rows: Vec<_> = rows
+            .chain([&comparison.means, &comparison.row_means])
+            .collect();
+        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+        let columns = comparison.columns.iter().enumerate().map(|(at, column)| {
+            let cells = rows.iter().filter_map(|row| row.get(at)?.as_ref());
+            let title = column.title().chars().count();
+            widest(&mut cells.map(|cell| cell.text.chars().count())).max(title)
+        });
+        let columns: Vec<usize> = columns.collect();
+        let silos = || story.silos.iter().chain(&story.outside);
+        let letters = silos().map(|silo| coalition(silo, false).chars().count());
+        let outside = if story.outside.is_empty() { 0 } else { 7 };
+        let mut widths = Self {
+            name: 0,
+            rows: 10,
+            coalition: widest(&mut letters.chain([outside])),
+            gain: widest(&mut gains.iter().map(|gain| gain.chars().count())),
+            columns,
+        };
+        let rest = widths.rest();
+        let names = widest(&mut silos().map(|silo| silo.name.chars().count()));
+        let room = 100usize.saturating_sub(rest).max(6);
+        widths.name = names.clamp(13, 32).min(room);
+        widths
+    }
+
+    /// All that is not the name.
+    fn rest(&self) -> usize {
+        let columns: usize = self.columns.iter().map(|width| 2 + width + 1).sum();
+        let gain = if self.gain > 0 { 2 + self.gain } else { 0 };
+        2 + 2 + self.rows + columns + 1 + self.coalition + gain
+    }
+}
+
+/// The coalition's letter, or `outside`.
+fn coalition(silo: &Silo, outside: bool) -> String {
+    match (outside, silo.coalition_index) {
+        (true, _) => "outside".to_owned(),
+        (false, Some(index)) => letter(index),
+        (false, None) => "–".to_owned(),
+    }
+}
+
 fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
     let comparison = Comparison::of(story);
     if !comparison.columns.is_empty() {
-        writeln!(out, "\nHeld-out rows, {}; * marks the best:", metric(story))?;
-        let name = |text: &str| numbers::short(text, 32);
-        let width = story
-            .silos
-            .iter()
-            .chain(&story.outside)
-            .map(|silo| name(&silo.name).chars().count());
-        let width = width.max().unwrap_or(0).max(6);
-        write!(out, "  {:width$}  {:>8}", "silo", "rows")?;
-        for column in &comparison.columns {
-            write!(out, "  {:>12} ", column.title())?;
-        }
-        writeln!(out, "  coalition")?;
-        for (silo, row) in story.silos.iter().zip(&comparison.rows) {
-            let (name, rows) = (name(&silo.name), numbers::count(silo.samples));
-            let coalition = silo.coalition_index.map_or("–".to_owned(), letter);
-            let row = cells(row, colour);
-            writeln!(out, "  {name:width$}  {rows:>8}{row}  {coalition}")?;
-        }
-        let mean = |silos: &[Silo], means: &[_]| {
-            let rows = silos.iter().map(|silo| silo.samples).sum();
-            let rows = format!("Σ {}", numbers::count(rows));
-            let row = cells(means, colour);
-            format!("  {:width$}  {rows:>8}{}", "mean", row.trim_end())
-        };
-        writeln!(out, "{}", mean(&story.silos, &comparison.means))?;
-        for (silo, row) in story.outside.iter().zip(&comparison.outside) {
-            let (name, rows) = (name(&silo.name), numbers::count(silo.samples));
-            let row = cells(row, colour);
-            writeln!(out, "  {name:width$}  {rows:>8}{row}  outside")?;
-        }
-        if let Some(means) = &comparison.outside_means {
-            writeln!(out, "{}", mean(&story.outside, means))?;
-        }
+        rows(out, story, &comparison, colour)?;
     }
     writeln!(out)?;
-    wrapped(out, 0, &comparison.verdict())?;
+    wrapped(out, 0, &verdict(story, &comparison))?;
     for note in &story.notes {
         wrapped(out, 2, &format!("note: {}", numbers::plain(note)))?;
     }
     Ok(())
 }
 
-fn cells(cells: &[Option<Cell>], colour: bool) -> String {
-    let text = |cell: &Option<Cell>| match cell {
-        Some(cell) if cell.best && colour => format!("  \u{1b}[1;32m{:>12}*\u{1b}[0m", cell.text),
-        Some(cell) if cell.best => format!("  {:>12}*", cell.text),
-        Some(cell) => format!("  {:>12} ", cell.text),
-        None => format!("  {:>12} ", "–"),
+fn rows(
+    out: &mut impl Write,
+    story: &Story,
+    comparison: &Comparison,
+    colour: bool,
+) -> io::Result<()> {
+    let marked = comparison.rows.iter().chain(&comparison.outside);
+    let marked = marked.chain([&comparison.means]).flatten().flatten();
+    let star = match marked.into_iter().any(|cell| cell.best) {
+        true => "; * marks what is better than the others by more than noise",
+        false => "; nothing is better than the others by more than noise",
     };
-    cells.iter().map(text).collect()
+    let star = if comparison.columns.len() > 1 {
+        star
+    } else {
+        ""
+    };
+    writeln!(out)?;
+    wrapped(
+        out,
+        0,
+        &format!("On held-out rows: {}{star}.", metric(story)),
+    )?;
+    let gain = |silo: &Silo| {
+        let gain = silo.gain(ModelKind::Coalition, ModelKind::Local);
+        gain.map_or("–".to_owned(), |gain| {
+            format!(
+                "{} ({})",
+                numbers::signed(gain.by, comparison.fine()),
+                between(gain, comparison)
+            )
+        })
+    };
+    let both = !comparison.gains.is_empty();
+    const TITLE: &str = "gain (95 % interval)";
+    let mut gains: Vec<String> = Vec::new();
+    if both {
+        gains.extend(story.silos.iter().chain(&story.outside).map(gain));
+        gains.push(TITLE.to_owned());
+    }
+    let widths = Widths::of(story, comparison, &gains);
+    let (name, held_out) = (widths.name, widths.rows);
+    write!(out, "  {:name$}  {:>held_out$}", "silo", "held out")?;
+    for (column, width) in comparison.columns.iter().zip(&widths.columns) {
+        write!(out, "  {:>width$} ", column.title())?;
+    }
+    let letters = widths.coalition;
+    let title = if both { TITLE } else { "" };
+    let gained = widths.gain;
+    let title = format!(" {:letters$}  {title:>gained$}", "");
+    writeln!(out, "{}", title.trim_end())?;
+    let members = story.silos.iter().zip(&comparison.rows);
+    let outside = story.outside.iter().zip(&comparison.outside);
+    let line = |out: &mut dyn Write, silo: &Silo, row: &[Option<Cell>], is_outside, gain: &str| {
+        let (short, rows) = (
+            numbers::short(&silo.name, name),
+            numbers::count(silo.held_out),
+        );
+        let row = cells(row, &widths.columns, colour);
+        let own = coalition(silo, is_outside);
+        let line =
+            format!("  {short:name$}  {rows:>held_out$}{row} {own:letters$}  {gain:>gained$}");
+        writeln!(out, "{}", line.trim_end())
+    };
+    let mut each = gains.iter().map(String::as_str);
+    let mut next = || each.next().unwrap_or_default();
+    for (silo, row) in members {
+        line(out, silo, row, false, next())?;
+    }
+    let mean = |out: &mut dyn Write, what: &str, silos: &[Silo], means: &[Option<Cell>]| {
+        let rows = silos.iter().map(|silo| silo.held_out).sum();
+        let rows = format!("Σ {}", numbers::count(rows));
+        let row = cells(means, &widths.columns, colour);
+        writeln!(out, "  {what:name$}  {rows:>held_out$}{}", row.trim_end())
+    };
+    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
+        true => "mean of silos".to_owned(),
+        false => format!("mean of {}", comparison.common),
+    };
+    mean(out, &over, &story.silos, &comparison.means)?;
+    mean(out, "mean of rows", &story.silos, &comparison.row_means)?;
+    for (silo, row) in outside {
+        line(out, silo, row, true, next())?;
+    }
+    if let Some(means) = &comparison.outside_means {
+        mean(out, "mean", &story.outside, means)?;
+    }
+    Ok(())
+}
+
+fn cells(cells: &[Option<Cell>], widths: &[usize], colour: bool) -> String {
+    let text = |(cell, width): (&Option<Cell>, &usize)| match cell {
+        Some(cell) if cell.best && colour => {
+            format!("  \u{1b}[1;32m{:>width$}*\u{1b}[0m", cell.text)
+        }
+        Some(cell) if cell.no_use.is_some() && colour => {
+            format!("  \u{1b}[1;31m{:>width$} \u{1b}[0m", cell.text)
+        }
+        Some(cell) if cell.best => format!("  {:>width$}*", cell.text),
+        Some(cell) => format!("  {:>width$} ", cell.text),
+        None => format!("  {:>width$} ", "–"),
+    };
+    cells.iter().zip(widths).map(text).collect()
 }
 
 /// `mae in points, lower is better`.
@@ -208,6 +327,8 @@ pub(crate) fn ending(story: &Story, view: &View) -> String {
 
 fn trouble(out: &mut impl Write, story: &Story) -> io::Result<()> {
     let sections = [
+        ("Of no use:", unusable(story)),
+        ("Training failed:", failed(&story.training_failed)),
         (
             "Left out:",
             story.left_out.iter().map(left_out).collect::<Vec<_>>(),
@@ -228,6 +349,54 @@ fn trouble(out: &mut impl Write, story: &Story) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The silos at which models are of no use, by model, and why at the first of them.
+pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
+    let all: &[Unusable] = &story.unusable;
+    let silos = story.silos.len() + story.outside.len();
+    let kinds = [
+        (ModelKind::Coalition, "the coalition's model"),
+        (ModelKind::Global, "the global model"),
+        (ModelKind::Local, "the own model"),
+        (ModelKind::Pooled, "the model of all rows"),
+    ];
+    let line = |(kind, what): (ModelKind, &str)| {
+        let found = || all.iter().filter(|one| one.model == kind);
+        let names: Vec<String> = found().map(|one| one.silo.clone()).collect();
+        let first = found().next()?;
+        let subject = match names.len() == silos && silos > 1 {
+            true => format!("{what} at all {silos} silos"),
+            false => format!("{what} at {}", numbers::names(&names, 12)),
+        };
+        Some((
+            subject,
+            match names.len() {
+                1 => first.reason.clone(),
+                _ => format!("at {} {}", first.silo, first.reason),
+            },
+        ))
+    };
+    kinds.into_iter().filter_map(line).collect()
+}
+
+/// The silos whose training failed, by reason, and the rounds.
+pub(crate) fn failed(all: &[TrainingFailed]) -> Vec<(String, String)> {
+    let mut silos: Vec<(&str, Vec<u64>, &str)> = Vec::new();
+    for one in all {
+        match silos.iter_mut().find(|(silo, ..)| *silo == one.silo) {
+            Some((_, rounds, _)) => rounds.push(one.round),
+            None => silos.push((&one.silo, vec![one.round], &one.reason)),
+        }
+    }
+    let line = |(silo, rounds, reason): (&str, Vec<u64>, &str)| {
+        let numbers: Vec<String> = rounds.iter().take(8).map(u64::to_string).collect();
+        let more = if rounds.len() > 8 { " and more" } else { "" };
+        let s = if rounds.len() == 1 { "" } else { "s" };
+        let subject = format!("{silo}, round{s} {}{more}", numbers.join(", "));
+        (subject, reason.to_owned())
+    };
+    silos.into_iter().map(line).collect()
 }
 
 /// The members that a round was finished without, and why.
@@ -343,9 +512,10 @@ mod tests {
     fn only_the_best_values_are_coloured() {
         let story = fixture::story(4, 2, 2);
         let comparison = Comparison::of(&story);
-        let rows = comparison.rows.iter().chain([&comparison.means]);
+        let rows = comparison.rows.iter();
+        let rows = rows.chain([&comparison.means, &comparison.row_means]);
         let best = rows.flatten().flatten().filter(|cell| cell.best).count();
-        assert!(best >= 4);
+        assert!(best >= 1);
         assert_eq!(text(&story, true).matches("\u{1b}[1;32m").count(), best);
     }
 

@@ -3,7 +3,7 @@
 use super::story::Story;
 use maud::{Markup, html};
 
-use super::numbers;
+use super::{download, numbers};
 
 /// The section.
 pub(crate) fn section(story: &Story) -> Markup {
@@ -48,8 +48,17 @@ pub(crate) fn section(story: &Story) -> Markup {
                     } }
                 }
             }
+            div.saves { (download::data(&format!("{}-traffic", story.scenario), &csv(story))) }
         }
     }
+}
+
+fn csv(story: &Story) -> String {
+    let rows = story.silos.iter().map(|silo| {
+        let (messages, blobs) = silo.sent;
+        vec![silo.name.clone(), messages.to_string(), blobs.to_string()]
+    });
+    download::csv(&["silo", "bytes of messages", "bytes of models"], rows)
 }
 
 #[cfg(test)]

@@ -59,8 +59,15 @@ pub fn run_study(
                 ..StrategyConfig::new(method, strategy.training.clone())
             };
             let federation = Federation::new(scenario, &participation.study, &average, &[])?;
-            let recorded = federate(scenario, &federation, &[], &mut options, &threads)?;
-            reference.global = summary::final_model(&recorded);
+            match federate(scenario, &federation, &[], &mut options, &threads) {
+                Ok(recorded) => reference.global = summary::final_model(&recorded),
+                // What the federation reached is reported all the same.
+                Err(error @ RunError::Training { .. }) => {
+                    reference.failed =
+                        Some(format!("one global model cannot be compared: {error}"));
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
     let mut summary = summary::build(

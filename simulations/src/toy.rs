@@ -37,5 +37,6 @@ pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
         metric,
         pooled: None,
         notes: Vec::new(),
+        classes: Vec::new(),
     }
 }

@@ -55,4 +55,7 @@ pub use models::{
     Architecture, ConvConfig, LayerConfig, LayersConfig, MaxPoolConfig, NetworkConfig, NormConfig,
     RegressionLoss, Start,
 };
-pub use task::{ModelConfig, Pool, RowCounts, Silo, Source, Study, TableTask, TaskConfig};
+pub use task::{
+    FarColumn, ModelConfig, Pool, RowCounts, Silo, Source, Study, TableTask, TaskConfig,
+    far_columns,
+};

@@ -1,6 +1,7 @@
 //! Metrics of a model's outputs, compared with the targets.
 
 use methods::Metrics;
+use methods::learner::RowResults;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Rows;
@@ -59,7 +60,7 @@ pub struct Metric {
 /// All metrics that go with the loss. `outputs` is rows × k; `unit` is the size of one unit of the
 /// rows' target in the target's own units.
 ///
-/// Regression: `loss`, `mae`, `mse`, the mean over all numbers of all rows. Masks: `loss`, `dice`.
+/// Regression: `loss`, `mae`, `mse` and its root `rmse`, the mean over all numbers of all rows. Masks: `loss`, `dice`.
 /// Classification: `loss` and `log-loss` (the same), `accuracy`,
 /// and with two classes that both occur `roc-auc`.
 pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
@@ -79,10 +80,9 @@ pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Me
                 .zip(targets)
                 .map(|(output, &y)| (output - f64::from(y)) * unit);
             put("mae", errors.clone().map(f64::abs).sum::<f64>() / count);
-            put(
-                "mse",
-                errors.map(|error| error * error).sum::<f64>() / count,
-            );
+            let mse = errors.map(|error| error * error).sum::<f64>() / count;
+            put("mse", mse);
+            put("rmse", mse.sqrt());
         }
         Loss::Dice { pixels } => {
             let each = outputs
@@ -116,6 +116,107 @@ pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Me
         }
     }
     metrics
+}
+
+/// The same row by row: what [`measure`] gives are the means. `roc-auc` and `rmse` are no means and
+/// are left out.
+pub(crate) fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowResults {
+    let targets = rows.targets();
+    let count = rows.len().max(1);
+    let (width, given) = (outputs.len() / count, targets.len() / count);
+    let each = || {
+        outputs
+            .chunks_exact(width.max(1))
+            .zip(targets.chunks_exact(given.max(1)))
+    };
+    // Numbers count one by one, as in the loss; the other losses take a whole row.
+    let losses = each().map(|(output, target)| match loss {
+        Loss::Regression(_) => loss.mean(output, target, &mut vec![0.0; output.len()]),
+        _ => loss.row(output, target, &mut vec![0.0; output.len()]),
+    });
+    let losses: Vec<f64> = losses.collect();
+    let mut results = RowResults {
+        targets: targets.to_vec(),
+        ..RowResults::default()
+    };
+    let mut put = |name: &str, values: Vec<f64>| results.scores.insert(name.into(), values);
+    match loss {
+        Loss::Regression(_) => {
+            let errors = |of: fn(f64) -> f64| {
+                let row = |(output, target): (&[f64], &[f32])| {
+                    let each = output.iter().zip(target);
+                    let each = each.map(|(output, &y)| of((output - f64::from(y)) * unit));
+                    each.sum::<f64>() / target.len() as f64
+                };
+                each().map(row).collect()
+            };
+            put("mae", errors(f64::abs));
+            put("mse", errors(|error| error * error));
+        }
+        Loss::Dice { .. } => {
+            let dice = each().map(|(output, mask)| dice(output, mask));
+            put("dice", dice.collect());
+        }
+        Loss::Logistic | Loss::Softmax => {
+            let right = |(output, y): (&[f64], &[f32])| {
+                f64::from(u8::from(predicted(output) == y[0] as usize))
+            };
+            put("accuracy", each().map(right).collect());
+            put("log-loss", losses.clone());
+        }
+    }
+    put("loss", losses);
+    if matches!(loss, Loss::Logistic | Loss::Softmax) {
+        results.probabilities = each()
+            .flat_map(|(output, _)| probabilities(output))
+            .collect();
+    }
+    results
+}
+
+/// The probability of every class: by the softmax, or by the logistic function of a single output.
+fn probabilities(output: &[f64]) -> Vec<f64> {
+    if let [logit] = output {
+        let one = 1.0 / (1.0 + (-logit).exp());
+        return vec![1.0 - one, one];
+    }
+    let top = output.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let raised: Vec<f64> = output.iter().map(|value| (value - top).exp()).collect();
+    let sum: f64 = raised.iter().sum();
+    raised.into_iter().map(|value| value / sum).collect()
+}
+
+/// The mean target of these rows, for models of `width` outputs: for classes the fraction of each,
+/// for one output that of class 1.
+pub(crate) fn mean_target(loss: Loss, rows: &Rows, width: usize) -> Vec<f64> {
+    let mut mean = vec![0.0; width];
+    for row in 0..rows.len() {
+        let target = rows.target(row);
+        match loss {
+            Loss::Softmax => mean[target[0] as usize] += 1.0,
+            _ => mean
+                .iter_mut()
+                .zip(target)
+                .for_each(|(mean, &y)| *mean += f64::from(y)),
+        }
+    }
+    let count = rows.len().max(1) as f64;
+    mean.iter_mut().for_each(|mean| *mean /= count);
+    mean
+}
+
+/// The outputs for one row of a model that gives every row this [`mean_target`].
+pub(crate) fn constant(loss: Loss, mean: &[f64]) -> Vec<f64> {
+    // A class or a pixel that no training row has is not called impossible.
+    let likely = |&share: &f64| share.clamp(1e-3, 1.0 - 1e-3);
+    match loss {
+        Loss::Regression(_) => mean.to_vec(),
+        Loss::Softmax => mean.iter().map(|share| likely(share).ln()).collect(),
+        Loss::Logistic | Loss::Dice { .. } => {
+            let odds = |share| likely(share) / (1.0 - likely(share));
+            mean.iter().map(|share| odds(share).ln()).collect()
+        }
+    }
 }
 
 /// The Dice coefficient of one image; a pixel is predicted where its log-odds are above 0.
@@ -207,6 +308,46 @@ mod tests {
         assert_eq!(metrics.samples, 2);
         assert_eq!(metrics.values["dice"], (0.8 + 1.0) / 2.0);
         assert!(metrics.values.contains_key("loss"));
+    }
+
+    #[test]
+    fn means_of_row_results_are_the_metrics() {
+        let numbers = Rows::wide(1, 3, vec![0.0; 2], vec![1.0, -1.0, 0.0, 2.0, 0.0, 0.5]);
+        let masks = Rows::wide(1, 2, vec![0.0; 2], vec![1.0, 0.0, 1.0, 1.0]);
+        let classes = Rows::new(1, vec![0.0; 3], vec![1.0, 0.0, 1.0]);
+        let squared = Loss::Regression(RegressionLoss::Squared);
+        let cases: [(Loss, &[f64], &Rows); 4] = [
+            (squared, &[1.5, -2.0, 0.0, 2.0, 1.0, 0.0], &numbers),
+            (Loss::Dice { pixels: 2 }, &[1.0, 2.0, -1.0, 3.0], &masks),
+            (Loss::Logistic, &[2.0, -1.0, -0.5], &classes),
+            (Loss::Softmax, &[0.0, 2.0, 1.0, 0.0, 0.25, -0.25], &classes),
+        ];
+        for (loss, outputs, rows) in cases {
+            let metrics = measure(loss, outputs, rows, 2.0);
+            let by_row = row_results(loss, outputs, rows, 2.0);
+            assert_eq!(by_row.len(), rows.len());
+            for (name, values) in &by_row.scores {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let whole = metrics.values[name];
+                assert!((mean - whole).abs() < 1e-12, "{name}: {mean}, {whole}");
+            }
+        }
+        let by_row = row_results(Loss::Logistic, &[2.0, -1.0, -0.5], &classes, 1.0);
+        let positive = by_row.positive().unwrap_or_default();
+        assert_eq!(positive.len(), 3);
+        assert!((positive[0].0 - 0.880_797).abs() < 1e-6 && positive[0].1 && !positive[1].1);
+    }
+
+    #[test]
+    fn constant_outputs_give_the_mean_target() {
+        let rows = Rows::new(1, vec![0.0; 4], vec![1.0, 0.0, 1.0, 1.0]);
+        assert_eq!(mean_target(Loss::Logistic, &rows, 1), [0.75]);
+        assert_eq!(mean_target(Loss::Softmax, &rows, 2), [0.25, 0.75]);
+        let close = |outputs: Vec<f64>| (probabilities(&outputs)[1] - 0.75).abs() < 1e-12;
+        assert!(close(constant(Loss::Logistic, &[0.75])));
+        assert!(close(constant(Loss::Softmax, &[0.25, 0.75])));
+        let absolute = Loss::Regression(RegressionLoss::Absolute);
+        assert_eq!(constant(absolute, &mean_target(absolute, &rows, 1)), [0.75]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The learning task: its configuration, and the silos and learners made from it.
 
+mod far;
 mod findings;
 mod own_rows;
 
@@ -19,6 +20,8 @@ use crate::learners::{ConstantLearner, Script, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
 use crate::schema::Schema;
+
+pub use far::{FarColumn, far_columns};
 
 /// Default number of silos for sources whose rows can be partitioned into any number.
 const SILOS: usize = 8;
@@ -158,6 +161,8 @@ pub struct Study {
     pub pooled: Option<Pool>,
     /// What was noticed about the data, for the user: one sentence each, without a full stop.
     pub notes: Vec<String>,
+    /// Names of the classes, in the order of their indices; empty where the target is none.
+    pub classes: Vec<String>,
 }
 
 /// Puts the training rows of silos together.
@@ -225,6 +230,7 @@ impl TaskConfig {
                 };
                 Ok(Study {
                     notes: Vec::new(),
+                    classes: Vec::new(),
                     pooled: None,
                     silos: (1..=silos.unwrap_or(SILOS)).map(silo).collect(),
                     metric: Metric {
@@ -337,12 +343,14 @@ impl TableTask {
         findings::classes(&target, &tables, &mut notes)?;
         notes.extend(findings::alone(&tables));
         let (mut constant, mut absent) = <(findings::Columns, findings::Columns)>::default();
+        let mut far = findings::Far::default();
         for (place, (name, table)) in tables.into_iter().enumerate() {
             let domain = self.domain(place, silos)?;
             let target = target.clone();
             let data = Prepared::new(&name, &table, target, self.split, scaling, seed)?;
             constant.add(&data.constant);
             absent.add(&data.absent);
+            far.add(&name, &table.columns, &data.columns);
             let rows = counts(&data);
             let (model, loss) = self.model.family(data.features, &data.target)?;
             let preparation = Some(Arc::new(data.preparation.clone()));
@@ -358,6 +366,7 @@ impl TableTask {
         }
         notes.extend(constant.note("a single value", silos));
         notes.extend(absent.note("no value, which counts as average,", silos));
+        notes.extend(far.note());
         let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
         if numbers && scaling == Standardise::Silo {
             notes.push(
@@ -367,11 +376,16 @@ impl TableTask {
                     .into(),
             );
         }
+        let classes = match target {
+            Target::Classes(names) => names,
+            _ => Vec::new(),
+        };
         Ok(Study {
             silos: built,
             metric,
             pooled: pool(learners),
             notes,
+            classes,
         })
     }
 
@@ -546,6 +560,7 @@ fn digits_study(files: Digits) -> Study {
                     preparation: Preparation::none(WIDTHS[0]),
                     constant: Vec::new(),
                     absent: Vec::new(),
+                    columns: Vec::new(),
                 };
                 let rows = counts(&data);
                 let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));
@@ -567,6 +582,7 @@ fn digits_study(files: Digits) -> Study {
     Study {
         silos: silos.collect(),
         notes: Vec::new(),
+        classes: (0..WIDTHS[2]).map(|digit| digit.to_string()).collect(),
         pooled: None,
         metric: Metric {
             name: MetricName::Accuracy,

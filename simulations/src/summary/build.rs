@@ -21,11 +21,13 @@ use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
+use super::compare::compare;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
-use super::silos::{Reference, SiloResult, silo_results};
+use super::results::{Settings, TrainingFailed};
+use super::silos::{Reference, silo_results};
 use super::{
-    Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloInfo,
-    SiloTraffic, Summary,
+    Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
+    Summary,
 };
 
 /// Most points of curves that are measured; larger federations are measured in the last round only.
@@ -61,6 +63,16 @@ pub(crate) fn build(
     let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
     let rounds = reports.rounds(&all);
     let timeline = reports.timeline(&rounds);
+    let after = scenario.strategy.standardise.into();
+    let compared = compare(
+        scenario,
+        study,
+        |member| reports.trainings(member, after),
+        results,
+        threads,
+    )?;
+    let mut notes = study.notes.clone();
+    notes.extend(reference.failed.clone());
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
@@ -81,9 +93,15 @@ pub(crate) fn build(
             unit: study.metric.unit.clone(),
             higher_is_better: study.metric.name.higher_is_better(),
         },
-        notes: study.notes.clone(),
+        second_metric: compared.second_metric,
+        settings: settings(scenario, study),
+        usable: compared.usable,
+        unusable: compared.unusable,
+        training_failed: reports.training_failed(),
+        gains: compared.gains,
+        notes,
         rounds,
-        silos: silos(scenario, &reports, results),
+        silos: compared.silos,
         weights_abs_sum: weights(&finals),
         checks: recorded.totals,
         refused: reports.refused(),
@@ -106,30 +124,13 @@ pub(crate) fn build(
     })
 }
 
-fn silos(scenario: &Scenario, reports: &Reports<'_>, results: Vec<SiloResult>) -> Vec<SiloInfo> {
-    let plain = scenario.strategy.is_plain_average();
-    let rounds = scenario.strategy.standardise.into();
-    results
-        .into_iter()
-        .map(|result| SiloInfo {
-            name: result.name,
-            outside: result.member.is_none(),
-            samples: result.rows.train,
-            test_samples: result.rows.test,
-            trainings: result.member.map_or(0, |at| reports.trainings(at, rounds)),
-            local: result.local,
-            global: if plain {
-                result.coalition
-            } else {
-                result.global
-            },
-            coalition: result.coalition,
-            coalition_index: result.coalition_index,
-            model: result.model.map(|hash| format!("{hash:#}")),
-            pooled: result.pooled,
-            served: result.served,
-        })
-        .collect()
+fn settings(scenario: &Scenario, study: &Study) -> Settings {
+    Settings {
+        version: env!("CARGO_PKG_VERSION"),
+        task: serde_json::to_value(&scenario.task).unwrap_or_default(),
+        strategy: serde_json::to_value(&scenario.strategy).unwrap_or_default(),
+        classes: study.classes.clone(),
+    }
 }
 
 /// The sum over the final model, if all silos of the last round have the same one.
@@ -333,6 +334,19 @@ impl Reports<'_> {
                 round,
                 reason,
                 times,
+            })
+            .collect()
+    }
+
+    fn training_failed(&self) -> Vec<TrainingFailed> {
+        self.reports()
+            .filter_map(|(_, silo, report)| match report {
+                Report::TrainingFailed { round, reason } => Some(TrainingFailed {
+                    silo: self.name(silo),
+                    round: *round,
+                    reason: reason.clone(),
+                }),
+                _ => None,
             })
             .collect()
     }

@@ -5,7 +5,12 @@
 //! reports of all silos. A node of one institution cannot print these tables.
 
 mod build;
+mod classes;
+mod compare;
+mod gains;
+mod measured;
 mod metrics;
+mod results;
 mod silos;
 
 use std::collections::BTreeMap;
@@ -20,6 +25,10 @@ use crate::network::Traffic;
 
 pub(crate) use build::build;
 pub(crate) use metrics::final_model;
+pub use results::{
+    Bin, ClassResults, Gain, Interval, MeanGain, ModelKind, SecondMetric, Settings, TrainingFailed,
+    Unusable,
+};
 pub(crate) use silos::Reference;
 
 /// The summary of a run.
@@ -56,6 +65,21 @@ pub struct Summary {
     pub strategy: String,
     /// The metric by which silos are compared.
     pub metric: MetricInfo,
+    /// A second metric, where the models have one.
+    pub second_metric: Option<MetricInfo>,
+    /// Task, strategy and program.
+    pub settings: Settings,
+    /// Whether the federation's models are of use: false where at least half of a coalition's members
+    /// have no use for the model that they adopted, as after a training that diverged.
+    pub usable: bool,
+    /// The models that are of no use at a silo: their results are not finite, or far worse than those
+    /// of a constant prediction; or their training failed.
+    pub unusable: Vec<Unusable>,
+    /// Trainings for the federation that failed.
+    pub training_failed: Vec<TrainingFailed>,
+    /// How much better models are on average over the members; empty where learners give no results
+    /// row by row.
+    pub gains: Vec<MeanGain>,
     /// What was noticed about the data before the first round, and what was scaled: one sentence
     /// each, without a full stop.
     pub notes: Vec<String>,
@@ -150,6 +174,14 @@ pub struct SiloInfo {
     /// Held-out metric of one model trained on the pooled rows of all members, which no federation
     /// may do, for comparison.
     pub pooled: Option<f64>,
+    /// The second metric of its models.
+    pub second: SecondMetric,
+    /// How much better its models are than each other; empty where there are too few held-out rows
+    /// to tell, or the learner gives no results row by row.
+    pub gains: Vec<Gain>,
+    /// Confusion, calibration and ROC curve, where the target is a class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassResults>,
     /// The model that it serves, if it compared several.
     pub served: Option<ServedInfo>,
 }

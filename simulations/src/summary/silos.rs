@@ -1,11 +1,12 @@
 //! The result of every silo, members and outsiders: the model that it adopted or was given, and the
 //! references that it is compared with.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agreement::silo_seed;
 use learn::{RowCounts, Study};
-use methods::learner::{Split, Task};
+use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{Alone, Candidate, Comparison, alone_start, mean_of_coalitions, members_of};
 use methods::strategy::{Newcomer, OwnRadius};
@@ -20,7 +21,10 @@ use crate::pool::Threads;
 use crate::scenario::Scenario;
 
 use super::ServedInfo;
+use super::gains::Models;
+use super::measured::{Constant, Measured, TrainingTargets, measured};
 use super::metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
+use super::results::ModelKind;
 
 /// The references that a federation is compared with.
 #[derive(Default)]
@@ -29,6 +33,8 @@ pub(crate) struct Reference {
     pub(crate) wanted: bool,
     /// One global model, without what a strategy's wrappers add to it.
     pub(crate) global: Option<Params>,
+    /// Why there are none although they were wanted, as a sentence without a full stop.
+    pub(crate) failed: Option<String>,
 }
 
 /// The result of one silo, with metrics on its own held-out rows.
@@ -39,11 +45,35 @@ pub(super) struct SiloResult {
     pub(super) member: Option<usize>,
     pub(super) coalition_index: Option<u32>,
     pub(super) model: Option<Hash>,
-    pub(super) local: Option<f64>,
-    pub(super) global: Option<f64>,
-    pub(super) coalition: Option<f64>,
-    pub(super) pooled: Option<f64>,
+    /// Its models, each measured, or the error because of which there is none or it could not be.
+    pub(super) models: BTreeMap<ModelKind, Result<Measured, String>>,
+    /// Its training targets, where they have a mean.
+    pub(super) targets: Option<TrainingTargets>,
     pub(super) served: Option<ServedInfo>,
+}
+
+impl SiloResult {
+    /// The value of a metric for a model.
+    pub(super) fn value(&self, model: ModelKind, metric: &str) -> Option<f64> {
+        let measured = self.models.get(&model)?.as_ref().ok()?;
+        measured.metrics.get(metric).copied()
+    }
+
+    /// The row results of its models, for comparisons; models that are of no use are left out.
+    pub(super) fn rows(&self, unusable: &[ModelKind]) -> Models {
+        let usable = self
+            .models
+            .iter()
+            .filter(|(kind, _)| !unusable.contains(kind));
+        let rows = usable
+            .filter_map(|(&kind, measured)| Some((kind, measured.as_ref().ok()?.rows.clone()?)));
+        rows.collect()
+    }
+
+    /// What a constant prediction of this mean target gives on its held-out rows.
+    pub(super) fn constant(&self, mean: &[f64]) -> Option<Constant> {
+        self.targets.as_ref()?.constant(mean)
+    }
 }
 
 /// What the measurements of all silos share.
@@ -52,8 +82,12 @@ struct Context {
     alone: Alone,
     folds: usize,
     reference: bool,
+    /// Whether a coalition's model is one global model.
+    plain_average: bool,
     global: Option<Params>,
     pooled: Option<Params>,
+    /// Why the training on all rows failed, if it did.
+    pooled_failed: Option<String>,
     last: Option<AdoptedModel>,
     radius: Radius,
 }
@@ -88,16 +122,23 @@ pub(super) fn silo_results(
     let pooled = study.pooled.as_ref().filter(|_| reference.wanted);
     let pooled = pooled.map(|pooled| {
         let (learner, alone) = (pooled(&participation.members), alone.clone());
-        move || alone.train(&*learner).ok().map(|(model, _)| model)
+        move || alone.train(&*learner).map(|(model, _)| model)
     });
     let pooled = threads.all(pooled).map_err(RunError::Setup)?;
+    let pooled = pooled.into_iter().next();
+    let pooled_failed = pooled
+        .as_ref()
+        .and_then(|trained| trained.as_ref().err())
+        .map(ToString::to_string);
     let context = Arc::new(Context {
         key: study.metric.name.key(),
         alone,
         folds: scenario.serve.folds,
         reference: reference.wanted,
+        plain_average: scenario.strategy.is_plain_average(),
         global: reference.global.clone(),
-        pooled: pooled.into_iter().flatten().next(),
+        pooled: pooled.and_then(Result::ok),
+        pooled_failed,
         last: newest.cloned(),
         radius: scenario.charter.radius.clone(),
     });
@@ -146,7 +187,7 @@ pub(super) fn silo_results(
             };
             let (name, rows) = silo;
             let shared = coalition_index.is_none_or(|own| context.shares(own));
-            let mut result = context.measure(&*plain, &*equipped, seed, own, shared);
+            let mut result = context.measure(&plain, &equipped, seed, own, shared);
             (result.name, result.rows, result.coalition_index) = (name, rows, coalition_index);
             result.member = takes_part.then_some(nth);
             result
@@ -158,21 +199,25 @@ pub(super) fn silo_results(
 impl Context {
     fn measure(
         &self,
-        plain: &dyn Learner,
-        equipped: &dyn Learner,
+        plain: &Arc<dyn Learner>,
+        equipped: &Arc<dyn Learner>,
         seed: u64,
         own: Option<OwnModel>,
         shared: bool,
     ) -> SiloResult {
-        let value = |learner: &dyn Learner, (model, personal): &OwnModel| {
-            let metrics = learner.evaluate(model, personal, Split::Test).ok()?;
-            metrics.values.get(self.key).copied()
-        };
+        let mut models = BTreeMap::new();
         let alone = self.alone_with(seed);
-        let local = self.reference.then(|| alone.train(plain).ok()).flatten();
+        let local = self.reference.then(|| alone.train(&**plain));
+        let local = match local {
+            Some(Err(error)) => {
+                models.insert(ModelKind::Local, Err(error.to_string()));
+                None
+            }
+            trained => trained.and_then(Result::ok),
+        };
         let of_plain = |model: &Params| {
             let personal = plain.initial_personal(self.alone.initial);
-            value(plain, &(model.clone(), personal))
+            measured(plain, &(model.clone(), personal))
         };
         let global = self
             .last
@@ -181,8 +226,8 @@ impl Context {
         let served = match (&local, &own) {
             (Some(local), Some(coalition)) if self.folds > 0 => {
                 let comparison = Comparison {
-                    plain,
-                    equipped,
+                    plain: &**plain,
+                    equipped: &**equipped,
                     alone: &alone,
                     local,
                     coalition,
@@ -195,24 +240,45 @@ impl Context {
                     Candidate::Local => plain,
                     _ => equipped,
                 };
+                let of_served = measured(learner, &comparison.model);
+                let metric = of_served.as_ref().ok();
+                let metric = metric.and_then(|served| served.metrics.get(self.key).copied());
+                models.insert(ModelKind::Served, of_served);
                 Some(ServedInfo {
                     candidate: comparison.candidate,
-                    metric: value(learner, &comparison.model),
+                    metric,
                     measured: comparison.measured,
                 })
             }
             _ => None,
         };
+        let own = own.as_ref();
+        let adopted = own.map(|own| measured(equipped, own));
+        let targets = match (own, &adopted) {
+            (Some(own), Some(Ok(adopted))) => TrainingTargets::of(equipped, own, adopted),
+            _ => None,
+        };
+        if self.plain_average {
+            models.extend(adopted.clone().map(|adopted| (ModelKind::Global, adopted)));
+        }
+        models.extend(local.map(|local| (ModelKind::Local, measured(plain, &local))));
+        models.extend(adopted.map(|adopted| (ModelKind::Coalition, adopted)));
+        for (kind, model) in [
+            (ModelKind::Global, &self.global),
+            (ModelKind::Pooled, &self.pooled),
+        ] {
+            models.extend(model.as_ref().map(|model| (kind, of_plain(model))));
+        }
+        let failed = self.pooled_failed.clone();
+        models.extend(failed.map(|error| (ModelKind::Pooled, Err(error))));
         SiloResult {
             name: String::new(),
             rows: RowCounts::default(),
             member: None,
             coalition_index: None,
-            model: own.as_ref().map(|(model, _)| Hash(model.hash())),
-            local: local.as_ref().and_then(|local| value(plain, local)),
-            global: self.global.as_ref().and_then(of_plain),
-            coalition: own.as_ref().and_then(|own| value(equipped, own)),
-            pooled: self.pooled.as_ref().and_then(of_plain),
+            model: own.map(|(model, _)| Hash(model.hash())),
+            targets,
+            models,
             served,
         }
     }

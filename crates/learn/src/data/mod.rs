@@ -38,7 +38,7 @@ pub(crate) use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
 pub(crate) use heart::heart_schema;
 pub(crate) use label::{category, number};
 pub(crate) use open::{bytes, is_parquet, open};
-pub(crate) use prepare::{Moments, Prepared, effective};
+pub(crate) use prepare::{ColumnSummary, Moments, Prepared, effective};
 pub(crate) use raw::{RawFile, RawRow};
 pub(crate) use rows::{pretend_silo, silo_of};
 pub(crate) use table::Rows;

@@ -35,6 +35,18 @@ pub(crate) struct Prepared {
     pub(crate) constant: Vec<String>,
     /// Columns without a value in any training row, which count as average.
     pub(crate) absent: Vec<String>,
+    /// What the training rows hold in every column, before it is scaled; in the target, where that is
+    /// a number, too.
+    pub(crate) columns: Vec<ColumnSummary>,
+}
+
+/// What a silo's training rows hold in a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ColumnSummary {
+    /// Rows, mean and spread.
+    pub(crate) moments: Moments,
+    /// Whether all of them are 0 or 1.
+    pub(crate) binary: bool,
 }
 
 /// How a silo's encoded rows become what its models take: missing values are filled, and features
@@ -125,6 +137,7 @@ impl Prepared {
             target_deviation: 1.0,
         };
         let (mut constant, mut absent) = (Vec::new(), Vec::new());
+        let mut columns = Vec::with_capacity(width + 1);
         for (column, name) in table.columns.iter().enumerate() {
             let values = train.iter().map(|&row| table.row(row)[column]);
             let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
@@ -134,6 +147,10 @@ impl Prepared {
                 preparation.fills.push(0.0);
                 preparation.means.push(0.0);
                 preparation.deviations.push(f64::MAX);
+                columns.push(ColumnSummary {
+                    moments: Moments::of(std::iter::empty()),
+                    binary: false,
+                });
                 continue;
             }
             if present.is_empty() {
@@ -158,6 +175,10 @@ impl Prepared {
             if moments.squares == 0.0 && train.len() > 1 {
                 constant.push(name.clone());
             }
+            columns.push(ColumnSummary {
+                moments,
+                binary: present.iter().all(|&value| value == 0.0 || value == 1.0),
+            });
             let (mean, deviation) = own(&moments);
             preparation.fills.push(fill);
             preparation.means.push(mean);
@@ -165,7 +186,10 @@ impl Prepared {
         }
         if let Target::Number { .. } | Target::Numbers { .. } = target {
             let targets = train.iter().flat_map(|&row| table.targets(row));
-            let (mean, deviation) = own(&Moments::of(targets.copied()));
+            let moments = Moments::of(targets.copied());
+            let binary = false;
+            columns.push(ColumnSummary { moments, binary });
+            let (mean, deviation) = own(&moments);
             (preparation.target_mean, preparation.target_deviation) = (mean, deviation);
         }
         let rows = |part: &[usize]| {
@@ -187,6 +211,7 @@ impl Prepared {
             preparation,
             constant,
             absent,
+            columns,
         })
     }
 }

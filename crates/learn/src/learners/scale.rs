@@ -8,8 +8,8 @@ use methods::{Layout, Params, Role, TensorSpec};
 use crate::data::{Moments, Rows, effective};
 
 /// Names of the buffers in the model, each `[c]` over features, then the target if it is a number.
-const MEAN: &str = "scale.mean";
-const DEVIATION: &str = "scale.deviation";
+pub(crate) const MEAN: &str = "scale.mean";
+pub(crate) const DEVIATION: &str = "scale.deviation";
 
 /// Which columns the federation scales.
 #[derive(Clone)]

@@ -192,9 +192,13 @@ impl TableLearner {
 
     /// The metrics of these outputs of `rows`, which are on the scale of `model`.
     pub(super) fn measured(&self, model: &Params, outputs: &[f64], rows: &Rows) -> Metrics {
+        measure(self.loss, outputs, rows, self.unit_of(model))
+    }
+
+    /// The size of one unit of the target, as `model` scales it, in the target's own units.
+    fn unit_of(&self, model: &Params) -> f64 {
         let scale = self.scale.as_ref();
-        let unit = scale.map_or(self.unit, |scale| scale.unit(model));
-        measure(self.loss, outputs, rows, unit)
+        scale.map_or(self.unit, |scale| scale.unit(model))
     }
 
     fn update(&self, shared: Params, values: BTreeMap<String, f64>) -> Update {

@@ -1,6 +1,7 @@
 //! What is said about data before anything is learned from them.
 
-use crate::data::{DataError, Table, Target};
+use super::far::far_silos;
+use crate::data::{ColumnSummary, DataError, Moments, Table, Target};
 
 /// Refuses data in which no silo has more than one class, and notes the silos that have one.
 ///
@@ -95,5 +96,71 @@ impl Columns {
                 columns.join(", ")
             )
         })
+    }
+}
+
+/// Columns of all silos, to find those that are far from the others.
+#[derive(Default)]
+pub(super) struct Far {
+    columns: Vec<String>,
+    silos: Vec<(String, Vec<ColumnSummary>)>,
+}
+
+impl Far {
+    pub(super) fn add(&mut self, silo: &str, columns: &[String], held: &[ColumnSummary]) {
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        self.silos.push((silo.into(), held.to_vec()));
+    }
+
+    /// The sentence about columns whose values at a silo are far from those of the others. A target
+    /// that is a number is among them.
+    pub(super) fn note(&self) -> Option<String> {
+        let count = self.silos.iter().map(|(_, held)| held.len()).min()?;
+        let mut found = Vec::new();
+        for column in 0..count {
+            let held = || self.silos.iter().map(|(_, held)| &held[column]);
+            if held().all(|one| one.binary) {
+                continue;
+            }
+            let moments: Vec<Moments> = held().map(|one| one.moments).collect();
+            let name = self
+                .columns
+                .get(column)
+                .map_or("the target", String::as_str);
+            for (silo, far) in far_silos(column, &moments) {
+                found.push(format!(
+                    "{name} at {} (mean {}, elsewhere {})",
+                    self.silos[silo].0,
+                    rounded(far.mean),
+                    rounded(far.others)
+                ));
+            }
+        }
+        let more = match found.len() {
+            0..=5 => String::new(),
+            count => format!(" and {} more", count - 5),
+        };
+        found.truncate(5);
+        let any = !found.is_empty();
+        any.then(|| {
+            format!(
+                "values far from those of the other silos, perhaps in another unit: {}{more}",
+                found.join(", ")
+            )
+        })
+    }
+}
+
+/// A number with about three significant digits.
+fn rounded(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if size >= 1e6 || (size > 0.0 && size < 1e-3) => format!("{value:.2e}"),
+        _ if size >= 100.0 => format!("{value:.0}"),
+        _ if size >= 10.0 => format!("{value:.1}"),
+        _ if size >= 1.0 || size == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
     }
 }

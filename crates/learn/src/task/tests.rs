@@ -8,6 +8,7 @@ use methods::params::weighted_mean;
 use methods::{Params, Split};
 
 use super::*;
+use crate::data::Table;
 
 mod networks;
 
@@ -329,4 +330,40 @@ fn null_training_allows_any_number_of_silos() {
     assert_eq!(study.silos.len(), 20);
     assert_eq!(study.silos[19].name, "silo 20");
     assert_eq!(study.silos[0].learner.layout().len(), 1000);
+}
+
+#[test]
+fn a_column_in_another_unit_is_noted_and_a_rare_level_is_not() {
+    let task =
+        config("[task.table]\ndata = 'diabetes'\nmodel = { linear = { loss = 'absolute' } }");
+    let TaskConfig::Table(task) = task else {
+        panic!("a table");
+    };
+    let silo = |name: &str, unit: f64, level: u32| {
+        let mut table = Table::new(vec!["height".into(), "smokes".into()]);
+        for row in 0..40 {
+            let height = unit * (1.5 + 0.01 * f64::from(row));
+            let smokes = f64::from(u8::from(row % 20 < level));
+            table.push(&[height, smokes], f64::from(row));
+        }
+        (name.to_owned(), table)
+    };
+    let notes = |cm: f64| {
+        let data = DataSet {
+            target: Target::Number {
+                unit: String::new(),
+            },
+            silos: vec![silo("a", 1.0, 4), silo("b", cm, 4), silo("c", 1.0, 18)],
+            schema: None,
+            notes: Vec::new(),
+        };
+        task.study_of(data, 1).unwrap().notes
+    };
+    let found = notes(100.0);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("perhaps in another unit: height at b (mean 17"),
+        "{found:?}"
+    );
+    assert!(notes(1.0).is_empty());
 }

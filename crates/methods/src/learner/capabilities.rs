@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::capability::{Capability, MissingCapability};
-use super::{GradientModifier, LearnError, Learner, Metrics, Split, Training, Update, Watch};
+use super::{
+    GradientModifier, LearnError, Learner, Metrics, RowResults, Split, Training, Update, Watch,
+};
 use crate::params::{Layout, Params};
 use crate::robust::RadiusGrid;
 
@@ -262,6 +264,28 @@ pub trait Outputs {
         outputs: &[f64],
         split: Split,
     ) -> Result<Metrics, LearnError>;
+
+    /// What these [`outputs`](Self::outputs) are worth row by row, of which
+    /// [`measure`](Self::measure) gives the means; `model` holds the scale that they are on.
+    ///
+    /// # Errors
+    /// As [`Learner::evaluate`].
+    fn row_results(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError>;
+
+    /// The mean target of the training rows on the scale of `model`: one number or several, one per
+    /// pixel, or for classes their fractions, for models of `width` outputs. With the means of
+    /// several silos, weighted by their rows, it gives [`constant`](Self::constant) predictions.
+    /// `None` where there is no such mean.
+    fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>>;
+
+    /// The outputs for one row of a model that gives every row this mean target.
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64>;
 
     /// Name of the layer that makes the outputs, if these are linear in its tensors (weight and
     /// bias) for whatever the other layers hold: then a mixture of its values gives the same

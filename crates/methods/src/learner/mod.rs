@@ -70,6 +70,7 @@ mod capability;
 mod error;
 mod optimiser;
 mod quadratic;
+mod row_results;
 mod training;
 
 use std::ops::ControlFlow;
@@ -88,6 +89,7 @@ pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
 pub use optimiser::{ADAM, OptimiserState};
 pub use quadratic::QuadraticLearner;
+pub use row_results::RowResults;
 pub use training::{GradientModifier, Metrics, Optimiser, Progress, Training, Update};
 
 /// A callback that gets the progress of a training and may stop it.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
     Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
-    ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses, RowAccess, Split,
-    Stochastic, StochasticModels, Training, Update, Watch, mixed_seed,
+    ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses, RowAccess,
+    RowResults, Split, Stochastic, StochasticModels, Training, Update, Watch, mixed_seed,
 };
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::robust::RadiusGrid;
@@ -387,6 +387,30 @@ impl Outputs for QuadraticLearner {
         let values: Vec<f32> = outputs.iter().map(|&value| value as f32).collect();
         let model = Params::from_values(&self.layout, &values);
         self.evaluate(&model, personal, split)
+    }
+
+    /// One row, which has no target.
+    fn row_results(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError> {
+        let metrics = self.measure(model, personal, outputs, split)?;
+        let each = metrics.values.into_iter();
+        Ok(RowResults {
+            scores: each.map(|(name, value)| (name, vec![value])).collect(),
+            ..RowResults::default()
+        })
+    }
+
+    fn mean_target(&self, _: &Params, _: &Params, _: usize) -> Option<Vec<f64>> {
+        None
+    }
+
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+        mean_target.to_vec()
     }
 }
 

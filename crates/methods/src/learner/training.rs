@@ -141,7 +141,7 @@ impl Update {
 pub struct Metrics {
     /// Rows measured on.
     pub samples: u64,
-    /// Values by name: `loss` always; `mae`, `mse` for regression (in the target's own units);
+    /// Values by name: `loss` always; `mae`, `mse`, `rmse` for regression (in the target's own units);
     /// `accuracy`, `log-loss`, `roc-auc` for classification.
     pub values: BTreeMap<String, f64>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use methods::learner::{Classifiers, Outputs, Stochastic, StochasticModels};
+use methods::learner::{Classifiers, Outputs, RowResults, Stochastic, StochasticModels};
 use methods::{LearnError, Learner, Metrics, Params, Split};
 
 use super::rows::RowOrder;
@@ -10,6 +10,7 @@ use super::stochastic::StochasticLearner;
 use super::{TableLearner, fits, layout_of};
 use crate::data::Rows;
 use crate::learners::scale::Scale;
+use crate::metrics::{constant, mean_target, row_results};
 use crate::models::{Encoder, Loss};
 
 impl Outputs for TableLearner {
@@ -34,6 +35,28 @@ impl Outputs for TableLearner {
         fits(&self.layout, model)?;
         let rows = self.scaled(model, self.part(split)?);
         Ok(self.measured(model, outputs, &rows))
+    }
+
+    fn row_results(
+        &self,
+        model: &Params,
+        _personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError> {
+        fits(&self.layout, model)?;
+        let rows = self.scaled(model, self.part(split)?);
+        Ok(row_results(self.loss, outputs, &rows, self.unit_of(model)))
+    }
+
+    fn mean_target(&self, model: &Params, _personal: &Params, width: usize) -> Option<Vec<f64>> {
+        fits(&self.layout, model).ok()?;
+        let rows = self.scaled(model, self.part(Split::Train).ok()?);
+        Some(mean_target(self.loss, &rows, width))
+    }
+
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+        constant(self.loss, mean_target)
     }
 
     fn output_layer(&self) -> Option<String> {

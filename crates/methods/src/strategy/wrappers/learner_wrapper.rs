@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::learner::{
     Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
     MissingCapability, ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses,
-    RowAccess, Split, Summaries, Training, Update, Watch,
+    RowAccess, RowResults, Split, Summaries, Training, Update, Watch,
 };
 use crate::params::{Layout, Params};
 use crate::robust::RadiusGrid;
@@ -451,6 +451,31 @@ impl<W: LearnerWrapper + 'static> Outputs for WrappedLearner<W> {
         self.fits(model, personal)?;
         let (model, own) = self.by.used(model, personal);
         self.inner.outputs()?.measure(&model, &own, outputs, split)
+    }
+
+    fn row_results(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError> {
+        self.fits(model, personal)?;
+        let (model, own) = self.by.used(model, personal);
+        let inner = self.inner.outputs()?;
+        inner.row_results(&model, &own, outputs, split)
+    }
+
+    fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>> {
+        self.fits(model, personal).ok()?;
+        let (model, own) = self.by.used(model, personal);
+        self.inner.outputs().ok()?.mean_target(&model, &own, width)
+    }
+
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+        let inner = self.inner.outputs();
+        let inner = inner.expect("passed on by `capabilities`");
+        inner.constant(mean_target)
     }
 
     fn output_layer(&self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! What FedCG asks of a silo with rows, and FedCG with it.
 
 use methods::domains::{Activation, Projection, Propagation, residual};
-use methods::learner::{Classifiers, Outputs};
+use methods::learner::{Classifiers, Outputs, RowResults};
 use methods::strategy::{StrategyConfig, build};
 use methods::{Matrix, Strategy};
 use serde_json::{Value, json};
@@ -404,6 +404,21 @@ impl Outputs for Hidden {
         split: Split,
     ) -> Result<Metrics, LearnError> {
         self.0.measure(model, own, outputs, split)
+    }
+    fn row_results(
+        &self,
+        model: &Params,
+        own: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError> {
+        self.0.row_results(model, own, outputs, split)
+    }
+    fn mean_target(&self, model: &Params, own: &Params, width: usize) -> Option<Vec<f64>> {
+        self.0.mean_target(model, own, width)
+    }
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+        self.0.constant(mean_target)
     }
 }
 

@@ -1,0 +1,219 @@
+//! Columns whose values at one silo are far from those of the other silos, as in another unit.
+
+use methods::Params;
+
+use crate::data::Moments;
+use crate::learners::{DEVIATION, MEAN};
+
+/// Rows below which a silo, or the others together, have too few to tell.
+const ROWS: f64 = 10.0;
+/// Deviations of the others' rows from their mean to that of a silo, from which on it is far.
+const SHIFT: f64 = 4.0;
+/// How many times larger or smaller a deviation is, from which on it is far.
+const RATIO: f64 = 8.0;
+
+/// Rows, mean and deviation of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Spread {
+    rows: f64,
+    mean: f64,
+    deviation: f64,
+}
+
+impl Spread {
+    /// Whether a silo with this column is far from other silos: its mean from all their rows
+    /// together, or its deviation from that within most of them.
+    fn is_far_from(self, others: Self, within: &[f64]) -> bool {
+        let enough = self.rows >= ROWS && others.rows >= ROWS;
+        // A column that does not vary at all elsewhere gives no measure of what is far.
+        if !enough || others.deviation.is_nan() || others.deviation <= 1e-9 * others.mean.abs() {
+            return false;
+        }
+        let apart = (self.mean - others.mean).abs() / others.deviation;
+        let unlike = |&&other: &&f64| {
+            let ratio = self.deviation / other;
+            let vary = self.deviation > 0.0 && other > 0.0;
+            vary && (ratio >= RATIO || ratio <= 1.0 / RATIO)
+        };
+        apart >= SHIFT || 2 * within.iter().filter(unlike).count() > within.len()
+    }
+}
+
+/// A column of one silo that is far from that column of the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FarColumn {
+    /// Position among the columns.
+    pub column: usize,
+    /// Mean at the silo.
+    pub mean: f64,
+    /// Mean of the others.
+    pub others: f64,
+}
+
+/// For one column of all silos: which of them are far from the others together.
+pub(crate) fn far_silos(column: usize, silos: &[Moments]) -> Vec<(usize, FarColumn)> {
+    let all = silos
+        .iter()
+        .fold((0.0, 0.0, 0.0), |(rows, sum, squares), one| {
+            let own = one.count as f64;
+            let around_zero = one.squares + own * one.mean * one.mean;
+            (rows + own, sum + own * one.mean, squares + around_zero)
+        });
+    let far = |(at, one): (usize, &Moments)| {
+        let rows = one.count as f64;
+        let around_zero = one.squares + rows * one.mean * one.mean;
+        let rest = all.0 - rows;
+        let mean = (all.1 - rows * one.mean) / rest;
+        let square = (all.2 - around_zero) / rest - mean * mean;
+        let others = Spread {
+            rows: rest,
+            mean,
+            deviation: square.max(0.0).sqrt(),
+        };
+        let own = Spread {
+            rows,
+            mean: one.mean,
+            deviation: (one.squares / rows).sqrt(),
+        };
+        let found = FarColumn {
+            column,
+            mean: one.mean,
+            others: mean,
+        };
+        let others_of = silos.iter().enumerate().filter(|(other, _)| *other != at);
+        let enough = others_of.filter(|(_, one)| one.count as f64 >= ROWS);
+        let deviations: Vec<f64> = enough
+            .map(|(_, one)| (one.squares / one.count as f64).sqrt())
+            .collect();
+        let far = own.is_far_from(others, &deviations);
+        far.then_some((at, found))
+    };
+    silos.iter().enumerate().filter_map(far).collect()
+}
+
+/// The feature columns of a silo that are far from those of the other members, from what it knows
+/// itself: its own summary (as of [`Summaries`](methods::learner::Summaries)) and the common scale
+/// in the model. How many rows the others have is not known, so that every one of the `members` is
+/// taken to have as many as this silo. Empty where the model carries no scale. Columns of zeros and
+/// ones are left out: that a level is frequent at one silo says nothing about its unit.
+pub fn far_columns(summary: &Params, model: &Params, members: usize) -> Vec<FarColumn> {
+    let tensors = [("count", summary), ("sum", summary), ("squares", summary)]
+        .into_iter()
+        .chain([(MEAN, model), (DEVIATION, model)]);
+    let found: Option<Vec<&[f32]>> = tensors.map(|(name, params)| params.tensor(name)).collect();
+    let Some([count, sums, squares, means, deviations]) = found.as_deref() else {
+        return Vec::new();
+    };
+    let (rows, others) = (f64::from(count[0]), members.saturating_sub(1) as f64);
+    let share = 1.0 / members.max(1) as f64;
+    let columns = sums.iter().zip(*squares).zip(means.iter().zip(*deviations));
+    let far = |(column, ((&sum, &square), (&mean, &deviation)))| {
+        let own = Spread {
+            rows,
+            mean: f64::from(sum) / rows,
+            deviation: (f64::from(square) / rows).sqrt(),
+        };
+        // The mean and the variance of all are those of this silo and of the others, mixed.
+        let all = f64::from(mean);
+        let rest = (all - share * own.mean) / (1.0 - share);
+        let apart = share * (1.0 - share) * (own.mean - rest).powi(2);
+        let variance = f64::from(deviation).powi(2);
+        // Where nearly all of the variance lies between this silo and the others, what remains for
+        // the others is lost in rounding, but not that it is small.
+        let least = if apart > variance / 2.0 {
+            1e-6 * variance
+        } else {
+            0.0
+        };
+        let within = variance - apart - share * own.deviation.powi(2);
+        let others = Spread {
+            rows: rows * others,
+            mean: rest,
+            deviation: (within / (1.0 - share)).max(least).sqrt(),
+        };
+        let found = FarColumn {
+            column,
+            mean: own.mean,
+            others: rest,
+        };
+        // Of zeros and ones the mean gives the spread.
+        let share = own.mean.clamp(0.0, 1.0);
+        let spread = f64::from(square) / rows;
+        let binary = share == own.mean && (spread - share * (1.0 - share)).abs() < 1e-5;
+        (!binary && own.is_far_from(others, &[others.deviation])).then_some(found)
+    };
+    columns.enumerate().filter_map(far).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use methods::{Layout, Role, TensorSpec};
+
+    fn moments(mean: f64, deviation: f64) -> Moments {
+        let half = |row: usize| if row.is_multiple_of(2) { 1.0 } else { -1.0 };
+        Moments::of((0..40).map(move |row| mean + deviation * half(row)))
+    }
+
+    fn far(silos: &[Moments]) -> Vec<usize> {
+        far_silos(0, silos).iter().map(|(at, _)| *at).collect()
+    }
+
+    #[test]
+    fn another_unit_is_far_and_an_older_population_is_not() {
+        // Heights in m, and one in cm.
+        let metres = moments(1.7, 0.1);
+        assert_eq!(far(&[metres, metres, moments(170.0, 10.0), metres]), [2]);
+        // Glucose in mg/dl, and one in mmol/l.
+        let glucose = moments(120.0, 40.0);
+        assert_eq!(far(&[moments(6.7, 2.2), glucose, glucose]), [0]);
+        // Ages of three generations.
+        let ages = [moments(25.0, 5.0), moments(50.0, 5.0), moments(75.0, 5.0)];
+        assert_eq!(far(&ages), [0; 0]);
+        // Constant everywhere else, or here.
+        assert_eq!(
+            far(&[moments(1.0, 0.0), moments(1.0, 0.0), moments(2.0, 0.5)]),
+            [0; 0]
+        );
+        assert_eq!(
+            far(&[moments(1.0, 0.0), moments(1.2, 0.5), moments(0.8, 0.5)]),
+            [0; 0]
+        );
+    }
+
+    #[test]
+    fn a_member_finds_its_far_column_from_the_common_scale() {
+        let params = |tensors: &[(&str, &[f32])]| {
+            let spec = |(name, values): &(&str, &[f32])| {
+                TensorSpec::new(*name, [values.len()], Role::Buffer)
+            };
+            let layout = Layout::new(tensors.iter().map(spec).collect()).unwrap();
+            Params::build(&layout, |into| {
+                for (name, values) in tensors {
+                    let at = layout.position(name).unwrap();
+                    into[layout.range(at)].copy_from_slice(values);
+                }
+            })
+        };
+        // Column 0 in cm here and in m at seven others; column 1 alike everywhere.
+        let own = moments(170.0, 10.0);
+        let summary = params(&[
+            ("count", &[40.0]),
+            ("sum", &[own.sum as f32, 0.0]),
+            ("squares", &[own.squares as f32, 40.0]),
+        ]);
+        let mean = (170.0 + 7.0 * 1.7) / 8.0;
+        let square = (10.0 * 10.0 + 7.0 * 0.01) / 8.0 + 7.0 / 64.0 * (170.0f32 - 1.7).powi(2);
+        let model = params(&[(MEAN, &[mean, 0.0]), (DEVIATION, &[square.sqrt(), 1.0])]);
+        let found = far_columns(&summary, &model, 8);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].column, 0);
+        assert!((found[0].others - 1.7).abs() < 0.1, "{found:?}");
+        assert!(far_columns(&summary, &summary, 8).is_empty());
+        // A level that half of the rows have here and hardly any elsewhere.
+        let level = params(&[("count", &[40.0]), ("sum", &[20.0]), ("squares", &[10.0])]);
+        let model = params(&[(MEAN, &[0.07]), (DEVIATION, &[0.25])]);
+        assert!(far_columns(&level, &model, 8).is_empty());
+    }
+}

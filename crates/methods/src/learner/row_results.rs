@@ -1,0 +1,39 @@
+//! What a model gives for single rows, for uncertainties and for curves.
+
+use std::collections::BTreeMap;
+
+/// What a model gives for every row of a part.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RowResults {
+    /// Values of every row, by the name of each metric that is the mean of these: `loss` always;
+    /// `mae`, `mse` for numbers; `accuracy` (0 or 1), `log-loss` for classes; `dice` for masks.
+    pub scores: BTreeMap<String, Vec<f64>>,
+    /// The targets as they are measured on, row-major: numbers, the index of a class, pixels.
+    pub targets: Vec<f32>,
+    /// For classes, rows × classes, row-major: the probability of each class. Empty for others.
+    pub probabilities: Vec<f64>,
+}
+
+impl RowResults {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.scores.values().next().map_or(0, Vec::len)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of classes; 0 where the target is none.
+    pub fn classes(&self) -> usize {
+        self.probabilities.len() / self.len().max(1)
+    }
+
+    /// The probability of class 1 of every row, and whether the row is of that class; `None` unless
+    /// there are two classes.
+    pub fn positive(&self) -> Option<Vec<(f64, bool)>> {
+        let pairs = self.probabilities.chunks_exact(2).zip(&self.targets);
+        (self.classes() == 2).then(|| pairs.map(|(p, &y)| (p[1], y > 0.5)).collect())
+    }
+}

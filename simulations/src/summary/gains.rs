@@ -1,0 +1,492 @@
+//! How much better one model is than another, with 95 % intervals from resampled held-out rows.
+//!
+//! The bootstrap (Efron 1979) draws as many of a silo's held-out rows as there are, with
+//! replacement, and measures all models on the same draw, so that differences are paired. Silos are
+//! drawn separately, except those that hold out the same rows, which share their draws. A sample of
+//! n rows varies less than new rows would, by √((n − 1)/n), and few rows need wider intervals than
+//! many: both are corrected for (Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use methods::learner::RowResults;
+
+use super::results::{Gain, Interval, MeanGain, ModelKind};
+use crate::pool::Threads;
+use crate::random::Random;
+
+/// Draws of the held-out rows.
+const DRAWS: usize = 1_000;
+/// Fewest draws, where there are very many rows.
+const FEWEST: usize = 200;
+/// Rows drawn in all, about, above which there are fewer draws.
+const ROWS: usize = 50_000_000;
+/// Silos of one job.
+const PART: usize = 16;
+/// Fewest held-out rows for an interval of one silo.
+const TELLING: usize = 10;
+/// The normal deviate of 95 % intervals.
+const NORMAL: f64 = 1.959_964;
+
+/// The models that are compared, each with the one that it is compared with.
+const PAIRS: [(ModelKind, ModelKind); 5] = [
+    (ModelKind::Coalition, ModelKind::Local),
+    (ModelKind::Coalition, ModelKind::Global),
+    (ModelKind::Global, ModelKind::Local),
+    (ModelKind::Served, ModelKind::Local),
+    (ModelKind::Served, ModelKind::Coalition),
+];
+
+/// Row results of a silo's models.
+pub(super) type Models = BTreeMap<ModelKind, Arc<RowResults>>;
+
+/// The gains of every silo, and the mean gains of the first `members` of them.
+pub(super) struct Gains {
+    pub(super) silos: Vec<Vec<Gain>>,
+    pub(super) means: Vec<MeanGain>,
+}
+
+/// What is compared.
+#[derive(Clone, Copy)]
+pub(super) struct Compared {
+    pub(super) metric: &'static str,
+    pub(super) higher_is_better: bool,
+    pub(super) seed: u64,
+    /// The first silos, which take part.
+    pub(super) members: usize,
+}
+
+/// A metric of one model on the measured rows and on each draw.
+struct Drawn {
+    rows: usize,
+    measured: f64,
+    draws: Vec<f64>,
+}
+
+/// The metrics of the models of one silo.
+type DrawnModels = BTreeMap<ModelKind, Drawn>;
+
+/// Computes the gains.
+///
+/// # Errors
+/// The text of a panic.
+pub(super) fn gains(
+    what: Compared,
+    silos: &[Models],
+    threads: &Arc<Threads>,
+) -> Result<Gains, String> {
+    // Silos with the same targets hold out the same rows.
+    let mut groups = BTreeMap::<[u8; 32], Vec<usize>>::new();
+    for (at, models) in silos.iter().enumerate() {
+        if let Some(results) = models.values().next() {
+            let mut hasher = blake3::Hasher::new();
+            for target in &results.targets {
+                hasher.update(&target.to_le_bytes());
+            }
+            // Learners without targets are no reason to think that their rows are the same.
+            if results.targets.is_empty() {
+                hasher.update(&(at as u64).to_le_bytes());
+            }
+            let group = groups.entry(*hasher.finalize().as_bytes()).or_default();
+            group.push(at);
+        }
+    }
+    let rows: usize = silos
+        .iter()
+        .filter_map(|models| Some(models.values().next()?.len()))
+        .sum();
+    let draws = (ROWS / rows.max(1)).clamp(FEWEST, DRAWS);
+    // Many silos with the same rows are divided among threads, each of which makes the same draws.
+    let parts = groups.iter().flat_map(|(rows, group)| {
+        let part = |part: &[usize]| -> Vec<(usize, Models)> {
+            part.iter().map(|&at| (at, silos[at].clone())).collect()
+        };
+        group.chunks(PART).map(move |silos| (*rows, part(silos)))
+    });
+    let jobs: Vec<_> = parts
+        .map(|(rows, models)| move || drawn(what, &rows, &models, draws))
+        .collect();
+    let mut all: Vec<DrawnModels> = silos.iter().map(|_| DrawnModels::new()).collect();
+    for (at, models) in threads.all(jobs)?.into_iter().flatten() {
+        all[at] = models;
+    }
+    let sign = if what.higher_is_better { 1.0 } else { -1.0 };
+    let each = |models: &DrawnModels| -> Vec<Gain> {
+        let gain = |&(model, over): &(ModelKind, ModelKind)| {
+            let difference = Difference::of(sign, models.get(&model)?, models.get(&over)?)?;
+            let interval = difference.at_one_silo()?;
+            Some(Gain {
+                model,
+                over,
+                interval,
+            })
+        };
+        PAIRS.iter().filter_map(gain).collect()
+    };
+    let members = &all[..what.members.min(all.len())];
+    let mean = |&(model, over): &(ModelKind, ModelKind)| {
+        let differences: Vec<Difference> = members
+            .iter()
+            .filter_map(|models| Difference::of(sign, models.get(&model)?, models.get(&over)?))
+            .collect();
+        Some(MeanGain {
+            model,
+            over,
+            silos: differences.len(),
+            per_silo: weighted(&differences, |_| 1.0)?,
+            per_row: weighted(&differences, |difference| difference.rows as f64)?,
+        })
+    };
+    Ok(Gains {
+        silos: all.iter().map(each).collect(),
+        means: PAIRS.iter().filter_map(mean).collect(),
+    })
+}
+
+/// The metrics of models of silos that hold out the same rows.
+fn drawn(
+    what: Compared,
+    rows: &[u8; 32],
+    silos: &[(usize, Models)],
+    draws: usize,
+) -> Vec<(usize, DrawnModels)> {
+    let Some(count) = silos
+        .first()
+        .and_then(|(_, models)| Some(models.values().next()?.len()))
+    else {
+        return Vec::new();
+    };
+    let purpose = format!("held-out rows {}", blake3::Hash::from_bytes(*rows).to_hex());
+    let mut random = Random::new(what.seed, &purpose);
+    let statistics: Vec<Vec<(ModelKind, Statistic)>> = silos
+        .iter()
+        .map(|(_, models)| {
+            let each = models.iter().filter(|(_, results)| results.len() == count);
+            each.filter_map(|(&kind, results)| Some((kind, Statistic::of(what.metric, results)?)))
+                .collect()
+        })
+        .collect();
+    let once = vec![1u32; count];
+    let mut out: Vec<(usize, DrawnModels)> = silos
+        .iter()
+        .zip(&statistics)
+        .map(|((at, _), statistics)| {
+            let measured = statistics.iter().map(|(kind, statistic)| {
+                let drawn = Drawn {
+                    rows: count,
+                    measured: statistic.value(&once),
+                    draws: Vec::with_capacity(draws),
+                };
+                (*kind, drawn)
+            });
+            (*at, measured.collect())
+        })
+        .collect();
+    for _ in 0..draws {
+        let mut times = vec![0u32; count];
+        (0..count).for_each(|_| times[random.below(count)] += 1);
+        for ((_, models), statistics) in out.iter_mut().zip(&statistics) {
+            for (kind, statistic) in statistics {
+                if let Some(drawn) = models.get_mut(kind) {
+                    drawn.draws.push(statistic.value(&times));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A metric as a function of how often each row counts.
+enum Statistic {
+    /// The mean of these values.
+    Mean(Vec<f64>),
+    /// The area under the ROC curve: rows by ascending score, those of equal score together, each
+    /// with its class.
+    Area(Vec<Vec<(usize, bool)>>),
+}
+
+impl Statistic {
+    fn of(metric: &str, results: &RowResults) -> Option<Self> {
+        if metric == "roc-auc" {
+            let rows = results.positive()?;
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            order.sort_by(|&a, &b| rows[a].0.total_cmp(&rows[b].0));
+            let equal = order.chunk_by(|&a, &b| rows[a].0 == rows[b].0);
+            let equal = equal.map(|chunk| chunk.iter().map(|&row| (row, rows[row].1)).collect());
+            return Some(Self::Area(equal.collect()));
+        }
+        let values = results.scores.get(metric)?;
+        let finite = !values.is_empty() && values.iter().all(|value| value.is_finite());
+        finite.then(|| Self::Mean(values.clone()))
+    }
+
+    /// Not a number where a draw has one class only.
+    fn value(&self, times: &[u32]) -> f64 {
+        match self {
+            Self::Mean(values) => {
+                let each = values.iter().zip(times);
+                let sum: f64 = each.map(|(value, &times)| value * f64::from(times)).sum();
+                sum / times.len() as f64
+            }
+            Self::Area(equal) => {
+                let (mut positives, mut negatives, mut wins) = (0.0, 0.0, 0.0);
+                for rows in equal {
+                    let (mut ups, mut downs) = (0.0, 0.0);
+                    for &(row, positive) in rows {
+                        let side = if positive { &mut ups } else { &mut downs };
+                        *side += f64::from(times[row]);
+                    }
+                    wins += ups * (negatives + downs / 2.0);
+                    positives += ups;
+                    negatives += downs;
+                }
+                wins / (positives * negatives)
+            }
+        }
+    }
+}
+
+/// How much better one model is than another at one silo: as measured, and on each draw, whose
+/// distance from that is widened to that of new rows.
+struct Difference {
+    rows: usize,
+    measured: f64,
+    draws: Vec<f64>,
+}
+
+impl Difference {
+    fn of(sign: f64, model: &Drawn, over: &Drawn) -> Option<Self> {
+        let measured = sign * (model.measured - over.measured);
+        if !measured.is_finite() || model.rows < 2 {
+            return None;
+        }
+        let rows = model.rows as f64;
+        let wider = (rows / (rows - 1.0)).sqrt();
+        let draws = model.draws.iter().zip(&over.draws);
+        let draw =
+            |(model, over): (&f64, &f64)| measured + wider * (sign * (model - over) - measured);
+        Some(Self {
+            rows: model.rows,
+            measured,
+            draws: draws.map(draw).collect(),
+        })
+    }
+
+    /// `None` where there are too few rows to tell.
+    fn at_one_silo(&self) -> Option<Interval> {
+        if self.rows < TELLING {
+            return None;
+        }
+        let wider = student(self.rows as f64 - 1.0) / NORMAL;
+        interval(
+            self.measured,
+            self.draws
+                .iter()
+                .map(|draw| self.measured + wider * (draw - self.measured)),
+        )
+    }
+}
+
+/// The weighted mean of differences.
+fn weighted(differences: &[Difference], weight: impl Fn(&Difference) -> f64) -> Option<Interval> {
+    let draws = differences.first()?.draws.len();
+    let mean = |of: &dyn Fn(&Difference) -> f64| {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for difference in differences {
+            let value = of(difference);
+            if value.is_finite() {
+                sum += weight(difference) * value;
+                weights += weight(difference);
+            }
+        }
+        sum / weights
+    };
+    let each = (0..draws).map(|draw| mean(&|difference| difference.draws[draw]));
+    interval(mean(&|difference| difference.measured), each)
+}
+
+/// The interval between the 2.5th and the 97.5th percentile of the draws that are finite; `None`
+/// where fewer than half of them are.
+fn interval(by: f64, draws: impl Iterator<Item = f64>) -> Option<Interval> {
+    let all: Vec<f64> = draws.collect();
+    let mut finite: Vec<f64> = all
+        .iter()
+        .copied()
+        .filter(|draw| draw.is_finite())
+        .collect();
+    if finite.is_empty() || 2 * finite.len() < all.len() {
+        return None;
+    }
+    finite.sort_unstable_by(f64::total_cmp);
+    let at = |part: f64| finite[((finite.len() - 1) as f64 * part).round() as usize];
+    Some(Interval {
+        by,
+        low: at(0.025),
+        high: at(0.975),
+    })
+}
+
+/// The 97.5th percentile of Student's distribution (Cornish & Fisher 1938), to 1 % from 5 degrees of
+/// freedom on.
+fn student(freedom: f64) -> f64 {
+    let z = NORMAL;
+    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
+    z + (z3 + z) / (4.0 * freedom)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom.powi(2))
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use ModelKind::{Coalition, Local};
+
+    fn compared(metric: &'static str, members: usize) -> Compared {
+        Compared {
+            metric,
+            higher_is_better: metric == "roc-auc",
+            seed: 1,
+            members,
+        }
+    }
+
+    fn models(each: &[(ModelKind, Vec<f64>)], targets: u32) -> Models {
+        let of = |(kind, values): &(ModelKind, Vec<f64>)| {
+            let results = RowResults {
+                targets: (0..values.len() as u32)
+                    .map(|row| (row + targets) as f32)
+                    .collect(),
+                scores: [("mae".to_owned(), values.clone())].into(),
+                ..RowResults::default()
+            };
+            (*kind, Arc::new(results))
+        };
+        each.iter().map(of).collect()
+    }
+
+    /// `rows` numbers between 0 and 1 that follow no order.
+    fn noise(rows: usize, seed: u64) -> Vec<f64> {
+        let mut random = Random::new(seed, "noise");
+        (0..rows).map(|_| random.uniform()).collect()
+    }
+
+    fn run(silos: &[Models]) -> Gains {
+        gains(compared("mae", silos.len()), silos, &Threads::new(2)).unwrap()
+    }
+
+    #[test]
+    fn a_paired_difference_is_clear_where_the_noise_is_common_to_both_models() {
+        let own = noise(40, 1);
+        let better: Vec<f64> = own.iter().map(|error| error - 0.05).collect();
+        let gain = &run(&[models(&[(Local, own), (Coalition, better)], 0)]).silos[0][0];
+        assert_eq!((gain.model, gain.over), (Coalition, Local));
+        assert!((gain.interval.by - 0.05).abs() < 1e-12 && gain.interval.is_clear());
+        // Noise of its own for each model hides as small a difference.
+        let other: Vec<f64> = noise(40, 2).iter().map(|error| error - 0.05).collect();
+        let gain = run(&[models(&[(Local, noise(40, 1)), (Coalition, other)], 0)]).silos[0][0];
+        assert!(!gain.interval.is_clear(), "{gain:?}");
+    }
+
+    #[test]
+    fn intervals_are_as_wide_as_students() {
+        // Means of n normal numbers: the interval is ± t s/√n.
+        let values: Vec<f64> = (0..400)
+            .map(|row| noise(12, row).iter().sum::<f64>() - 6.0)
+            .collect();
+        for rows in [10, 30, 400] {
+            let differences = &values[..rows];
+            let mean = differences.iter().sum::<f64>() / rows as f64;
+            let squares: f64 = differences.iter().map(|value| (value - mean).powi(2)).sum();
+            let error = (squares / (rows - 1) as f64 / rows as f64).sqrt();
+            let zero = vec![0.0; rows];
+            let gain = run(&[models(
+                &[(Local, differences.to_vec()), (Coalition, zero)],
+                0,
+            )])
+            .silos[0][0];
+            let wide = gain.interval.high - gain.interval.low;
+            let expected = 2.0 * student(rows as f64 - 1.0) * error;
+            assert!(
+                (wide / expected - 1.0).abs() < 0.12,
+                "{rows}: {wide}, {expected}"
+            );
+        }
+        assert!((student(9.0) - 2.262).abs() < 0.01 && (student(29.0) - 2.045).abs() < 0.01);
+    }
+
+    #[test]
+    fn silos_that_hold_out_the_same_rows_share_their_draws() {
+        let difference = |seed| models(&[(Local, noise(50, seed)), (Coalition, vec![0.5; 50])], 0);
+        let elsewhere = |seed: u64| {
+            let models_of = [(Local, noise(50, seed)), (Coalition, vec![0.5; 50])];
+            models(&models_of, 100 * seed as u32)
+        };
+        let wide = |gains: Gains| gains.means[0].per_silo.high - gains.means[0].per_silo.low;
+        // Four times the same silo is no more than one; four silos with rows of their own are.
+        let one = wide(run(&[difference(1)]));
+        let same = wide(run(&[
+            difference(1),
+            difference(1),
+            difference(1),
+            difference(1),
+        ]));
+        let four = wide(run(&[
+            elsewhere(1),
+            elsewhere(2),
+            elsewhere(3),
+            elsewhere(4),
+        ]));
+        assert!((same / one - 1.0).abs() < 1e-9, "{same}, {one}");
+        assert!(four < 0.7 * one, "{four}, {one}");
+    }
+
+    #[test]
+    fn means_count_silos_or_rows_and_only_members() {
+        let large = models(&[(Local, vec![2.0; 30]), (Coalition, vec![1.0; 30])], 0);
+        let small = models(&[(Local, vec![4.0; 10]), (Coalition, vec![1.0; 10])], 50);
+        let outside = models(&[(Local, vec![9.0; 10]), (Coalition, vec![0.0; 10])], 90);
+        let silos = [large, small, outside];
+        let found = gains(compared("mae", 2), &silos, &Threads::new(1)).unwrap();
+        let mean = &found.means[0];
+        assert_eq!(
+            (mean.silos, mean.per_silo.by, mean.per_row.by),
+            (2, 2.0, 1.5)
+        );
+        assert_eq!(found.silos[2][0].interval.by, 9.0);
+    }
+
+    #[test]
+    fn few_rows_tell_nothing_about_one_silo() {
+        let silo = models(&[(Local, vec![2.0; 9]), (Coalition, vec![1.0; 9])], 0);
+        let found = run(&[silo]);
+        assert!(found.silos[0].is_empty());
+        assert_eq!(found.means[0].per_silo.by, 1.0);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_intervals() {
+        let silo = || models(&[(Local, noise(20, 1)), (Coalition, noise(20, 2))], 0);
+        assert_eq!(run(&[silo()]).silos, run(&[silo()]).silos);
+    }
+
+    #[test]
+    fn areas_under_roc_curves_are_resampled_by_rows() {
+        let ranked = |ahead: bool| {
+            let p = |row: usize| match (ahead, row % 2) {
+                (true, 1) => 0.9,
+                (true, _) => 0.1,
+                _ => 0.5,
+            };
+            Arc::new(RowResults {
+                scores: [("loss".to_owned(), vec![0.0; 40])].into(),
+                targets: (0..40).map(|row| (row % 2) as f32).collect(),
+                probabilities: (0..40).flat_map(|row| [1.0 - p(row), p(row)]).collect(),
+            })
+        };
+        let silo: Models = [(Local, ranked(false)), (Coalition, ranked(true))].into();
+        let found = gains(compared("roc-auc", 1), &[silo], &Threads::new(1)).unwrap();
+        assert_eq!(found.silos[0][0].interval.by, 0.5);
+        assert!(found.silos[0][0].interval.is_clear());
+    }
+}

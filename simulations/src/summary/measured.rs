@@ -1,0 +1,226 @@
+//! A model measured on a silo's held-out rows, and whether it is of any use there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use learn::MetricName;
+use methods::Learner;
+use methods::learner::{RowResults, Split};
+
+use super::metrics::OwnModel;
+
+/// How many times larger than the error of a constant prediction an error is from which on a model
+/// is of no use. Weak models are far below: one that learns nothing is at about 1, one that fits the
+/// noise of a few rows at 2 or 3.
+const FAR_WORSE: f64 = 10.0;
+
+/// A model's results on held-out rows.
+#[derive(Clone)]
+pub(super) struct Measured {
+    /// All metrics by name.
+    pub(super) metrics: BTreeMap<String, f64>,
+    /// Outputs of the model per row; 0 where they are not known.
+    width: usize,
+    /// Row by row, where the learner gives them.
+    pub(super) rows: Option<Arc<RowResults>>,
+}
+
+/// Measures a model on the held-out rows.
+pub(super) fn measured(
+    learner: &Arc<dyn Learner>,
+    (model, personal): &OwnModel,
+) -> Result<Measured, String> {
+    let test = Split::Test;
+    let Ok(outputs) = learner.outputs() else {
+        let metrics = learner.evaluate(model, personal, test);
+        return metrics
+            .map_err(|error| error.to_string())
+            .map(|metrics| Measured {
+                metrics: metrics.values,
+                width: 0,
+                rows: None,
+            });
+    };
+    let all = || {
+        let values = outputs.outputs(model, personal, test)?;
+        let rows = outputs.row_results(model, personal, &values, test)?;
+        Ok(Measured {
+            metrics: outputs.measure(model, personal, &values, test)?.values,
+            width: values.len() / rows.len().max(1),
+            rows: Some(Arc::new(rows)),
+        })
+    };
+    all().map_err(|error: methods::LearnError| error.to_string())
+}
+
+/// The training targets of a silo.
+pub(super) struct TrainingTargets {
+    learner: Arc<dyn Learner>,
+    model: OwnModel,
+    rows: usize,
+    /// Their mean.
+    pub(super) mean: Vec<f64>,
+    /// Their number.
+    pub(super) weight: f64,
+}
+
+impl TrainingTargets {
+    /// Those of a silo with this model, which holds their scale and was measured; `None` where they have no mean.
+    pub(super) fn of(
+        learner: &Arc<dyn Learner>,
+        (model, personal): &OwnModel,
+        measured: &Measured,
+    ) -> Option<Self> {
+        let outputs = learner.outputs().ok()?;
+        Some(Self {
+            mean: outputs.mean_target(model, personal, measured.width)?,
+            weight: learner.samples() as f64,
+            rows: measured.rows.as_ref()?.len(),
+            model: (model.clone(), personal.clone()),
+            learner: learner.clone(),
+        })
+    }
+
+    /// What a constant prediction of this mean gives on the held-out rows.
+    pub(super) fn constant(&self, mean: &[f64]) -> Option<Constant> {
+        let outputs = self.learner.outputs().ok()?;
+        let values = outputs.constant(mean).repeat(self.rows);
+        let (model, personal) = &self.model;
+        let metrics = outputs
+            .measure(model, personal, &values, Split::Test)
+            .ok()?;
+        Some(Constant {
+            metrics: metrics.values,
+            rows: self.rows as f64,
+        })
+    }
+}
+
+/// The metrics of a constant prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Constant {
+    pub(super) metrics: BTreeMap<String, f64>,
+    pub(super) rows: f64,
+}
+
+impl Constant {
+    /// What is compared with at one silo: the larger of its own error and that over all silos, so
+    /// that few rows which the constant happens to hit condemn no model.
+    pub(super) fn lenient(&self, all: &[Option<Self>], key: &str) -> Option<f64> {
+        let own = *self.metrics.get(key)?;
+        let mut total = (0.0, 0.0);
+        for constant in all.iter().flatten() {
+            let value = constant.metrics.get(key).copied()?;
+            total = (total.0 + constant.rows * value, total.1 + constant.rows);
+        }
+        Some(own.max(total.0 / total.1))
+    }
+}
+
+/// Why a model with these metrics is of no use, as a clause: a metric is not finite, or its errors
+/// are those of a training that diverged. `constant` gives what a constant prediction reaches, by
+/// name of a metric.
+///
+/// For numbers the mean absolute error is compared. For classes a large loss alone is no reason: a
+/// model may be right and much too sure. It must also do no better than the constant.
+pub(super) fn why_unusable(
+    metrics: &BTreeMap<String, f64>,
+    metric: MetricName,
+    constant: impl Fn(&str) -> Option<f64>,
+) -> Option<String> {
+    let own = |key: &str| metrics.get(key).copied();
+    if let Some((name, _)) = metrics.iter().find(|(_, value)| !value.is_finite()) {
+        return Some(format!("its {name} is not a finite number"));
+    }
+    let far = |key: &str| {
+        let (own, constant) = (own(key)?, constant(key)?);
+        let far = own > FAR_WORSE * constant && constant > 0.0;
+        far.then(|| {
+            format!(
+                "its {key} is {}, that of a constant prediction {}",
+                short(own),
+                short(constant)
+            )
+        })
+    };
+    if own("mae").is_some() {
+        return far("mae");
+    }
+    let (value, without) = (own(metric.key())?, constant(metric.key())?);
+    let better = match metric.higher_is_better() {
+        true => value > without,
+        false => value < without,
+    };
+    far("loss").filter(|_| !better)
+}
+
+/// A number with about three digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e6 => format!("{value:.1e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 1.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(values: &[(&str, f64)]) -> BTreeMap<String, f64> {
+        let each = values.iter().map(|&(name, value)| (name.to_owned(), value));
+        each.collect()
+    }
+
+    #[test]
+    fn a_weak_model_of_numbers_is_usable_and_a_diverged_one_is_not() {
+        let constant = |_: &str| Some(65.0);
+        let of = |mae: f64| {
+            why_unusable(
+                &metrics(&[("loss", 1.0), ("mae", mae)]),
+                MetricName::Mae,
+                constant,
+            )
+        };
+        assert_eq!([of(40.0), of(70.0), of(400.0)], [None, None, None]);
+        let why = "its mae is 1.2e28, that of a constant prediction 65.0";
+        assert_eq!(of(1.2e28).as_deref(), Some(why));
+        assert!(of(f64::NAN).is_some_and(|why| why.contains("not a finite number")));
+        assert!(of(f64::INFINITY).is_some());
+    }
+
+    #[test]
+    fn a_classifier_must_be_sure_and_wrong() {
+        let constant = |key: &str| match key {
+            "accuracy" => Some(0.6),
+            _ => Some(0.67),
+        };
+        let of = |accuracy: f64, loss: f64| {
+            let own = metrics(&[("accuracy", accuracy), ("loss", loss)]);
+            why_unusable(&own, MetricName::Accuracy, constant)
+        };
+        assert_eq!(of(0.4, 0.9), None);
+        assert_eq!(of(0.8, 50.0), None);
+        assert!(of(0.5, 50.0).is_some());
+    }
+
+    #[test]
+    fn a_constant_that_hits_few_rows_by_luck_condemns_no_model() {
+        let constant = |mae: f64, rows: f64| Constant {
+            metrics: metrics(&[("mae", mae)]),
+            rows,
+        };
+        let (lucky, usual) = (constant(0.01, 2.0), constant(50.0, 98.0));
+        let all = [Some(lucky.clone()), Some(usual.clone()), None];
+        let lenient = lucky.lenient(&all, "mae").unwrap_or_default();
+        assert!((lenient - 49.0).abs() < 0.01, "{lenient}");
+        assert_eq!(usual.lenient(&all, "mae"), Some(50.0));
+    }
+
+    #[test]
+    fn without_a_constant_only_finite_numbers_are_asked_for() {
+        let own = metrics(&[("loss", 1e9)]);
+        assert_eq!(why_unusable(&own, MetricName::Loss, |_| None), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! The parts of a summary that compare models: gains with their intervals, models that are of no
+//! use, trainings that failed, results for classes.
+
+use serde::Serialize;
+
+/// A model whose held-out results are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKind {
+    /// The model that the silo trained alone.
+    Local,
+    /// One model for all silos.
+    Global,
+    /// The model of its coalition, which the silo adopted.
+    Coalition,
+    /// The model that the silo serves.
+    Served,
+    /// One model trained on the rows of all members.
+    Pooled,
+}
+
+/// How much better one model is than another on held-out rows, in units of the metric: positive is
+/// better, whether the metric is to be high or low.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// As measured.
+    pub by: f64,
+    /// Lower end of the 95 % interval, by resampling the held-out rows in pairs.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether the interval leaves out zero, so that the difference is more than noise.
+    pub fn is_clear(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
+/// How much better one model is than another at a silo.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Gain {
+    /// The model.
+    pub model: ModelKind,
+    /// The model that it is compared with.
+    pub over: ModelKind,
+    /// The difference.
+    #[serde(flatten)]
+    pub interval: Interval,
+}
+
+/// How much better one model is than another on average over the members that have both.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MeanGain {
+    /// The model.
+    pub model: ModelKind,
+    /// The model that it is compared with.
+    pub over: ModelKind,
+    /// Members that have both.
+    pub silos: usize,
+    /// The mean in which every silo counts once.
+    pub per_silo: Interval,
+    /// The mean in which every held-out row counts once.
+    pub per_row: Interval,
+}
+
+/// A model that is of no use at a silo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unusable {
+    /// The silo.
+    pub silo: String,
+    /// The model.
+    pub model: ModelKind,
+    /// Why, as a clause.
+    pub reason: String,
+}
+
+/// A training of a silo that failed in a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrainingFailed {
+    /// The silo.
+    pub silo: String,
+    /// The round.
+    pub round: u64,
+    /// The error.
+    pub reason: String,
+}
+
+/// The second metric of a silo's models on its held-out rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct SecondMetric {
+    /// Of the model that it trained alone.
+    pub local: Option<f64>,
+    /// Of the global model.
+    pub global: Option<f64>,
+    /// Of the model that it adopted, or was given.
+    pub coalition: Option<f64>,
+}
+
+/// Held-out results of a silo's classifiers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassResults {
+    /// Rows by true class, and of these by the class that the adopted model gives.
+    pub confusion: Vec<Vec<u64>>,
+    /// Rows of the adopted model by the probability that it gives: of class 1 where there are two
+    /// classes, otherwise of the class that it gives. Ascending; bins without rows are left out.
+    pub calibration: Vec<Bin>,
+    /// The ROC curve of the adopted model: false and true positive rate, from (0, 0) to (1, 1).
+    /// Empty unless there are two classes that both occur.
+    pub roc: Vec<(f64, f64)>,
+    /// The same for the model that the silo trained alone.
+    pub roc_local: Vec<(f64, f64)>,
+}
+
+/// Rows whose predicted probabilities lie in one tenth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bin {
+    /// Mean predicted probability.
+    pub predicted: f64,
+    /// Fraction of the rows for which it came true.
+    pub observed: f64,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// The settings of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Settings {
+    /// The program's version.
+    pub version: &'static str,
+    /// The task, as in the scenario.
+    pub task: serde_json::Value,
+    /// The strategy with its options, as in the scenario.
+    pub strategy: serde_json::Value,
+    /// Names of the classes; empty where the target is none.
+    pub classes: Vec<String>,
+}
