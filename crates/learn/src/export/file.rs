@@ -64,7 +64,7 @@ fn metadata(card: &Card) -> Value {
 /// Reads a model and its card.
 ///
 /// # Errors
-/// [`ExportError::File`]: not a file that [`safetensors`] wrote, or one that was changed since.
+/// [`ExportError::File`]: not a file that [`safetensors()`] wrote, or one that was changed since.
 pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
     let wrong = |why: String| ExportError::File {
         path: path.to_owned(),

@@ -1,8 +1,8 @@
 //! Models taken out of a federation, to be used where there is none.
 //!
 //! A [`Card`] says what a model is: what it was trained for and by whom, which columns it takes, how
-//! they are scaled, and how good it is. [`safetensors`](fn@safetensors) writes a model with its card
-//! into one file, [`read`] reads it back, and [`onnx`](fn@onnx) writes it as a graph that other
+//! they are scaled, and how good it is. [`safetensors()`] writes a model with its card
+//! into one file, [`read`] reads it back, and [`onnx()`] writes it as a graph that other
 //! programs run. A [`Predictor`] predicts rows of a file.
 //!
 //! Every one of them takes rows as they are after categories became columns of 0 and 1 (see
