@@ -30,8 +30,15 @@ pub fn statements(story: &Story, table: &Comparison) -> Vec<String> {
         );
         return sentences;
     }
-    sentences.extend(who_gains(story, table));
-    sentences.extend(on_average(story, table));
+    let compared = table.gains.iter().flatten().count();
+    let (who, average) = (who_gains(story, table), on_average(story, table));
+    // Where most silos hold out too few rows to tell, the mean says more.
+    let first = if 2 * compared < story.silos.len() {
+        [average, who]
+    } else {
+        [who, average]
+    };
+    sentences.extend(first.into_iter().flatten());
     sentences.extend(against_one_model(story, table));
     sentences.extend(what_is_served(story, table));
     sentences.extend(table.pooled_mean.as_ref().map(|mean| {
@@ -158,7 +165,7 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
         ));
     }
     if not_compared > 0 {
-        text.push_str(&format!("; {not_compared} cannot be compared"));
+        text.push_str(&format!("; {not_compared} hold out too few rows to tell"));
     }
     text.push('.');
     if all.len() as f64 >= MANY {
@@ -413,6 +420,22 @@ mod tests {
                      learning rate (now 0.01).";
         assert!(text.starts_with(first), "{text}");
         assert!(!text.contains("The mean over"), "{text}");
+    }
+
+    #[test]
+    fn the_mean_comes_first_where_most_silos_hold_out_too_few_rows() {
+        let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+        story.gains = vec![mean_gain(5.0, 2.0)];
+        assert!(said(&story).starts_with("With the federation's model"));
+        for silo in &mut story.silos[1..] {
+            silo.gains.clear();
+        }
+        let text = said(&story);
+        assert!(text.starts_with("The mean over all silos"), "{text}");
+        assert!(
+            text.contains("; 2 hold out too few rows to tell."),
+            "{text}"
+        );
     }
 
     #[test]
