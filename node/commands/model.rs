@@ -155,14 +155,17 @@ fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
     let metric = &node.equipment.metric;
     let unit = match metric.unit.as_str() {
         "" => String::new(),
-        unit => format!(" ({unit})"),
+        unit => format!(" {unit}"),
     };
     let head = [
         "round".to_owned(),
         "coalition".into(),
         "contributions".into(),
         "model".into(),
-        format!("held-out {}{}", metric.name.key(), numbers::plain(&unit)),
+        match unit.trim() {
+            "" => format!("held-out {}", metric.name.key()),
+            unit => format!("held-out {} ({})", metric.name.key(), numbers::plain(unit)),
+        },
     ];
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(
@@ -203,7 +206,11 @@ fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
             let value = held_out.and_then(|own| Some((own, own.metrics.get(&own.metric)?)));
             let value = value.map(|(own, value)| {
                 let value = numbers::value(*value, numbers::decimals(*value).min(4));
-                format!(", {} {value} on {} held-out rows", own.metric, own.rows)
+                let unit = numbers::plain(&unit);
+                format!(
+                    ", {} {value}{unit} on {} held-out rows",
+                    own.metric, own.rows
+                )
             });
             writeln!(
                 out,

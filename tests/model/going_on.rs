@@ -98,6 +98,23 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
     let next = Held::read(&hospitals.folder.join("north/next-state"), &agreed).unwrap();
     let last = &next.rounds.last().unwrap().models[0];
     assert_ne!(last.hash.0, start.hash());
+    // The scale is the one that the model came with, and no round agreed on another.
+    let end = hospitals.path("end.safetensors");
+    good(&[
+        "model",
+        "export",
+        "--config",
+        config(&configs[0]),
+        "--out",
+        &end,
+        "--which",
+        "global",
+    ]);
+    let end = ::rota::learn::export::start_model(end.as_ref()).unwrap();
+    for name in ["scale.mean", "scale.deviation"] {
+        assert_eq!(end.tensor(name), start.tensor(name));
+    }
+    assert_ne!(end.tensor("layer0.weight"), start.tensor("layer0.weight"));
     let listed = good(&["model", "show", "--config", config(&configs[0])]);
     assert!(
         listed.contains("| continues | the federation stays"),

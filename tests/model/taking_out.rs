@@ -281,3 +281,33 @@ fn a_node_serves_what_the_simulation_serves() {
         }
     }
 }
+
+#[test]
+fn a_choice_that_was_interrupted_is_made_at_the_next_start() {
+    let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
+    let file = nodes::scenario(
+        "model-resumes",
+        &text.replace("beat = \"5s\"", "beat = \"100ms\""),
+    );
+    let file = file.to_str().unwrap();
+    let options = ["--silos", "2", "--rounds", "2", "--scenario", file];
+    let demo = Demo::new("model-resumes", &options);
+    let first = Hospitals::run(&demo.configs);
+    let state = demo.configs[0].with_file_name("state");
+    fs::remove_file(state.join("served.json")).unwrap();
+    let listed = json(&[
+        "model",
+        "list",
+        "--json",
+        "--config",
+        config(&demo.configs[0]),
+    ]);
+    assert_eq!(listed["serves"], Value::Null);
+    let second = Hospitals::run(&demo.configs);
+    let (first, second) = (events(&first[0], "serves"), events(&second[0], "serves"));
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_eq!(first[0]["measured"], second[0]["measured"]);
+    // And no third time.
+    assert!(events(&Hospitals::run(&demo.configs)[0], "serves").is_empty());
+    assert!(state.join("served.json").exists());
+}

@@ -21,28 +21,70 @@ fn run(bytes: &[u8], rows: &[Vec<f64>]) -> (Vec<f32>, usize) {
     (first.iter().copied().collect(), outputs.len())
 }
 
-/// The largest difference between our predictions and tract's, relative to the largest number.
-fn difference(task: &TableTask, seed: u64, count: usize) -> f64 {
+/// The same by onnxruntime, where a Python (`ROTA_PYTHON`, or python3) has it.
+fn run_in_python(bytes: &[u8], rows: &[Vec<f64>]) -> Option<Vec<f32>> {
+    const SCRIPT: &str = "
+import json, sys, numpy, onnxruntime
+rows = json.load(open(sys.argv[2]))
+rows = numpy.array([[numpy.nan if cell is None else cell for cell in row] for row in rows])
+session = onnxruntime.InferenceSession(sys.argv[1])
+print(json.dumps(session.run(None, {'features': rows.astype(numpy.float32)})[0].ravel().tolist()))
+";
+    let program = std::env::var_os("ROTA_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut python = std::process::Command::new(program);
+    let has = std::process::Command::new(python.get_program())
+        .args(["-c", "import numpy, onnxruntime"])
+        .output()
+        .is_ok_and(|found| found.status.success());
+    if !has {
+        eprintln!("skipped in part: needs a Python with numpy and onnxruntime (ROTA_PYTHON)");
+        return None;
+    }
+    let folder = folder("onnxruntime");
+    let (model, numbers) = (folder.join("m.onnx"), folder.join("rows.json"));
+    std::fs::write(&model, bytes).unwrap();
+    // NaN becomes null.
+    std::fs::write(&numbers, serde_json::to_vec(rows).unwrap()).unwrap();
+    let done = python
+        .args(["-c", SCRIPT])
+        .arg(model)
+        .arg(numbers)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    Some(serde_json::from_slice(&done.stdout).unwrap())
+}
+
+/// The largest difference between our predictions and those of the runtimes, relative to the largest
+/// number; `python` asks onnxruntime, too.
+fn difference(task: &TableTask, seed: u64, count: usize, python: bool) -> f64 {
     let (card, model) = card(task, seed);
     // What fits into single precision: the graph takes no other numbers.
     let mut rows = rows(card.columns.len(), count, seed);
     let each = rows.iter_mut().flatten();
     each.for_each(|value| *value = f64::from(*value as f32));
     let ours = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
-    let (theirs, outputs) = run(&graph_of(&card, &model).unwrap(), &rows);
+    let bytes = graph_of(&card, &model).unwrap();
+    let (theirs, outputs) = run(&bytes, &rows);
     let classes = matches!(card.output, Output::Classes { .. });
     assert_eq!(outputs, if classes { 2 } else { 1 });
     let ours: Vec<f64> = ours.concat();
-    assert_eq!(ours.len(), theirs.len());
     assert!(ours.iter().all(|value| value.is_finite()));
     let most = ours
         .iter()
         .fold(1e-3, |most: f64, value| most.max(value.abs()));
-    let apart = ours
-        .iter()
-        .zip(&theirs)
-        .map(|(a, b)| (a - f64::from(*b)).abs());
-    apart.fold(0.0, f64::max) / most
+    let python = python.then(|| run_in_python(&bytes, &rows)).flatten();
+    let all = [Some(theirs), python].into_iter().flatten();
+    let apart = all.map(|theirs| {
+        assert_eq!(ours.len(), theirs.len());
+        let apart = ours
+            .iter()
+            .zip(&theirs)
+            .map(|(a, b)| (a - f64::from(*b)).abs());
+        apart.fold(0.0, f64::max) / most
+    });
+    apart.fold(0.0, f64::max)
 }
 
 #[test]
@@ -71,7 +113,7 @@ fn graphs_of_tables_equal_the_forward_pass() {
     ];
     for (schema, model) in cases {
         for standardise in ["silo", "federation", "none"] {
-            let apart = difference(&task(schema, model, standardise), 5, 9);
+            let apart = difference(&task(schema, model, standardise), 5, 9, false);
             assert!(apart < 2e-6, "{model}, {standardise}: {apart}");
         }
     }
@@ -131,7 +173,7 @@ fn graphs_of_networks_equal_the_forward_pass() {
     for (layers, image, more, target) in cases {
         let schema = images(image.iter().product(), target);
         let task = task(&schema, &network(layers, image, more), "silo");
-        let apart = difference(&task, 3, 3);
+        let apart = difference(&task, 3, 3, true);
         assert!(apart < 2e-5, "{layers}: {apart}");
     }
 }
