@@ -28,7 +28,8 @@ patients() {
                 if (hospital == "north") {
                     split("medicine surgery maternity", wards, " ")
                     split("no yes", answers, " ")
-                    printf "%d,%d,%.1f,%s,%s,%s\n", years, days, lactate, wards[ward + 1],
+                    number = random() < 0.05 ? "" : sprintf("%.1f", lactate)
+                    printf "%d,%d,%s,%s,%s,%s\n", years, days, number, wards[ward + 1],
                         answers[emergency + 1], answers[back + 1]
                 } else if (hospital == "south") {
                     # A number for each patient, semicolons, decimal commas, other words.

@@ -341,7 +341,6 @@ impl TableTask {
         let silos = tables.len();
         let (mut built, mut learners) = (Vec::with_capacity(silos), Vec::new());
         findings::classes(&target, &tables, &mut notes)?;
-        notes.extend(findings::alone(&tables));
         let (mut constant, mut absent) = <(findings::Columns, findings::Columns)>::default();
         let mut far = findings::Far::default();
         for (place, (name, table)) in tables.into_iter().enumerate() {

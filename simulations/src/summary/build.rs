@@ -73,6 +73,13 @@ pub(crate) fn build(
     )?;
     let mut notes = study.notes.clone();
     notes.extend(reference.failed.clone());
+    if study.silos.len() == 1 {
+        notes.push(
+            "there is one silo, so nothing is learned from others: give a file for each silo, name \
+             the column that tells them apart (`silo-column`), or deal the rows to `pretend-silos`"
+                .to_owned(),
+        );
+    }
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,

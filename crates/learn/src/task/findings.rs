@@ -53,15 +53,6 @@ pub(super) fn classes(
     Ok(())
 }
 
-/// Notes that there is nobody to learn with.
-pub(super) fn alone(silos: &[(String, Table)]) -> Option<String> {
-    (silos.len() == 1).then(|| {
-        "there is one silo, so nothing is learned from others: give a file for each silo, name the \
-         column that tells them apart (`silo-column`), or deal the rows to `pretend-silos`"
-            .to_owned()
-    })
-}
-
 /// Columns to note, each with the number of silos where it is to be noted.
 #[derive(Default)]
 pub(super) struct Columns(Vec<(String, usize)>);
