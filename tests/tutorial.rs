@@ -157,7 +157,7 @@ fn masked(text: &str) -> String {
             let long = bare.len() > 40;
             let digits = bare.chars().any(|c| c.is_ascii_digit());
             words.push(match () {
-                () if lead => "LEAD".to_owned(),
+                () if lead && ["north", "south", "east"].contains(&word) => "LEAD".to_owned(),
                 () if hex => word.replace(bare, "HASH"),
                 () if long => "TEXT".to_owned(),
                 () if digits => word
