@@ -125,12 +125,7 @@ pub fn fit(
             .silos
             .first()
             .map_or_else(RowCounts::default, |silo| silo.rows),
-        notes: study
-            .notes
-            .into_iter()
-            // One institution alone is what is looked at here.
-            .filter(|note| !note.starts_with("there is one silo"))
-            .collect(),
+        notes: study.notes,
     })
 }
 

@@ -7,6 +7,8 @@ mod doctor;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod refusals;
+#[path = "../nodes/stays.rs"]
+mod stays;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,44 +16,10 @@ use std::time::{Duration, Instant};
 
 use nodes::{Nodes, base_port, good, nowhere, output, text};
 use serde_json::Value;
+use stays::{SCENARIO, patients};
 
 /// The hospitals' names.
 const NAMES: [&str; 3] = ["north", "south", "east coast"];
-
-/// What they learn.
-const SCENARIO: &str = "name = 'stays'
-rounds = 3
-[task.table]
-model = 'logistic'
-metric = 'roc-auc'
-[task.table.schema]
-min-rows = 20
-target = { name = 'outcome', classes = ['home', 'died'], positive = 'died' }
-[[task.table.schema.feature]]
-name = ['age', 'pulse']
-range = [0, 300]
-missing = 'median'
-[[task.table.schema.feature]]
-name = 'ward'
-type = 'category'
-levels = ['general', 'intensive']
-[strategy]
-name = 'fedavg'
-training = { epochs = 2, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
-patience = 50
-";
-
-/// 60 rows: age, pulse, ward (0 or 1), outcome (0 or 1).
-fn patients(hospital: usize) -> impl Iterator<Item = [usize; 4]> {
-    (0..60).map(move |row| {
-        let age = 20 + (row * 37 + hospital * 11) % 70;
-        let pulse = 60 + (row * 17 + hospital * 5) % 60;
-        let ward = usize::from((row * 7 + hospital).is_multiple_of(3));
-        [age, pulse, ward, usize::from(age + 20 * ward > 65)]
-    })
-}
 
 /// The file of each hospital as it happens to have it.
 fn rows(hospital: usize) -> String {

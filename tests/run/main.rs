@@ -7,6 +7,8 @@ mod hospitals;
 mod nodes;
 mod refusals;
 mod status;
+#[path = "../nodes/stays.rs"]
+mod stays;
 mod storage;
 
 use std::fs::{self, File};

@@ -1,0 +1,36 @@
+//! Stays at hospitals: what the tests of whole federations agree on, and invented patients.
+
+/// What they learn: agreed on by columns, without data.
+pub(crate) const SCENARIO: &str = "name = 'stays'
+rounds = 3
+[task.table]
+model = 'logistic'
+metric = 'roc-auc'
+[task.table.schema]
+min-rows = 20
+target = { name = 'outcome', classes = ['home', 'died'], positive = 'died' }
+[[task.table.schema.feature]]
+name = ['age', 'pulse']
+range = [0, 300]
+missing = 'median'
+[[task.table.schema.feature]]
+name = 'ward'
+type = 'category'
+levels = ['general', 'intensive']
+[strategy]
+name = 'fedavg'
+training = { epochs = 2, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
+[charter]
+beat = '100ms'
+patience = 50
+";
+
+/// 60 rows: age, pulse, ward (0 or 1), outcome (0 or 1).
+pub(crate) fn patients(hospital: usize) -> impl Iterator<Item = [usize; 4]> {
+    (0..60).map(move |row| {
+        let age = 20 + (row * 37 + hospital * 11) % 70;
+        let pulse = 60 + (row * 17 + hospital * 5) % 60;
+        let ward = usize::from((row * 7 + hospital).is_multiple_of(3));
+        [age, pulse, ward, usize::from(age + 20 * ward > 65)]
+    })
+}
