@@ -1,8 +1,11 @@
 //! The learning task: its configuration, and the silos and learners made from it.
 
+mod digits8;
+mod family;
 mod far;
 mod findings;
 mod own_rows;
+mod source;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,15 +16,16 @@ use methods::robust::TransportCost;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{
-    DataError, DataSet, Digits, Preparation, Prepared, Rows, RowsConfig, SplitConfig, Standardise,
-    Target, TargetColumns, diabetes_silos, digits, heart,
+    DataError, DataSet, Preparation, Prepared, Rows, SplitConfig, Standardise, Target, digits,
 };
-use crate::learners::{ConstantLearner, Script, TableLearner};
+use crate::learners::{ConstantLearner, TableLearner};
 use crate::metrics::{Metric, MetricName};
-use crate::models::{Head, Linear, Loss, Mlp, Model, Network, NetworkConfig, RegressionLoss};
 use crate::schema::Schema;
+use digits8::digits_study;
 
+pub use family::ModelConfig;
 pub use far::{FarColumn, far_columns};
+pub use source::Source;
 
 /// Default number of silos for sources whose rows can be partitioned into any number.
 const SILOS: usize = 8;
@@ -73,45 +77,6 @@ pub struct TableTask {
     /// own rows, in the order of the roster. Needed by strategies with given domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<u32>>,
-}
-
-/// The source of the rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// The diabetes study (442 patients, built in), partitioned by age and sex; see
-    /// [`diabetes_silos`].
-    Diabetes,
-    /// The four hospitals of UCI Heart Disease; see [`heart`].
-    Heart,
-    /// Files.
-    Rows(Box<RowsConfig>),
-}
-
-/// The model family.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub enum ModelConfig {
-    /// Linear regression.
-    Linear {
-        /// Loss of a row. Default: `"squared"`.
-        #[serde(default)]
-        loss: RegressionLoss,
-    },
-    /// Logistic regression, for two classes.
-    Logistic,
-    /// A multi-layer perceptron with ReLU: softmax and cross-entropy for classes, one output for
-    /// every number.
-    Mlp {
-        /// Widths of the hidden layers, each at least 1.
-        hidden: Vec<usize>,
-        /// Loss of a row, for targets that are numbers only. Default: `"squared"`.
-        #[serde(default)]
-        loss: Option<RegressionLoss>,
-    },
-    /// A network of layers, for images or any rows: softmax and cross-entropy for classes, one
-    /// output for every number, the soft Dice loss for masks.
-    Network(Box<NetworkConfig>),
 }
 
 /// A silo and its learner.
@@ -185,11 +150,9 @@ impl TaskConfig {
     /// Makes the paths of files of rows relative to `folder`: that of the TOML file that names them.
     pub fn resolve(&mut self, folder: &Path) {
         if let Self::Table(task) = self
-            && let Some(Source::Rows(rows)) = &mut task.data
+            && let Some(source) = &mut task.data
         {
-            for file in &mut rows.files {
-                file.path = folder.join(&file.path);
-            }
+            source.resolve(folder);
         }
     }
 
@@ -263,12 +226,8 @@ impl TableTask {
         };
         match (&self.schema, &self.data) {
             (Some(schema), _) => of_schema(schema),
-            (None, Some(Source::Diabetes)) => true,
-            (None, Some(Source::Rows(rows))) => rows.columns.as_ref().is_some_and(|columns| {
-                let classes = columns.positive.is_some() || columns.classes.is_some();
-                !classes && !matches!(columns.target, TargetColumns::Mask { .. })
-            }),
-            (None, Some(Source::Heart) | None) => false,
+            (None, Some(source)) => source.predicts_numbers(),
+            (None, None) => false,
         }
     }
 
@@ -419,174 +378,12 @@ impl TableTask {
     }
 }
 
-impl Source {
-    /// All rows, in the asked number of silos.
-    fn read(
-        &self,
-        schema: Option<&Schema>,
-        silos: Option<usize>,
-        folder: Option<&Path>,
-    ) -> Result<DataSet, DataError> {
-        if schema.is_some() && !matches!(self, Self::Rows(_)) {
-            return Err(DataError::Config(
-                "built-in data have columns of their own: a schema goes with `rows`".into(),
-            ));
-        }
-        let (source_name, mut data) = match self {
-            Self::Diabetes => ("diabetes", diabetes_silos(silos.unwrap_or(SILOS))?),
-            Self::Heart => ("heart", heart(folder)?),
-            Self::Rows(config) => ("rows", config.read(schema, None)?),
-        };
-        let has = data.silos.len();
-        match silos {
-            Some(asked) if asked > has => Err(DataError::TooManySilos {
-                asked,
-                source_name,
-                has: format!("{has}"),
-            }),
-            _ => {
-                data.silos.truncate(silos.unwrap_or(has));
-                Ok(data)
-            }
-        }
-    }
-}
-
-impl ModelConfig {
-    /// The family for this many features and this target.
-    pub(crate) fn family(
-        &self,
-        features: usize,
-        target: &Target,
-    ) -> Result<(Box<dyn Model>, Loss), DataError> {
-        let fail = |text: &str| Err(DataError::Config(text.into()));
-        match (self, target) {
-            (Self::Linear { loss }, Target::Number { .. }) => {
-                Ok((Box::new(Linear { features }), Loss::Regression(*loss)))
-            }
-            (Self::Linear { .. }, Target::Classes(_)) => fail(
-                "a linear model predicts a number, but the target has classes: use model = \"logistic\" or an mlp",
-            ),
-            (Self::Linear { .. }, _) => fail(
-                "a linear model predicts one number, but the target has several: use an mlp or a network",
-            ),
-            (Self::Logistic, Target::Classes(classes)) if classes.len() == 2 => {
-                Ok((Box::new(Linear { features }), Loss::Logistic))
-            }
-            (Self::Logistic, _) => fail(
-                "a logistic model needs two classes: give `positive` or two `classes`, or use another model",
-            ),
-            (Self::Mlp { hidden, .. }, _) if hidden.contains(&0) => {
-                fail("mlp: every hidden width must be at least 1")
-            }
-            (Self::Mlp { hidden, loss: None }, Target::Classes(classes)) => Ok((
-                Box::new(Mlp::new(features, hidden, classes.len())),
-                Loss::Softmax,
-            )),
-            (Self::Mlp { .. }, Target::Classes(_)) => {
-                fail("mlp: `loss` is for numbers; classes are learned by cross-entropy")
-            }
-            (Self::Mlp { hidden, loss }, Target::Number { .. }) => {
-                let loss = Loss::Regression(loss.unwrap_or_default());
-                Ok((Box::new(Mlp::new(features, hidden, 1)), loss))
-            }
-            (Self::Mlp { hidden, loss }, Target::Numbers { count, .. }) => {
-                let loss = Loss::Regression(loss.unwrap_or_default());
-                Ok((Box::new(Mlp::new(features, hidden, *count)), loss))
-            }
-            (Self::Mlp { .. }, Target::Mask { .. }) => {
-                fail("an mlp cannot predict a mask: use a network, such as the unet")
-            }
-            (Self::Network(config), target) => {
-                let (head, loss) = match target {
-                    Target::Number { .. } => (Head::Dense(1), None),
-                    Target::Numbers { count, .. } => (Head::Dense(*count), None),
-                    Target::Classes(classes) => (Head::Dense(classes.len()), Some(Loss::Softmax)),
-                    Target::Mask { pixels } => {
-                        (Head::Pixels(*pixels), Some(Loss::Dice { pixels: *pixels }))
-                    }
-                };
-                if loss.is_some() && config.loss.is_some() {
-                    return fail(
-                        "network: `loss` is for numbers; classes are learned by cross-entropy and masks by the Dice loss",
-                    );
-                }
-                let loss = loss.unwrap_or(Loss::Regression(config.loss.unwrap_or_default()));
-                let network = Network::new(config, features, head)
-                    .map_err(|error| DataError::Config(format!("network: {error}")))?;
-                Ok((Box::new(network), loss))
-            }
-        }
-    }
-}
-
 fn counts(data: &Prepared) -> RowCounts {
     let of = |rows: &Rows| rows.len();
     RowCounts {
         train: of(&data.train),
         validation: of(&data.validation),
         test: of(&data.test),
-    }
-}
-
-/// The digits benchmark, without randomness and without scaling.
-fn digits_study(files: Digits) -> Study {
-    use crate::data::DIGITS_WIDTHS as WIDTHS;
-    let mut rest = files.start.as_slice();
-    let mut start = Vec::new();
-    for (layer, pair) in WIDTHS.windows(2).enumerate() {
-        for (part, len) in [("weight", pair[0] * pair[1]), ("bias", pair[1])] {
-            let (values, after) = rest.split_at(len);
-            start.push((format!("layer{layer}.{part}"), values.to_vec()));
-            rest = after;
-        }
-    }
-    let silos =
-        files
-            .silos
-            .into_iter()
-            .zip(files.orders)
-            .enumerate()
-            .map(|(index, (train, orders))| {
-                let data = Prepared {
-                    features: WIDTHS[0],
-                    target: Target::Classes(
-                        (0..WIDTHS[2]).map(|digit| digit.to_string()).collect(),
-                    ),
-                    train,
-                    validation: Arc::default(),
-                    test: files.test.clone(),
-                    preparation: Preparation::none(WIDTHS[0]),
-                    constant: Vec::new(),
-                    absent: Vec::new(),
-                    columns: Vec::new(),
-                };
-                let rows = counts(&data);
-                let model = Box::new(Mlp::new(WIDTHS[0], &WIDTHS[1..2], WIDTHS[2]));
-                let cost = TransportCost::default();
-                let learner =
-                    TableLearner::new(data, model, Loss::Softmax, Standardise::None, cost).follow(
-                        Script {
-                            start: start.clone(),
-                            orders,
-                        },
-                    );
-                Silo {
-                    name: format!("silo {}", index + 1),
-                    learner: Arc::new(learner),
-                    rows,
-                    preparation: None,
-                }
-            });
-    Study {
-        silos: silos.collect(),
-        notes: Vec::new(),
-        classes: (0..WIDTHS[2]).map(|digit| digit.to_string()).collect(),
-        pooled: None,
-        metric: Metric {
-            name: MetricName::Accuracy,
-            unit: String::new(),
-        },
     }
 }
 
