@@ -68,6 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let silo = |(name, usual): (&str, f32)| Silo {
         name: name.into(),
         preparation: None,
+        group: None,
         learner: Arc::new(Station(
             (0..9).map(|day| usual + (day % 3) as f32).collect(),
         )),
@@ -83,6 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let study = Study {
         notes: Vec::new(),
+        subgroups: Vec::new(),
         classes: Vec::new(),
         silos: stations.map(silo).into(),
         metric,

@@ -99,7 +99,7 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let mut scenario = scenario.clone();
     let mut tables = None;
     if let TaskConfig::Table(task) = &mut scenario.task {
-        let set = task.tables(scenario.silos, data)?;
+        let set = task.tables(scenario.silos, data, scenario.seed)?;
         **task = task.of_own_rows(&set);
         tables = Some(set);
     }

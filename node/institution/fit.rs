@@ -81,7 +81,7 @@ pub fn fit(
     };
     let mut table = own_task(table, rows, name, folder)?;
     table.domains = None;
-    let set = table.tables(None, None)?;
+    let set = table.tables(None, None, seed)?;
     let schema = table.schema.as_ref();
     let least = schema.map_or(2, |schema| schema.min_rows);
     let columns = schema.map_or(0, |schema| schema.names().count());

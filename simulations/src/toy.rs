@@ -26,6 +26,7 @@ pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
             test: 1,
         },
         preparation: None,
+        group: None,
     };
     let silos = learners.iter().enumerate().map(silo).collect();
     let metric = Metric {
@@ -37,6 +38,7 @@ pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
         metric,
         pooled: None,
         notes: Vec::new(),
+        subgroups: Vec::new(),
         classes: Vec::new(),
     }
 }

@@ -51,8 +51,9 @@ pub enum TaskConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
-    /// Source of the rows of a simulation: `"diabetes"`, `"heart"`, or a `rows` table. Without it
-    /// every institution has rows of its own, which `schema` describes.
+    /// Source of the rows of a simulation: `"diabetes"`, `"heart"`, or a table `tpt48`, `eicu-los`,
+    /// `eicu-mortality`, `synthetic` or `rows`. Without it every institution has rows of its own, which
+    /// `schema` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Source>,
     /// What the columns of all rows mean.
@@ -64,7 +65,8 @@ pub struct TableTask {
     #[serde(default)]
     pub split: SplitConfig,
     /// How features, and a target that is a number, are scaled to mean 0 and deviation 1. Default:
-    /// `"federation"` where numbers are predicted, `"silo"` for classes and masks.
+    /// `"federation"` where numbers are predicted, `"silo"` for classes and masks, `"none"` for built-in
+    /// data that are on a common scale already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standardise>,
     /// The cost of moving a row in robust losses.
@@ -90,6 +92,8 @@ pub struct Silo {
     pub rows: RowCounts,
     /// How its rows became what its models take; `None` where rows are no table.
     pub preparation: Option<Arc<Preparation>>,
+    /// The group that it is known to belong to, such as its region.
+    pub group: Option<String>,
 }
 
 /// A silo's rows, by use.
@@ -128,6 +132,10 @@ pub struct Study {
     pub notes: Vec<String>,
     /// Names of the classes, in the order of their indices; empty where the target is none.
     pub classes: Vec<String>,
+    /// Names of the subgroups of rows, to which
+    /// [`RowResults::subgroups`](methods::learner::RowResults::subgroups) points; empty where there are
+    /// none.
+    pub subgroups: Vec<String>,
 }
 
 /// Puts the training rows of silos together.
@@ -190,8 +198,10 @@ impl TaskConfig {
                         test: 1,
                     },
                     preparation: None,
+                    group: None,
                 };
                 Ok(Study {
+                    subgroups: Vec::new(),
                     notes: Vec::new(),
                     classes: Vec::new(),
                     pooled: None,
@@ -211,10 +221,13 @@ impl TableTask {
     /// predicted and by every silo otherwise. A silo that scales the target by its own mean makes
     /// models look better than they are at predicting the number itself.
     pub fn scaling(&self) -> Standardise {
-        self.standardise.unwrap_or(match self.predicts_numbers() {
-            true => Standardise::Federation,
-            false => Standardise::Silo,
-        })
+        let scaled = self.data.as_ref().is_some_and(Source::is_scaled);
+        self.standardise
+            .unwrap_or(match (scaled, self.predicts_numbers()) {
+                (true, _) => Standardise::None,
+                (false, true) => Standardise::Federation,
+                (false, false) => Standardise::Silo,
+            })
     }
 
     fn predicts_numbers(&self) -> bool {
@@ -231,7 +244,8 @@ impl TableTask {
         }
     }
 
-    /// The rows of all silos as they were read, before they are split and standardised.
+    /// The rows of all silos as they were read, before they are split and standardised. What a source
+    /// draws at random follows from `seed`.
     ///
     /// # Errors
     /// [`DataError`]: data that cannot be read, or not be partitioned into that many silos; no
@@ -240,6 +254,7 @@ impl TableTask {
         &self,
         silos: Option<usize>,
         folder: Option<&Path>,
+        seed: u64,
     ) -> Result<DataSet, DataError> {
         let source = self.data.as_ref().ok_or_else(|| {
             DataError::Config(
@@ -248,7 +263,7 @@ impl TableTask {
                     .into(),
             )
         })?;
-        source.read(self.schema.as_ref(), silos, folder)
+        source.read(self.schema.as_ref(), silos, folder, seed)
     }
 
     /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.
@@ -272,7 +287,7 @@ impl TableTask {
         seed: u64,
     ) -> Result<Study, DataError> {
         self.check()?;
-        self.study_of(self.tables(silos, folder)?, seed)
+        self.study_of(self.tables(silos, folder, seed)?, seed)
     }
 
     /// Whether its numbers are in range and its schema is no contradiction.
@@ -293,6 +308,7 @@ impl TableTask {
             target,
             silos: tables,
             mut notes,
+            subgroups,
             ..
         } = data;
         let metric = self.metric(&target)?;
@@ -305,7 +321,7 @@ impl TableTask {
         for (place, (name, table)) in tables.into_iter().enumerate() {
             let domain = self.domain(place, silos)?;
             let target = target.clone();
-            let data = Prepared::new(&name, &table, target, self.split, scaling, seed)?;
+            let data = Prepared::new(&name, &table, target, &self.split, scaling, seed)?;
             constant.add(&data.constant);
             absent.add(&data.absent);
             far.add(&name, &table.columns, &data.columns);
@@ -320,6 +336,7 @@ impl TableTask {
                 learner,
                 rows,
                 preparation,
+                group: table.group,
             });
         }
         notes.extend(constant.note("a single value", silos));
@@ -344,6 +361,7 @@ impl TableTask {
             pooled: pool(learners),
             notes,
             classes,
+            subgroups,
         })
     }
 

@@ -40,8 +40,9 @@ pub(super) struct ScenarioFile {
     /// distributed over any number.
     #[schemars(range(min = 1, max = 1000))]
     pub(super) silos: Option<usize>,
-    /// Silos that take no part, by name or by position from 0. At the end they are given a model,
-    /// which is measured on their rows.
+    /// Silos that take no part, by name, by position from 0, or by the group that they belong to, such as
+    /// a region. Silos without training rows never take part. At the end they are given a model, which
+    /// is measured on their rows.
     #[serde(default)]
     pub(super) outside: Vec<String>,
     /// How a silo chooses the model that it serves at the end.

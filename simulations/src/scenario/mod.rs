@@ -50,7 +50,8 @@ pub struct Scenario {
     pub rounds: u64,
     /// Number of silos; `None`: as many as the task has.
     pub silos: Option<usize>,
-    /// Silos that take no part, by name or by position from 0. At the end they are given a model, which
+    /// Silos that take no part, by name, by position from 0, or by the group that they belong to, such as
+    /// a region. Silos without training rows never take part. At the end they are given a model, which
     /// is measured on their rows.
     pub outside: Vec<String>,
     /// How a silo chooses the model that it serves at the end.

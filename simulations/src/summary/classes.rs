@@ -106,6 +106,7 @@ mod tests {
             scores: [("loss".to_owned(), vec![0.0; positive.len()])].into(),
             targets: positive.iter().map(|(_, y)| f32::from(*y)).collect(),
             probabilities: positive.iter().flat_map(|(p, _)| [1.0 - p, *p]).collect(),
+            ..RowResults::default()
         }
     }
 
@@ -135,6 +136,7 @@ mod tests {
             scores: [("loss".to_owned(), vec![0.0; 2])].into(),
             targets: vec![2.0, 0.0],
             probabilities: vec![0.1, 0.2, 0.7, 0.2, 0.75, 0.05],
+            ..RowResults::default()
         };
         let results = class_results(&results, None).unwrap();
         assert_eq!(results.calibration.len(), 1);

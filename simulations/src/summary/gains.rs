@@ -482,6 +482,7 @@ mod tests {
                 scores: [("loss".to_owned(), vec![0.0; 40])].into(),
                 targets: (0..40).map(|row| (row % 2) as f32).collect(),
                 probabilities: (0..40).flat_map(|row| [1.0 - p(row), p(row)]).collect(),
+                ..RowResults::default()
             })
         };
         let silo: Models = [(Local, ranked(false)), (Coalition, ranked(true))].into();

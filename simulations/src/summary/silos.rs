@@ -187,7 +187,7 @@ pub(super) fn silo_results(
             };
             let (name, rows) = silo;
             let shared = coalition_index.is_none_or(|own| context.shares(own));
-            let mut result = context.measure(&plain, &equipped, seed, own, shared);
+            let mut result = context.measure(&plain, &equipped, seed, own, shared, rows);
             (result.name, result.rows, result.coalition_index) = (name, rows, coalition_index);
             result.member = takes_part.then_some(nth);
             result
@@ -204,10 +204,13 @@ impl Context {
         seed: u64,
         own: Option<OwnModel>,
         shared: bool,
+        rows: RowCounts,
     ) -> SiloResult {
         let mut models = BTreeMap::new();
         let alone = self.alone_with(seed);
-        let local = self.reference.then(|| alone.train(&**plain));
+        // A silo that only tests has no model of its own.
+        let reference = self.reference && rows.train > 0;
+        let local = reference.then(|| alone.train(&**plain));
         let local = match local {
             Some(Err(error)) => {
                 models.insert(ModelKind::Local, Err(error.to_string()));
@@ -271,6 +274,10 @@ impl Context {
         }
         let failed = self.pooled_failed.clone();
         models.extend(failed.map(|error| (ModelKind::Pooled, Err(error))));
+        if rows.test == 0 {
+            // What learns only is not measured.
+            models.clear();
+        }
         SiloResult {
             name: String::new(),
             rows: RowCounts::default(),

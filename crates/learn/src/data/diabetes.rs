@@ -87,6 +87,7 @@ pub fn diabetes_silos(silos: usize) -> Result<DataSet, DataError> {
             .collect(),
         schema: None,
         notes: Vec::new(),
+        subgroups: Vec::new(),
     })
 }
 

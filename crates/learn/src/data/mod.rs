@@ -6,6 +6,9 @@
 
 mod diabetes;
 mod digits;
+mod eicu;
+mod eicu_los;
+mod eicu_mortality;
 mod error;
 mod format;
 mod heart;
@@ -15,13 +18,18 @@ mod nearest;
 mod open;
 mod parquet;
 mod prepare;
+mod public;
 mod raw;
 mod rows;
 mod split;
+mod synthetic;
 mod table;
 mod target;
+mod tpt48;
 
 pub use diabetes::{diabetes, diabetes_silos};
+pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
+pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};
 pub use error::{DataError, Place};
 pub use format::Format;
 pub use heart::{heart, heart_config};
@@ -31,10 +39,13 @@ pub use nearest::nearest;
 pub use prepare::{Preparation, Standardise};
 pub use rows::{ColumnsConfig, Incomplete, OwnRows, RowsConfig, RowsFile, TargetColumns};
 pub use split::SplitConfig;
+pub use synthetic::{SyntheticConfig, SyntheticTarget, synthetic};
 pub use table::{DataSet, Table};
 pub use target::Target;
+pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
 
 pub(crate) use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
+pub(crate) use eicu_los::{eicu_los_columns, eicu_los_target};
 pub(crate) use heart::heart_schema;
 pub(crate) use label::{category, number};
 pub(crate) use open::{bytes, is_parquet, open};
@@ -42,3 +53,4 @@ pub(crate) use prepare::{ColumnSummary, Moments, Prepared, effective};
 pub(crate) use raw::{RawFile, RawRow};
 pub(crate) use rows::{pretend_silo, silo_of};
 pub(crate) use table::Rows;
+pub(crate) use tpt48::{tpt48_columns, tpt48_target};

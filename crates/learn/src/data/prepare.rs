@@ -109,7 +109,7 @@ impl Prepared {
         silo: &str,
         table: &Table,
         target: Target,
-        split: SplitConfig,
+        split: &SplitConfig,
         standardise: Standardise,
         seed: u64,
     ) -> Result<Self, DataError> {
@@ -123,7 +123,16 @@ impl Prepared {
             train,
             validation,
             test,
-        } = split.divide(&classes, seed, silo)?;
+        } = split.parts(table, &classes, seed, silo)?;
+        // A silo that only tests has nothing else to learn its columns from.
+        let basis = if train.is_empty() { &test } else { &train };
+        let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
+        if train.is_empty() && numbers && standardise == Standardise::Silo {
+            return Err(DataError::Config(format!(
+                "silo {silo:?} has test rows only, so it cannot scale the numbers to predict by its own \
+                 training rows: use `standardise = \"federation\"` or `\"none\"`"
+            )));
+        }
         let width = table.columns.len();
         let own = |moments: &Moments| match standardise {
             Standardise::Silo => (moments.mean, moments.deviation()),
@@ -139,7 +148,7 @@ impl Prepared {
         let (mut constant, mut absent) = (Vec::new(), Vec::new());
         let mut columns = Vec::with_capacity(width + 1);
         for (column, name) in table.columns.iter().enumerate() {
-            let values = train.iter().map(|&row| table.row(row)[column]);
+            let values = basis.iter().map(|&row| table.row(row)[column]);
             let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
             if present.is_empty() && standardise == Standardise::Silo {
                 // On the scale of a silo 0 is the average, and held-out values have no scale either.
@@ -167,7 +176,7 @@ impl Prepared {
             let moments = match table.fills[column] {
                 // Filling in means changes neither the mean nor what a squared deviation adds up to.
                 Fill::Mean => Moments {
-                    count: train.len() as u64,
+                    count: basis.len() as u64,
                     ..Moments::of(present.iter().copied())
                 },
                 Fill::Median => Moments::of(complete),
@@ -184,8 +193,8 @@ impl Prepared {
             preparation.means.push(mean);
             preparation.deviations.push(deviation);
         }
-        if let Target::Number { .. } | Target::Numbers { .. } = target {
-            let targets = train.iter().flat_map(|&row| table.targets(row));
+        if numbers {
+            let targets = basis.iter().flat_map(|&row| table.targets(row));
             let moments = Moments::of(targets.copied());
             let binary = false;
             columns.push(ColumnSummary { moments, binary });
@@ -286,7 +295,14 @@ mod tests {
     }
 
     fn prepare(table: &Table, standardise: Standardise) -> Result<Prepared, DataError> {
-        Prepared::new("s", table, number(), SplitConfig::default(), standardise, 3)
+        Prepared::new(
+            "s",
+            table,
+            number(),
+            &SplitConfig::default(),
+            standardise,
+            3,
+        )
     }
 
     #[test]
@@ -318,7 +334,7 @@ mod tests {
             count: 2,
         };
         let split = SplitConfig::default();
-        let data = Prepared::new("s", &table, target, split, Standardise::Silo, 3).unwrap();
+        let data = Prepared::new("s", &table, target, &split, Standardise::Silo, 3).unwrap();
         assert_eq!((data.train.len(), data.test.len()), (14, 6));
         let all = Moments::of(data.train.targets().iter().map(|&y| f64::from(y)));
         assert!(all.mean.abs() < 1e-6 && (all.deviation() - 1.0).abs() < 1e-6);

@@ -302,6 +302,7 @@ impl RowsConfig {
             silos,
             schema: Some(schema.clone()),
             notes,
+            subgroups: Vec::new(),
         })
     }
 

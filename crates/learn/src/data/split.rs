@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::DataError;
+use methods::learner::Split;
+
+use super::{DataError, Table};
 use crate::random::{shuffle, stream};
 
 /// Which fractions of a silo's rows are held out. The rest trains.
@@ -51,6 +53,59 @@ impl SplitConfig {
         })
     }
 
+    /// The parts of a silo's rows. Where its table gives them, they are used; of the training rows the
+    /// fraction `validation` is then taken for validation, if the table has no validation rows: by time
+    /// where the table has times, at random otherwise. Rows without parts are divided at random.
+    ///
+    /// # Errors
+    /// [`DataError::TooFewRows`] where nothing is left to train on or to test on, unless the data want
+    /// it so.
+    pub(crate) fn parts(
+        &self,
+        table: &Table,
+        classes: &[usize],
+        seed: u64,
+        silo: &str,
+    ) -> Result<Parts, DataError> {
+        if table.parts.is_empty() {
+            return self.divide(classes, seed, silo);
+        }
+        let of = |part: Split| -> Vec<usize> {
+            let rows = table.parts.iter().enumerate();
+            let rows = rows.filter(|(_, own)| **own == part);
+            rows.map(|(row, _)| row).collect()
+        };
+        let (mut train, mut validation) = (of(Split::Train), of(Split::Validation));
+        let given = train.len();
+        if validation.is_empty() && !train.is_empty() {
+            let held = count(self.validation, train.len());
+            if table.times.is_empty() {
+                let mut groups = grouped(&train, classes);
+                let mut rng = stream(seed, &format!("validation {silo}"));
+                groups.iter_mut().for_each(|group| shuffle(&mut rng, group));
+                validation = take(&mut groups, held);
+                train = groups.concat();
+                train.sort_unstable();
+            } else {
+                validation = last(table, &mut train, held);
+            }
+        }
+        if train.is_empty() && given > 0 {
+            return Err(DataError::TooFewRows {
+                silo: silo.to_owned(),
+                rows: table.len(),
+                train: 0,
+                validation: validation.len(),
+                test: of(Split::Test).len(),
+            });
+        }
+        Ok(Parts {
+            train,
+            validation,
+            test: of(Split::Test),
+        })
+    }
+
     /// Divides the rows of `silo` by `seed`. `classes` holds the class of every row, or the same
     /// number for all; every class is divided alike, up to one row. Held-out parts are rounded up.
     /// Depends on the silo's name, not on its position among the silos.
@@ -64,9 +119,7 @@ impl SplitConfig {
         silo: &str,
     ) -> Result<Parts, DataError> {
         let rows = classes.len();
-        // A product such as 0.07 × 100 may lie a hair above the whole number meant.
-        let count = |fraction: f64| (fraction * rows as f64 - 1e-9).ceil().max(0.0) as usize;
-        let (validation, test) = (count(self.validation), count(self.test));
+        let (validation, test) = (count(self.validation, rows), count(self.test, rows));
         let train = rows.saturating_sub(validation + test);
         if train == 0 || test == 0 {
             let silo = silo.to_owned();
@@ -79,10 +132,8 @@ impl SplitConfig {
             });
         }
         let mut rng = stream(seed, &format!("split {silo}"));
-        let mut groups = vec![Vec::new(); classes.iter().max().map_or(0, |most| most + 1)];
-        for (row, &class) in classes.iter().enumerate() {
-            groups[class].push(row);
-        }
+        let all: Vec<usize> = (0..rows).collect();
+        let mut groups = grouped(&all, classes);
         groups.iter_mut().for_each(|group| shuffle(&mut rng, group));
         let test = take(&mut groups, test);
         let validation = take(&mut groups, validation);
@@ -94,6 +145,31 @@ impl SplitConfig {
             test,
         })
     }
+}
+
+/// So many of the rows, rounded up.
+fn count(fraction: f64, rows: usize) -> usize {
+    // A product such as 0.07 × 100 may lie a hair above the whole number meant.
+    (fraction * rows as f64 - 1e-9).ceil().max(0.0) as usize
+}
+
+/// These rows by class.
+fn grouped(rows: &[usize], classes: &[usize]) -> Vec<Vec<usize>> {
+    let mut groups = vec![Vec::new(); classes.iter().max().map_or(0, |most| most + 1)];
+    rows.iter().for_each(|&row| groups[classes[row]].push(row));
+    groups
+}
+
+/// Takes the last `count` of these rows by time; those that go on into their time are dropped.
+fn last(table: &Table, rows: &mut Vec<usize>, count: usize) -> Vec<usize> {
+    rows.sort_by(|&a, &b| table.times[a].total_cmp(&table.times[b]));
+    let mut taken = rows.split_off(rows.len() - count);
+    if let Some(&first) = taken.first() {
+        rows.retain(|&row| table.times[row] + table.span <= table.times[first]);
+    }
+    rows.sort_unstable();
+    taken.sort_unstable();
+    taken
 }
 
 /// Takes `count` rows off the ends of the groups, in proportion to their sizes (largest

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use methods::learner::Split;
+
 use super::Target;
 use crate::random::{shuffle, stream};
 use crate::schema::{EncodedColumn, Fill, Schema};
@@ -18,6 +20,17 @@ pub struct Table {
     /// Targets, row-major: a number, the index of a class, several numbers, or the pixels of
     /// a mask for every row.
     pub target: Vec<f64>,
+    /// The part of every row, where the data give it; empty where rows are to be split.
+    pub parts: Vec<Split>,
+    /// The time of every row, in any unit; empty where it is not known.
+    pub times: Vec<f64>,
+    /// How long a row goes on from its time, in the same unit; 0 for a moment. Rows that go on into the
+    /// time of held-out ones are not trained on.
+    pub span: f64,
+    /// The subgroup of every row, by its position in [`DataSet::subgroups`]; empty where there are none.
+    pub subgroups: Vec<u16>,
+    /// The group that the silo is known to belong to, such as its region.
+    pub group: Option<String>,
 }
 
 impl Table {
@@ -28,6 +41,11 @@ impl Table {
             columns,
             values: Vec::new(),
             target: Vec::new(),
+            parts: Vec::new(),
+            times: Vec::new(),
+            span: 0.0,
+            subgroups: Vec::new(),
+            group: None,
         }
     }
 
@@ -100,6 +118,8 @@ pub struct DataSet {
     pub schema: Option<Schema>,
     /// What was noticed while they were read, in sentences without a full stop.
     pub notes: Vec<String>,
+    /// Names of the subgroups of rows; empty where there are none.
+    pub subgroups: Vec<String>,
 }
 
 /// Complete rows as a model takes them, row-major: features and targets.

@@ -57,11 +57,13 @@ pub(super) fn digits_study(files: Digits) -> Study {
                     learner: Arc::new(learner),
                     rows,
                     preparation: None,
+                    group: None,
                 }
             });
     Study {
         silos: silos.collect(),
         notes: Vec::new(),
+        subgroups: Vec::new(),
         classes: (0..WIDTHS[2]).map(|digit| digit.to_string()).collect(),
         pooled: None,
         metric: Metric {

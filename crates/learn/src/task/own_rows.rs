@@ -2,7 +2,10 @@
 //! without anybody's data.
 
 use super::{Source, Study, TableTask};
-use crate::data::{DataError, DataSet, Table, Target, diabetes_silos, heart_schema};
+use crate::data::{
+    DataError, DataSet, Table, Target, diabetes_silos, eicu_los_columns, eicu_los_target,
+    heart_schema, tpt48_columns, tpt48_target,
+};
 use crate::schema::{EncodedColumn, Fill, Schema};
 
 impl TableTask {
@@ -29,7 +32,20 @@ impl TableTask {
                 let schema = heart_schema()?;
                 Some(Schema::of_encoded(&schema.encoded(), &schema.target()))
             }
-            (None, Some(Source::Rows(_)) | None) => None,
+            (None, Some(Source::Tpt48(_))) => Some(Schema::of_encoded(
+                &numbers(tpt48_columns()),
+                &tpt48_target(),
+            )),
+            (None, Some(Source::EicuLos(_))) => Some(Schema::of_encoded(
+                &numbers(eicu_los_columns()),
+                &eicu_los_target(),
+            )),
+            (None, Some(Source::Synthetic(config))) => Some(Schema::of_encoded(
+                &numbers(config.columns()),
+                &config.target(),
+            )),
+            // The columns of these are known when their files are read.
+            (None, Some(Source::EicuMortality(_) | Source::Rows(_)) | None) => None,
         })
     }
 
@@ -69,6 +85,7 @@ impl TableTask {
             target,
             schema: Some(schema),
             notes: Vec::new(),
+            subgroups: Vec::new(),
         };
         self.study_of(data, seed)
     }
@@ -77,7 +94,11 @@ impl TableTask {
     /// [`Table`](crate::data::Table), instead of sharing those of `data`.
     #[must_use]
     pub fn of_own_rows(&self, data: &DataSet) -> Self {
-        if matches!(self.data, Some(Source::Diabetes | Source::Heart)) {
+        let shared = !matches!(
+            self.data,
+            None | Some(Source::Rows(_) | Source::EicuMortality(_))
+        );
+        if shared {
             return self.clone();
         }
         let columns = data.silos.first().map(|(_, table)| table.encoding());

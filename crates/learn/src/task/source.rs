@@ -5,7 +5,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::SILOS;
-use crate::data::{DataError, DataSet, RowsConfig, TargetColumns, diabetes_silos, heart};
+use crate::data::{
+    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, RowsConfig, SyntheticConfig,
+    SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos, eicu_los, eicu_mortality, heart,
+    synthetic, tpt48,
+};
 use crate::schema::Schema;
 
 /// The source of the rows.
@@ -17,6 +21,15 @@ pub enum Source {
     Diabetes,
     /// The four hospitals of UCI Heart Disease; see [`heart`].
     Heart,
+    /// Temperatures of the 48 contiguous states of the US; see [`tpt48`].
+    Tpt48(Tpt48Config),
+    /// Whether stays in intensive care last more than a day, at hospitals of the eICU demo; see
+    /// [`eicu_los`].
+    EicuLos(EicuLosConfig),
+    /// Hospital mortality from drugs, at hospitals of the eICU demo; see [`eicu_mortality`].
+    EicuMortality(EicuMortalityConfig),
+    /// Silos whose true groups are known; see [`synthetic`].
+    Synthetic(SyntheticConfig),
     /// Files.
     Rows(Box<RowsConfig>),
 }
@@ -34,13 +47,22 @@ impl Source {
     /// Whether its target is a number, or several, and neither classes nor a mask.
     pub(super) fn predicts_numbers(&self) -> bool {
         match self {
-            Self::Diabetes => true,
-            Self::Heart => false,
+            Self::Diabetes | Self::Tpt48(_) => true,
+            Self::Heart | Self::EicuLos(_) | Self::EicuMortality(_) => false,
+            Self::Synthetic(config) => config.target == SyntheticTarget::Linear,
             Self::Rows(rows) => rows.columns.as_ref().is_some_and(|columns| {
                 let classes = columns.positive.is_some() || columns.classes.is_some();
                 !classes && !matches!(columns.target, TargetColumns::Mask { .. })
             }),
         }
+    }
+
+    /// Whether its numbers are on a scale that all silos share.
+    pub(super) fn is_scaled(&self) -> bool {
+        matches!(
+            self,
+            Self::Tpt48(_) | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Synthetic(_)
+        )
     }
 
     /// All rows, in the asked number of silos.
@@ -49,6 +71,7 @@ impl Source {
         schema: Option<&Schema>,
         silos: Option<usize>,
         folder: Option<&Path>,
+        seed: u64,
     ) -> Result<DataSet, DataError> {
         if schema.is_some() && !matches!(self, Self::Rows(_)) {
             return Err(DataError::Config(
@@ -58,6 +81,10 @@ impl Source {
         let (source_name, mut data) = match self {
             Self::Diabetes => ("diabetes", diabetes_silos(silos.unwrap_or(SILOS))?),
             Self::Heart => ("heart", heart(folder)?),
+            Self::Tpt48(config) => ("tpt48", tpt48(*config, folder)?),
+            Self::EicuLos(config) => ("eicu-los", eicu_los(*config, folder, seed)?),
+            Self::EicuMortality(config) => ("eicu-mortality", eicu_mortality(*config, folder)?),
+            Self::Synthetic(config) => ("synthetic", synthetic(config, silos, seed)?),
             Self::Rows(config) => ("rows", config.read(schema, None)?),
         };
         let has = data.silos.len();

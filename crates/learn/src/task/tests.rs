@@ -11,6 +11,7 @@ use super::*;
 use crate::data::Table;
 
 mod networks;
+mod sources;
 
 /// The folder of data files; prints a note if it is not set and the test is skipped.
 fn real_data() -> Option<PathBuf> {
@@ -356,6 +357,7 @@ fn a_column_in_another_unit_is_noted_and_a_rare_level_is_not() {
             silos: vec![silo("a", 1.0, 4), silo("b", cm, 4), silo("c", 1.0, 18)],
             schema: None,
             notes: Vec::new(),
+            subgroups: Vec::new(),
         };
         task.study_of(data, 1).unwrap().notes
     };

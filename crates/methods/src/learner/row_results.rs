@@ -12,6 +12,9 @@ pub struct RowResults {
     pub targets: Vec<f32>,
     /// For classes, rows × classes, row-major: the probability of each class. Empty for others.
     pub probabilities: Vec<f64>,
+    /// The subgroup of every row, such as the patient's gender, by its position among the names that the
+    /// task has; empty where rows have none.
+    pub subgroups: Vec<u16>,
 }
 
 impl RowResults {

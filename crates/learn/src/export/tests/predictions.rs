@@ -35,7 +35,7 @@ fn a_predictor_gives_the_bits_of_the_learner() {
             created: String::new(),
         });
         let predictor = Predictor::new(card.unwrap(), &params).unwrap();
-        let set = task.tables(Some(1), None).unwrap();
+        let set = task.tables(Some(1), None, 0).unwrap();
         let (name, table) = &set.silos[0];
         let held_out = SplitConfig::default()
             .divide(&vec![0; table.len()], 7, name)

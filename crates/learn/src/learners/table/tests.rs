@@ -52,7 +52,7 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
         validation: 0.1,
         test: 0.3,
     };
-    let data = Prepared::new("s", table, target, split, standardise, 9).unwrap();
+    let data = Prepared::new("s", table, target, &split, standardise, 9).unwrap();
     let linear = Box::new(Linear { features: 2 });
     let (model, loss): (Box<dyn Model>, _) = match kind {
         Kind::Absolute => (linear, Loss::Regression(RegressionLoss::Absolute)),

@@ -1,0 +1,105 @@
+//! Silos that stay outside of a federation: by the group that they belong to, or because they have no
+//! rows to train on.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use simulations::{Options, Scenario, Summary, run};
+
+fn play(head: &str, strategy: &str, rate: f64, data: Option<PathBuf>) -> Result<Summary, String> {
+    let text = format!(
+        "name = \"outside\"
+        seed = 3
+        rounds = 2
+        {head}
+        [strategy]
+        {strategy}
+        [strategy.training]
+        epochs = 5
+        batch = 16
+        optimiser = {{ name = \"sgd\", rate = {rate} }}"
+    );
+    let scenario = Scenario::parse("outside.toml", &text).unwrap();
+    let options = Options {
+        data,
+        memo: true,
+        ..Options::default()
+    };
+    run(&scenario, options).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_group_of_silos_stays_outside_and_gets_models() {
+    let head = |outside: &str| {
+        format!(
+            "silos = 8\noutside = [{outside}]
+            [task.table]
+            data.synthetic = {{ groups = 4, features = 3 }}
+            model = {{ linear = {{ loss = \"squared\" }} }}"
+        )
+    };
+    let summary = play(
+        &head("\"group 2\", \"silo 1\""),
+        "name = \"fedavg\"",
+        0.01,
+        None,
+    )
+    .unwrap();
+    let outside = summary.silos.iter().filter(|silo| silo.outside);
+    let outside: Vec<&str> = outside.map(|silo| silo.name.as_str()).collect();
+    assert_eq!(outside, ["silo 1", "silo 2", "silo 6"]);
+    assert!(
+        summary
+            .silos
+            .iter()
+            .all(|silo| silo.coalition.is_some() && silo.local.is_some())
+    );
+    let error = play(&head("\"group 9\""), "name = \"fedavg\"", 0.01, None).unwrap_err();
+    assert!(
+        error.contains("or of the groups group 1, group 2, group 3, group 4"),
+        "{error}"
+    );
+}
+
+#[test]
+fn states_that_only_test_are_given_a_model_and_states_that_only_train_are_not_measured() {
+    let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
+        eprintln!("skipped: needs the temperatures, and ROTA_DATA is not set");
+        return;
+    };
+    let head = "[task.table]
+        data.tpt48 = { from = \"east\", to = \"west\" }
+        model = { mlp = { hidden = [] } }
+        metric = \"mse\"";
+    for strategy in [
+        "name = \"fedavg\"",
+        "name = \"cs-rcfl\"\ncoalitions = 2",
+        "name = \"tfl\"",
+    ] {
+        let summary = play(head, strategy, 0.05, Some(data.clone())).unwrap();
+        assert!(
+            summary.unusable.is_empty(),
+            "{strategy}: {:?}",
+            summary.unusable
+        );
+        let (outside, members): (Vec<_>, Vec<_>) =
+            summary.silos.iter().partition(|silo| silo.outside);
+        assert_eq!((outside.len(), members.len()), (24, 24));
+        for silo in &outside {
+            assert_eq!((silo.samples, silo.test_samples), (0, 12));
+            assert!(silo.local.is_none() && silo.served.is_none());
+        }
+        let error = outside
+            .iter()
+            .map(|silo| silo.coalition.unwrap())
+            .sum::<f64>()
+            / 24.0;
+        assert!(error < 0.9, "{strategy}: {error}");
+        assert!(
+            members
+                .iter()
+                .all(|silo| silo.samples == 133 && silo.coalition.is_none())
+        );
+    }
+}
