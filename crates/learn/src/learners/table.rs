@@ -1,9 +1,10 @@
 //! The learner of a silo with its own rows, for any model family.
 //!
 //! [`TableLearner`] trains, evaluates and summarises; its capabilities are in modules of their own:
-//! `robust` (robust losses and fits), `rows` (order of rows, single rows and folds), `outputs`
+//! `robust` (robust losses and fits), `exact` (fits by plain loss), `rows` (order of rows, single rows and folds), `outputs`
 //! (outputs, classifiers), `stochastic` (models that represent a row by a distribution).
 
+mod exact;
 mod outputs;
 mod robust;
 mod rows;
@@ -293,6 +294,7 @@ impl Learner for TableLearner {
             summaries: self.scale.is_some().then_some(self as _),
             robust: self.has_robust_losses().then_some(self as _),
             robust_fits: self.has_robust_fits().then_some(self as _),
+            exact_fits: self.exact_loss().map(|_| self as _),
             gradients: Some(self),
             row_access: Some(self),
             outputs: Some(self),

@@ -22,6 +22,16 @@ impl Linear {
         line
     }
 
+    /// The numbers of a model given by its tensors.
+    pub(crate) fn model_of(&self, model: &Params) -> LinearModel {
+        let mut weights = load(model);
+        let intercept = weights.split_off(self.features);
+        LinearModel {
+            weights,
+            intercept: intercept[0],
+        }
+    }
+
     /// The tensors of a model given by its numbers.
     pub(crate) fn tensors_of(&self, model: &LinearModel) -> Named {
         let line: Vec<f64> = [&model.weights[..], &[model.intercept]].concat();

@@ -7,7 +7,7 @@ use super::{
     GradientModifier, LearnError, Learner, Metrics, RowResults, Split, Training, Update, Watch,
 };
 use crate::params::{Layout, Params};
-use crate::robust::RadiusGrid;
+use crate::robust::{RadiusGrid, Ridge};
 
 /// What a learner can do beyond the core. A learner of its own writes
 /// `Capabilities { robust: Some(self), ..Capabilities::NONE }`; one that wraps another names every
@@ -20,6 +20,8 @@ pub struct Capabilities<'a> {
     pub robust: Option<&'a dyn RobustLosses>,
     /// The model of least robust loss.
     pub robust_fits: Option<&'a dyn RobustFits>,
+    /// The model of least loss with a ridge.
+    pub exact_fits: Option<&'a dyn ExactFits>,
     /// Training with a gradient that a strategy modifies.
     pub gradients: Option<&'a dyn ModifiedGradients>,
     /// Rows one by one.
@@ -38,6 +40,7 @@ impl Capabilities<'_> {
         summaries: None,
         robust: None,
         robust_fits: None,
+        exact_fits: None,
         gradients: None,
         row_access: None,
         outputs: None,
@@ -51,6 +54,7 @@ impl Capabilities<'_> {
             Capability::Summaries => self.summaries.is_some(),
             Capability::RobustLosses => self.robust.is_some(),
             Capability::RobustFits => self.robust_fits.is_some(),
+            Capability::ExactFits => self.exact_fits.is_some(),
             Capability::ModifiedGradients => self.gradients.is_some(),
             Capability::RowAccess => self.row_access.is_some(),
             Capability::Outputs => self.outputs.is_some(),
@@ -95,6 +99,15 @@ impl dyn Learner + '_ {
     pub fn robust_fits(&self) -> Result<&dyn RobustFits, MissingCapability> {
         let found = self.capabilities().robust_fits;
         found.ok_or(MissingCapability(Capability::RobustFits))
+    }
+
+    /// The model of least loss with a ridge.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where no such fit is known for the model family.
+    pub fn exact_fits(&self) -> Result<&dyn ExactFits, MissingCapability> {
+        let found = self.capabilities().exact_fits;
+        found.ok_or(MissingCapability(Capability::ExactFits))
     }
 
     /// Training with a modified gradient.
@@ -200,6 +213,31 @@ pub trait RobustFits {
         personal: &Params,
         search: &RadiusGrid,
     ) -> Result<f64, LearnError>;
+}
+
+/// A fit by plain loss and a ridge.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExactFit {
+    /// The rule for the strength of the ridge.
+    pub ridge: Ridge,
+    /// Whether the ridge pulls the weights towards those of the start model, instead of towards 0.
+    pub around_start: bool,
+}
+
+/// Models of least loss with a ridge, instead of training in steps (see
+/// [`robust::ridge`](crate::robust::ridge)).
+pub trait ExactFits {
+    /// The model of least loss on the silo's training rows plus the ridge. It has the buffers of
+    /// `start`, which hold the scale of the rows.
+    ///
+    /// # Errors
+    /// [`LearnError::Layout`], [`LearnError::NoRows`]; [`LearnError::Failed`] where no fit exists.
+    fn exact_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        fit: &ExactFit,
+    ) -> Result<Update, LearnError>;
 }
 
 /// Training with a gradient that a strategy modifies.

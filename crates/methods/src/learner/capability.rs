@@ -9,6 +9,8 @@ pub enum Capability {
     RobustLosses,
     /// [`RobustFits`](super::RobustFits).
     RobustFits,
+    /// [`ExactFits`](super::ExactFits).
+    ExactFits,
     /// [`ModifiedGradients`](super::ModifiedGradients).
     ModifiedGradients,
     /// [`RowAccess`](super::RowAccess).
@@ -23,10 +25,11 @@ pub enum Capability {
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Summaries,
         Self::RobustLosses,
         Self::RobustFits,
+        Self::ExactFits,
         Self::ModifiedGradients,
         Self::RowAccess,
         Self::Outputs,
@@ -48,6 +51,10 @@ impl Capability {
             Self::RobustFits => {
                 "has no robust fits: they are known for linear models with absolute loss and for \
                  logistic models; use one of these, another strategy, or a radius that is a number"
+            }
+            Self::ExactFits => {
+                "has no exact fits: they are known for linear models with absolute or squared loss \
+                 and for logistic models; use one of these, or `fit = \"trained\"`"
             }
             Self::ModifiedGradients => {
                 "cannot train with a modified gradient, or something else modifies it already: \

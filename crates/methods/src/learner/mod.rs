@@ -7,7 +7,7 @@
 //!   [initial](Learner::initial) model, [training](Learner::train),
 //!   [evaluation](Learner::evaluate) and the [number of training rows](Learner::samples).
 //! - **[Capabilities]**, which it may have: [robust losses](RobustLosses) and
-//!   [fits](RobustFits), training with [modified gradients](ModifiedGradients), access to
+//!   [fits](RobustFits), [exact fits](ExactFits) with a ridge, training with [modified gradients](ModifiedGradients), access to
 //!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
 //!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels), and
 //!   [summaries](Summaries) of the columns.
@@ -82,8 +82,8 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ModifiedGradients, Outputs, RobustFits, RobustLosses, RowAccess,
-    Stochastic, StochasticModels, Summaries,
+    Capabilities, Classifiers, ExactFit, ExactFits, ModifiedGradients, Outputs, RobustFits,
+    RobustLosses, RowAccess, Stochastic, StochasticModels, Summaries,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;

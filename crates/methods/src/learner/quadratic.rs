@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
-    ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses, RowAccess,
-    RowResults, Split, Stochastic, StochasticModels, Training, Update, Watch, mixed_seed,
+    Capabilities, Capability, Classifiers, ExactFit, ExactFits, GradientModifier, LearnError,
+    Learner, Metrics, ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses,
+    RowAccess, RowResults, Split, Stochastic, StochasticModels, Training, Update, Watch,
+    mixed_seed,
 };
 use crate::params::{Layout, Params, Role, TensorSpec};
-use crate::robust::RadiusGrid;
+use crate::robust::{RadiusGrid, Ridge};
 
 /// A silo whose loss is `½ Σ hᵢ (wᵢ − cᵢ)²` of the trained values `w`, with a centre `c` and a
 /// curvature `h` (1 by default), the same on training and on held-out data.
@@ -270,6 +271,7 @@ impl Learner for QuadraticLearner {
             summaries: None,
             robust: has(Capability::RobustLosses).then_some(self as _),
             robust_fits: has(Capability::RobustFits).then_some(self as _),
+            exact_fits: has(Capability::ExactFits).then_some(self as _),
             gradients: has(Capability::ModifiedGradients).then_some(self as _),
             row_access: has(Capability::RowAccess).then_some(self as _),
             outputs: has(Capability::Outputs).then_some(self as _),
@@ -354,6 +356,28 @@ impl RobustFits for QuadraticLearner {
         search: &RadiusGrid,
     ) -> Result<f64, LearnError> {
         Ok(search.grid.first().copied().unwrap_or(0.0))
+    }
+}
+
+impl ExactFits for QuadraticLearner {
+    /// The minimum of the loss plus the ridge; of a grid its first strength.
+    fn exact_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        fit: &ExactFit,
+    ) -> Result<Update, LearnError> {
+        let metrics = self.evaluate(start, personal, Split::Train)?;
+        let ridge = match &fit.ridge {
+            Ridge::Fixed(ridge) => *ridge,
+            Ridge::CrossValidated(search) => search.grid.first().copied().unwrap_or(0.0),
+        };
+        let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
+        for ((&at, h), c) in self.trained.iter().zip(&self.curvature).zip(&self.centre) {
+            let centre = if fit.around_start { values[at] } else { 0.0 };
+            values[at] = (h * c + ridge * centre) / (h + ridge);
+        }
+        Ok(self.update(values, personal, metrics))
     }
 }
 

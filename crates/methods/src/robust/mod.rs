@@ -6,6 +6,7 @@
 //! [`logistic()`] a sort. The other modules:
 //!
 //! * [`fit`](mod@fit): the model with the least robust loss on a silo's own rows;
+//! * [`ridge`]: fits by plain loss and a ridge, chosen by cross-validation;
 //! * [`radius`]: chooses a radius, by cross-validation or by the number of rows; [`Radius`] is the
 //!   configured rule;
 //! * [`network`]: upper bounds of the robust losses of neural networks;
@@ -46,6 +47,7 @@ mod linear;
 mod logistic;
 pub mod network;
 pub mod radius;
+pub mod ridge;
 mod rule;
 mod samples;
 pub mod synthetic;
@@ -56,6 +58,7 @@ pub use fit::{Fit, FitConfig, fit};
 pub use folds::Folds;
 pub use linear::linear;
 pub use logistic::logistic;
+pub use ridge::{Ridge, RidgeGrid};
 pub use rule::{Radius, RadiusGrid, RadiusRuleError};
 pub use samples::{LinearModel, Samples, SamplesError};
 

@@ -101,6 +101,14 @@ impl Samples {
         &self.targets
     }
 
+    /// The same rows with other targets, one for each.
+    ///
+    /// # Errors
+    /// [`SamplesError`]: not one target per row, not finite.
+    pub fn with_targets(&self, targets: Vec<f64>) -> Result<Self, SamplesError> {
+        Self::new(self.features.clone(), targets)
+    }
+
     /// The rows at the given positions, in that order.
     ///
     /// # Panics

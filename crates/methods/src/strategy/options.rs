@@ -93,6 +93,12 @@ pub enum StrategyError {
     },
 }
 
+/// For options that are left out of the agreement where they have their default, so that the ids
+/// of federations that do not use them stay as they were.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 pub(crate) fn at_least_one(option: &'static str, value: u64) -> Result<(), StrategyError> {
     require(value >= 1, option, "at least 1", value)
 }

@@ -15,6 +15,7 @@ use crate::params::{Role, TensorSpec};
 mod capabilities;
 mod cs_rcfl_auto;
 mod equipped;
+mod exact;
 mod fedcg;
 mod hcct;
 mod hospital;
@@ -48,7 +49,7 @@ fn fedavg(weighted: bool) -> FedAvg {
 
 fn cs_rcfl(coalitions: usize, freeze: u64) -> CsRcfl {
     CsRcfl {
-        training: training(),
+        fit: Fitting::Trained(training()),
         coalitions,
         freeze,
         rule: Aggregation::Mean,
@@ -57,7 +58,7 @@ fn cs_rcfl(coalitions: usize, freeze: u64) -> CsRcfl {
 
 fn local(members: usize) -> Local {
     Local {
-        training: training(),
+        fit: Fitting::Trained(training()),
         members,
     }
 }

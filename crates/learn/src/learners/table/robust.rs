@@ -82,31 +82,34 @@ impl TableLearner {
         robust.map_err(|error| failed(&error))
     }
 
+    /// The training rows, as `model` scales them; classes as −1 and 1.
+    pub(super) fn samples_on(&self, model: &Params) -> Result<robust::Samples, LearnError> {
+        let rows = self.scaled(model, self.part(Split::Train)?);
+        let features = Matrix::from_fn(rows.len(), rows.width(), |row, column| {
+            f64::from(rows.features(row)[column])
+        });
+        let targets: Vec<f64> = rows.targets().iter().map(|&y| f64::from(y)).collect();
+        let rows = match self.loss {
+            Loss::Logistic => robust::Samples::labelled(features, &targets),
+            _ => robust::Samples::new(features, targets),
+        };
+        rows.map_err(|error| failed(&error))
+    }
+
     /// The training rows, as `model` scales them, and the settings of a robust fit to them.
     pub(super) fn to_fit(
         &self,
         model: &Params,
         ridge: f64,
     ) -> Result<(robust::Samples, FitConfig), LearnError> {
-        let rows = self.scaled(model, self.part(Split::Train)?);
-        let features = Matrix::from_fn(rows.len(), rows.width(), |row, column| {
-            f64::from(rows.features(row)[column])
-        });
-        let targets: Vec<f64> = rows.targets().iter().map(|&y| f64::from(y)).collect();
-        let (rows, loss) = match self.loss {
-            Loss::Regression(RegressionLoss::Absolute) => (
-                robust::Samples::new(features, targets),
-                robust::Loss::Absolute,
-            ),
-            Loss::Logistic => (
-                robust::Samples::labelled(features, &targets),
-                robust::Loss::Logistic,
-            ),
+        let rows = self.samples_on(model)?;
+        let loss = match self.loss {
+            Loss::Regression(RegressionLoss::Absolute) => robust::Loss::Absolute,
+            Loss::Logistic => robust::Loss::Logistic,
             Loss::Regression(RegressionLoss::Squared) | Loss::Softmax | Loss::Dice { .. } => {
                 unreachable!("no robust fit is known, and `capabilities` names none")
             }
         };
-        let rows = rows.map_err(|error| failed(&error))?;
         let config = FitConfig {
             loss,
             cost: self.transport_cost,
@@ -117,7 +120,7 @@ impl TableLearner {
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> LearnError {
+pub(super) fn failed(error: &dyn std::fmt::Display) -> LearnError {
     LearnError::Failed(error.to_string())
 }
 

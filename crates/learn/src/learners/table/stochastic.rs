@@ -133,6 +133,7 @@ impl Learner for StochasticLearner {
             summaries: self.table.scale.is_some().then_some(self as _),
             robust: None,
             robust_fits: None,
+            exact_fits: None,
             gradients: None,
             row_access: Some(self),
             outputs: None,

@@ -15,6 +15,7 @@ use crate::models::{Linear, Mlp};
 use crate::random::{stream, uniform};
 
 mod deployed;
+mod exact;
 mod fedcg;
 mod fedsr;
 
@@ -406,7 +407,7 @@ fn robust_losses_are_measured_on_any_part() {
 
 #[test]
 fn capabilities_are_those_of_the_model_family_and_the_loss() {
-    use Capability::{RobustFits, RobustLosses, StochasticModels, Summaries};
+    use Capability::{ExactFits, RobustFits, RobustLosses, StochasticModels, Summaries};
     let lacks = |kind, classes, standardise| -> Vec<Capability> {
         let learner = learner(kind, &table(50, 2, classes), standardise);
         let has = learner.capabilities();
@@ -422,7 +423,12 @@ fn capabilities_are_those_of_the_model_family_and_the_loss() {
             silo,
             vec![Summaries, StochasticModels],
         ),
-        (Kind::Mlp, true, silo, vec![Summaries, RobustFits]),
+        (
+            Kind::Mlp,
+            true,
+            silo,
+            vec![Summaries, RobustFits, ExactFits],
+        ),
         (
             Kind::Squared,
             false,

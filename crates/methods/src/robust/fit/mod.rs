@@ -119,6 +119,24 @@ pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitEr
     })
 }
 
+/// The plain logistic model with an intercept that adds least loss, with its ridge, to what outputs
+/// of `offsets` have; see [`ridge_fit`](super::ridge::ridge_fit).
+pub(super) fn ridge(
+    rows: &Samples,
+    config: &FitConfig,
+    offsets: &[f64],
+) -> Result<LinearModel, FitError> {
+    rows.must_be_labels()?;
+    let one_label = rows.targets().windows(2).all(|pair| pair[0] == pair[1]);
+    if config.ridge == 0.0 && (one_label || separable(rows, true)?) {
+        return Err(match one_label {
+            true => FitError::OneLabel,
+            false => FitError::Separable,
+        });
+    }
+    programs::logistic_ridge(rows, config.ridge, offsets, one_label).map_err(not_solved)
+}
+
 /// Whether the labels are separable: some model has no row on the wrong side of its boundary and at
 /// least one on the right side. Then the plain logistic fit does not exist.
 ///

@@ -53,7 +53,7 @@ impl AssignAndAggregate for Fitted {
     }
 
     fn training(&self) -> &Training {
-        &self.local.training
+        self.local.fit.training()
     }
 
     fn keeps_numbers(&self, round: u64) -> bool {

@@ -90,20 +90,27 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
 
 #[test]
 fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
-    use Capability::{ModifiedGradients, RobustFits, RobustLosses, StochasticModels, Summaries};
+    use Capability::{
+        ExactFits, ModifiedGradients, RobustFits, RobustLosses, StochasticModels, Summaries,
+    };
     for (name, strategy) in strategies(false) {
         let equipped = strategy.equip(Arc::new(quadratic([1.0; 5]))).unwrap();
         let has = equipped.capabilities();
         let lost = Capability::ALL.into_iter().filter(|&one| !has.has(one));
         let lost: Vec<_> = lost.collect();
         let expected: &[_] = match name {
-            "ditto" | "fedprox" | "fedrep" | "scaffold" => {
-                &[Summaries, RobustFits, ModifiedGradients, StochasticModels]
-            }
+            "ditto" | "fedprox" | "fedrep" | "scaffold" => &[
+                Summaries,
+                RobustFits,
+                ExactFits,
+                ModifiedGradients,
+                StochasticModels,
+            ],
             "fedcg" => &[
                 Summaries,
                 RobustLosses,
                 RobustFits,
+                ExactFits,
                 ModifiedGradients,
                 StochasticModels,
             ],

@@ -10,7 +10,7 @@ use crate::robust::{cross_fit, fit};
 
 fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
     AutoCsRcfl {
-        training: training(),
+        fit: Fitting::Trained(training()),
         folds: 4,
         freeze,
         rule,

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::learner::{
-    Capabilities, LearnError, Learner, Metrics, Progress, RobustFits, RobustLosses, RowAccess,
-    Split, Training, Update,
+    Capabilities, ExactFit, ExactFits, LearnError, Learner, Metrics, Progress, RobustFits,
+    RobustLosses, RowAccess, Split, Training, Update,
 };
 use crate::robust::RadiusGrid;
+use crate::robust::ridge::{PlainLoss, ridge_fit};
 use crate::robust::synthetic::Hospitals;
 use crate::robust::{
     FitConfig, Folds, LinearModel, Loss, Norm, Samples, TransportCost, fit,
@@ -47,6 +48,14 @@ pub(super) fn hospitals(hospitals: usize, kinds: usize, rows: usize) -> Vec<Hosp
 }
 
 impl Hospital {
+    /// With these rows.
+    pub(super) fn of(rows: &Samples) -> Self {
+        Self {
+            rows: rows.clone(),
+            out: None,
+        }
+    }
+
     pub(super) fn linear(model: &Params) -> LinearModel {
         LinearModel {
             weights: model.values().iter().map(|&w| w.into()).collect(),
@@ -109,6 +118,7 @@ impl Learner for Hospital {
         Capabilities {
             robust: Some(self),
             robust_fits: Some(self),
+            exact_fits: Some(self),
             row_access: Some(self),
             ..Capabilities::NONE
         }
@@ -154,6 +164,29 @@ impl RobustFits for Hospital {
         search: &RadiusGrid,
     ) -> Result<f64, LearnError> {
         Ok(search.grid[0])
+    }
+}
+
+impl ExactFits for Hospital {
+    /// The fitted intercept, which the model has not, is left out.
+    fn exact_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        fit: &ExactFit,
+    ) -> Result<Update, LearnError> {
+        let centre = match fit.around_start {
+            true => Self::linear(start),
+            false => Self::linear(&Params::zeros(&self.layout())),
+        };
+        let loss = PlainLoss::Absolute;
+        let ridge = fit.ridge.strength(&self.rows, loss, &centre).unwrap();
+        let fitted = ridge_fit(&self.rows, loss, &centre, ridge).unwrap();
+        let weights: Vec<f32> = fitted.weights.iter().map(|&w| w as f32).collect();
+        Ok(Update {
+            shared: Params::from_values(&self.layout(), &weights),
+            ..Update::kept(personal, personal, self.samples())
+        })
     }
 }
 

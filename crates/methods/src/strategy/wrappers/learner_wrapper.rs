@@ -8,17 +8,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    Capabilities, Capability, Classifiers, GradientModifier, LearnError, Learner, Metrics,
-    MissingCapability, ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses,
-    RowAccess, RowResults, Split, Summaries, Training, Update, Watch,
+    Capabilities, Capability, Classifiers, ExactFit, ExactFits, GradientModifier, LearnError,
+    Learner, Metrics, MissingCapability, ModifiedGradients, Optimiser, Outputs, Progress,
+    RobustFits, RobustLosses, RowAccess, RowResults, Split, Summaries, Training, Update, Watch,
 };
 use crate::params::{Layout, Params};
 use crate::robust::RadiusGrid;
 
 /// The capabilities that a wrapper uses up if it modifies gradients itself: no wrapper around it
-/// can do so too, and a robust fit follows no gradient.
-pub(crate) const MODIFIES_GRADIENTS: &[Capability] =
-    &[Capability::ModifiedGradients, Capability::RobustFits];
+/// can do so too, and fits follow no gradient.
+pub(crate) const MODIFIES_GRADIENTS: &[Capability] = &[
+    Capability::ModifiedGradients,
+    Capability::RobustFits,
+    Capability::ExactFits,
+];
 
 /// One local training, as a silo is asked for it.
 #[derive(Clone, Copy)]
@@ -28,19 +31,21 @@ pub(crate) struct Job<'a> {
     pub(crate) training: &'a Training,
     /// From a wrapper further out.
     pub(crate) modifier: Option<&'a GradientModifier<'a>>,
-    /// The model is to be fitted robustly instead.
-    pub(crate) fit: Option<RobustFit>,
+    /// The model is to be fitted instead.
+    pub(crate) fit: Option<Fit<'a>>,
     pub(crate) seed: u64,
 }
 
-/// The arguments of [`RobustFits::robust_fit`].
+/// A model that is fitted instead of trained.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RobustFit {
-    pub(crate) radius: f64,
-    pub(crate) ridge: f64,
+pub(crate) enum Fit<'a> {
+    /// The arguments of [`RobustFits::robust_fit`].
+    Robust { radius: f64, ridge: f64 },
+    /// The argument of [`ExactFits::exact_fit`].
+    Exact(&'a ExactFit),
 }
 
-impl RobustFit {
+impl Fit<'_> {
     /// What counts as its training: one step.
     const TRAINING: Training = Training {
         epochs: 1,
@@ -68,9 +73,15 @@ impl Job<'_> {
             fit,
             seed,
         } = self;
-        if let Some(RobustFit { radius, ridge }) = fit {
-            let fits = learner.robust_fits()?;
-            return fits.robust_fit(start, personal, radius, ridge);
+        match fit {
+            Some(Fit::Robust { radius, ridge }) => {
+                let fits = learner.robust_fits()?;
+                return fits.robust_fit(start, personal, radius, ridge);
+            }
+            Some(Fit::Exact(fit)) => {
+                return learner.exact_fits()?.exact_fit(start, personal, fit);
+            }
+            None => {}
         }
         match modifier.filter(|modifier| !modifier.is_none()) {
             Some(modifier) => {
@@ -320,6 +331,7 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
             summaries: passes(Capability::Summaries).then_some(self as _),
             robust: passes(Capability::RobustLosses).then_some(self as _),
             robust_fits: passes(Capability::RobustFits).then_some(self as _),
+            exact_fits: passes(Capability::ExactFits).then_some(self as _),
             gradients: passes(Capability::ModifiedGradients).then_some(self as _),
             row_access: passes(Capability::RowAccess).then_some(self as _),
             outputs: passes(Capability::Outputs).then_some(self as _),
@@ -369,9 +381,9 @@ impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
         let job = Job {
             start,
             personal,
-            training: &RobustFit::TRAINING,
+            training: &Fit::TRAINING,
             modifier: None,
-            fit: Some(RobustFit { radius, ridge }),
+            fit: Some(Fit::Robust { radius, ridge }),
             seed: 0,
         };
         let go_on = &mut |_| ControlFlow::Continue(());
@@ -388,6 +400,27 @@ impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
         let (model, own) = self.by.inside(model, personal);
         let inner = self.inner.robust_fits()?;
         inner.cross_validated_radius(&model, &own, search)
+    }
+}
+
+impl<W: LearnerWrapper + 'static> ExactFits for WrappedLearner<W> {
+    fn exact_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        fit: &ExactFit,
+    ) -> Result<Update, LearnError> {
+        self.fits(start, personal)?;
+        let job = Job {
+            start,
+            personal,
+            training: &Fit::TRAINING,
+            modifier: None,
+            fit: Some(Fit::Exact(fit)),
+            seed: 0,
+        };
+        let go_on = &mut |_| ControlFlow::Continue(());
+        self.by.train(&*self.inner, job, go_on)
     }
 }
 

@@ -124,8 +124,8 @@ impl LearnerWrapper for Branched {
 
     /// It takes plain steps itself, and no robust loss is known of a model with branches.
     fn uses_up(&self) -> &'static [Capability] {
-        use Capability::{ModifiedGradients, RobustFits, RobustLosses};
-        &[ModifiedGradients, RobustFits, RobustLosses]
+        use Capability::{ExactFits, ModifiedGradients, RobustFits, RobustLosses};
+        &[ModifiedGradients, RobustFits, ExactFits, RobustLosses]
     }
 
     fn layout(&self, _: &dyn Learner) -> Arc<Layout> {

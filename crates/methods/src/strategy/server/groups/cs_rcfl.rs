@@ -2,12 +2,12 @@
 
 use crate::aggregation::Aggregation;
 use crate::coalitions::Program;
-use crate::learner::{LearnError, Learner, Task, Training};
+use crate::learner::{LearnError, Learner, Update};
 use crate::params::Params;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, Newcomer, Objection, Outcome, OwnRadius, Plan,
-    SettleError, Sheet, State, Strategy,
+    Claim, DecideError, Decision, EquipError, Fitting, Newcomer, Objection, Outcome, OwnRadius,
+    Participant, Plan, SettleError, Sheet, State, Strategy, Watch,
 };
 
 /// Train alone, let all members score every model (eq. (10)), form `coalitions` coalitions by the
@@ -20,8 +20,8 @@ use crate::strategy::{
 /// newcomer) to the coalition whose start model is nearest to what it contributes.
 #[derive(Debug, Clone)]
 pub struct CsRcfl {
-    /// What a member does in a round.
-    pub training: Training,
+    /// How a member finds its model in a round.
+    pub fit: Fitting,
     /// Number of coalitions, at least 1.
     pub coalitions: usize,
     /// Rounds that form coalitions anew; 0: all.
@@ -56,14 +56,28 @@ impl Strategy for CsRcfl {
     }
 
     fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        self.fit.suits(learner)?;
         Ok(radius.suits(learner)?)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
             cross_evaluate: !self.frozen(round),
-            ..Plan::everyone(state, Task::Train(self.training.clone()))
+            ..Plan::everyone(state, self.fit.task())
         }
+    }
+
+    fn contribute(
+        &self,
+        state: &State,
+        _: &Plan,
+        _: u64,
+        participant: Participant<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        let start = participant.start(state)?;
+        let update = self.fit.update(participant, start, progress)?;
+        Ok((participant.coalition, update))
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {

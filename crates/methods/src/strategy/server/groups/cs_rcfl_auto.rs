@@ -16,13 +16,13 @@ use rayon::prelude::*;
 
 use crate::aggregation::Aggregation;
 use crate::coalitions::{Program, choice};
-use crate::learner::{LearnError, Learner, Metrics, Task, Training, Update};
+use crate::learner::{LearnError, Learner, Metrics, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
 use crate::strategy::server::means::combined;
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, ModelEntry, Newcomer, Objection, Outcome, OwnRadius,
-    Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    Claim, DecideError, Decision, EquipError, Fitting, ModelEntry, Newcomer, Objection, Outcome,
+    OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
 use formed::{Formed, LOSSES, report};
@@ -35,8 +35,8 @@ pub const MOST: usize = 32;
 /// odd ones every silo keeps the model it trained; in the even ones silos only measure.
 #[derive(Debug, Clone)]
 pub struct AutoCsRcfl {
-    /// What a member does in a round.
-    pub training: Training,
+    /// How a member finds its model in a round.
+    pub fit: Fitting,
     /// Folds of cross-fitting, at least 2; a silo with fewer rows takes a fold for every row.
     pub folds: usize,
     /// Pairs of rounds that form coalitions anew; 0: all.
@@ -79,7 +79,7 @@ impl AutoCsRcfl {
     /// What keeps coalitions as they are, in every round after the first.
     fn kept(&self) -> CsRcfl {
         CsRcfl {
-            training: self.training.clone(),
+            fit: self.fit.clone(),
             coalitions: 1,
             freeze: 1,
             rule: self.rule.clone(),
@@ -125,7 +125,7 @@ impl AutoCsRcfl {
         start: &Params,
         progress: &mut Watch<'_>,
     ) -> Result<HeldOut, LearnError> {
-        HeldOut::fit(participant, start, &self.training, self.folds, progress)
+        HeldOut::fit(participant, start, &self.fit, self.folds, progress)
     }
 }
 
@@ -150,6 +150,7 @@ impl Strategy for AutoCsRcfl {
     }
 
     fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
+        self.fit.suits(learner)?;
         Ok(radius.suits(learner)?)
     }
 
@@ -157,21 +158,21 @@ impl Strategy for AutoCsRcfl {
         Plan {
             cross_evaluate: self.phase(round) == Phase::Form,
             // To measure, folds are trained in the same way.
-            ..Plan::everyone(state, Task::Train(self.training.clone()))
+            ..Plan::everyone(state, self.fit.task())
         }
     }
 
     fn contribute(
         &self,
         state: &State,
-        plan: &Plan,
+        _: &Plan,
         round: u64,
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         if self.phase(round) != Phase::Measure {
             let start = participant.start(state)?;
-            let update = participant.carry_out(&plan.task, start, progress)?;
+            let update = self.fit.update(participant, start, progress)?;
             return Ok((participant.coalition, update));
         }
         let Participant {

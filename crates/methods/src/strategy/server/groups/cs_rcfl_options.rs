@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::strategy::options::{Setting, at_least_one, require};
+use crate::robust::Ridge;
+use crate::strategy::options::{Setting, at_least_one, is_default, require};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
 use crate::strategy::server::groups::cs_rcfl_auto::AutoCsRcfl;
-use crate::strategy::{Strategy, StrategyError};
+use crate::strategy::{FitRule, Fitting, Strategy, StrategyError};
 
 /// Options of CS-RCFL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsRcflOptions {
     /// Number of coalitions, from 1 to the number of members; or `"auto"`, which takes two rounds to
@@ -21,6 +22,14 @@ pub struct CsRcflOptions {
     /// Number of folds of cross-fitting with `"auto"`; not used otherwise. Default 5.
     #[schemars(range(min = 2), extend("x-unit" = "folds"))]
     pub folds: usize,
+    /// How silos find their models. With `"exact"` the ridge pulls towards the model of the silo's
+    /// coalition (towards the start model in the first round).
+    #[serde(skip_serializing_if = "is_default")]
+    pub fit: FitRule,
+    /// Strength of the ridge of exact fits: a number, or `{ folds, grid }` to choose it by
+    /// cross-validation at every silo. Not used otherwise. Default: 5 folds, 0.0001 to 10.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ridge: Ridge,
 }
 
 impl Default for CsRcflOptions {
@@ -29,6 +38,8 @@ impl Default for CsRcflOptions {
             coalitions: Coalitions::default(),
             freeze: 1,
             folds: 5,
+            fit: FitRule::default(),
+            ridge: Ridge::default(),
         }
     }
 }
@@ -76,6 +87,7 @@ impl CsRcflOptions {
             members,
         } = setting;
         let freeze = self.freeze;
+        let fit = Fitting::new(self.fit, &self.ridge, true, training)?;
         match self.coalitions {
             Coalitions::Number(coalitions) => {
                 at_least_one("coalitions", coalitions as u64)?;
@@ -86,7 +98,7 @@ impl CsRcflOptions {
                     });
                 }
                 Ok(Box::new(CsRcfl {
-                    training,
+                    fit,
                     coalitions,
                     freeze,
                     rule,
@@ -96,7 +108,7 @@ impl CsRcflOptions {
                 let folds = self.folds;
                 require(folds >= 2, "folds", "at least 2", folds)?;
                 Ok(Box::new(AutoCsRcfl {
-                    training,
+                    fit,
                     folds,
                     freeze,
                     rule,

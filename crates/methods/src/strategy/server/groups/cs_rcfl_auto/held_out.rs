@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Split, Training, Update, Watch, mixed_seed};
+use crate::learner::{LearnError, Learner, Split, Update, Watch, mixed_seed};
 use crate::params::Params;
-use crate::strategy::Participant;
 use crate::strategy::wrappers::learner_wrapper::later;
+use crate::strategy::{Fitting, Participant};
 
 /// A silo's models of all its rows but one fold, one for every fold.
 pub(super) struct HeldOut {
@@ -15,22 +15,22 @@ pub(super) struct HeldOut {
 struct Fold {
     /// The silo without the fold, which is its validation part.
     learner: Arc<dyn Learner>,
-    /// What it trained.
+    /// What it found.
     update: Update,
     /// Rows of the fold.
     rows: u64,
 }
 
 impl HeldOut {
-    /// Trains a model without each of (up to) `folds` folds, from `start`.
+    /// Finds a model without each of (up to) `folds` folds, from `start`.
     pub(super) fn fit(
         participant: Participant<'_>,
         start: &Params,
-        training: &Training,
+        fit: &Fitting,
         folds: usize,
         progress: &mut Watch<'_>,
     ) -> Result<Self, LearnError> {
-        let (learner, personal) = (participant.learner, participant.personal);
+        let learner = participant.learner;
         let rows = learner.samples();
         let folds = usize::try_from(rows).unwrap_or(folds).min(folds);
         let access = learner.row_access()?;
@@ -45,13 +45,17 @@ impl HeldOut {
         })?;
         let steps: Vec<u64> = learners
             .iter()
-            .map(|learner| training.steps(learner.samples()))
+            .map(|learner| fit.steps(learner.samples()))
             .collect();
         let mut done = 0;
         let folds = learners.into_iter().enumerate().map(|(fold, learner)| {
-            let seed = mixed_seed(participant.seed, fold as u64);
             let mut watch = later(progress, done, steps.iter().sum());
-            let update = learner.train(start, personal, training, seed, &mut watch)?;
+            let part = Participant {
+                learner: &*learner,
+                seed: mixed_seed(participant.seed, fold as u64),
+                ..participant
+            };
+            let update = fit.update(part, start, &mut watch)?;
             done += steps[fold];
             Ok(Fold {
                 rows: rows.saturating_sub(learner.samples()),

@@ -1,0 +1,153 @@
+//! Compares ways of grouping silos, on generated silos whose groups are known and on real rows:
+//! `cargo run --release -p learn --example groups -- TABLE [SEEDS]`, with `ROTA_DATA` set for the
+//! digits. Without arguments it lists the tables.
+
+mod cases;
+mod federation;
+mod tables;
+
+use std::error::Error;
+
+use methods::strategy::StrategyConfig;
+use serde_json::{Value, json};
+
+use self::cases::case;
+use self::federation::{Federation, same_groups};
+use self::tables::{TABLES, Table};
+
+/// What one run came to.
+struct Run {
+    last: f64,
+    best: f64,
+    groups: usize,
+    found: Option<bool>,
+    changes: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let seeds: u64 = arguments.next().map_or(Ok(5), |seeds| seeds.parse())?;
+    let Some(table) = TABLES.iter().find(|table| table.name == name) else {
+        let names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
+        return Err(format!("no table {name:?}: give one of {}", names.join(", ")).into());
+    };
+    println!(
+        "{}: {} rounds, seeds 1 to {seeds}; mean ± deviation over the seeds",
+        table.name, table.rounds
+    );
+    for case in table.cases {
+        println!("\n{case}");
+        println!(
+            "{:44} {:>15} {:>7} {:>7} {:>6} {:>8}",
+            "", "last", "best", "groups", "found", "changes"
+        );
+        let first = runs(table, case, table.methods[0].1, seeds)?;
+        for (at, (label, method)) in table.methods.iter().enumerate() {
+            let own;
+            let all = match at {
+                0 => &first,
+                _ => {
+                    own = runs(table, case, method, seeds)?;
+                    &own
+                }
+            };
+            print(label, all);
+        }
+    }
+    Ok(())
+}
+
+/// One method on one case, a run for every seed.
+fn runs(table: &Table, name: &str, method: &str, seeds: u64) -> Result<Vec<Run>, Box<dyn Error>> {
+    let all: Vec<u64> = (1..=seeds).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = all.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = all
+            .chunks(each)
+            .map(|seeds| {
+                let some = || -> Result<Vec<Run>, String> {
+                    let one = |&seed: &u64| run(table, name, method, seed);
+                    seeds
+                        .iter()
+                        .map(one)
+                        .collect::<Result<_, _>>()
+                        .map_err(|e| e.to_string())
+                };
+                scope.spawn(some)
+            })
+            .collect();
+        let mut runs = Vec::new();
+        for part in parts {
+            runs.extend(part.join().map_err(|_| "a run panicked")??);
+        }
+        Ok(runs)
+    })
+}
+
+fn run(table: &Table, name: &str, method: &str, seed: u64) -> Result<Run, Box<dyn Error>> {
+    let case = case(name, seed)?;
+    let mut method: Value = serde_json::from_str(method)?;
+    let own =
+        |method: &mut Value, key: &str| method.as_object_mut().and_then(|all| all.remove(key));
+    let radius = own(&mut method, "radius").and_then(|radius| radius.as_f64());
+    let rounds = own(&mut method, "rounds").and_then(|rounds| rounds.as_u64());
+    let rounds = rounds.unwrap_or(table.rounds);
+    method["training"] = match own(&mut method, "epochs") {
+        Some(epochs) => json!({ "epochs": epochs, "batch": 16, "optimiser": optimiser(table) }),
+        None => json!({ "epochs": table.epochs, "batch": 16, "optimiser": optimiser(table) }),
+    };
+    let mut config: StrategyConfig = serde_json::from_value(method)?;
+    config.standardise = case.standardise;
+    let mut federation = Federation::new(&config, &case.silos, radius.unwrap_or(0.0), seed)?;
+    let down = case.metric != "accuracy";
+    let mut best = f64::NAN;
+    for round in 1..=rounds + u64::from(case.standardise) {
+        federation.round()?;
+        if round > 1 {
+            let now = federation.measure(case.metric)?;
+            best = if down { best.min(now) } else { best.max(now) };
+        }
+    }
+    let coalitions = &federation.coalitions;
+    let mut groups = coalitions.clone();
+    groups.sort_unstable();
+    groups.dedup();
+    Ok(Run {
+        last: federation.measure(case.metric)?,
+        best,
+        groups: groups.len(),
+        found: case
+            .truth
+            .as_ref()
+            .map(|truth| same_groups(truth, coalitions)),
+        changes: federation.changes,
+    })
+}
+
+fn optimiser(table: &Table) -> Value {
+    json!({ "name": "sgd", "rate": table.rate, "momentum": 0.9 })
+}
+
+fn print(label: &str, runs: &[Run]) {
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let last = mean(&|run| run.last);
+    let variance =
+        mean(&|run| (run.last - last).powi(2)) * runs.len() as f64 / (runs.len().max(2) - 1) as f64;
+    let found = match runs[0].found {
+        Some(_) => format!(
+            "{}/{}",
+            runs.iter().filter(|run| run.found == Some(true)).count(),
+            runs.len()
+        ),
+        None => String::new(),
+    };
+    println!(
+        "{label:44} {last:8.3} ±{:5.3} {:7.3} {:7.1} {found:>6} {:8.1}",
+        variance.sqrt(),
+        mean(&|run| run.best),
+        mean(&|run| run.groups as f64),
+        mean(&|run| run.changes as f64),
+    );
+}

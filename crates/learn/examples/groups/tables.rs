@@ -1,0 +1,156 @@
+//! What is compared: the tables of this example.
+
+/// Methods side by side on some cases.
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) cases: &'static [&'static str],
+    pub(crate) rounds: u64,
+    /// Epochs of a round, unless a method states its own.
+    pub(crate) epochs: u32,
+    /// Learning rate.
+    pub(crate) rate: f64,
+    /// Label and strategy; beside its options a strategy may have `rounds`, `epochs` and `radius`.
+    pub(crate) methods: &'static [(&'static str, &'static str)],
+}
+
+pub(crate) const TABLES: &[Table] = &[
+    Table {
+        name: "auto-linear",
+        cases: &["linear", "logistic", "diabetes"],
+        rounds: 9,
+        epochs: 10,
+        rate: 0.01,
+        methods: &[
+            ("local", r#"{"name":"local"}"#),
+            (
+                "fedavg, equal weights",
+                r#"{"name":"fedavg","weight":"equal"}"#,
+            ),
+            ("cs-rcfl 2", r#"{"name":"cs-rcfl","coalitions":2}"#),
+            ("cs-rcfl 4", r#"{"name":"cs-rcfl","coalitions":4}"#),
+            ("cs-rcfl auto", r#"{"name":"cs-rcfl","coalitions":"auto"}"#),
+            (
+                "local, exact",
+                r#"{"name":"local","fit":"exact","rounds":3}"#,
+            ),
+            (
+                "cs-rcfl 1, exact",
+                r#"{"name":"cs-rcfl","coalitions":1,"fit":"exact","rounds":3}"#,
+            ),
+            (
+                "cs-rcfl 2, exact",
+                r#"{"name":"cs-rcfl","coalitions":2,"fit":"exact","rounds":3}"#,
+            ),
+            (
+                "cs-rcfl 4, exact",
+                r#"{"name":"cs-rcfl","coalitions":4,"fit":"exact","rounds":3}"#,
+            ),
+            (
+                "cs-rcfl auto, exact",
+                r#"{"name":"cs-rcfl","coalitions":"auto","fit":"exact","rounds":3}"#,
+            ),
+        ],
+    },
+    Table {
+        name: "auto-digits",
+        cases: &["digits", "digits-iid", "digits-own"],
+        rounds: 20,
+        epochs: 5,
+        rate: 0.02,
+        methods: &[
+            ("local", r#"{"name":"local"}"#),
+            (
+                "fedavg, equal weights",
+                r#"{"name":"fedavg","weight":"equal"}"#,
+            ),
+            ("cs-rcfl 2", r#"{"name":"cs-rcfl","coalitions":2}"#),
+            ("cs-rcfl 3", r#"{"name":"cs-rcfl","coalitions":3}"#),
+            ("cs-rcfl auto", r#"{"name":"cs-rcfl","coalitions":"auto"}"#),
+        ],
+    },
+    Table {
+        name: "hcct",
+        cases: &["digits", "digits-iid", "digits-own"],
+        rounds: 20,
+        epochs: 5,
+        rate: 0.02,
+        methods: &[
+            ("local", r#"{"name":"local"}"#),
+            ("fedavg", r#"{"name":"fedavg"}"#),
+            ("fesem 3", r#"{"name":"fesem","models":3}"#),
+            ("hcct received", r#"{"name":"hcct"}"#),
+            ("hcct received, 3 groups", r#"{"name":"hcct","groups":3}"#),
+            ("hcct trained", r#"{"name":"hcct","average":"trained"}"#),
+            (
+                "hcct trained, one-shot",
+                r#"{"name":"hcct","average":"trained","one-shot":true}"#,
+            ),
+            (
+                "hcct trained, 3 groups",
+                r#"{"name":"hcct","average":"trained","groups":3}"#,
+            ),
+            (
+                "hcct trained, alpha 5",
+                r#"{"name":"hcct","average":"trained","alpha":{"common":5.0}}"#,
+            ),
+            (
+                "hcct trained, alpha 20",
+                r#"{"name":"hcct","average":"trained","alpha":{"common":20.0}}"#,
+            ),
+        ],
+    },
+    Table {
+        name: "radius",
+        cases: &["digits"],
+        rounds: 12,
+        epochs: 5,
+        rate: 0.02,
+        methods: &[
+            ("cs-rcfl 3, 0", r#"{"name":"cs-rcfl","coalitions":3}"#),
+            (
+                "cs-rcfl 3, .05",
+                r#"{"name":"cs-rcfl","coalitions":3,"radius":0.05}"#,
+            ),
+            (
+                "cs-rcfl 3, .2",
+                r#"{"name":"cs-rcfl","coalitions":3,"radius":0.2}"#,
+            ),
+            (
+                "cs-rcfl 3, .5",
+                r#"{"name":"cs-rcfl","coalitions":3,"radius":0.5}"#,
+            ),
+            (
+                "cs-rcfl auto, 0",
+                r#"{"name":"cs-rcfl","coalitions":"auto"}"#,
+            ),
+            (
+                "cs-rcfl auto, .05",
+                r#"{"name":"cs-rcfl","coalitions":"auto","radius":0.05}"#,
+            ),
+            (
+                "cs-rcfl auto, .2",
+                r#"{"name":"cs-rcfl","coalitions":"auto","radius":0.2}"#,
+            ),
+            (
+                "cs-rcfl auto, .5",
+                r#"{"name":"cs-rcfl","coalitions":"auto","radius":0.5}"#,
+            ),
+        ],
+    },
+    Table {
+        name: "fedcollab",
+        cases: &["linear", "logistic", "digits", "digits-iid", "digits-own"],
+        rounds: 9,
+        epochs: 10,
+        rate: 0.02,
+        methods: &[
+            ("local", r#"{"name":"local"}"#),
+            ("fedavg", r#"{"name":"fedavg"}"#),
+            ("fedcollab", r#"{"name":"fedcollab"}"#),
+            ("fedcollab 1", r#"{"name":"fedcollab","c":1.0}"#),
+            ("fedcollab 3", r#"{"name":"fedcollab","c":3.0}"#),
+            ("fedcollab 10", r#"{"name":"fedcollab","c":10.0}"#),
+            ("fedcollab 30", r#"{"name":"fedcollab","c":30.0}"#),
+        ],
+    },
+];

@@ -1,0 +1,267 @@
+//! Fits of linear models by plain loss and a ridge, whose strength may be chosen by
+//! cross-validation.
+//!
+//! What a silo's own model is in CS-RCFL (Konti et al. 2024): the least loss on its rows, without
+//! robustness, which enters by the cross-evaluation only. With few rows a plain fit overfits, and on
+//! separable labels it does not exist; the ridge makes it unique. It may pull towards any
+//! model, such as that of the silo's coalition, instead of towards 0.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::fit::{FitError, ridge as program};
+use super::folds::FoldsError;
+use super::logistic::log_loss;
+use super::{FitConfig, Folds, LinearModel, Loss, RobustError, Samples, TransportCost, fit};
+use crate::matrix::Matrix;
+
+/// The plain loss of a fit, on one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainLoss {
+    /// `|y − output|`.
+    Absolute,
+    /// `(y − output)²`.
+    Squared,
+    /// `log(1 + exp(−y · output))` for labels `y` ±1.
+    Logistic,
+}
+
+impl PlainLoss {
+    /// The mean loss of a model.
+    pub fn mean(self, rows: &Samples, model: &LinearModel) -> f64 {
+        let each = rows.iter().map(|(x, y)| {
+            let output = model.output(x);
+            match self {
+                Self::Absolute => (y - output).abs(),
+                Self::Squared => (y - output) * (y - output),
+                Self::Logistic => log_loss(y * output),
+            }
+        });
+        each.sum::<f64>() / rows.len() as f64
+    }
+
+    /// The loss by which folds are divided.
+    fn kind(self) -> Loss {
+        match self {
+            Self::Absolute | Self::Squared => Loss::Absolute,
+            Self::Logistic => Loss::Logistic,
+        }
+    }
+}
+
+/// The rule for the strength of a ridge. In TOML, a number or the table of the variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged, expecting = "a number of at least 0, or { folds, grid }")]
+pub enum Ridge {
+    /// A fixed strength ρ ≥ 0: half of it times the squared norm is added to the mean loss.
+    Fixed(f64),
+    /// The strength with the least loss in cross-validation: `{ folds = 5, grid = [0.01, 0.1] }`.
+    CrossValidated(RidgeGrid),
+}
+
+/// Strengths of a ridge to choose from by cross-validation, see [`choose_ridge`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RidgeGrid {
+    /// Number of folds; a silo with fewer rows uses one fold per row.
+    #[schemars(range(min = 2), extend("x-unit" = "folds"))]
+    pub folds: usize,
+    /// The strengths, ascending, all at least 0; usually evenly spaced on a logarithmic scale.
+    pub grid: Vec<f64>,
+}
+
+impl Default for Ridge {
+    /// Five folds, six strengths from 0.0001 to 10.
+    fn default() -> Self {
+        Self::CrossValidated(RidgeGrid {
+            folds: 5,
+            grid: vec![1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0],
+        })
+    }
+}
+
+impl Ridge {
+    /// Whether the rule can be applied.
+    pub fn is_valid(&self) -> bool {
+        let valid = |ridge: &f64| ridge.is_finite() && *ridge >= 0.0;
+        match self {
+            Self::Fixed(ridge) => valid(ridge),
+            Self::CrossValidated(RidgeGrid { folds, grid }) => {
+                let rising = grid.windows(2).all(|pair| pair[0] < pair[1]);
+                *folds >= 2 && !grid.is_empty() && grid.iter().all(valid) && rising
+            }
+        }
+    }
+
+    /// The strength for these rows.
+    ///
+    /// # Errors
+    /// As [`choose_ridge`].
+    pub fn strength(
+        &self,
+        rows: &Samples,
+        loss: PlainLoss,
+        centre: &LinearModel,
+    ) -> Result<f64, FitError> {
+        match self {
+            Self::Fixed(ridge) => Ok(*ridge),
+            Self::CrossValidated(grid) => choose_ridge(rows, loss, centre, grid),
+        }
+    }
+}
+
+/// The linear model with an intercept that minimises the mean loss on `rows` plus half of `ridge`
+/// times the squared distance of its weights from those of `centre`. The intercept is free, except
+/// where all labels are the same: then the ridge holds it too, since the fit would not exist.
+///
+/// # Errors
+/// [`FitError`]: targets other than −1 and 1 for logistic loss, an invalid ridge, a centre of
+/// another width; without ridge, a fit that does not exist or is not unique; the solver failed.
+pub fn ridge_fit(
+    rows: &Samples,
+    loss: PlainLoss,
+    centre: &LinearModel,
+    ridge: f64,
+) -> Result<LinearModel, FitError> {
+    if !ridge.is_finite() || ridge < 0.0 {
+        return Err(FitError::Ridge(ridge));
+    }
+    let (weights, features) = (centre.weights.len(), rows.features());
+    if weights != features {
+        return Err(RobustError::Weights { weights, features }.into());
+    }
+    let config = FitConfig {
+        loss: loss.kind(),
+        cost: TransportCost::default(),
+        ridge,
+        intercept: true,
+    };
+    let step = match loss {
+        PlainLoss::Absolute => fit(&residual(rows, centre)?, 0.0, &config)?.model,
+        PlainLoss::Squared => least_squares(&residual(rows, centre)?, ridge)?,
+        PlainLoss::Logistic => {
+            let offsets: Vec<f64> = rows.iter().map(|(x, _)| centre.output(x)).collect();
+            program(rows, &config, &offsets)?
+        }
+    };
+    let weights = centre.weights.iter().zip(&step.weights);
+    Ok(LinearModel {
+        weights: weights.map(|(centre, step)| centre + step).collect(),
+        intercept: centre.intercept + step.intercept,
+    })
+}
+
+/// The rows with what `centre` leaves of their targets.
+fn residual(rows: &Samples, centre: &LinearModel) -> Result<Samples, FitError> {
+    let left = rows.iter().map(|(x, y)| y - centre.output(x)).collect();
+    let left = rows.with_targets(left);
+    left.map_err(|_| RobustError::NotFinite.into())
+}
+
+/// Minimises `mean (y − xᵀδ − b)² + ρ/2 ‖δ‖²` by its normal equations, on centred columns.
+fn least_squares(rows: &Samples, ridge: f64) -> Result<LinearModel, FitError> {
+    let (count, width) = (rows.len() as f64, rows.features());
+    let mut means = vec![0.0; width];
+    for (x, _) in rows.iter() {
+        means
+            .iter_mut()
+            .zip(x)
+            .for_each(|(sum, x)| *sum += x / count);
+    }
+    let level = rows.targets().iter().sum::<f64>() / count;
+    let mut system = Matrix::zeros(width, width);
+    let mut right = vec![0.0; width];
+    for (x, y) in rows.iter() {
+        let centred: Vec<f64> = x.iter().zip(&means).map(|(x, mean)| x - mean).collect();
+        for (row, own) in centred.iter().enumerate() {
+            right[row] += 2.0 / count * own * (y - level);
+            for (into, other) in system.row_mut(row).iter_mut().zip(&centred) {
+                *into += 2.0 / count * own * other;
+            }
+        }
+    }
+    (0..width).for_each(|at| system[(at, at)] += ridge);
+    let weights = solve(system, right).ok_or_else(|| FitError::NotSolved {
+        status: "columns depend on each other".into(),
+    })?;
+    let shift: f64 = weights.iter().zip(&means).map(|(w, mean)| w * mean).sum();
+    Ok(LinearModel {
+        weights,
+        intercept: level - shift,
+    })
+}
+
+/// Solves a symmetric positive definite system by Cholesky's factors; `None` where it is singular.
+fn solve(mut system: Matrix, mut right: Vec<f64>) -> Option<Vec<f64>> {
+    let width = right.len();
+    let largest = (0..width).fold(0f64, |most, at| most.max(system[(at, at)]));
+    for at in 0..width {
+        for column in 0..=at {
+            let done: f64 = (0..column)
+                .map(|k| system[(at, k)] * system[(column, k)])
+                .sum();
+            let left = system[(at, column)] - done;
+            system[(at, column)] = match column == at {
+                true if left <= 1e-13 * largest => return None,
+                true => left.sqrt(),
+                false => left / system[(column, column)],
+            };
+        }
+        let done: f64 = (0..at).map(|k| system[(at, k)] * right[k]).sum();
+        right[at] = (right[at] - done) / system[(at, at)];
+    }
+    for at in (0..width).rev() {
+        let done: f64 = (at + 1..width).map(|k| system[(k, at)] * right[k]).sum();
+        right[at] = (right[at] - done) / system[(at, at)];
+    }
+    Some(right)
+}
+
+/// The strength of least loss in cross-validation: fits to all folds but one are scored by their
+/// mean loss on that one. Of equals the largest. With fewer than two rows, the largest of the grid.
+///
+/// Folds and strengths are fitted in parallel; the number of threads does not change the result.
+///
+/// # Errors
+/// As [`ridge_fit`].
+///
+/// # Panics
+/// If the grid is empty.
+pub fn choose_ridge(
+    rows: &Samples,
+    loss: PlainLoss,
+    centre: &LinearModel,
+    search: &RidgeGrid,
+) -> Result<f64, FitError> {
+    let grid = &search.grid;
+    let largest = *grid.last().expect("a grid has at least one strength");
+    if rows.len() < 2 || grid.len() == 1 {
+        return Ok(largest);
+    }
+    // The order of the rows is not known to others.
+    let folds = Folds::new(rows, loss.kind(), search.folds.min(rows.len()), 0);
+    let folds = folds.map_err(|FoldsError { .. }| FitError::NotSolved {
+        status: "there are too few rows for cross-validation".into(),
+    })?;
+    let splits = folds.splits(rows);
+    let losses: Vec<Result<f64, FitError>> = (0..grid.len() * splits.len())
+        .into_par_iter()
+        .map(|at| {
+            let (seen, unseen) = &splits[at % splits.len()];
+            let model = ridge_fit(seen, loss, centre, grid[at / splits.len()])?;
+            Ok(loss.mean(unseen, &model) * unseen.len() as f64)
+        })
+        .collect();
+    let losses: Vec<f64> = losses.into_iter().collect::<Result<_, _>>()?;
+    let mut best = (f64::INFINITY, largest);
+    for (&ridge, losses) in grid.iter().zip(losses.chunks(splits.len())) {
+        let sum = losses.iter().sum::<f64>();
+        if sum <= best.0 {
+            best = (sum, ridge);
+        }
+    }
+    Ok(best.1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! How a silo finds its model in a round: by training in steps, or by an exact fit.
+
+use serde::{Deserialize, Serialize};
+
+use super::options::require;
+use super::{Participant, StrategyError, Watch};
+use crate::learner::{ExactFit, LearnError, Learner, MissingCapability, Task, Training, Update};
+use crate::params::Params;
+use crate::robust::Ridge;
+
+/// The option `fit`: how silos find their models.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FitRule {
+    /// By the steps of `training`, from the model of the silo's coalition.
+    #[default]
+    Trained,
+    /// By a solver, to the least loss with a ridge; `training` is not used. For linear models with
+    /// absolute or squared loss, and logistic ones.
+    Exact,
+}
+
+/// How a silo finds its model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fitting {
+    /// By this training.
+    Trained(Training),
+    /// By an exact fit; the training only says what a round is expected to cost.
+    Exact(Training, ExactFit),
+}
+
+impl Fitting {
+    /// From the options `fit` and `ridge`.
+    pub(crate) fn new(
+        rule: FitRule,
+        ridge: &Ridge,
+        around_start: bool,
+        training: Training,
+    ) -> Result<Self, StrategyError> {
+        let allowed = "a number of at least 0, or { folds, grid } with at least 2 folds and \
+                       ascending numbers of at least 0";
+        let got = serde_json::to_string(ridge).unwrap_or_default();
+        require(ridge.is_valid(), "ridge", allowed, got)?;
+        Ok(match rule {
+            FitRule::Trained => Self::Trained(training),
+            FitRule::Exact => {
+                let ridge = ridge.clone();
+                let fit = ExactFit {
+                    ridge,
+                    around_start,
+                };
+                Self::Exact(training, fit)
+            }
+        })
+    }
+
+    /// The training of the plan.
+    pub fn training(&self) -> &Training {
+        let (Self::Trained(training) | Self::Exact(training, _)) = self;
+        training
+    }
+
+    /// The task of the plan.
+    pub(crate) fn task(&self) -> Task {
+        Task::Train(self.training().clone())
+    }
+
+    /// Refuses a learner that has no such fits.
+    pub(crate) fn suits(&self, learner: &dyn Learner) -> Result<(), MissingCapability> {
+        match self {
+            Self::Trained(_) => Ok(()),
+            Self::Exact(..) => learner.exact_fits().map(drop),
+        }
+    }
+
+    /// Steps that it takes on this many rows.
+    pub(crate) fn steps(&self, rows: u64) -> u64 {
+        match self {
+            Self::Trained(training) => training.steps(rows),
+            Self::Exact(..) => 0,
+        }
+    }
+
+    /// The model of a participant, from `start`.
+    pub(crate) fn update(
+        &self,
+        participant: Participant<'_>,
+        start: &Params,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let Participant {
+            learner,
+            personal,
+            seed,
+            ..
+        } = participant;
+        match self {
+            Self::Trained(training) => learner.train(start, personal, training, seed, progress),
+            Self::Exact(_, fit) => learner.exact_fits()?.exact_fit(start, personal, fit),
+        }
+    }
+}
