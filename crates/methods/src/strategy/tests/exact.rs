@@ -36,6 +36,7 @@ fn error(drawn: &[Synthetic], federation: &Federation) -> f64 {
 
 #[test]
 fn true_coalitions_are_found_and_the_error_is_close_to_the_noise() {
+    // Seeds 1 to 5 are 2.6 to 5.3 % above the noise, and 6.2 to 7.5 % where hospitals fit alone.
     for seed in [1, 2, 3] {
         let drawn = twenty(seed);
         let truth: Vec<u32> = drawn.iter().map(|one| one.coalition as u32).collect();
@@ -45,11 +46,11 @@ fn true_coalitions_are_found_and_the_error_is_close_to_the_noise() {
         let together = error(&drawn, &found);
         let alone = error(&drawn, &run(&drawn, "local", json!({ "fit": "exact" }), 1));
         assert!(
-            together < 1.06 * FLOOR,
+            together < 1.08 * FLOOR,
             "seed {seed}: {together}, noise {FLOOR}"
         );
         assert!(
-            together < alone && alone < 1.2 * FLOOR,
+            together < alone && alone < 1.12 * FLOOR,
             "{together} {alone}"
         );
     }
