@@ -1,5 +1,6 @@
 //! The command line.
 
+mod data;
 mod institution;
 mod model;
 mod solve;
@@ -13,6 +14,7 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 use crate::logging::LogFormat;
+pub(crate) use data::{Data, GetData, ListData, VerifyData};
 pub(crate) use institution::{
     AddMember, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo, Federation,
     Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Watch,
@@ -51,6 +53,9 @@ pub(crate) enum Command {
     Init(Init),
     /// List the built-in scenarios
     Scenarios,
+    /// List, download and verify public data sets
+    #[command(subcommand)]
+    Data(Data),
     /// Print the JSON Schema of a TOML file, for editors that complete and check
     Schema(Schema),
     /// Compute what a lead computes, on CSV files: coalitions, groups, topologies, robust losses

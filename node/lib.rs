@@ -24,6 +24,7 @@
 //! | [`status`] | what a running node says of itself: socket, text, screen, page, metrics |
 //! | [`chain`] | the agreed chain, read from a journal |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
+//! | [`datasets`] | public data sets: where they are from, downloads, checksums |
 //! | [`store`] | the journal and blobs of a silo on disk |
 //!
 //! Runs a federation on the embedded data twice, and writes its report:
@@ -48,6 +49,7 @@
 
 pub mod chain;
 pub mod check;
+pub mod datasets;
 pub mod equipment;
 pub mod federation;
 pub mod identity;

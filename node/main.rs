@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Init(init) => commands::init::run(init),
         Command::Scenarios => commands::scenarios::run(),
+        Command::Data(data) => commands::data::run(data),
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Solve(solve) => commands::solve::run(solve, &bar),
         Command::Strategies(strategies) => commands::strategies::run(strategies),

@@ -291,7 +291,12 @@ fn wrong_scenarios_exit_with_2_and_name_file_line_and_key() {
 fn missing_data_exit_with_1_and_say_where_to_get_them() {
     let (code, error) = refused(&["heart"]);
     assert_eq!(code, 1);
-    for said in ["--data", "archive.ics.uci.edu", "SHA-256"] {
+    for said in [
+        "--data",
+        "archive.ics.uci.edu",
+        "rota data get heart",
+        "SHA-256",
+    ] {
         assert!(error.contains(said), "{error}");
     }
     let empty = folder("no-data");
@@ -450,4 +455,129 @@ fn the_digits_scenario_reproduces_the_models_of_the_benchmark() {
         let sum = summary["weights_abs_sum"].as_f64().unwrap();
         assert!((sum - expected).abs() < 0.01, "{name}: {sum}");
     }
+}
+
+#[test]
+fn public_data_are_listed_downloaded_and_verified() {
+    let listed = good(&["data", "list"]);
+    for said in [
+        "heart\n",
+        "licence CC BY 4.0; 4 files in heart_disease/",
+        "no download",
+    ] {
+        assert!(listed.contains(said), "{listed}");
+    }
+    let all: Value = serde_json::from_str(&good(&["data", "list", "--json"])).unwrap();
+    assert_eq!(
+        all["sets"][0]["files"][0]["sha256"].as_str().unwrap().len(),
+        64
+    );
+
+    // A server of this machine with one file, for two requests.
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/abc", server.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for _ in 0..2 {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.extend(byte);
+            }
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+            stream.write_all(answer).unwrap();
+        }
+    });
+    let home = folder("public-data");
+    let catalogue = home.join("catalogue.toml");
+    // SHA-256 of "abc" (FIPS 180-2).
+    let text = format!(
+        "[[set]]\nname = 'abc'\ntitle = 'Letters'\nused = ''\nsource = ''\npage = ''\nlicence = 'none'\n\
+         folder = 'letters'\nfiles = [{{ name = 'abc.txt', bytes = 3, address = '{address}', sha256 = \
+         'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' }}]\n"
+    );
+    fs::write(&catalogue, text).unwrap();
+    let data = home.join("data");
+    fs::create_dir(&data).unwrap();
+    let options = [
+        "--catalogue",
+        catalogue.to_str().unwrap(),
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let run = |what: &[&str]| rota(&[&["data"], what, &options].concat());
+    let out = |output: &Output| self::text(&output.stdout);
+
+    let absent = run(&["verify"]);
+    assert_eq!(
+        (absent.status.code(), out(&absent).as_str()),
+        (Some(0), "abc: not there\n")
+    );
+    assert_eq!(
+        run(&["verify", "abc"]).status.code(),
+        Some(1),
+        "asked for by name"
+    );
+    let got = run(&["get", "abc"]);
+    assert!(
+        out(&got).contains("abc.txt: 3 bytes, downloaded"),
+        "{got:?}"
+    );
+    assert!(out(&run(&["get", "abc"])).contains("there already"));
+    assert_eq!(out(&run(&["verify"])), "abc: right\n");
+    fs::write(data.join("letters").join("abc.txt"), "abd").unwrap();
+    let wrong = run(&["verify"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        out(&wrong).contains("expected the SHA-256 ba7816bf"),
+        "{wrong:?}"
+    );
+    assert_eq!(
+        run(&["get", "abc"]).status.code(),
+        Some(1),
+        "it is another file"
+    );
+    assert_eq!(run(&["get", "abc", "--force"]).status.code(), Some(0));
+    serving.join().unwrap();
+    assert_eq!(run(&["get", "abd"]).status.code(), Some(2), "no such set");
+}
+
+#[test]
+fn pictures_of_ones_own_are_simulated() {
+    let home = folder("pictures");
+    let idx = |shape: &[u32], values: &[u8]| {
+        let head = [0, 0, 8, shape.len() as u8];
+        let lengths: Vec<u8> = shape
+            .iter()
+            .flat_map(|length| length.to_be_bytes())
+            .collect();
+        [&head, &*lengths, values].concat()
+    };
+    // Bright on the left or on the right.
+    let labels: Vec<u8> = (0..60).map(|row| row % 2).collect();
+    let pictures: Vec<u8> = labels
+        .iter()
+        .flat_map(|&label| [255 - 200 * label, 55 + 200 * label].repeat(2))
+        .collect();
+    fs::write(home.join("images"), idx(&[60, 2, 2], &pictures)).unwrap();
+    fs::write(home.join("labels"), idx(&[60], &labels)).unwrap();
+    let file = home.join("s.toml");
+    let text = "name = 'pictures'\nrounds = 3\nsilos = 3\n\
+        [task.table]\nmodel = 'logistic'\n\
+        data = { images = { from = { files = [{ path = 'images', labels = 'labels' }] }, \
+        partition = { dirichlet = { alpha = 5.0, rows = 5 } } } }\n\
+        [strategy]\nname = 'fedavg'\n\
+        training = { epochs = 5, batch = 8, optimiser = { name = 'sgd', rate = 0.5 } }\n";
+    fs::write(&file, text).unwrap();
+    let report = json(&[file.to_str().unwrap()]);
+    let silos = report["silos"].as_array().unwrap();
+    assert_eq!(silos.len(), 3);
+    let curves = report["curves"].as_array().unwrap();
+    let last = curves.iter().filter(|point| point["round"] == 3);
+    let reached: Vec<f64> = last
+        .map(|point| point["metric"].as_f64().unwrap())
+        .collect();
+    assert_eq!(reached, [1.0; 3], "every silo tells them apart");
 }

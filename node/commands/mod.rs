@@ -3,6 +3,7 @@
 pub(crate) mod chain;
 pub(crate) mod check;
 pub(crate) mod continuing;
+pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod federation;
 pub(crate) mod identity;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use rota::agreement::{AddError, ConfigError, TokenError};
 use rota::chain::ChainError;
+use rota::datasets::{CatalogueError, DownloadError};
 use rota::federation::{ContinueError, DemoError, JoinError};
 use rota::identity::IdentityError;
 use rota::init::{ComposeError, NewError};
@@ -106,6 +108,12 @@ pub(crate) enum CommandError {
     /// Data that cannot be read or described.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A catalogue of public data sets cannot be used.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// A public data set cannot be downloaded.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     /// A model cannot be taken out, or does not fit the rows.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -194,6 +202,7 @@ impl CommandError {
             | CommandError::Config(_)
             | CommandError::Add(_)
             | CommandError::Token(_)
+            | CommandError::Catalogue(_)
             | CommandError::Usage(_)
             | CommandError::NoTerminal
             | CommandError::Log(_)
@@ -202,7 +211,7 @@ impl CommandError {
             CommandError::Compose(ComposeError::Terminal(_)) => 1,
             CommandError::Compose(_) => 2,
             CommandError::Join(JoinError::Exists(_)) => 2,
-            CommandError::Join(_) | CommandError::Failed(_) => 1,
+            CommandError::Join(_) | CommandError::Download(_) | CommandError::Failed(_) => 1,
             CommandError::Data(error) => data(error),
             CommandError::Model(error) => match error {
                 ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {

@@ -52,7 +52,7 @@ pub enum TaskConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
     /// Source of the rows of a simulation: `"diabetes"`, `"heart"`, or a table `tpt48`, `eicu-los`,
-    /// `eicu-mortality`, `synthetic` or `rows`. Without it every institution has rows of its own, which
+    /// `eicu-mortality`, `synthetic`, `images` or `rows`. Without it every institution has rows of its own, which
     /// `schema` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Source>,
@@ -319,7 +319,7 @@ impl TableTask {
         let (mut constant, mut absent) = <(findings::Columns, findings::Columns)>::default();
         let mut far = findings::Far::default();
         for (place, (name, table)) in tables.into_iter().enumerate() {
-            let domain = self.domain(place, silos)?;
+            let domain = self.domain(place, silos)?.or_else(|| table.domain());
             let target = target.clone();
             let data = Prepared::new(&name, &table, target, &self.split, scaling, seed)?;
             constant.add(&data.constant);
@@ -339,9 +339,12 @@ impl TableTask {
                 group: table.group,
             });
         }
-        notes.extend(constant.note("a single value", silos));
-        notes.extend(absent.note("no value, which counts as average,", silos));
-        notes.extend(far.note());
+        // Pixels at the edge are alike in all rows, and domains differ by nature.
+        if !matches!(self.data, Some(Source::Images(_))) {
+            notes.extend(constant.note("a single value", silos));
+            notes.extend(absent.note("no value, which counts as average,", silos));
+            notes.extend(far.note());
+        }
         let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
         if numbers && scaling == Standardise::Silo {
             notes.push(

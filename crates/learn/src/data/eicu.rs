@@ -8,7 +8,7 @@ use super::public::PublicFolder;
 use super::{DataError, RawFile, Table, number};
 
 const HINT: &str = "The files are public (ODbL 1.0): eICU Collaborative Research Database Demo 2.0, \
-physionet.org/content/eicu-crd-demo; put them into the folder eicu_demo under the data folder. Their SHA-256: \
+physionet.org/content/eicu-crd-demo; put them into the folder eicu_demo under the data folder, or let `rota data get eicu-demo` download them. Their SHA-256: \
 patient.csv.gz a719233f4592ecf99ab1327a4d1ae610adacfb9e52232cc28c7187afcfcff8af, \
 medication.csv.gz 0cc9b24feae11310822a1a4543922edea822eb6f2300697efb4e204849cd462f, \
 apachepatientresult.csv.gz 33237a04b2402ed3eb954f3296a4e1b840745cf9e33f512df3e7d3005d5f6666, \

@@ -9,7 +9,7 @@ use crate::schema::Schema;
 
 /// Where the files can be had, and how to know that they are the right ones.
 pub(crate) const HINT: &str = "The four files are public: UCI Machine Learning Repository, dataset 45 \"Heart Disease\", \
-archive.ics.uci.edu/dataset/45; put them into the folder heart_disease under the data folder. Their SHA-256: \
+archive.ics.uci.edu/dataset/45; put them into the folder heart_disease under the data folder, or let `rota data get heart` download them. Their SHA-256: \
 processed.cleveland.data a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8, \
 processed.hungarian.data d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796, \
 processed.switzerland.data 834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314, \

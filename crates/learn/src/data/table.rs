@@ -31,6 +31,8 @@ pub struct Table {
     pub subgroups: Vec<u16>,
     /// The group that the silo is known to belong to, such as its region.
     pub group: Option<String>,
+    /// The domain of every row, from 0, where the source knows them; empty where it does not.
+    pub domains: Vec<u32>,
 }
 
 impl Table {
@@ -46,6 +48,7 @@ impl Table {
             span: 0.0,
             subgroups: Vec::new(),
             group: None,
+            domains: Vec::new(),
         }
     }
 
@@ -83,6 +86,15 @@ impl Table {
         assert_eq!(features.len(), self.columns.len(), "one value per column");
         self.values.extend_from_slice(features);
         self.target.extend_from_slice(targets);
+    }
+
+    /// The domain of all its rows, if the source knows it and it is the same.
+    pub fn domain(&self) -> Option<u32> {
+        let first = *self.domains.first()?;
+        self.domains
+            .iter()
+            .all(|&domain| domain == first)
+            .then_some(first)
     }
 
     /// Number of rows.

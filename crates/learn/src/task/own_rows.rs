@@ -45,7 +45,9 @@ impl TableTask {
                 &config.target(),
             )),
             // The columns of these are known when their files are read.
-            (None, Some(Source::EicuMortality(_) | Source::Rows(_)) | None) => None,
+            (None, Some(Source::EicuMortality(_) | Source::Images(_) | Source::Rows(_)) | None) => {
+                None
+            }
         })
     }
 
@@ -96,7 +98,7 @@ impl TableTask {
     pub fn of_own_rows(&self, data: &DataSet) -> Self {
         let shared = !matches!(
             self.data,
-            None | Some(Source::Rows(_) | Source::EicuMortality(_))
+            None | Some(Source::Rows(_) | Source::Images(_) | Source::EicuMortality(_))
         );
         if shared {
             return self.clone();

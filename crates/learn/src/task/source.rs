@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::SILOS;
 use crate::data::{
-    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, RowsConfig, SyntheticConfig,
-    SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos, eicu_los, eicu_mortality, heart,
-    synthetic, tpt48,
+    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, RowsConfig,
+    SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos, eicu_los,
+    eicu_mortality, heart, synthetic, tpt48,
 };
 use crate::schema::Schema;
 
@@ -30,6 +30,8 @@ pub enum Source {
     EicuMortality(EicuMortalityConfig),
     /// Silos whose true groups are known; see [`synthetic`].
     Synthetic(SyntheticConfig),
+    /// Pictures with classes: public sets and files.
+    Images(Box<ImagesConfig>),
     /// Files.
     Rows(Box<RowsConfig>),
 }
@@ -37,10 +39,14 @@ pub enum Source {
 impl Source {
     /// Makes the paths of its files relative to `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Self::Rows(rows) = self {
-            for file in &mut rows.files {
-                file.path = folder.join(&file.path);
+        match self {
+            Self::Rows(rows) => {
+                for file in &mut rows.files {
+                    file.path = folder.join(&file.path);
+                }
             }
+            Self::Images(images) => images.resolve(folder),
+            _ => (),
         }
     }
 
@@ -48,7 +54,7 @@ impl Source {
     pub(super) fn predicts_numbers(&self) -> bool {
         match self {
             Self::Diabetes | Self::Tpt48(_) => true,
-            Self::Heart | Self::EicuLos(_) | Self::EicuMortality(_) => false,
+            Self::Heart | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Images(_) => false,
             Self::Synthetic(config) => config.target == SyntheticTarget::Linear,
             Self::Rows(rows) => rows.columns.as_ref().is_some_and(|columns| {
                 let classes = columns.positive.is_some() || columns.classes.is_some();
@@ -59,10 +65,11 @@ impl Source {
 
     /// Whether its numbers are on a scale that all silos share.
     pub(super) fn is_scaled(&self) -> bool {
-        matches!(
-            self,
-            Self::Tpt48(_) | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Synthetic(_)
-        )
+        match self {
+            Self::Tpt48(_) | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Synthetic(_) => true,
+            Self::Images(images) => images.is_scaled(),
+            Self::Diabetes | Self::Heart | Self::Rows(_) => false,
+        }
     }
 
     /// All rows, in the asked number of silos.
@@ -85,6 +92,7 @@ impl Source {
             Self::EicuLos(config) => ("eicu-los", eicu_los(*config, folder, seed)?),
             Self::EicuMortality(config) => ("eicu-mortality", eicu_mortality(*config, folder)?),
             Self::Synthetic(config) => ("synthetic", synthetic(config, silos, seed)?),
+            Self::Images(config) => ("images", config.read(silos, SILOS, folder, seed)?),
             Self::Rows(config) => ("rows", config.read(schema, None)?),
         };
         let has = data.silos.len();
