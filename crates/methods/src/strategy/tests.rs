@@ -12,6 +12,7 @@ use crate::aggregation::Aggregation;
 use crate::learner::{Optimiser, QuadraticLearner, Task, Training};
 use crate::params::{Role, TensorSpec};
 
+mod buffers;
 mod capabilities;
 mod cs_rcfl_auto;
 mod equipped;

@@ -14,6 +14,7 @@ use crate::data::{SplitConfig, Table};
 use crate::models::{Linear, Mlp};
 use crate::random::{stream, uniform};
 
+mod batch_norm;
 mod deployed;
 mod exact;
 mod fedcg;

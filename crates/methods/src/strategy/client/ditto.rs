@@ -11,11 +11,13 @@ use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
+use crate::strategy::wrappers::standardise::without_scale;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
-/// Name under which the own model is kept in the personal state.
-const OWN: &str = "ditto";
+/// Names in the personal state: the own model, and what the learner keeps beside it (personal
+/// layers), which the training of the common model must not change.
+const KEPT: [&str; 2] = ["ditto", "ditto-own"];
 
 /// Options of Ditto.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -59,7 +61,9 @@ struct Near {
 impl StrategyWrapper for Near {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         let rest = inner.initial_personal(0).layout().clone();
-        let personal = Attached::new(&rest, &[(OWN, &inner.layout().trained())])?;
+        let [own, beside] = KEPT;
+        let kept = [(own, &without_scale(&inner.layout())), (beside, &rest)];
+        let personal = Attached::new(&rest, &kept)?;
         let by = WithOwn {
             lambda: self.lambda,
             personal,
@@ -68,19 +72,30 @@ impl StrategyWrapper for Near {
     }
 }
 
-/// A learner with a whole model in its personal state: the trained tensors; buffers are those of
-/// the common model.
+/// A learner with a whole model in its personal state, buffers such as running statistics
+/// included. Only the scale that the federation agreed on is the common model's.
 struct WithOwn {
     lambda: f64,
     personal: Attached,
 }
 
+/// A model and what the learner keeps beside it.
+type Beside = (Params, Params);
+
 impl WithOwn {
-    /// The own model, and the rest of the personal state.
-    fn own(&self, model: &Params, personal: &Params) -> (Params, Params) {
-        let (rest, own) = self.personal.split(personal);
-        let own = Params::gather(model.layout(), &[&own[0], model]);
-        (own.expect("tensors of this model"), rest)
+    /// What is kept beside the common model, and the own model with what is kept beside it.
+    fn read(&self, model: &Params, personal: &Params) -> (Params, Beside) {
+        let (rest, kept) = self.personal.split(personal);
+        let own = Params::gather(model.layout(), &[&kept[0], model]);
+        let own = own.expect("tensors of this model");
+        (rest, (own, kept[1].clone()))
+    }
+
+    /// The personal state of these.
+    fn write(&self, rest: &Params, (own, beside): (&Params, &Params)) -> Params {
+        let own = Params::gather(self.personal.part(0), &[own]);
+        let own = own.expect("tensors of this model");
+        self.personal.join(rest, &[&own, beside])
     }
 }
 
@@ -97,10 +112,8 @@ impl LearnerWrapper for WithOwn {
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let model = inner.initial(seed);
-        let trained = model.layout().trained();
-        let own = Params::gather(&trained, &[&model]).expect("tensors of this model");
-        self.personal.join(&inner.initial_personal(seed), &[&own])
+        let rest = inner.initial_personal(seed);
+        self.write(&rest, (&inner.initial(seed), &rest))
     }
 
     fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
@@ -108,7 +121,7 @@ impl LearnerWrapper for WithOwn {
     }
 
     fn used(&self, model: &Params, personal: &Params) -> (Params, Params) {
-        self.own(model, personal)
+        self.read(model, personal).1
     }
 
     fn train(
@@ -117,7 +130,7 @@ impl LearnerWrapper for WithOwn {
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let (own, rest) = self.own(job.start, job.personal);
+        let (rest, (own, beside)) = self.read(job.start, job.personal);
         let steps = job.training.steps(inner.samples());
         let common = Job {
             personal: &rest,
@@ -130,15 +143,13 @@ impl LearnerWrapper for WithOwn {
         };
         let near = Job {
             start: &own,
-            personal: &common.personal,
+            personal: &beside,
             ..job
         };
         let mut watch = later(progress, steps, 2 * steps);
         let near = near.modified(&proximal).run(inner, &mut watch)?;
-        let own = Params::gather(&job.start.layout().trained(), &[&near.shared]);
-        let own = own.expect("tensors of this model");
         Ok(Update {
-            personal: self.personal.join(&near.personal, &[&own]),
+            personal: self.write(&common.personal, (&near.shared, &near.personal)),
             ..common
         })
     }

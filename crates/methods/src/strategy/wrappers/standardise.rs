@@ -15,6 +15,12 @@ pub const MEAN: &str = "scale.mean";
 /// Buffer of a model that standardises: standard deviation of every column, above 0.
 pub const DEVIATION: &str = "scale.deviation";
 
+/// The tensors of a model that a silo can have by itself: all but the scale that the federation agreed
+/// on. Running statistics and other buffers are among them.
+pub(crate) fn without_scale(model: &Layout) -> Arc<Layout> {
+    model.select(|tensor| ![MEAN, DEVIATION].contains(&tensor.name.as_str()))
+}
+
 /// Round 1 combines the members' summaries into one mean and deviation per column, kept in the
 /// model's buffers [`MEAN`] and [`DEVIATION`]; later rounds are the inner strategy's, from its
 /// round 1 on.

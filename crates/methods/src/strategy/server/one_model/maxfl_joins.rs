@@ -9,6 +9,7 @@ use crate::params::{Attached, Layout, Params, Role, TensorSpec, squared_distance
 use crate::strategy::server::one_model::self_weighted::{SelfReported, Weighing};
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::standardise::without_scale;
 use crate::strategy::{EquipError, SettleError};
 
 /// Names under which silos keep the model of their first training, their own, and whether they
@@ -32,7 +33,8 @@ impl Weighing for Joins {
         let flags = Layout::new(vec![flag("alone"), flag("trained")])?;
         let rest = inner.initial_personal(0).layout().clone();
         let [prior, own, silo] = KEPT;
-        let kept = [(prior, &trained), (own, &trained), (silo, &flags)];
+        let whole = without_scale(&inner.layout());
+        let kept = [(prior, &trained), (own, &whole), (silo, &flags)];
         let by = Joining {
             contribution: self.report().attached(&inner.layout())?,
             personal: Attached::new(&rest, &kept)?,
@@ -104,7 +106,7 @@ impl Joining {
         Params::gather(self.personal.part(0), &[model]).expect("tensors of this model")
     }
 
-    /// The silo's own model, with the buffers of the common one.
+    /// The silo's own model, on the scale that the federation agreed on.
     fn own(&self, model: &Params, kept: &Kept) -> Params {
         let own = Params::gather(model.layout(), &[&kept.own, model]);
         own.expect("tensors of this model")
@@ -145,10 +147,9 @@ impl LearnerWrapper for Joining {
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let none = Params::zeros(self.personal.part(0));
         let kept = Kept {
-            prior: none.clone(),
-            own: none,
+            prior: Params::zeros(self.personal.part(0)),
+            own: Params::zeros(self.personal.part(1)),
             alone: false,
             trained: false,
         };
@@ -199,9 +200,10 @@ impl LearnerWrapper for Joining {
             ..job
         };
         let update = inside.run(inner, progress)?;
-        kept.own = self.weights(&update.shared);
+        let own = Params::gather(self.personal.part(1), &[&update.shared]);
+        kept.own = own.expect("tensors of this model");
         if !kept.trained {
-            kept.prior = kept.own.clone();
+            kept.prior = self.weights(&update.shared);
         }
         (kept.alone, kept.trained) = (!joins, true);
         let model = match joins {
