@@ -113,6 +113,15 @@ pub fn fit(
     };
     let numbers = read.map_or(0, |read| read.columns.len());
     let study = TaskConfig::Table(Box::new(table)).study(None, None, seed)?;
+    if let Some(silo) = study.silos.iter().find(|silo| silo.rows.train == 0) {
+        return Err(DataError::TooFewRows {
+            silo: silo.name.clone(),
+            rows: count,
+            train: 0,
+            validation: silo.rows.validation,
+            test: silo.rows.test,
+        });
+    }
     Ok(Fit {
         rows: count,
         least,

@@ -55,6 +55,9 @@ pub fn long_name(metric: &str) -> &str {
         "mse" => "mean squared error",
         "rmse" => "root mean squared error",
         "roc-auc" => "area under the ROC curve",
+        "balanced-accuracy" => "balanced accuracy",
+        "brier" => "Brier score",
+        "calibration-error" => "calibration error",
         "dice" => "Dice coefficient",
         other => other,
     }

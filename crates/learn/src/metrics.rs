@@ -1,5 +1,7 @@
 //! Metrics of a model's outputs, compared with the targets.
 
+use std::collections::BTreeMap;
+
 use methods::Metrics;
 use methods::learner::RowResults;
 use serde::{Deserialize, Serialize};
@@ -19,8 +21,17 @@ pub enum MetricName {
     Mse,
     /// Fraction of rows with the right class.
     Accuracy,
+    /// Mean over the classes that occur of the fraction of their rows with the right class.
+    BalancedAccuracy,
     /// Cross-entropy.
     LogLoss,
+    /// Mean squared error of the probabilities (Brier 1950): of the probability of class 1 for two
+    /// classes, summed over all classes for more.
+    Brier,
+    /// Expected calibration error (Guo et al. 2017): rows by the probability of the class that they are
+    /// given, in ten bins of equal width; the mean over rows of the difference between the fraction of
+    /// right classes in a bin and its mean probability.
+    CalibrationError,
     /// Area under the ROC curve, for two classes; absent if the rows have only one class.
     RocAuc,
     /// Mean over images of the Dice coefficient `2|P∩G|/(|P|+|G|)` between the pixels predicted
@@ -36,7 +47,10 @@ impl MetricName {
             Self::Mae => "mae",
             Self::Mse => "mse",
             Self::Accuracy => "accuracy",
+            Self::BalancedAccuracy => "balanced-accuracy",
             Self::LogLoss => "log-loss",
+            Self::Brier => "brier",
+            Self::CalibrationError => "calibration-error",
             Self::RocAuc => "roc-auc",
             Self::Dice => "dice",
         }
@@ -44,7 +58,66 @@ impl MetricName {
 
     /// Whether larger is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::Accuracy | Self::RocAuc | Self::Dice)
+        matches!(
+            self,
+            Self::Accuracy | Self::BalancedAccuracy | Self::RocAuc | Self::Dice
+        )
+    }
+
+    /// This metric over the rows of several silos together, each measured with a model of its own: for
+    /// hospitals that have too few rows for it, or rows of one class only. A mean counts every row once;
+    /// the area under the ROC curve compares rows of different silos by their probabilities. The same
+    /// for one silo as in [`methods::Metrics`], except that [`RocAuc`](Self::RocAuc) cannot tell rows apart
+    /// whose probabilities are rounded to 0 or 1.
+    ///
+    /// `None` without rows; where one of the parts lacks what the metric needs, such as probabilities;
+    /// for the area where all rows are of one class.
+    pub fn over(self, parts: &[&RowResults]) -> Option<f64> {
+        let parts = || parts.iter().filter(|part| !part.is_empty());
+        let rows: usize = parts().map(|part| part.len()).sum();
+        if rows == 0 {
+            return None;
+        }
+        match self {
+            Self::Loss
+            | Self::Mae
+            | Self::Mse
+            | Self::Accuracy
+            | Self::LogLoss
+            | Self::Brier
+            | Self::Dice => {
+                let mut sum = 0.0;
+                for part in parts() {
+                    sum += part.scores.get(self.key())?.iter().sum::<f64>();
+                }
+                Some(sum / rows as f64)
+            }
+            Self::RocAuc => {
+                let (mut score, mut positive) = (Vec::new(), Vec::new());
+                for part in parts() {
+                    for (probability, is_positive) in part.positive()? {
+                        score.push(probability);
+                        positive.push(is_positive);
+                    }
+                }
+                roc_auc(&score, &positive)
+            }
+            Self::BalancedAccuracy | Self::CalibrationError => {
+                let mut given = Vec::with_capacity(rows);
+                for part in parts() {
+                    if part.classes() == 0 {
+                        return None;
+                    }
+                    let each = part.probabilities.chunks_exact(part.classes());
+                    let each = each.zip(&part.targets);
+                    given.extend(each.map(|(row, &class)| Given::of(row, class as usize)));
+                }
+                Some(match self {
+                    Self::BalancedAccuracy => balanced_accuracy(&given),
+                    _ => calibration_error(&given),
+                })
+            }
+        }
     }
 }
 
@@ -62,7 +135,7 @@ pub struct Metric {
 ///
 /// Regression: `loss`, `mae`, `mse` and its root `rmse`, the mean over all numbers of all rows. Masks: `loss`, `dice`.
 /// Classification: `loss` and `log-loss` (the same), `accuracy`,
-/// and with two classes that both occur `roc-auc`.
+/// `balanced-accuracy`, `brier`, `calibration-error`, and with two classes that both occur `roc-auc`.
 pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
     let targets = rows.targets();
     let mean = loss.mean(outputs, targets, &mut vec![0.0; outputs.len()]);
@@ -110,6 +183,15 @@ pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Me
                 ),
                 _ => None,
             };
+            let probabilities = outputs.chunks_exact(width).map(probabilities);
+            let (mut squares, mut given) = (0.0, Vec::with_capacity(targets.len()));
+            for (row, &class) in probabilities.zip(targets) {
+                squares += brier(&row, class as usize);
+                given.push(Given::of(&row, class as usize));
+            }
+            put("brier", squares / count);
+            put("balanced-accuracy", balanced_accuracy(&given));
+            put("calibration-error", calibration_error(&given));
             if let Some(auc) = score.and_then(|score| roc_auc(&score, &positive)) {
                 put("roc-auc", auc);
             }
@@ -118,8 +200,8 @@ pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Me
     metrics
 }
 
-/// The same row by row: what [`measure`] gives are the means. `roc-auc` and `rmse` are no means and
-/// are left out.
+/// The same row by row: what [`measure`] gives are the means. `roc-auc`, `rmse`, `balanced-accuracy` and
+/// `calibration-error` are no means and are left out.
 pub(crate) fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowResults {
     let targets = rows.targets();
     let count = rows.len().max(1);
@@ -137,6 +219,7 @@ pub(crate) fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -
     let losses: Vec<f64> = losses.collect();
     let mut results = RowResults {
         targets: targets.to_vec(),
+        subgroups: rows.subgroups().to_vec(),
         ..RowResults::default()
     };
     let mut put = |name: &str, values: Vec<f64>| results.scores.insert(name.into(), values);
@@ -163,6 +246,9 @@ pub(crate) fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -
             };
             put("accuracy", each().map(right).collect());
             put("log-loss", losses.clone());
+            let brier =
+                |(output, y): (&[f64], &[f32])| brier(&probabilities(output), y[0] as usize);
+            put("brier", each().map(brier).collect());
         }
     }
     put("loss", losses);
@@ -184,6 +270,68 @@ fn probabilities(output: &[f64]) -> Vec<f64> {
     let raised: Vec<f64> = output.iter().map(|value| (value - top).exp()).collect();
     let sum: f64 = raised.iter().sum();
     raised.into_iter().map(|value| value / sum).collect()
+}
+
+/// The squared error of a row's probabilities.
+fn brier(probabilities: &[f64], class: usize) -> f64 {
+    let wanted = |at: usize| f64::from(u8::from(at == class));
+    match probabilities {
+        [_, one] => (one - wanted(1)).powi(2),
+        all => {
+            let each = all.iter().enumerate();
+            each.map(|(at, p)| (p - wanted(at)).powi(2)).sum()
+        }
+    }
+}
+
+/// The class that a row is given, its probability, and the class that it has.
+struct Given {
+    given: usize,
+    probability: f64,
+    class: usize,
+}
+
+impl Given {
+    fn of(probabilities: &[f64], class: usize) -> Self {
+        let given = predicted(probabilities);
+        Self {
+            given,
+            probability: probabilities[given],
+            class,
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        self.given == self.class
+    }
+}
+
+/// The mean over the classes that occur of the fraction of their rows that are given the right class.
+fn balanced_accuracy(rows: &[Given]) -> f64 {
+    let mut classes = BTreeMap::<usize, (f64, f64)>::new();
+    for row in rows {
+        let of = classes.entry(row.class).or_default();
+        of.0 += 1.0;
+        of.1 += f64::from(u8::from(row.is_right()));
+    }
+    let recalls = classes.values().map(|(rows, right)| right / rows);
+    recalls.sum::<f64>() / classes.len() as f64
+}
+
+/// Bins of the calibration error.
+const BINS: usize = 10;
+
+/// The expected calibration error.
+fn calibration_error(rows: &[Given]) -> f64 {
+    let mut bins = [(0.0, 0.0); BINS];
+    for row in rows {
+        // The last bin holds 1, too. A probability that is no number makes the error none.
+        let at = ((row.probability * BINS as f64) as usize).min(BINS - 1);
+        bins[at].0 += f64::from(u8::from(row.is_right()));
+        bins[at].1 += row.probability;
+    }
+    let apart = bins.iter().map(|(right, sum)| (right - sum).abs());
+    apart.sum::<f64>() / rows.len() as f64
 }
 
 /// The mean target of these rows, for models of `width` outputs: for classes the fraction of each,
@@ -266,114 +414,4 @@ fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::models::RegressionLoss;
-
-    #[test]
-    fn errors_are_in_the_targets_units_and_loss_is_not() {
-        let rows = Rows::new(1, vec![0.0; 2], vec![1.0, -1.0]);
-        let metrics = measure(
-            Loss::Regression(RegressionLoss::Absolute),
-            &[1.5, -2.0],
-            &rows,
-            10.0,
-        );
-        assert_eq!(metrics.samples, 2);
-        assert_eq!(metrics.values["loss"], 0.75);
-        assert_eq!(metrics.values["mae"], 7.5);
-        assert_eq!(metrics.values["mse"], (25.0 + 100.0) / 2.0);
-    }
-
-    #[test]
-    fn errors_of_several_numbers_are_means_over_all() {
-        let rows = Rows::wide(1, 3, vec![0.0; 2], vec![1.0, -1.0, 0.0, 2.0, 0.0, 0.5]);
-        let squared = Loss::Regression(RegressionLoss::Squared);
-        let outputs = [1.5, -2.0, 0.0, 2.0, 1.0, 0.0];
-        let metrics = measure(squared, &outputs, &rows, 2.0);
-        assert_eq!(metrics.samples, 2);
-        let squares = 0.25 + 1.0 + 1.0 + 0.25;
-        assert_eq!(metrics.values["loss"], squares / 6.0);
-        assert_eq!(metrics.values["mse"], 4.0 * squares / 6.0);
-        assert_eq!(metrics.values["mae"], 2.0 * (0.5 + 1.0 + 1.0 + 0.5) / 6.0);
-    }
-
-    #[test]
-    fn dice_counts_pixels_by_image() {
-        // Two of three predicted pixels are among the two of the mask; nothing and nothing.
-        let masks = vec![1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let rows = Rows::wide(1, 4, vec![0.0; 2], masks);
-        let outputs = [3.0, 0.1, 2.0, -1.0, -1.0, -1.0, 0.0, -2.0];
-        let metrics = measure(Loss::Dice { pixels: 4 }, &outputs, &rows, 1.0);
-        assert_eq!(metrics.samples, 2);
-        assert_eq!(metrics.values["dice"], (0.8 + 1.0) / 2.0);
-        assert!(metrics.values.contains_key("loss"));
-    }
-
-    #[test]
-    fn means_of_row_results_are_the_metrics() {
-        let numbers = Rows::wide(1, 3, vec![0.0; 2], vec![1.0, -1.0, 0.0, 2.0, 0.0, 0.5]);
-        let masks = Rows::wide(1, 2, vec![0.0; 2], vec![1.0, 0.0, 1.0, 1.0]);
-        let classes = Rows::new(1, vec![0.0; 3], vec![1.0, 0.0, 1.0]);
-        let squared = Loss::Regression(RegressionLoss::Squared);
-        let cases: [(Loss, &[f64], &Rows); 4] = [
-            (squared, &[1.5, -2.0, 0.0, 2.0, 1.0, 0.0], &numbers),
-            (Loss::Dice { pixels: 2 }, &[1.0, 2.0, -1.0, 3.0], &masks),
-            (Loss::Logistic, &[2.0, -1.0, -0.5], &classes),
-            (Loss::Softmax, &[0.0, 2.0, 1.0, 0.0, 0.25, -0.25], &classes),
-        ];
-        for (loss, outputs, rows) in cases {
-            let metrics = measure(loss, outputs, rows, 2.0);
-            let by_row = row_results(loss, outputs, rows, 2.0);
-            assert_eq!(by_row.len(), rows.len());
-            for (name, values) in &by_row.scores {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                let whole = metrics.values[name];
-                assert!((mean - whole).abs() < 1e-12, "{name}: {mean}, {whole}");
-            }
-        }
-        let by_row = row_results(Loss::Logistic, &[2.0, -1.0, -0.5], &classes, 1.0);
-        let positive = by_row.positive().unwrap_or_default();
-        assert_eq!(positive.len(), 3);
-        assert!((positive[0].0 - 0.880_797).abs() < 1e-6 && positive[0].1 && !positive[1].1);
-    }
-
-    #[test]
-    fn constant_outputs_give_the_mean_target() {
-        let rows = Rows::new(1, vec![0.0; 4], vec![1.0, 0.0, 1.0, 1.0]);
-        assert_eq!(mean_target(Loss::Logistic, &rows, 1), [0.75]);
-        assert_eq!(mean_target(Loss::Softmax, &rows, 2), [0.25, 0.75]);
-        let close = |outputs: Vec<f64>| (probabilities(&outputs)[1] - 0.75).abs() < 1e-12;
-        assert!(close(constant(Loss::Logistic, &[0.75])));
-        assert!(close(constant(Loss::Softmax, &[0.25, 0.75])));
-        let absolute = Loss::Regression(RegressionLoss::Absolute);
-        assert_eq!(constant(absolute, &mean_target(absolute, &rows, 1)), [0.75]);
-    }
-
-    #[test]
-    fn area_under_the_curve_counts_pairs() {
-        assert_eq!(
-            roc_auc(&[0.1, 0.4, 0.35, 0.8], &[false, false, true, true]),
-            Some(0.75)
-        );
-        assert_eq!(roc_auc(&[1.0, 1.0], &[false, true]), Some(0.5));
-        assert_eq!(roc_auc(&[1.0, 2.0], &[true, true]), None);
-    }
-
-    #[test]
-    fn one_output_and_two_outputs_agree() {
-        let rows = Rows::new(1, vec![0.0; 3], vec![1.0, 0.0, 1.0]);
-        let one = measure(Loss::Logistic, &[2.0, -1.0, -0.5], &rows, 1.0);
-        let two = measure(
-            Loss::Softmax,
-            &[0.0, 2.0, 1.0, 0.0, 0.25, -0.25],
-            &rows,
-            1.0,
-        );
-        assert_eq!(one.values["accuracy"], 2.0 / 3.0);
-        assert_eq!(one.values["roc-auc"], 1.0);
-        for (name, value) in &one.values {
-            assert!((value - two.values[name]).abs() < 1e-12, "{name}");
-        }
-    }
-}
+mod tests;

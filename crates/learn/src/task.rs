@@ -61,7 +61,7 @@ pub struct TableTask {
     pub schema: Option<Schema>,
     /// Model family: `"logistic"`, or a table `linear`, `mlp` or `network`.
     pub model: ModelConfig,
-    /// Fractions of the rows that are held out.
+    /// Which rows are held out, to choose with and to test on.
     #[serde(default)]
     pub split: SplitConfig,
     /// How features, and a target that is a number, are scaled to mean 0 and deviation 1. Default:
@@ -263,7 +263,8 @@ impl TableTask {
                     .into(),
             )
         })?;
-        source.read(self.schema.as_ref(), silos, folder, seed)
+        let schema = self.schema.as_ref();
+        source.read(schema, silos, folder, &self.split, seed)
     }
 
     /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.
@@ -370,14 +371,25 @@ impl TableTask {
 
     /// The primary metric, if the target has it.
     fn metric(&self, target: &Target) -> Result<Metric, DataError> {
-        use MetricName::{Accuracy, Dice, LogLoss, Loss, Mae, Mse, RocAuc};
+        use MetricName::{
+            Accuracy, BalancedAccuracy, Brier, CalibrationError, Dice, LogLoss, Loss, Mae, Mse,
+            RocAuc,
+        };
+        let classes = [
+            Loss,
+            Accuracy,
+            BalancedAccuracy,
+            LogLoss,
+            Brier,
+            CalibrationError,
+            RocAuc,
+        ];
         let (fitting, default) = match target {
             Target::Number { .. } | Target::Numbers { .. } => (&[Loss, Mae, Mse][..], Mae),
             Target::Mask { .. } => (&[Loss, Dice][..], Dice),
-            Target::Classes(classes) if classes.len() == 2 => {
-                (&[Loss, Accuracy, LogLoss, RocAuc][..], Accuracy)
-            }
-            Target::Classes(_) => (&[Loss, Accuracy, LogLoss][..], Accuracy),
+            Target::Classes(names) if names.len() == 2 => (&classes[..], Accuracy),
+            // An area is for two classes.
+            Target::Classes(_) => (&classes[..6], Accuracy),
         };
         let name = self.metric.unwrap_or(default);
         if !fitting.contains(&name) {

@@ -108,13 +108,15 @@ pub(super) fn compare(
 
 /// A second metric beside the one that is compared, where the models have one.
 fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<MetricInfo> {
-    use MetricName::{Accuracy, Dice, LogLoss, Loss, Mae, Mse, RocAuc};
+    use MetricName::{
+        Accuracy, BalancedAccuracy, Brier, CalibrationError, Dice, LogLoss, Loss, Mae, Mse, RocAuc,
+    };
     let candidates: &[&str] = match metric.name {
         Mae => &["rmse"],
         Mse => &["mae"],
         Accuracy if classes == 2 => &["roc-auc", "log-loss"],
         Accuracy => &["log-loss"],
-        LogLoss | RocAuc => &["accuracy"],
+        BalancedAccuracy | LogLoss | Brier | CalibrationError | RocAuc => &["accuracy"],
         Dice => &["loss"],
         Loss => &["mae", "accuracy", "dice"],
     };

@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use super::label::Rule;
-use super::{ColumnsConfig, DataError, DataSet, Format, Incomplete, RawFile, RowsConfig, RowsFile};
+use super::{
+    ColumnsConfig, DataError, DataSet, Format, Incomplete, RawFile, RowsConfig, RowsFile,
+    SplitConfig,
+};
 use crate::schema::Schema;
 
 /// Where the files can be had, and how to know that they are the right ones.
@@ -35,6 +38,7 @@ pub fn heart_config() -> RowsConfig {
     let file = |(silo, file): (&str, &str)| RowsFile {
         path: Path::new("heart_disease").join(file),
         silo: Some(silo.to_owned()),
+        part: None,
         names: Default::default(),
     };
     let levels = [
@@ -67,6 +71,7 @@ pub fn heart_config() -> RowsConfig {
                 .map(|(name, levels)| (name.to_owned(), names(levels)))
                 .into(),
             only: Vec::new(),
+            subgroup: None,
             incomplete: Incomplete::Drop,
         }),
     }
@@ -88,7 +93,7 @@ pub(crate) fn heart_schema() -> Result<Schema, DataError> {
         .columns
         .as_ref()
         .expect("the files are described in short");
-    columns.schema(&[empty], None, &config.format)
+    columns.schema(&[empty], &[], &config.format)
 }
 
 /// The four hospitals, from `heart_disease/` under `folder`.
@@ -101,7 +106,7 @@ pub fn heart(folder: Option<&Path>) -> Result<DataSet, DataError> {
         hint: HINT,
     })?;
     heart_config()
-        .read(None, Some(folder))
+        .read(None, Some(folder), &SplitConfig::default())
         .map_err(|error| match error {
             DataError::File { path, reason, .. } => DataError::File {
                 path,

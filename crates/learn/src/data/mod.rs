@@ -42,7 +42,7 @@ pub use nearest::nearest;
 pub use partition::{MixedShares, PartitionConfig, ShardShares};
 pub use prepare::{Preparation, Standardise};
 pub use rows::{ColumnsConfig, Incomplete, OwnRows, RowsConfig, RowsFile, TargetColumns};
-pub use split::SplitConfig;
+pub use split::{ShiftConfig, SplitConfig};
 pub use synthetic::{SyntheticConfig, SyntheticTarget, synthetic};
 pub use table::{DataSet, Table};
 pub use target::Target;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::split::Parts;
 use super::{DataError, Rows, SplitConfig, Table, Target};
+use crate::random::{normal, stream};
 use crate::schema::Fill;
 
 /// How features, and a target that is a number, are scaled to mean 0 and deviation 1.
@@ -201,21 +202,41 @@ impl Prepared {
             let (mean, deviation) = own(&moments);
             (preparation.target_mean, preparation.target_deviation) = (mean, deviation);
         }
-        let rows = |part: &[usize]| {
+        let shift = split.shift.unwrap_or_default();
+        let mut noise = stream(split.seed.unwrap_or(seed), &format!("shift {silo}"));
+        let mut rows = |part: &[usize], shifted: bool| {
             let features = part
                 .iter()
                 .flat_map(|&row| preparation.features(table.row(row)));
-            let features = features.collect();
+            let mut features: Vec<f32> = features.collect();
+            if shifted {
+                for (at, value) in features.iter_mut().enumerate() {
+                    let column = at % width;
+                    let random = shift.mean + shift.noise * normal(&mut noise);
+                    if !columns[column].binary {
+                        let unit =
+                            columns[column].moments.deviation() / preparation.deviations[column];
+                        *value += (random * unit) as f32;
+                    }
+                }
+            }
             let targets = part.iter().flat_map(|&row| table.targets(row));
             let targets = targets.map(|&target| preparation.target(target));
             let count = table.targets(0).len();
-            Arc::new(Rows::wide(width, count, features, targets.collect()))
+            let rows = Rows::wide(width, count, features, targets.collect());
+            let subgroups = match table.subgroups.is_empty() {
+                true => Vec::new(),
+                false => part.iter().map(|&row| table.subgroups[row]).collect(),
+            };
+            Arc::new(rows.with_subgroups(subgroups))
         };
+        let (trained, held) = (rows(&train, false), rows(&validation, false));
+        let tested = rows(&test, split.shift.is_some());
         Ok(Self {
             features: width,
-            train: rows(&train),
-            validation: rows(&validation),
-            test: rows(&test),
+            train: trained,
+            validation: held,
+            test: tested,
             target,
             preparation,
             constant,
@@ -281,6 +302,7 @@ pub(crate) fn effective(deviation: f64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::data::ShiftConfig;
 
     fn table(rows: usize) -> Table {
         let mut table = Table::new(vec!["a".into(), "constant".into()]);
@@ -321,6 +343,73 @@ mod tests {
             (0..14).all(|row| data.train.features(row)[1] == 0.0),
             "constant, not blown up"
         );
+    }
+
+    #[test]
+    fn a_shift_moves_test_rows_alone_by_deviations_of_the_column() {
+        let mut table = table(400);
+        table.columns[1] = "binary".into();
+        (0..400).for_each(|row| table.values[2 * row + 1] = (row % 2) as f64);
+        let with = |noise, mean, standardise| {
+            let shift = Some(ShiftConfig { noise, mean });
+            let split = SplitConfig {
+                shift,
+                ..SplitConfig::default()
+            };
+            Prepared::new("s", &table, number(), &split, standardise, 3).unwrap()
+        };
+        let column = |rows: &Rows, at: usize| -> Vec<f64> {
+            let rows = (0..rows.len()).map(|row| f64::from(rows.features(row)[at]));
+            rows.collect()
+        };
+        let plain = with(0.0, 0.0, Standardise::Silo);
+        for (noise, mean) in [(0.0, 2.0), (0.5, 0.0)] {
+            let moved = with(noise, mean, Standardise::Silo);
+            assert_eq!(moved.train, plain.train);
+            assert_eq!(column(&moved.test, 1), column(&plain.test, 1));
+            let pairs = column(&moved.test, 0)
+                .into_iter()
+                .zip(column(&plain.test, 0));
+            let by: Vec<f64> = pairs.map(|(moved, plain)| moved - plain).collect();
+            let by = Moments::of(by.into_iter());
+            assert!((by.mean - mean).abs() < 0.2 * noise + 1e-5, "{}", by.mean);
+            assert!(
+                (by.squares / by.count as f64).sqrt() - noise < 0.1,
+                "{}",
+                by.squares
+            );
+            assert!((by.squares / by.count as f64).sqrt() >= 0.8 * noise);
+        }
+        // In the column's own unit where the silo does not scale.
+        let (plain, moved) = (
+            with(0.0, 0.0, Standardise::None),
+            with(0.0, 1.0, Standardise::None),
+        );
+        let by = column(&moved.test, 0)[0] - column(&plain.test, 0)[0];
+        let deviation = Moments::of(column(&plain.train, 0).into_iter()).deviation();
+        assert!((by / deviation - 1.0).abs() < 1e-3, "{by} {deviation}");
+    }
+
+    #[test]
+    fn a_silo_that_only_tests_keeps_all_its_rows() {
+        let mut table = table(6);
+        table.parts = vec![methods::Split::Test; 6];
+        table.values[0] = f64::NAN;
+        table.subgroups = vec![0, 1, 1, 0, 2, 2];
+        let data = prepare(&table, Standardise::None).unwrap();
+        assert_eq!((data.train.len(), data.test.len()), (0, 6));
+        assert_eq!(
+            data.test.features(0)[0],
+            11.0,
+            "the mean of 1, 4, 9, 16 and 25"
+        );
+        assert_eq!(data.test.subgroups(), [0, 1, 1, 0, 2, 2]);
+        assert_eq!(data.test.pick(&[4, 0]).subgroups(), [2, 0]);
+        let error = prepare(&table, Standardise::Silo)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("has test rows only"), "{error}");
     }
 
     #[test]

@@ -4,13 +4,17 @@
 //! one, [`RowsConfig`] describes the columns in short, and the schema follows from that and from
 //! what the files hold.
 
+mod extra;
 mod infer;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataError, DataSet, Format, LeftOut, RawFile, Rule, Table, open};
+use methods::learner::Split;
+
+use self::extra::{Extra, ExtraColumns};
+use super::{DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, open};
 use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 /// Files of rows and how to read them.
@@ -76,6 +80,10 @@ pub struct ColumnsConfig {
     /// Conditions that a row must meet to be used, such as `"age >= 18"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<Filter>,
+    /// The column whose values are subgroups of the rows, such as the patient's gender, by which reports
+    /// can measure. It is a feature, too, unless `drop` names it. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgroup: Option<String>,
     /// How rows with a missing feature are treated. Rows without a target are always left out.
     #[serde(default)]
     pub incomplete: Incomplete,
@@ -124,6 +132,10 @@ pub struct RowsFile {
     /// The silo's name; by default the file's, without its extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silo: Option<String>,
+    /// The part that all its rows belong to: `"train"`, `"validation"` or `"test"`. Without it the rows
+    /// are split. Files of one silo all have it, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Split>,
     /// Names that columns and codes have in this file.
     #[serde(default, skip_serializing_if = "is_default")]
     pub names: LocalNames,
@@ -157,6 +169,7 @@ impl OwnRows {
         let file = |path: &PathBuf| RowsFile {
             path: folder.join(path),
             silo: Some(silo.into()),
+            part: None,
             names: self.names.clone(),
         };
         RowsConfig {
@@ -206,7 +219,7 @@ fn is_default(names: &LocalNames) -> bool {
 }
 
 impl RowsConfig {
-    /// Reads all files, relative to `folder` if given.
+    /// Reads all files, relative to `folder` if given, with the columns that `split` names.
     ///
     /// # Errors
     /// [`DataError`]: a file that cannot be read, a column that is not there, a cell that is not
@@ -215,6 +228,7 @@ impl RowsConfig {
         &self,
         schema: Option<&Schema>,
         folder: Option<&Path>,
+        split: &SplitConfig,
     ) -> Result<DataSet, DataError> {
         if self.files.is_empty() {
             return Err(DataError::Config("`files` names no file".into()));
@@ -254,7 +268,9 @@ impl RowsConfig {
             }
             (Some(_), None) => None,
             (None, Some(columns)) => {
-                Some(columns.schema(&raw, self.silo_column.as_deref(), &self.format)?)
+                let beside = [&self.silo_column, &split.column, &split.time];
+                let beside: Vec<&str> = beside.into_iter().flatten().map(String::as_str).collect();
+                Some(columns.schema(&raw, &beside, &self.format)?)
             }
         };
         let loose = self.columns.as_ref();
@@ -266,11 +282,20 @@ impl RowsConfig {
             columns: &columns,
             tables: Vec::new(),
             dealt: 0,
+            subgroups: Vec::new(),
         };
         for (file, raw) in self.files.iter().zip(&raw) {
-            notes.extend(self.read_file(file, raw, schema, &mut silos)?);
+            notes.extend(self.read_file(file, raw, schema, split, &mut silos)?);
         }
+        let subgroups = silos.sorted_subgroups()?;
         let mut silos = silos.tables;
+        let mixed = |(_, table): &&(String, Table)| ![0, table.len()].contains(&table.parts.len());
+        if let Some((silo, _)) = silos.iter().find(mixed) {
+            return Err(DataError::Config(format!(
+                "silo {silo:?}: some of its files have a `part` and some have none: give one to each, or \
+                 to none"
+            )));
+        }
         let small = silos
             .iter()
             .filter(|(_, table)| table.len() < self.silo_rows)
@@ -302,7 +327,7 @@ impl RowsConfig {
             silos,
             schema: Some(schema.clone()),
             notes,
-            subgroups: Vec::new(),
+            subgroups,
         })
     }
 
@@ -312,6 +337,7 @@ impl RowsConfig {
         file: &RowsFile,
         raw: &RawFile,
         schema: &Schema,
+        split: &SplitConfig,
         silos: &mut Silos<'_>,
     ) -> Result<Option<String>, DataError> {
         let silo = file.silo();
@@ -321,8 +347,12 @@ impl RowsConfig {
         if self.columns.is_some() {
             names.ignore.extend(raw.header.iter().cloned());
         }
-        let also: Vec<&str> = self.silo_column.iter().map(String::as_str).collect();
+        let also = [&self.silo_column, &split.column, &split.time]
+            .into_iter()
+            .flatten();
+        let also: Vec<&str> = also.map(String::as_str).collect();
         let layout = FileLayout::new(schema, &names, &self.format, raw, true, &also)?;
+        let extra = ExtraColumns::new(split, file.part, raw, &self.format)?;
         let silo_place = match &self.silo_column {
             None => None,
             Some(column) => Some(raw.place(column)?),
@@ -355,8 +385,8 @@ impl RowsConfig {
             };
             used += 1;
             match self.pretend_silos {
-                None => silos.push(silo, &values, &targets),
-                Some(count) => silos.deal(count, &values, &targets),
+                None => silos.push(silo, &values, &targets, extra.read(row, &layout)?),
+                Some(count) => silos.deal(count, &values, &targets, extra.read(row, &layout)?),
             }
         }
         if used == 0 {
@@ -376,6 +406,9 @@ impl RowsConfig {
     }
 }
 
+/// Most subgroups: more are hardly a division of the rows that anybody wants to see.
+const SUBGROUPS: usize = 100;
+
 /// Counts a row that is not used.
 fn count(left: &mut LeftOut, row: &ReadRow) {
     match row {
@@ -392,24 +425,65 @@ struct Silos<'a> {
     tables: Vec<(String, Table)>,
     /// Rows dealt to pretend silos.
     dealt: usize,
+    /// Names of the subgroups, in the order of their first rows.
+    subgroups: Vec<String>,
 }
 
 impl Silos<'_> {
     /// Gives a row to the next of `count` pretend silos.
-    fn deal(&mut self, count: usize, values: &[f64], targets: &[f64]) {
+    fn deal(&mut self, count: usize, values: &[f64], targets: &[f64], extra: Extra) {
         let silo = pretend_silo(self.dealt % count);
         self.dealt += 1;
-        self.push(&silo, values, targets);
+        self.push(&silo, values, targets, extra);
     }
 
-    fn push(&mut self, silo: &str, values: &[f64], targets: &[f64]) {
+    fn push(&mut self, silo: &str, values: &[f64], targets: &[f64], extra: Extra) {
         let place = self.tables.iter().position(|(name, _)| name == silo);
         let place = place.unwrap_or_else(|| {
             let table = Table::encoded(self.columns);
             self.tables.push((silo.to_owned(), table));
             self.tables.len() - 1
         });
-        self.tables[place].1.push_all(values, targets);
+        let table = &mut self.tables[place].1;
+        table.push_all(values, targets);
+        table.parts.extend(extra.part);
+        table.times.extend(extra.time);
+        if let Some(name) = extra.subgroup {
+            let known = self.subgroups.iter().position(|own| *own == name);
+            let at = known.unwrap_or_else(|| {
+                self.subgroups.push(name);
+                self.subgroups.len() - 1
+            });
+            // Too many to count are refused when all rows are read.
+            table.subgroups.push(u16::try_from(at).unwrap_or(u16::MAX));
+        }
+    }
+
+    /// The names of the subgroups in alphabetical order, in which the rows then refer to them.
+    fn sorted_subgroups(&mut self) -> Result<Vec<String>, DataError> {
+        let names = std::mem::take(&mut self.subgroups);
+        if names.len() > SUBGROUPS {
+            return Err(DataError::Config(format!(
+                "the column `subgroup` holds {} different values, such as {:?}: choose one with at most \
+                 {SUBGROUPS}",
+                names.len(),
+                names[0]
+            )));
+        }
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by(|&a, &b| names[a].cmp(&names[b]));
+        let mut places = vec![0; names.len()];
+        for (place, &name) in order.iter().enumerate() {
+            places[name] = place as u16;
+        }
+        for at in self
+            .tables
+            .iter_mut()
+            .flat_map(|(_, table)| &mut table.subgroups)
+        {
+            *at = places[usize::from(*at)];
+        }
+        Ok(order.into_iter().map(|at| names[at].clone()).collect())
     }
 }
 

@@ -142,6 +142,8 @@ pub(crate) struct Rows {
     outputs: usize,
     features: Arc<Vec<f32>>,
     targets: Vec<f32>,
+    /// The subgroup of every row; empty where there are none.
+    subgroups: Arc<Vec<u16>>,
 }
 
 impl Rows {
@@ -173,7 +175,20 @@ impl Rows {
             outputs,
             features: Arc::new(features),
             targets,
+            subgroups: Arc::default(),
         }
+    }
+
+    /// The same rows with a subgroup each, or without any.
+    pub(crate) fn with_subgroups(mut self, subgroups: Vec<u16>) -> Self {
+        debug_assert!(subgroups.is_empty() || subgroups.len() == self.len());
+        self.subgroups = Arc::new(subgroups);
+        self
+    }
+
+    /// The subgroup of every row; empty where there are none.
+    pub(crate) fn subgroups(&self) -> &[u16] {
+        &self.subgroups
     }
 
     /// Rows of all parts, one part after the other.
@@ -183,13 +198,17 @@ impl Rows {
     pub(crate) fn concat(parts: &[&Self]) -> Self {
         let first = parts.first().expect("at least one part");
         let (width, outputs) = (first.width, first.outputs);
-        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        let (mut features, mut targets, mut subgroups) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             assert_eq!((part.width, part.outputs), (width, outputs), "columns");
             features.extend_from_slice(&part.features);
             targets.extend_from_slice(&part.targets);
+            subgroups.extend_from_slice(&part.subgroups);
         }
-        Self::wide(width, outputs, features, targets)
+        if parts.iter().any(|part| part.subgroups.is_empty()) {
+            subgroups.clear();
+        }
+        Self::wide(width, outputs, features, targets).with_subgroups(subgroups)
     }
 
     /// These rows with every number changed: a feature by `feature(column, value)`, a target by `target`.
@@ -208,6 +227,7 @@ impl Rows {
             outputs: self.outputs,
             features: Arc::new(features.collect()),
             targets: self.targets.iter().copied().map(target).collect(),
+            subgroups: self.subgroups.clone(),
         }
     }
 
@@ -276,7 +296,14 @@ impl Rows {
             features.extend_from_slice(self.features(row as usize));
             targets.extend_from_slice(self.target(row as usize));
         }
-        Self::wide(self.width, self.outputs, features, targets)
+        let subgroups = match self.subgroups.is_empty() {
+            true => Vec::new(),
+            false => rows
+                .iter()
+                .map(|&row| self.subgroups[row as usize])
+                .collect(),
+        };
+        Self::wide(self.width, self.outputs, features, targets).with_subgroups(subgroups)
     }
 
     /// The same features with these classes as targets.
@@ -290,6 +317,7 @@ impl Rows {
             outputs: 1,
             features: self.features.clone(),
             targets: labels.iter().map(|&label| label as f32).collect(),
+            subgroups: self.subgroups.clone(),
         }
     }
 

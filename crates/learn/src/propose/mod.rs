@@ -140,6 +140,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         target,
         min_rows: 10,
         only: Vec::new(),
+        subgroup: None,
         features: merged(features),
     };
     schema.check()?;

@@ -41,6 +41,10 @@ pub struct Schema {
     /// row without a value there is left out. None by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<Filter>,
+    /// The column whose values are subgroups of the rows, such as the patient's gender, by which reports
+    /// can measure. It need not be a feature. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgroup: Option<String>,
     /// The columns to learn from, one table `[[task.table.schema.feature]]` for each, in order.
     #[serde(rename = "feature")]
     pub features: Vec<FeatureColumns>,
@@ -85,6 +89,7 @@ impl Schema {
             target: TargetColumn::of(target),
             min_rows: min_rows(),
             only: Vec::new(),
+            subgroup: None,
             features: merged(columns.iter().map(feature)),
         }
     }

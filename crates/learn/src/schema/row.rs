@@ -17,6 +17,7 @@ pub(crate) struct FileLayout<'a> {
     levels: Vec<Vec<String>>,
     targets: Vec<usize>,
     filters: Vec<usize>,
+    subgroup: Option<usize>,
 }
 
 /// The remedy for other words than the agreed ones.
@@ -54,7 +55,8 @@ impl<'a> FileLayout<'a> {
         let agreed: Vec<&str> = schema.names().chain(schema.target.name.iter()).collect();
         let known = local.columns.keys().chain(local.codes.keys());
         let filters = schema.only.iter().map(|filter| filter.column.as_str());
-        let all: Vec<&str> = agreed.iter().copied().chain(filters).collect();
+        let beside = filters.chain(schema.subgroup.as_deref());
+        let all: Vec<&str> = agreed.iter().copied().chain(beside).collect();
         for name in known {
             if !all.contains(&name.as_str()) {
                 return Err(DataError::Config(format!(
@@ -98,6 +100,11 @@ impl<'a> FileLayout<'a> {
                 false => Vec::new(),
             },
             filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
+            // Rows that are to be predicted need none.
+            subgroup: match target {
+                true => places(&mut schema.subgroup.as_deref().into_iter())?.pop(),
+                false => None,
+            },
             path: &file.path,
             schema,
             local,
@@ -108,12 +115,15 @@ impl<'a> FileLayout<'a> {
             .features
             .iter()
             .chain(&layout.targets)
-            .chain(&layout.filters);
+            .chain(&layout.filters)
+            .chain(&layout.subgroup);
         let used: Vec<usize> = used.copied().collect();
         let mut extra = Vec::new();
         for (at, name) in header.iter().enumerate() {
             let is_target = schema.target.name.iter().any(|t| local.column(t) == name);
-            let known = used.contains(&at) || is_target || local.ignore.contains(name);
+            let is_subgroup = schema.subgroup.as_deref().map(|own| local.column(own)) == Some(name);
+            let known =
+                used.contains(&at) || is_target || is_subgroup || local.ignore.contains(name);
             if !known && !also.contains(&name.as_str()) {
                 extra.push(name.clone());
             }
@@ -242,6 +252,16 @@ impl<'a> FileLayout<'a> {
         })?;
         into.extend((1..levels.len()).map(|level| f64::from(level == at)));
         Ok(())
+    }
+
+    /// The subgroup of a row, if rows have subgroups; `"not stated"` where the cell is empty.
+    pub(crate) fn subgroup(&self, row: &RawRow) -> Option<String> {
+        let place = self.subgroup?;
+        let column = self.schema.subgroup.as_deref().unwrap_or_default();
+        let text = self
+            .cell(row, place)
+            .map(|text| self.local.value(column, text));
+        Some(text.map_or_else(|| "not stated".into(), |text| self.format.plain(text)))
     }
 
     fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {

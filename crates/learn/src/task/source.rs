@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SILOS;
 use crate::data::{
-    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, RowsConfig,
+    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, RowsConfig, SplitConfig,
     SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos, eicu_los,
     eicu_mortality, heart, synthetic, tpt48,
 };
@@ -78,11 +78,18 @@ impl Source {
         schema: Option<&Schema>,
         silos: Option<usize>,
         folder: Option<&Path>,
+        split: &SplitConfig,
         seed: u64,
     ) -> Result<DataSet, DataError> {
         if schema.is_some() && !matches!(self, Self::Rows(_)) {
             return Err(DataError::Config(
                 "built-in data have columns of their own: a schema goes with `rows`".into(),
+            ));
+        }
+        if (split.column.is_some() || split.time.is_some()) && !matches!(self, Self::Rows(_)) {
+            return Err(DataError::Config(
+                "built-in data have no such column: `column` and `time` of `split` go with `rows`"
+                    .into(),
             ));
         }
         let (source_name, mut data) = match self {
@@ -93,7 +100,7 @@ impl Source {
             Self::EicuMortality(config) => ("eicu-mortality", eicu_mortality(*config, folder)?),
             Self::Synthetic(config) => ("synthetic", synthetic(config, silos, seed)?),
             Self::Images(config) => ("images", config.read(silos, SILOS, folder, seed)?),
-            Self::Rows(config) => ("rows", config.read(schema, None)?),
+            Self::Rows(config) => ("rows", config.read(schema, None, split)?),
         };
         let has = data.silos.len();
         match silos {

@@ -96,7 +96,7 @@ pub use training::{GradientModifier, Metrics, Optimiser, Progress, Training, Upd
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// One part of a silo's rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
     /// The rows that training sees.

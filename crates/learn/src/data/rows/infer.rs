@@ -10,14 +10,14 @@ use crate::schema::{
 
 impl ColumnsConfig {
     /// The schema of these files. The first one decides on the features, unless the
-    /// configuration does.
+    /// configuration does; the columns `beside` are none.
     ///
     /// # Errors
     /// [`DataError`]: a contradiction, a column that is not there, no feature.
     pub(crate) fn schema(
         &self,
         files: &[RawFile],
-        silo_column: Option<&str>,
+        beside: &[&str],
         format: &Format,
     ) -> Result<Schema, DataError> {
         self.check()?;
@@ -28,7 +28,7 @@ impl ColumnsConfig {
         let features = self.features.clone().unwrap_or_else(|| {
             let rest = first.header.iter().filter(|name| {
                 !self.target.names().contains(name)
-                    && Some(name.as_str()) != silo_column
+                    && !beside.contains(&name.as_str())
                     && !self.drop.contains(name)
             });
             rest.cloned().collect()
@@ -54,6 +54,7 @@ impl ColumnsConfig {
             target: self.target(files, format)?,
             min_rows: 2,
             only: self.only.clone(),
+            subgroup: self.subgroup.clone(),
             features,
         })
     }

@@ -5,6 +5,8 @@ use super::*;
 use crate::data::Target;
 use crate::schema::{EncodedColumn, Fill, TargetColumn};
 
+mod extra;
+
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);
 
@@ -25,9 +27,11 @@ impl Folder {
     }
 
     fn read(&self, config: &str) -> Result<DataSet, DataError> {
-        toml::from_str::<RowsConfig>(config)
-            .unwrap()
-            .read(None, Some(&self.0))
+        toml::from_str::<RowsConfig>(config).unwrap().read(
+            None,
+            Some(&self.0),
+            &SplitConfig::default(),
+        )
     }
 
     /// The error, without the folder's name.
@@ -320,7 +324,9 @@ fn targets_are_written_to_columns_that_are_read_as_the_same_target() {
             &target,
         );
         let config: RowsConfig = toml::from_str("files = [{ path = 'a.csv' }]").unwrap();
-        let read = config.read(Some(&schema), Some(&folder.0)).unwrap();
+        let read = config
+            .read(Some(&schema), Some(&folder.0), &SplitConfig::default())
+            .unwrap();
         assert_eq!(read.target, target);
         assert_eq!(read.silos[0].1.target, vec![1.0; 2 * names.len()]);
     }

@@ -53,6 +53,7 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
     let split = SplitConfig {
         validation: 0.1,
         test: 0.3,
+        ..SplitConfig::default()
     };
     let data = Prepared::new("s", table, target, &split, standardise, 9).unwrap();
     let linear = Box::new(Linear { features: 2 });
