@@ -82,6 +82,7 @@ fn learn(momentum: f64, rounds: u64) -> Result<f32, Box<dyn Error>> {
             epochs: 1,
             batch: 0,
             optimiser,
+            decay: None,
         },
         momentum,
     };

@@ -81,6 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             momentum: 0.0,
             weight_decay: 0.0,
         },
+        decay: None,
     };
     let method = Method::CsRcfl(CsRcflOptions {
         coalitions: 2.into(),

@@ -98,6 +98,7 @@ pub fn continued(
     (strategy_config.standardise, strategy_config.scale_agreed) =
         (false, earlier.task.common_scale());
     let rounds = changes.rounds.unwrap_or(old.rounds);
+    strategy_config.set_rounds(rounds);
     let least = strategy_config.least_rounds();
     if rounds < least {
         let name = strategy_config.name();

@@ -177,6 +177,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         notes: Vec::new(),
         rounds: finals,
         timeline: views,
+        newcomers: Vec::new(),
         curves: curves.collect(),
         traffic,
         silos,

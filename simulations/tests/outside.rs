@@ -103,3 +103,70 @@ fn states_that_only_test_are_given_a_model_and_states_that_only_train_are_not_me
         );
     }
 }
+
+#[test]
+fn newcomers_of_earlier_rounds_are_given_the_model_of_that_round() {
+    let head = |rounds: &str| {
+        format!(
+            "silos = 4\noutside = [\"silo 1\"]\nnewcomers = {rounds}
+            [task.table]
+            data.synthetic = {{ groups = 1, features = 3 }}
+            model = {{ linear = {{ loss = \"squared\" }} }}"
+        )
+    };
+    for strategy in ["name = \"fedavg\"", "name = \"hcct\"", "name = \"ditto\""] {
+        let summary = play(&head("[2, 1]"), strategy, 0.001, None).unwrap();
+        let rounds: Vec<u64> = summary.newcomers.iter().map(|one| one.round).collect();
+        assert_eq!(rounds, [1, 2]);
+        let [first, last] = [0, 1].map(|at| summary.newcomers[at].metric.unwrap());
+        assert!(last < first, "{strategy}: {first} {last}");
+        // A newcomer of the last round is given what the silo outside is given in the end.
+        assert_eq!(Some(last), summary.silos[3].coalition, "{strategy}");
+        assert_eq!(summary.silos[3].name, summary.newcomers[0].silo);
+    }
+    let text = "name = \"a\"\nrounds = 2\nnewcomers = [3]\n[task.constant]\nparameters = 1\n\
+        [strategy]\nname = \"fedavg\"\n\
+        training = { epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.1 } }";
+    let error = Scenario::parse("a.toml", text).unwrap_err().to_string();
+    assert!(
+        error.contains("must be between 1, the first that trains, and 2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_rate_that_falls_to_nothing_stops_every_model_where_it_is() {
+    let play = |decay: &str, rounds: u64| {
+        let text = format!(
+            "name = \"decay\"
+            rounds = {rounds}
+            silos = 4
+            [task.table]
+            data.synthetic = {{ groups = 2, features = 3 }}
+            model = {{ linear = {{ loss = \"squared\" }} }}
+            standardise = \"federation\"
+            [strategy]
+            name = \"fedavg\"
+            [strategy.training]
+            epochs = 2
+            batch = 16
+            optimiser = {{ name = \"sgd\", rate = 0.01 }}
+            {decay}"
+        );
+        let scenario = Scenario::parse("decay.toml", &text).unwrap();
+        run(&scenario, Options::default()).unwrap()
+    };
+    let scores = |summary: &Summary| -> Vec<[Option<f64>; 4]> {
+        let silos = summary.silos.iter();
+        silos
+            .map(|silo| [silo.local, silo.global, silo.coalition, silo.pooled])
+            .collect()
+    };
+    // After the round that agrees on a scale, only the first training counts.
+    let one = play("", 2);
+    let many = play("decay.step = { every = 1, factor = 1e-30 }", 6);
+    assert_eq!(scores(&many), scores(&one));
+    assert_ne!(scores(&play("", 6)), scores(&one));
+    let cosine = play("decay.cosine = {}", 6);
+    assert_ne!(scores(&cosine), scores(&play("", 6)));
+}

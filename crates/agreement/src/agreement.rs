@@ -120,6 +120,7 @@ impl Agreement {
         // A model that is continued has its scale already.
         raw.strategy.standardise = raw.task.common_scale() && continues.is_none();
         raw.strategy.scale_agreed = raw.task.common_scale() && continues.is_some();
+        raw.strategy.set_rounds(raw.rounds);
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
         let work = Work {

@@ -126,6 +126,7 @@ impl Draft {
         let (scale, continues) = (raw.task.common_scale(), raw.continues.is_some());
         raw.strategy.standardise = scale && !continues;
         raw.strategy.scale_agreed = scale && continues;
+        raw.strategy.set_rounds(raw.rounds);
         let strategy = raw.strategy.validate(MOST);
         strategy.map_err(|error| strategy_error(source, &error))?;
         let members = silos

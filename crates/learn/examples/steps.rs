@@ -65,6 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 momentum: 0.0,
                 weight_decay: 0.0,
             },
+            decay: None,
         };
         let steps = training.steps(learner.samples());
         let (mut model, personal) = (learner.initial(1), learner.initial_personal(1));

@@ -53,6 +53,7 @@
 //!     epochs: 1,
 //!     batch: 32,
 //!     optimiser: Optimiser::Sgd { rate: 0.1, momentum: 0.0, weight_decay: 0.0 },
+//!     decay: None,
 //! };
 //! let options = CsRcflOptions { coalitions: 2.into(), freeze: 1, ..CsRcflOptions::default() };
 //! let method = Method::CsRcfl(options);

@@ -134,7 +134,7 @@ pub struct Alone {
     pub start: Params,
     /// Seed of the initial personal state.
     pub initial: u64,
-    /// The task of every round.
+    /// The task of every round; a decay of its learning rate counts these rounds.
     pub task: Task,
     /// The silo's seed.
     pub seed: u64,
@@ -185,7 +185,14 @@ impl Alone {
     ) -> Result<(Params, Params), LearnError> {
         let seed = learner.seed(self.seed, round);
         let mut go_on = |_| ControlFlow::Continue(());
-        let update = learner.carry_out(model, personal, &self.task, seed, &mut go_on)?;
+        let task = match &self.task {
+            Task::Train(training) => {
+                let before = round.saturating_sub(*self.rounds.start());
+                Task::Train(training.at(before + 1))
+            }
+            other => other.clone(),
+        };
+        let update = learner.carry_out(model, personal, &task, seed, &mut go_on)?;
         Ok((update.shared, update.personal))
     }
 }
@@ -377,5 +384,43 @@ mod tests {
         let (first, second): (f64, f64) = (0.15 * 0.25, 0.05 * 0.75);
         let spread = first * first + second * second;
         assert!((other.error - (2.0 * spread).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn training_alone_follows_a_falling_rate_from_its_first_round() {
+        let learner = crate::learner::QuadraticLearner::new(&[1.0, -2.0]);
+        let training = crate::learner::Training {
+            epochs: 2,
+            batch: 0,
+            optimiser: crate::learner::Optimiser::Sgd {
+                rate: 0.2,
+                momentum: 0.0,
+                weight_decay: 0.0,
+            },
+            decay: Some(crate::learner::Decay::Exponential(0.5)),
+        };
+        let alone = |training: &crate::learner::Training, rounds| Alone {
+            start: learner.initial(3),
+            initial: 3,
+            task: Task::Train(training.clone()),
+            seed: 1,
+            rounds,
+        };
+        let decayed = alone(&training, 2..=4).train(&learner).ok();
+        let mut by_hand = learner.initial(3);
+        for (round, at) in [(2, 1), (3, 2), (4, 3)] {
+            let one = Alone {
+                start: by_hand.clone(),
+                ..alone(&training.at(at), round..=round)
+            };
+            by_hand = one.train(&learner).map_or(by_hand, |(model, _)| model);
+        }
+        assert_eq!(decayed.map(|(model, _)| model), Some(by_hand));
+        let constant = crate::learner::Training {
+            decay: None,
+            ..training.clone()
+        };
+        let constant = alone(&constant, 2..=4).train(&learner).ok();
+        assert_ne!(constant, alone(&training, 2..=4).train(&learner).ok());
     }
 }

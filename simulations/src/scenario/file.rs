@@ -45,6 +45,11 @@ pub(super) struct ScenarioFile {
     /// is measured on their rows.
     #[serde(default)]
     pub(super) outside: Vec<String>,
+    /// Rounds after which the silos outside are given a model, too, as newcomers of that round; it is
+    /// measured on their rows, for the JSON summary. None by default.
+    #[serde(default)]
+    #[schemars(extend("x-unit" = "rounds"))]
+    pub(super) newcomers: Vec<u64>,
     /// How a silo chooses the model that it serves at the end.
     #[serde(default)]
     pub(super) serve: ServeConfig,

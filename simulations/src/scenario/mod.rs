@@ -54,6 +54,9 @@ pub struct Scenario {
     /// a region. Silos without training rows never take part. At the end they are given a model, which
     /// is measured on their rows.
     pub outside: Vec<String>,
+    /// Rounds after which the silos outside are given a model, too, as newcomers of that round; it is
+    /// measured on their rows, for the JSON summary. None by default.
+    pub newcomers: Vec<u64>,
     /// How a silo chooses the model that it serves at the end.
     pub serve: ServeConfig,
     /// The task: data and model.
@@ -125,6 +128,7 @@ impl Scenario {
         check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
         let mut strategy = raw.strategy;
         strategy.standardise = raw.task.common_scale();
+        strategy.set_rounds(raw.rounds);
         let scenario = Self {
             file: file.into(),
             name: raw.name,
@@ -133,6 +137,7 @@ impl Scenario {
             rounds: raw.rounds,
             silos: raw.silos,
             outside: raw.outside,
+            newcomers: raw.newcomers,
             serve: raw.serve,
             task: raw.task,
             strategy,
@@ -149,6 +154,15 @@ impl Scenario {
         scenario
             .check_rounds()
             .map_err(|what| source.key_of("rounds", what))?;
+        let trains = 1 + u64::from(scenario.strategy.standardise);
+        let wrong = |round: &&u64| !(trains..=scenario.rounds).contains(round);
+        if let Some(round) = scenario.newcomers.iter().find(wrong) {
+            let what = format!(
+                "names the round {round}, it must be between {trains}, the first that trains, and {}",
+                scenario.rounds
+            );
+            return Err(source.key_of("newcomers", what));
+        }
         let beat = scenario.charter.beat.0.as_millis();
         if !(10..=600_000).contains(&beat) {
             let what = format!("is {beat} ms, it must be between 10ms and 10m");
@@ -195,6 +209,7 @@ impl Scenario {
         }
         self.check_rounds()
             .map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
+        self.strategy.set_rounds(self.rounds);
         Ok(self)
     }
 

@@ -23,6 +23,7 @@ use crate::scenario::Scenario;
 
 use super::compare::compare;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
+use super::newcomers::newcomers;
 use super::results::{Settings, TrainingFailed};
 use super::silos::{Reference, silo_results};
 use super::{
@@ -51,7 +52,7 @@ pub(crate) fn build(
         reference,
         threads,
     )?;
-    let study = &participation.study;
+    let (whole, study) = (study, &participation.study);
     let reports = Reports {
         federation,
         recorded,
@@ -61,6 +62,7 @@ pub(crate) fn build(
     let finals = last_adopted(&all, n);
     let messages = recorded.traffic.iter().map(|sent| sent.messages).sum();
     let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
+    let newcomers = newcomers(scenario, whole, participation, federation, &all, threads)?;
     let rounds = reports.rounds(&all);
     let timeline = reports.timeline(&rounds);
     let after = scenario.strategy.standardise.into();
@@ -109,6 +111,7 @@ pub(crate) fn build(
         notes,
         rounds,
         silos: compared.silos,
+        newcomers,
         weights_abs_sum: weights(&finals),
         checks: recorded.totals,
         refused: reports.refused(),

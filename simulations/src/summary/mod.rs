@@ -10,6 +10,7 @@ mod compare;
 mod gains;
 mod measured;
 mod metrics;
+mod newcomers;
 mod results;
 mod silos;
 
@@ -25,6 +26,7 @@ use crate::network::Traffic;
 
 pub(crate) use build::build;
 pub(crate) use metrics::final_model;
+pub use newcomers::NewcomerInfo;
 pub use results::{
     Bin, ClassResults, Gain, Interval, MeanGain, ModelKind, SecondMetric, Settings, TrainingFailed,
     Unusable,
@@ -87,6 +89,9 @@ pub struct Summary {
     pub rounds: Vec<RoundInfo>,
     /// All silos: members, then silos outside.
     pub silos: Vec<SiloInfo>,
+    /// The silos outside as newcomers of earlier rounds, by round, where the scenario asks for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub newcomers: Vec<NewcomerInfo>,
     /// Sum of the absolute values of all trained parameters of the final model, if all silos share
     /// one model.
     pub weights_abs_sum: Option<f64>,

@@ -122,6 +122,7 @@ mod tests {
             epochs: 1,
             batch: 0,
             optimiser,
+            decay: None,
         };
         let go = |seed| {
             let start = learner.initial(0);

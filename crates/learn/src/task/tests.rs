@@ -36,6 +36,7 @@ fn digits_fedavg(folder: &Path, silos: usize, rounds: u64) -> (f64, f64) {
         epochs: 1,
         batch: 32,
         optimiser,
+        decay: None,
     });
     let none = Params::empty();
     let mut model = study.silos[0].learner.initial(0);
@@ -109,6 +110,7 @@ fn digits_have_no_order_beyond_their_rounds() {
         epochs: 1,
         batch: 32,
         optimiser,
+        decay: None,
     });
     for round in [0, 31] {
         let go_on = &mut |_| ControlFlow::Continue(());
@@ -307,6 +309,7 @@ fn heart_refuses_more_than_four_silos() {
         epochs: 100,
         batch: 32,
         optimiser,
+        decay: None,
     });
     let (learner, go_on) = (&study.silos[0].learner, &mut |_| ControlFlow::Continue(()));
     let update = learner

@@ -90,7 +90,7 @@ pub use error::LearnError;
 pub use optimiser::{ADAM, OptimiserState};
 pub use quadratic::QuadraticLearner;
 pub use row_results::RowResults;
-pub use training::{GradientModifier, Metrics, Optimiser, Progress, Training, Update};
+pub use training::{Decay, GradientModifier, Metrics, Optimiser, Progress, Training, Update};
 
 /// A callback that gets the progress of a training and may stop it.
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;

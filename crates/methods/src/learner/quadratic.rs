@@ -27,7 +27,7 @@ use crate::robust::{RadiusGrid, Ridge};
 ///
 /// let silo = QuadraticLearner::new(&[4.0]);
 /// let optimiser = Optimiser::Sgd { rate: 0.5, momentum: 0.0, weight_decay: 0.0 };
-/// let training = Training { epochs: 2, batch: 0, optimiser };
+/// let training = Training { epochs: 2, batch: 0, optimiser, decay: None };
 /// let start = silo.initial(0);
 /// let go_on = &mut |_| ControlFlow::Continue(());
 /// let update = silo.train(&start, &Params::empty(), &training, 1, go_on)?;

@@ -19,9 +19,73 @@ pub struct Training {
     pub batch: u32,
     /// Optimiser of the local steps.
     pub optimiser: Optimiser,
+    /// How the learning rate falls from round to round; not at all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decay: Option<Decay>,
+}
+
+/// How the learning rate of local training falls from round to round. The rounds in which silos train
+/// are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Decay {
+    /// After every so many rounds the rate is multiplied with a factor.
+    Step {
+        /// Number of rounds with the same rate.
+        #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
+        every: u64,
+        /// The factor, above 0 and at most 1.
+        #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+        factor: f64,
+    },
+    /// After every round the rate is multiplied with this factor, above 0 and at most 1 (0.995 in HCCT's
+    /// code).
+    Exponential(#[schemars(range(max = 1), extend("exclusiveMinimum" = 0))] f64),
+    /// The rate falls like half a cosine over all rounds of the federation (Loshchilov & Hutter 2017).
+    Cosine {
+        /// The fraction of the rate that it falls towards. Default 0.
+        #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+        #[serde(default)]
+        least: f64,
+        /// Rounds of the federation in which silos train: no key of the table, see
+        /// [`StrategyConfig::set_rounds`](crate::strategy::StrategyConfig::set_rounds).
+        #[serde(skip)]
+        rounds: u64,
+    },
+}
+
+impl Decay {
+    /// What the rate is multiplied with in the `round`-th training, from 1.
+    pub fn factor(self, round: u64) -> f64 {
+        let before = round.saturating_sub(1);
+        match self {
+            Self::Step { every, factor } => libm::pow(factor, (before / every.max(1)) as f64),
+            Self::Exponential(factor) => libm::pow(factor, before as f64),
+            Self::Cosine { least, rounds } => {
+                let part = before.min(rounds) as f64 / rounds.max(1) as f64;
+                let half = (1.0 + libm::cos(std::f64::consts::PI * part)) / 2.0;
+                least + (1.0 - least) * half
+            }
+        }
+    }
 }
 
 impl Training {
+    /// The training of one round, the `round`-th in which silos train, from 1: with the rate that it has
+    /// fallen to, and no decay of its own.
+    #[must_use]
+    pub fn at(&self, round: u64) -> Self {
+        let factor = self.decay.map_or(1.0, |decay| decay.factor(round));
+        let mut optimiser = self.optimiser.clone();
+        let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = &mut optimiser;
+        *rate *= factor;
+        Self {
+            optimiser,
+            decay: None,
+            ..self.clone()
+        }
+    }
+
     /// Steps that a training over this many rows takes.
     pub fn steps(&self, rows: u64) -> u64 {
         let batch = match self.batch {
@@ -62,6 +126,14 @@ pub enum Optimiser {
         #[serde(default, rename = "weight-decay")]
         weight_decay: f64,
     },
+}
+
+impl Optimiser {
+    /// The learning rate.
+    pub fn rate(&self) -> f64 {
+        let (Self::Sgd { rate, .. } | Self::Adam { rate, .. }) = *self;
+        rate
+    }
 }
 
 /// What a strategy adds to the gradient of a local training: a proximal term, a shift term, and
@@ -154,5 +226,57 @@ impl Metrics {
     pub fn get(&self, name: &str) -> Result<f64, LearnError> {
         let value = self.values.get(name).copied();
         value.ok_or_else(|| LearnError::Metric(name.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_fall_as_computed_by_hand() {
+        let training = |decay| Training {
+            epochs: 1,
+            batch: 0,
+            optimiser: Optimiser::Adam {
+                rate: 0.5,
+                weight_decay: 0.1,
+            },
+            decay: Some(decay),
+        };
+        let rates = |decay, rounds: [u64; 5]| {
+            rounds.map(|round| {
+                let at = training(decay).at(round);
+                assert_eq!((at.decay, at.epochs), (None, 1));
+                at.optimiser.rate()
+            })
+        };
+        let step = Decay::Step {
+            every: 2,
+            factor: 0.5,
+        };
+        assert_eq!(rates(step, [1, 2, 3, 4, 5]), [0.5, 0.5, 0.25, 0.25, 0.125]);
+        let exponential = Decay::Exponential(0.5);
+        assert_eq!(
+            rates(exponential, [1, 2, 3, 4, 5]),
+            [0.5, 0.25, 0.125, 0.0625, 0.03125]
+        );
+        let cosine = |least| Decay::Cosine { least, rounds: 4 };
+        let close = |found: [f64; 5], wanted: [f64; 5]| {
+            let mut pairs = found.iter().zip(wanted);
+            assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        };
+        let half = 0.5f64.sqrt();
+        let wanted = [0.5, 0.25 * (1.0 + half), 0.25, 0.25 * (1.0 - half), 0.0];
+        close(rates(cosine(0.0), [1, 2, 3, 4, 5]), wanted);
+        close(
+            rates(cosine(0.5), [1, 3, 5, 6, 60]),
+            [0.5, 0.375, 0.25, 0.25, 0.25],
+        );
+        let none = Training {
+            decay: None,
+            ..training(exponential)
+        };
+        assert_eq!(none.at(7), none);
     }
 }

@@ -67,6 +67,14 @@ impl Fitting {
         Task::Train(self.training().clone())
     }
 
+    /// The same with the training of a round's plan, whose learning rate may have fallen.
+    pub(crate) fn of(&self, task: &Task) -> Self {
+        match (self, task) {
+            (Self::Trained(_), Task::Train(training)) => Self::Trained(training.clone()),
+            _ => self.clone(),
+        }
+    }
+
     /// Refuses a learner that has no such fits.
     pub(crate) fn suits(&self, learner: &dyn Learner) -> Result<(), MissingCapability> {
         match self {

@@ -15,6 +15,7 @@ use crate::params::{Role, TensorSpec};
 mod buffers;
 mod capabilities;
 mod cs_rcfl_auto;
+mod decay;
 mod equipped;
 mod exact;
 mod fedcg;
@@ -37,6 +38,7 @@ fn training() -> Training {
         epochs: 1,
         batch: 0,
         optimiser,
+        decay: None,
     }
 }
 

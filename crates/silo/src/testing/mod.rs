@@ -81,6 +81,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
             momentum: 0.0,
             weight_decay: 0.0,
         },
+        decay: None,
     };
     SiloConfig {
         member: Config::new(epoch.clone(), MemberIndex(me), key(me), [0; 32]),

@@ -77,6 +77,7 @@ fn task(epochs: u32, batch: u32, rate: f64) -> Task {
         epochs,
         batch,
         optimiser,
+        decay: None,
     })
 }
 

@@ -60,6 +60,7 @@ fn learned(folder: &Folder, text: &str, epochs: u32, rate: f64) -> (f64, f64, Me
             rate,
             weight_decay: 0.0,
         },
+        decay: None,
     });
     let (start, none) = (learner.initial(1), Params::empty());
     let go_on = &mut |_| ControlFlow::Continue(());

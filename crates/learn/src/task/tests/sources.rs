@@ -59,6 +59,7 @@ fn the_paper_s_eight_layers_learn_at_the_rate_of_the_paper() {
             momentum: 0.9,
             weight_decay: 0.0,
         },
+        decay: None,
     });
     let none = Params::empty();
     let start = north.initial(1);

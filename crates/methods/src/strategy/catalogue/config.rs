@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::build;
 use super::methods::Method;
 use crate::aggregation::Aggregation;
-use crate::learner::Training;
+use crate::learner::{Decay, Training};
 use crate::strategy::StrategyError;
 
 /// A strategy and its options, as in a charter: one table with the name, the options of that
@@ -80,6 +80,14 @@ impl StrategyConfig {
             aggregation: Aggregation::Mean,
             ..self.clone()
         })
+    }
+
+    /// Sets the rounds of the federation, a round that agrees on a common scale included: what a learning
+    /// rate that falls like a cosine falls over. To be called once `standardise` is known.
+    pub fn set_rounds(&mut self, all: u64) {
+        if let Some(Decay::Cosine { rounds, .. }) = &mut self.training.decay {
+            *rounds = all.saturating_sub(self.standardise.into());
+        }
     }
 
     /// Fewest rounds that make a model: one to train, more where a scale or coalitions take rounds of

@@ -6,13 +6,14 @@ pub(crate) mod methods;
 use serde_json::Value;
 
 use self::methods::{Method, STRATEGIES};
-use super::options::{Setting, at_least_one, fraction, not_negative, positive, require};
+use super::options::{Setting, at_least_one, fraction, not_negative, positive, require, share};
+use super::wrappers::decay::Decaying;
 use super::wrappers::personal_layers::PersonalLayers;
 use super::wrappers::standardise::Standardised;
 use super::wrappers::strategy_wrapper::WrappedStrategy;
 use super::{Names, Strategy, StrategyConfig, StrategyError};
 use crate::aggregation::Aggregation;
-use crate::learner::{Optimiser, Training};
+use crate::learner::{Decay, Optimiser, Training};
 
 /// A strategy, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,7 @@ pub fn described() -> Vec<StrategyOptions> {
             momentum: 0.0,
             weight_decay: 0.0,
         },
+        decay: None,
     };
     let describe = |&info: &StrategyInfo| {
         let method = Method::named(info.name).expect("every strategy of the list is a method");
@@ -79,6 +81,13 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
     let mut personal = config.personal.clone();
     personal.extend(built.personal.map(String::from));
     let mut strategy = built.strategy;
+    if config.training.decay.is_some() {
+        strategy = Box::new(WrappedStrategy {
+            name: config.name(),
+            inner: strategy,
+            by: Decaying,
+        });
+    }
     if !personal.is_empty() {
         strategy = Box::new(WrappedStrategy {
             name: config.name(),
@@ -120,8 +129,30 @@ fn check_training(training: &Training) -> Result<(), StrategyError> {
         epochs,
         batch: _,
         optimiser,
+        decay: falling,
     } = training;
     at_least_one("training.epochs", (*epochs).into())?;
+    match *falling {
+        None => {}
+        Some(Decay::Step { every, factor }) => {
+            at_least_one("training.decay.step.every", every)?;
+            positive("training.decay.step.factor", factor)?;
+            share("training.decay.step.factor", factor)?;
+        }
+        Some(Decay::Exponential(factor)) => {
+            positive("training.decay.exponential", factor)?;
+            share("training.decay.exponential", factor)?;
+        }
+        Some(Decay::Cosine { least, rounds }) => {
+            fraction("training.decay.cosine.least", least)?;
+            require(
+                rounds > 0,
+                "training.decay.cosine",
+                "used where the number of rounds is known, at least 1 that trains",
+                rounds,
+            )?;
+        }
+    }
     let (rate, momentum, decay) = match *optimiser {
         Optimiser::Sgd {
             rate,

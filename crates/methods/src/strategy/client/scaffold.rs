@@ -36,12 +36,7 @@ impl Scaffold {
     pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("rate", self.rate)?;
         // The new control variate is the mean gradient, read off from how far plain steps went.
-        let Optimiser::Sgd {
-            rate,
-            momentum: 0.0,
-            ..
-        } = setting.training.optimiser
-        else {
+        let Optimiser::Sgd { momentum: 0.0, .. } = setting.training.optimiser else {
             return Err(StrategyError::Option {
                 option: "training.optimiser",
                 allowed: "sgd without momentum for scaffold",
@@ -53,7 +48,6 @@ impl Scaffold {
             inner: Box::new(FedAvg::new(setting.training, WeightRule::Equal)),
             by: Controlled {
                 server: self.rate,
-                local: rate,
                 members: setting.members,
             },
         }))
@@ -66,7 +60,6 @@ impl Scaffold {
 #[derive(Clone, Copy)]
 struct Controlled {
     server: f64,
-    local: f64,
     members: usize,
 }
 
@@ -77,7 +70,6 @@ impl StrategyWrapper for Controlled {
         let by = WithControl {
             models: Attached::new(&model, &control)?,
             personal: Attached::new(&own, &control)?,
-            rate: self.local,
         };
         Ok(WrappedLearner::equip(inner, by)?)
     }
@@ -120,8 +112,6 @@ fn zip(a: &Params, b: &Params, combine: impl Fn(f64, f64) -> f64) -> Params {
 struct WithControl {
     models: Attached,
     personal: Attached,
-    /// The learning rate η of a local step.
-    rate: f64,
 }
 
 impl LearnerWrapper for WithControl {
@@ -168,6 +158,7 @@ impl LearnerWrapper for WithControl {
             ..GradientModifier::none(&start)
         };
         let steps = job.training.steps(inner.samples()) as f64;
+        let rate = job.training.optimiser.rate();
         let inside = Job {
             start: &start,
             personal: &rest,
@@ -178,9 +169,7 @@ impl LearnerWrapper for WithControl {
         let of = |model| Params::gather(trained, &[model]).expect("tensors of this model");
         let went = zip(&of(&start), &of(&update.shared), |x, y| x - y);
         // c_k⁺ = (c_k − c) + (x − y)/(τη)
-        let next = zip(&shift, &went, |shift, went| {
-            went / (steps * self.rate) - shift
-        });
+        let next = zip(&shift, &went, |shift, went| went / (steps * rate) - shift);
         let change = zip(&next, &own[0], |next, own| next - own);
         Ok(Update {
             shared: self.models.join(&update.shared, &[&change]),

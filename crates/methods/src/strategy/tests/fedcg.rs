@@ -176,6 +176,7 @@ fn one_step(more: Value, rounds: u64) -> (Params, Params, BTreeMap<String, f64>)
             momentum: 0.0,
             weight_decay: 0.0,
         },
+        decay: None,
     };
     let go_on = &mut |_| std::ops::ControlFlow::Continue(());
     let learner: &dyn Learner = &*federation.learners[0];

@@ -55,6 +55,7 @@ impl Fit<'_> {
             momentum: 0.0,
             weight_decay: 0.0,
         },
+        decay: None,
     };
 }
 

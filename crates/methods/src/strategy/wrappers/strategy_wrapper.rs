@@ -24,6 +24,12 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         Ok(())
     }
 
+    /// The plan of a round, given that of the wrapped strategy.
+    fn plan(&self, plan: Plan, round: u64) -> Plan {
+        let _ = round;
+        plan
+    }
+
     /// Layout of a contribution, given that of the models.
     fn contribution(&self, model: &Arc<Layout>) -> Arc<Layout> {
         model.clone()
@@ -70,7 +76,7 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
-        self.inner.plan(state, round)
+        self.by.plan(self.inner.plan(state, round), round)
     }
 
     fn contribute(

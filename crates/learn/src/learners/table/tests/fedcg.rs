@@ -31,6 +31,7 @@ fn plain(epochs: u32, batch: u32, rate: f64) -> Task {
             momentum: 0.0,
             weight_decay: 0.0,
         },
+        decay: None,
     })
 }
 
@@ -437,6 +438,7 @@ fn momentum_and_decay_are_those_of_a_training_up_to_rounding() {
         epochs: 3,
         batch: 8,
         optimiser,
+        decay: None,
     });
     let own = trained(&bare, &bare.initial(4), &task, 9).shared;
     let cut = trained(&*silent, &silent.initial(4), &task, 9).shared;

@@ -166,6 +166,7 @@ impl<'a> Running<'a> {
                 momentum: 0.0,
                 weight_decay: 0.0,
             },
+            decay: None,
         };
         let go_on = &mut |_| ControlFlow::Continue(());
         only.train(start, &self.personal, &training, seed, go_on)

@@ -70,13 +70,16 @@ impl Strategy for CsRcfl {
     fn contribute(
         &self,
         state: &State,
-        _: &Plan,
+        plan: &Plan,
         _: u64,
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         let start = participant.start(state)?;
-        let update = self.fit.update(participant, start, progress)?;
+        let update = self
+            .fit
+            .of(&plan.task)
+            .update(participant, start, progress)?;
         Ok((participant.coalition, update))
     }
 

@@ -121,11 +121,18 @@ impl AutoCsRcfl {
     /// What the silo's fold models make of its own rows.
     fn held_out(
         &self,
+        plan: &Plan,
         participant: Participant<'_>,
         start: &Params,
         progress: &mut Watch<'_>,
     ) -> Result<HeldOut, LearnError> {
-        HeldOut::fit(participant, start, &self.fit, self.folds, progress)
+        HeldOut::fit(
+            participant,
+            start,
+            &self.fit.of(&plan.task),
+            self.folds,
+            progress,
+        )
     }
 }
 
@@ -165,14 +172,17 @@ impl Strategy for AutoCsRcfl {
     fn contribute(
         &self,
         state: &State,
-        _: &Plan,
+        plan: &Plan,
         round: u64,
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         if self.phase(round) != Phase::Measure {
             let start = participant.start(state)?;
-            let update = self.fit.update(participant, start, progress)?;
+            let update = self
+                .fit
+                .of(&plan.task)
+                .update(participant, start, progress)?;
             return Ok((participant.coalition, update));
         }
         let Participant {
@@ -184,7 +194,7 @@ impl Strategy for AutoCsRcfl {
             .ok_or_else(|| LearnError::Failed("there are no coalitions to be measured".into()))?;
         let start = formed.starts[own];
         let radius = participant.radius.get(learner, start, personal)?;
-        let held_out = self.held_out(participant, start, progress)?;
+        let held_out = self.held_out(plan, participant, start, progress)?;
         let mut known: Vec<(Vec<usize>, f64)> = Vec::new();
         let mut losses = vec![0f32; MOST + 1];
         for (loss, grouping) in losses.iter_mut().zip(formed.candidates) {
@@ -221,7 +231,7 @@ impl Strategy for AutoCsRcfl {
     fn score(
         &self,
         state: &State,
-        _: &Plan,
+        plan: &Plan,
         _: u64,
         participant: Participant<'_>,
         scored: Scored<'_>,
@@ -232,7 +242,7 @@ impl Strategy for AutoCsRcfl {
         let (learner, personal) = (participant.learner, scored.personal);
         let radius = participant.radius.get(learner, scored.model, personal)?;
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-        let held_out = self.held_out(participant, participant.start(state)?, go_on)?;
+        let held_out = self.held_out(plan, participant, participant.start(state)?, go_on)?;
         held_out.loss(radius, |fold| Ok(fold.clone()))
     }
 

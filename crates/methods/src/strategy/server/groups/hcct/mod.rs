@@ -356,7 +356,12 @@ impl Strategy for Merging {
         })
     }
 
-    fn unseen(&self, state: &State, _: u64, newcomer: Newcomer<'_>) -> Result<Params, LearnError> {
-        self.admit_newcomer(state, newcomer)
+    fn unseen(
+        &self,
+        state: &State,
+        round: u64,
+        newcomer: Newcomer<'_>,
+    ) -> Result<Params, LearnError> {
+        self.admit_newcomer(state, round, newcomer)
     }
 }

@@ -67,12 +67,13 @@ impl LastGroups {
 }
 
 impl Merging {
-    /// The newcomer trains once from the mean of what the others started from (the common model in
+    /// In `round` the newcomer trains once from the mean of what the others started from (the common model in
     /// the first round), by rows, and joins the group that gains most by it; one by which no group
     /// gains stays with what it trained.
     pub(super) fn admit_newcomer(
         &self,
         state: &State,
+        round: u64,
         newcomer: Newcomer<'_>,
     ) -> Result<Params, LearnError> {
         let Some(last) = LastGroups::read(state) else {
@@ -90,7 +91,7 @@ impl Merging {
         let start = weighted_mean(&weighted).map_err(|error| unsupported(&error))?;
         let Update {
             shared, samples, ..
-        } = newcomer.train(&start, &self.setting.training)?;
+        } = newcomer.train(&start, &self.setting.training.at(round))?;
         let mut gradients: Vec<_> = started
             .iter()
             .zip(&trained)
