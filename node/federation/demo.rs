@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agreement::{Agreement, ConfigError, Consent};
-use learn::data::{DataSet, Target};
+use learn::data::{DataSet, SplitConfig, Target};
 use learn::schema::TargetColumn;
 use learn::{DataError, TaskConfig};
 use mesh::Transport;
+use methods::Split;
 use protocol::Hash;
 use simulations::{Federation, RunError, Scenario};
 
@@ -97,11 +98,12 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
     // Whose rows can stand in a file has them there, and reads nobody else's.
     let mut scenario = scenario.clone();
-    let mut tables = None;
+    let (mut tables, mut split) = (None, SplitConfig::default());
     if let TaskConfig::Table(task) = &mut scenario.task {
         let set = task.tables(scenario.silos, data, scenario.seed)?;
         **task = task.of_own_rows(&set);
         tables = Some(set);
+        split = task.split.clone();
     }
     let scenario = &scenario;
     let federation = Federation::of(scenario, &study)?;
@@ -118,7 +120,7 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
         identity::write(&own.join("identity.key"), &config.member.key)?;
         let data = match &tables {
             Some(set) => {
-                write_own(&own.join("rows.csv"), &csv(set, at))?;
+                write_own(&own.join("rows.csv"), &csv(set, at, &split))?;
                 Data::beside()
             }
             None => Data::Share {
@@ -248,17 +250,32 @@ fn names<'a>(all: impl Iterator<Item = &'a str>, at: usize) -> String {
 }
 
 /// The rows of one silo as CSV, with digits that give the same numbers when they are read.
-fn csv(set: &DataSet, silo: usize) -> String {
+fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
     let (_, table) = &set.silos[silo];
+    // What the split needs to know of a row, unless it is a feature already.
+    let of = |name: &Option<String>| name.clone().filter(|name| !table.columns.contains(name));
+    let (part, time) = (of(&split.column), of(&split.time));
     let cell = |text: &str| match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
     };
-    let mut text: String = table.columns.iter().map(|name| cell(name) + ",").collect();
+    let names = part.iter().chain(&time).chain(&table.columns);
+    let mut text: String = names.map(|name| cell(name) + ",").collect();
     let targets = TargetColumn::of(&set.target);
     text.push_str(&targets.name.iter().collect::<Vec<_>>().join(","));
     text.push('\n');
     for row in 0..table.len() {
+        if part.is_some() {
+            text.push_str(match table.parts.get(row) {
+                Some(Split::Test) => "test,",
+                Some(Split::Validation) => "validation,",
+                _ => "train,",
+            });
+        }
+        if time.is_some() {
+            let time = table.times.get(row).copied().unwrap_or_default();
+            write!(text, "{time},").expect("a String takes everything");
+        }
         for value in table.row(row) {
             match value.is_nan() {
                 true => text.push(','),

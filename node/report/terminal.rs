@@ -175,8 +175,12 @@ fn rows(
     };
     let mut each = gains.iter().map(String::as_str);
     let mut next = || each.next().unwrap_or_default();
+    let tested = story.silos.iter().any(|silo| silo.held_out > 0);
     for (silo, row) in members {
-        line(out, silo, row, false, next())?;
+        let gain = next();
+        if tested {
+            line(out, silo, row, false, gain)?;
+        }
     }
     let mean = |out: &mut dyn Write, what: &str, silos: &[Silo], means: &[Option<Cell>]| {
         let rows = silos.iter().map(|silo| silo.held_out).sum();
@@ -188,8 +192,10 @@ fn rows(
         true => "mean of silos".to_owned(),
         false => format!("mean of {}", comparison.common),
     };
-    mean(out, &over, &story.silos, &comparison.means)?;
-    mean(out, "mean of rows", &story.silos, &comparison.row_means)?;
+    if tested {
+        mean(out, &over, &story.silos, &comparison.means)?;
+        mean(out, "mean of rows", &story.silos, &comparison.row_means)?;
+    }
     for (silo, row) in outside {
         line(out, silo, row, true, next())?;
     }

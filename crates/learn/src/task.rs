@@ -325,7 +325,10 @@ impl TableTask {
             let data = Prepared::new(&name, &table, target, &self.split, scaling, seed)?;
             constant.add(&data.constant);
             absent.add(&data.absent);
-            far.add(&name, &table.columns, &data.columns);
+            // Test rows alone may be of another season or population on purpose.
+            if data.train.len() > 0 {
+                far.add(&name, &table.columns, &data.columns);
+            }
             let rows = counts(&data);
             let (model, loss) = self.model.family(data.features, &data.target)?;
             let preparation = Some(Arc::new(data.preparation.clone()));

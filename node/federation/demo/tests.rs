@@ -107,3 +107,39 @@ fn free_ports_differ_and_a_port_in_use_is_named() {
     let error = ports(Some(port), 1).unwrap_err().to_string();
     assert!(error.starts_with(&format!("port {port} is not free")));
 }
+
+#[test]
+fn rows_of_an_institution_keep_their_part_and_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "x,on,part,y\n1,1970-01-03,train,10\n2,1970-01-02,test,20\n";
+    fs::write(folder.path().join("a.csv"), rows).unwrap();
+    let config = "model = { linear = {} }\nsplit = { column = 'part', time = 'on' }\n\
+                  data.rows = { files = [{ path = 'a.csv' }], columns = { target = 'y' } }";
+    let mut task = TaskConfig::Table(toml::from_str(config).unwrap());
+    task.resolve(folder.path());
+    let TaskConfig::Table(task) = task else {
+        panic!("a table")
+    };
+    let set = task.tables(None, None, 0).unwrap();
+    let own = task.of_own_rows(&set);
+    assert_eq!(
+        csv(&set, 0, &own.split),
+        "part,on,x,y\ntrain,2,1,10\ntest,1,2,20\n"
+    );
+    // Where files give the part, a column does for the institution.
+    let config = config.replace("column = 'part', time = 'on'", "test = 0.5");
+    let config = config.replace("'a.csv' }", "'a.csv', part = 'train' }");
+    let config = config.replace("target = 'y'", "target = 'y', drop = ['part', 'on']");
+    let mut task = TaskConfig::Table(toml::from_str(&config).unwrap());
+    task.resolve(folder.path());
+    let TaskConfig::Table(task) = task else {
+        panic!("a table")
+    };
+    let set = task.tables(None, None, 0).unwrap();
+    let own = task.of_own_rows(&set);
+    assert_eq!(own.split.column.as_deref(), Some("part"));
+    assert_eq!(
+        csv(&set, 0, &own.split),
+        "part,x,y\ntrain,1,10\ntrain,2,20\n"
+    );
+}

@@ -93,7 +93,8 @@ impl TableTask {
     }
 
     /// The task of institutions that each have rows of their own in a file written by
-    /// [`Table`](crate::data::Table), instead of sharing those of `data`.
+    /// [`Table`](crate::data::Table), instead of sharing those of `data`. Where the data give the parts of
+    /// rows, the file has them in the column that `split` names.
     #[must_use]
     pub fn of_own_rows(&self, data: &DataSet) -> Self {
         let shared = !matches!(
@@ -105,8 +106,13 @@ impl TableTask {
         }
         let columns = data.silos.first().map(|(_, table)| table.encoding());
         let schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        let mut split = self.split.clone();
+        if split.column.is_none() && data.silos.iter().any(|(_, table)| !table.parts.is_empty()) {
+            split.column = Some("part".into());
+        }
         Self {
             data: None,
+            split,
             schema: Some(schema),
             standardise: Some(self.scaling()),
             ..self.clone()

@@ -44,7 +44,8 @@ fn every_strategy_with_decay_is_the_same_one_with_the_rate_of_each_round() {
         let constant = Federation::new(with_rate(name, 0.2, None), silos()).rounds(5);
         let changed =
             constant.state.models != decayed.state.models || constant.personal != decayed.personal;
-        assert!(changed, "{name}: the rate matters");
+        // A robust fit is solved, not trained.
+        assert_eq!(changed, name != "robust-local", "{name}: the rate matters");
     }
 }
 
