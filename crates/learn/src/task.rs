@@ -264,6 +264,7 @@ impl TableTask {
             )
         })?;
         let schema = self.schema.as_ref();
+        let seed = self.split.seed.unwrap_or(seed);
         source.read(schema, silos, folder, &self.split, seed)
     }
 

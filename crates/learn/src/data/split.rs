@@ -29,8 +29,8 @@ pub struct SplitConfig {
     /// of every silo are then its test rows, and those before them its validation rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// Seed of the split. By default that of the scenario; with one of its own the split stays the same
-    /// while trainings vary.
+    /// Seed of the split, and of what a source draws. By default that of the scenario; with one of its own
+    /// silos and their rows stay the same while trainings vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// How the test rows are changed, to measure models on rows unlike those that they learned from. Not

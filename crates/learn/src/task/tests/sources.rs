@@ -120,6 +120,10 @@ fn hospitals_are_drawn_by_the_seed_of_the_study() {
     assert_eq!(names(1).len(), 20);
     assert_eq!(names(1), names(1));
     assert_ne!(names(1), names(2));
+    let fixed = format!("{text}\nsplit.seed = 1");
+    let fixed = config(&fixed).study(None, Some(&folder), 2).unwrap();
+    let fixed: Vec<String> = fixed.silos.into_iter().map(|silo| silo.name).collect();
+    assert_eq!(fixed, names(1));
     let text = "[task.table]\ndata.eicu-mortality = { encoding = 'hiclseqno' }\nmodel = 'logistic'\nmetric = 'roc-auc'";
     let study = config(text).study(None, Some(&folder), 1).unwrap();
     let west = |silo: &&Silo| silo.group.as_deref() == Some("West");
