@@ -22,6 +22,7 @@ fn training() -> Training {
         epochs: 5,
         batch: 0,
         optimiser,
+        decay: None,
     }
 }
 

@@ -19,6 +19,7 @@ fn silo(shift: f64, seed: u64) -> Arc<dyn Learner> {
     let split = SplitConfig {
         validation: 0.0,
         test: 0.3,
+        ..SplitConfig::default()
     };
     let scale = Standardise::None;
     let data = Prepared::new("s", &table, target, &split, scale, 9).unwrap();
