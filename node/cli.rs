@@ -1,5 +1,6 @@
 //! The command line.
 
+mod compare;
 mod data;
 mod institution;
 mod model;
@@ -14,6 +15,7 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 use crate::logging::LogFormat;
+pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
 pub(crate) use institution::{
     AddMember, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo, Federation,
@@ -49,6 +51,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a whole federation in this process and report on it
     Simulate(Simulate),
+    /// Compare ways of learning on the same data, over several seeds, with uncertainty
+    Compare(Box<Compare>),
+    /// Find out which way of learning serves the members best on their data, and whether any does
+    Advise(Advise),
     /// Look at data files and write a scenario for them, with comments
     Init(Init),
     /// List the built-in scenarios
@@ -56,6 +62,8 @@ pub(crate) enum Command {
     /// List, download and verify public data sets
     #[command(subcommand)]
     Data(Data),
+    /// List the built-in experiments, for `rota compare`
+    Experiments,
     /// Print the JSON Schema of a TOML file, for editors that complete and check
     Schema(Schema),
     /// Compute what a lead computes, on CSV files: coalitions, groups, topologies, robust losses
@@ -189,6 +197,8 @@ pub(crate) struct Schema {
 pub(crate) enum SchemaFile {
     /// A scenario, for `rota simulate`
     Scenario,
+    /// An experiment, for `rota compare`
+    Experiment,
     /// federation.toml, the agreement of all members
     Federation,
     /// silo.toml, the configuration of a node
@@ -202,6 +212,7 @@ impl SchemaFile {
     pub(crate) fn document(self) -> Document {
         match self {
             Self::Scenario => Document::Scenario,
+            Self::Experiment => Document::Experiment,
             Self::Federation => Document::Federation,
             Self::Silo => Document::Silo,
             Self::Status => Document::Status,

@@ -25,6 +25,8 @@ pub(crate) enum LogFormat {
 pub(crate) struct Log<'a> {
     /// 0 for warnings, 1 for events, 2 and more for every step.
     pub(crate) verbose: u8,
+    /// Whether warnings are left out, too: of many runs, of which some are expected to fail.
+    pub(crate) many_runs: bool,
     /// Whether lines have a time.
     pub(crate) timed: bool,
     /// How it is written.
@@ -47,6 +49,7 @@ pub(crate) struct Traces;
 /// A collector that cannot be used, or a program without traces.
 pub(crate) fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
     let level = match options.verbose {
+        0 if options.many_runs => LevelFilter::ERROR,
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         _ => LevelFilter::DEBUG,

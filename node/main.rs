@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     };
     let log = Log {
         verbose: cli.verbose,
+        many_runs: matches!(cli.command, Command::Compare(_) | Command::Advise(_)),
         timed: run.is_some(),
         format: cli.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),
@@ -38,9 +39,12 @@ fn main() -> ExitCode {
     };
     let done = match &cli.command {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
+        Command::Compare(options) => commands::compare::run(options, bar),
+        Command::Advise(options) => commands::advise::run(options, bar),
         Command::Init(init) => commands::init::run(init),
         Command::Scenarios => commands::scenarios::run(),
         Command::Data(data) => commands::data::run(data),
+        Command::Experiments => commands::scenarios::experiments(),
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Solve(solve) => commands::solve::run(solve, &bar),
         Command::Strategies(strategies) => commands::strategies::run(strategies),

@@ -68,6 +68,57 @@ impl Progress {
     }
 }
 
+/// Shows pieces of work as they are done: a bar on a terminal, otherwise a line each, or nothing.
+pub(crate) enum Counted {
+    /// A bar, on a terminal.
+    Bar(ProgressBar),
+    /// A line for each, elsewhere.
+    Lines,
+    /// Nothing, with `--quiet`.
+    Quiet,
+}
+
+impl Counted {
+    /// Starts to show progress, on a terminal with the hidden bar.
+    pub(crate) fn new(bar: ProgressBar, quiet: bool, first: &'static str) -> Self {
+        if quiet {
+            return Self::Quiet;
+        }
+        if !io::stderr().is_terminal() {
+            return Self::Lines;
+        }
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}  {elapsed}")
+            .expect("the template is a constant and well-formed");
+        bar.set_style(style);
+        bar.set_message(first);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.reset();
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self::Bar(bar)
+    }
+
+    /// A piece is done, as `text` says.
+    pub(crate) fn step(&self, done: usize, all: usize, text: &str) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_length(all as u64);
+                bar.set_position(done as u64);
+                bar.set_message(text.to_owned());
+            }
+            // Standard error may be closed; that is no reason to fail.
+            Self::Lines => drop(say(&format!("{done}/{all} {text}"))),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn end(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Shows a spinner on a terminal until the returned value is dropped.
 pub(crate) fn working(bar: &ProgressBar, what: &'static str) -> impl Drop {
     struct Shown(ProgressBar);

@@ -1,7 +1,9 @@
 //! The subcommands, and their errors.
 
+pub(crate) mod advise;
 pub(crate) mod chain;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod continuing;
 pub(crate) mod data;
 pub(crate) mod demo;
@@ -35,6 +37,7 @@ use rota::learn::export::ExportError;
 use rota::loopback;
 use rota::model::ModelError;
 use rota::report::numbers;
+use rota::simulations::compare::ExperimentError;
 use rota::simulations::{RunError, ScenarioError};
 use rota::status::socket::SocketError;
 
@@ -52,6 +55,9 @@ pub(crate) enum CommandError {
     /// A transport was given for the simulated network.
     #[error("--transport is for real sockets, and --mesh is virtual: add --mesh loopback")]
     Transport,
+    /// The experiment is wrong, or cannot be run.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// The federation failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -207,6 +213,10 @@ impl CommandError {
             | CommandError::NoTerminal
             | CommandError::Log(_)
             | CommandError::Exists(_) => 2,
+            CommandError::Experiment(ExperimentError::Run(RunError::Data(error))) => data(error),
+            CommandError::Experiment(ExperimentError::Run(RunError::Setup(_))) => 2,
+            CommandError::Experiment(ExperimentError::Run(_) | ExperimentError::Result { .. }) => 1,
+            CommandError::Experiment(_) => 2,
             CommandError::Compose(ComposeError::Data(error)) => data(error),
             CommandError::Compose(ComposeError::Terminal(_)) => 1,
             CommandError::Compose(_) => 2,

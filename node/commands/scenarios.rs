@@ -1,23 +1,37 @@
-//! `rota scenarios`: lists the built-in scenarios.
+//! `rota scenarios` and `rota experiments`: list what is built in.
 
 use std::io::{self, Write};
 
 use rota::simulations::Scenario;
+use rota::simulations::compare::{self, Choices, Experiment};
 use rota::simulations::scenario::BUILT_IN;
 
 use super::CommandError;
 
 /// Prints a line per scenario.
 pub(crate) fn run() -> Result<(), CommandError> {
+    let described = |name: &str| Ok(Scenario::load(name)?.description);
+    list(BUILT_IN, described)
+}
+
+/// Prints a line per experiment.
+pub(crate) fn experiments() -> Result<(), CommandError> {
+    let described = |name: &str| Ok(Experiment::load(name, &Choices::default())?.description);
+    list(compare::BUILT_IN, described)
+}
+
+fn list(
+    built_in: &[(&str, &str)],
+    described: impl Fn(&str) -> Result<String, CommandError>,
+) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
-    let width = BUILT_IN
+    let width = built_in
         .iter()
         .map(|(name, _)| name.len())
         .max()
         .unwrap_or(0);
-    for (name, _) in BUILT_IN {
-        let scenario = Scenario::load(name)?;
-        writeln!(out, "{name:width$}  {}", scenario.description)?;
+    for (name, _) in built_in {
+        writeln!(out, "{name:width$}  {}", described(name)?)?;
     }
     Ok(())
 }

@@ -11,12 +11,12 @@ use super::{
     agreement, classes, curves, graph, numbers, palette, settings, table, timeline, traffic,
 };
 
-const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+pub(super) const STYLE: &str = include_str!("style.css");
+pub(super) const SCRIPT: &str = include_str!("script.js");
 
 /// What the browser may do: use the page's styles and run the script with this very text. Even if a
 /// name in the data held HTML, it would load nothing and run nothing else.
-fn policy() -> String {
+pub(super) fn policy() -> String {
     let hash = BASE64.encode(&Sha256::digest(SCRIPT));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
 }

@@ -39,7 +39,7 @@ fn silos(story: &Story) -> String {
 }
 
 /// The keys and values below `value`, with full paths as in TOML.
-fn flat(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+pub(super) fn flat(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     /// More characters of one value are cut.
     const MOST: usize = 200;
     match value {

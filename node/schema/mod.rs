@@ -9,6 +9,8 @@ use serde_json::Value;
 pub enum Document {
     /// A scenario, for `rota simulate`.
     Scenario,
+    /// An experiment, for `rota compare`.
+    Experiment,
     /// `federation.toml`, the agreement.
     Federation,
     /// `silo.toml`, the configuration of a node.
@@ -19,12 +21,18 @@ pub enum Document {
 
 impl Document {
     /// The TOML files that people write.
-    pub const ALL: [Self; 3] = [Self::Scenario, Self::Federation, Self::Silo];
+    pub const ALL: [Self; 4] = [
+        Self::Scenario,
+        Self::Experiment,
+        Self::Federation,
+        Self::Silo,
+    ];
 
     /// What it is called.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenario => "scenario",
+            Self::Experiment => "experiment",
             Self::Federation => "federation.toml",
             Self::Silo => "silo.toml",
             Self::Status => "the status of a node",
@@ -35,6 +43,7 @@ impl Document {
     pub fn schema(self) -> Value {
         match self {
             Self::Scenario => simulations::scenario::schema(),
+            Self::Experiment => simulations::compare::schema(),
             Self::Federation => agreement::federation_schema(),
             Self::Silo => crate::institution::config::schema(),
             Self::Status => crate::status::document::schema(),
@@ -42,7 +51,7 @@ impl Document {
     }
 }
 
-/// The reference page as Markdown: every key of the three files.
+/// The reference page as Markdown: every key of the files.
 pub fn reference() -> String {
     page::reference(&Document::ALL.map(|document| (document.title(), document.schema())))
 }

@@ -305,6 +305,12 @@ impl<'a> Director<'a> {
                     view: *view,
                     lead: self.federation.epoch.roster.name(*lead).into(),
                     at: self.recorder.now().elapsed().as_secs_f64(),
+                    bytes: self
+                        .environment
+                        .traffic()
+                        .iter()
+                        .map(|sent| sent.messages + sent.blobs)
+                        .sum(),
                 });
             }
             Notice::Stopped(Stopped::Journal(_)) => {

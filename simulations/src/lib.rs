@@ -66,6 +66,7 @@
 mod audit;
 pub mod bare;
 mod byzantine;
+pub mod compare;
 mod cuts;
 mod director;
 mod disk;

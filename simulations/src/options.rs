@@ -17,6 +17,8 @@ pub struct RoundDone {
     pub lead: String,
     /// Seconds on the federation's clock, virtual or real.
     pub at: f64,
+    /// Bytes that all members had sent by then.
+    pub bytes: u64,
 }
 
 /// Makes the environment of a federation; the clock is not paused then.

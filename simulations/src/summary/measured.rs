@@ -98,15 +98,15 @@ impl TrainingTargets {
 
 /// The metrics of a constant prediction.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Constant {
-    pub(super) metrics: BTreeMap<String, f64>,
-    pub(super) rows: f64,
+pub(crate) struct Constant {
+    pub(crate) metrics: BTreeMap<String, f64>,
+    pub(crate) rows: f64,
 }
 
 impl Constant {
     /// What is compared with at one silo: the larger of its own error and that over all silos, so
     /// that few rows which the constant happens to hit condemn no model.
-    pub(super) fn lenient(&self, all: &[Option<Self>], key: &str) -> Option<f64> {
+    pub(crate) fn lenient(&self, all: &[Option<Self>], key: &str) -> Option<f64> {
         let own = *self.metrics.get(key)?;
         let mut total = (0.0, 0.0);
         for constant in all.iter().flatten() {
@@ -123,7 +123,7 @@ impl Constant {
 ///
 /// For numbers the mean absolute error is compared. For classes a large loss alone is no reason: a
 /// model may be right and much too sure. It must also do no better than the constant.
-pub(super) fn why_unusable(
+pub(crate) fn why_unusable(
     metrics: &BTreeMap<String, f64>,
     metric: MetricName,
     constant: impl Fn(&str) -> Option<f64>,

@@ -17,17 +17,17 @@ pub(crate) type OwnModel = (Params, Params);
 
 /// A model that a silo adopted.
 #[derive(Clone)]
-pub(super) struct AdoptedModel {
-    pub(super) silo: usize,
-    pub(super) round: u64,
-    pub(super) coalition: u32,
-    pub(super) model: OwnModel,
-    pub(super) state: Arc<State>,
-    pub(super) assignment: Arc<[u32]>,
+pub(crate) struct AdoptedModel {
+    pub(crate) silo: usize,
+    pub(crate) round: u64,
+    pub(crate) coalition: u32,
+    pub(crate) model: OwnModel,
+    pub(crate) state: Arc<State>,
+    pub(crate) assignment: Arc<[u32]>,
 }
 
 /// Every adoption, in the order of the notices.
-pub(super) fn adopted_models(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedModel> {
+pub(crate) fn adopted_models(notices: &[(Time, MemberIndex, Notice)]) -> Vec<AdoptedModel> {
     notices
         .iter()
         .filter_map(|(_, silo, notice)| match notice {

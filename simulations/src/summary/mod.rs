@@ -25,7 +25,8 @@ use crate::environment::Mesh;
 use crate::network::Traffic;
 
 pub(crate) use build::build;
-pub(crate) use metrics::final_model;
+pub(crate) use measured::{Constant, why_unusable};
+pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, final_model};
 pub use newcomers::NewcomerInfo;
 pub use results::{
     Bin, ClassResults, Gain, Interval, MeanGain, ModelKind, SecondMetric, Settings, TrainingFailed,

@@ -1,0 +1,357 @@
+//! How much better one way of learning is than another, with 95 % intervals.
+//!
+//! Seeds are drawn with replacement, and within a seed the test rows of every silo (a bootstrap in
+//! two stages, Davison & Hinkley 1997, §3.8). Differences are paired: both ways are measured on the
+//! same draw. Silos and seeds that hold out the same rows share their draws of rows. A sample of n
+//! varies less than the population that it comes from, by √((n − 1)/n); draws are widened for it.
+//! Seeds that divide the same rows anew overlap, so that their intervals are those of new seeds on
+//! these rows, not of new institutions.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::rows::{Statistic, StoredRows};
+use super::unit::{SiloResult, UnitResult};
+use crate::random::Random;
+use crate::summary::Interval;
+
+/// Most draws.
+const DRAWS: usize = 1_000;
+/// Fewest draws, where there are very many rows.
+const FEWEST: usize = 200;
+/// Rows drawn in all, about, above which there are fewer draws.
+const ROWS: usize = 20_000_000;
+/// Fewest test rows, over all seeds, for an interval of one silo.
+const TELLING: usize = 10;
+
+/// How much better one way of learning is than another. Positive is better, whether the metric is to
+/// be high or low.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// In the mean in which every silo counts once; `None` for metrics that single silos do not have.
+    pub per_silo: Option<Interval>,
+    /// In the mean in which every row counts once, or of the metric on the union of rows.
+    pub per_row: Option<Interval>,
+    /// Silos whose own interval is wholly better.
+    pub wins: usize,
+    /// Silos whose interval includes no difference.
+    pub ties: usize,
+    /// Silos whose own interval is wholly worse: where the other way is local training, those that
+    /// collaboration harms.
+    pub losses: usize,
+    /// Names of the silos that lose.
+    pub losers: Vec<String>,
+}
+
+/// One scope of a comparison: members, or silos outside.
+pub(super) struct Pair<'a> {
+    pub(super) metric: &'a str,
+    pub(super) higher_is_better: bool,
+    pub(super) outside: bool,
+    pub(super) ours: &'a [&'a UnitResult],
+    pub(super) theirs: &'a [&'a UnitResult],
+}
+
+/// A silo's rows with both models in one seed.
+struct Both<'a> {
+    name: &'a str,
+    ours: &'a StoredRows,
+    theirs: &'a StoredRows,
+}
+
+impl Pair<'_> {
+    /// `None` where there are no rows that both were measured on.
+    pub(super) fn difference(&self) -> Option<Difference> {
+        let seeds: Vec<Vec<Both<'_>>> = self.seeds();
+        let rows: usize = seeds.iter().flatten().map(|both| both.ours.len()).sum();
+        if rows == 0 {
+            return None;
+        }
+        let draws = (ROWS / rows).clamp(FEWEST, DRAWS);
+        let sign = if self.higher_is_better { 1.0 } else { -1.0 };
+        let drawn = self.drawn_seeds(seeds.len(), draws);
+        let by_silo = self.by_silo(&seeds, sign, draws);
+        let per_silo = (!by_silo.is_empty()).then(|| {
+            let weights = |_: &Both<'_>| 1.0;
+            mean(&seeds, &by_silo, &drawn, weights)
+        });
+        let per_row = match by_silo.is_empty() {
+            false => Some(mean(&seeds, &by_silo, &drawn, |both| {
+                both.ours.len() as f64
+            })),
+            true => self.union(&seeds, sign, &drawn),
+        };
+        let mut difference = Difference {
+            per_silo: per_silo.flatten(),
+            per_row: per_row.flatten(),
+            wins: 0,
+            ties: 0,
+            losses: 0,
+            losers: Vec::new(),
+        };
+        let mut names: Vec<&str> = seeds.iter().flatten().map(|both| both.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let Some(interval) = of_silo(name, &seeds, &by_silo, &drawn) else {
+                continue;
+            };
+            match (interval.low > 0.0, interval.high < 0.0) {
+                (true, _) => difference.wins += 1,
+                (_, true) => {
+                    difference.losses += 1;
+                    difference.losers.push(name.to_owned());
+                }
+                _ => difference.ties += 1,
+            }
+        }
+        Some(difference)
+    }
+
+    fn seeds(&self) -> Vec<Vec<Both<'_>>> {
+        let mut seeds = Vec::new();
+        for ours in self.ours {
+            let theirs = self
+                .theirs
+                .iter()
+                .find(|other| other.unit.seed == ours.unit.seed);
+            let Some(theirs) = theirs else { continue };
+            let usable = |silo: &&SiloResult| silo.outside == self.outside;
+            let both = ours.silos.iter().filter(usable).filter_map(|silo| {
+                let other = theirs.silos.iter().find(|other| other.name == silo.name)?;
+                let (ours, theirs) = (silo.rows.as_ref()?, other.rows.as_ref()?);
+                (ours.len() == theirs.len() && ours.len() > 0).then_some(Both {
+                    name: &silo.name,
+                    ours,
+                    theirs,
+                })
+            });
+            let both: Vec<_> = both.collect();
+            if !both.is_empty() {
+                seeds.push(both);
+            }
+        }
+        seeds
+    }
+
+    /// How often every seed counts in every draw.
+    fn drawn_seeds(&self, seeds: usize, draws: usize) -> Vec<Vec<u32>> {
+        let mut random = Random::new(0, "seeds of a comparison");
+        (0..draws)
+            .map(|_| {
+                let mut times = vec![0; seeds];
+                (0..seeds).for_each(|_| times[random.below(seeds)] += 1);
+                times
+            })
+            .collect()
+    }
+
+    /// The difference at every silo in every seed, as measured and in every draw of rows. Empty for
+    /// metrics that are no means over rows.
+    fn by_silo(&self, seeds: &[Vec<Both<'_>>], sign: f64, draws: usize) -> Vec<Vec<Drawn>> {
+        let mut same = BTreeMap::<&str, Vec<Vec<u32>>>::new();
+        let mut all = Vec::new();
+        for silos in seeds {
+            let mut each = Vec::new();
+            for both in silos {
+                let (Some(Statistic::Mean(ours)), Some(Statistic::Mean(theirs))) = (
+                    Statistic::of(self.metric, &[both.ours]),
+                    Statistic::of(self.metric, &[both.theirs]),
+                ) else {
+                    return Vec::new();
+                };
+                let differences: Vec<f64> = ours
+                    .iter()
+                    .zip(&theirs)
+                    .map(|(ours, theirs)| sign * (ours - theirs))
+                    .collect();
+                let times = same
+                    .entry(&both.ours.targets)
+                    .or_insert_with(|| times(&both.ours.targets, differences.len(), draws));
+                each.push(Drawn::of(&differences, times));
+            }
+            all.push(each);
+        }
+        all
+    }
+
+    /// The difference of the metric over the union of all silos' rows, in every seed.
+    fn union(
+        &self,
+        seeds: &[Vec<Both<'_>>],
+        sign: f64,
+        drawn: &[Vec<u32>],
+    ) -> Option<Option<Interval>> {
+        let mut each = Vec::new();
+        for silos in seeds {
+            let ours: Vec<&StoredRows> = silos.iter().map(|both| both.ours).collect();
+            let theirs: Vec<&StoredRows> = silos.iter().map(|both| both.theirs).collect();
+            let (ours, theirs) = (
+                Statistic::of(self.metric, &ours)?,
+                Statistic::of(self.metric, &theirs)?,
+            );
+            let names: String = silos
+                .iter()
+                .map(|both| both.ours.targets.as_str())
+                .collect();
+            let draws = times(&names, ours.rows(), drawn.len());
+            each.push(Drawn {
+                measured: sign * (ours.measured() - theirs.measured()),
+                draws: draws
+                    .iter()
+                    .map(|times| sign * (ours.value(times) - theirs.value(times)))
+                    .collect(),
+            });
+        }
+        let value = |of: &dyn Fn(&Drawn) -> f64, times: &[u32]| {
+            let (mut sum, mut count) = (0.0, 0.0);
+            for (drawn, &times) in each.iter().zip(times) {
+                let value = of(drawn);
+                if value.is_finite() {
+                    sum += f64::from(times) * value;
+                    count += f64::from(times);
+                }
+            }
+            sum / count
+        };
+        let once = vec![1; each.len()];
+        let measured = value(&|drawn| drawn.measured, &once);
+        let draws = drawn
+            .iter()
+            .enumerate()
+            .map(|(at, times)| value(&|drawn| drawn.draws[at], times));
+        Some(interval(measured, draws))
+    }
+}
+
+/// A difference as measured and in every draw.
+struct Drawn {
+    measured: f64,
+    draws: Vec<f64>,
+}
+
+impl Drawn {
+    fn of(differences: &[f64], times: &[Vec<u32>]) -> Self {
+        let rows = differences.len() as f64;
+        let measured = differences.iter().sum::<f64>() / rows;
+        let wider = (rows / (rows - 1.0).max(1.0)).sqrt();
+        let draw = |times: &Vec<u32>| {
+            let each = differences.iter().zip(times);
+            let mean = each
+                .map(|(value, &times)| value * f64::from(times))
+                .sum::<f64>()
+                / rows;
+            measured + wider * (mean - measured)
+        };
+        Self {
+            measured,
+            draws: times.iter().map(draw).collect(),
+        }
+    }
+}
+
+/// How often every row counts in every draw; the same for the same rows.
+fn times(targets: &str, rows: usize, draws: usize) -> Vec<Vec<u32>> {
+    let mut random = Random::new(0, &format!("test rows {targets}"));
+    (0..draws)
+        .map(|_| {
+            let mut times = vec![0; rows];
+            (0..rows).for_each(|_| times[random.below(rows)] += 1);
+            times
+        })
+        .collect()
+}
+
+/// The mean over seeds of the weighted mean over silos.
+fn mean(
+    seeds: &[Vec<Both<'_>>],
+    by_silo: &[Vec<Drawn>],
+    drawn: &[Vec<u32>],
+    weight: impl Fn(&Both<'_>) -> f64,
+) -> Option<Interval> {
+    let of_seed = |seed: usize, of: &dyn Fn(&Drawn) -> f64| {
+        let each = seeds[seed].iter().zip(&by_silo[seed]);
+        let (sum, weights) = each.fold((0.0, 0.0), |(sum, weights), (both, drawn)| {
+            (sum + weight(both) * of(drawn), weights + weight(both))
+        });
+        sum / weights
+    };
+    over_seeds(seeds.len(), drawn, |seed, draw| {
+        Some(match draw {
+            None => of_seed(seed, &|drawn| drawn.measured),
+            Some(draw) => of_seed(seed, &|drawn| drawn.draws[draw]),
+        })
+    })
+}
+
+/// The interval of one silo over the seeds in which it is; `None` where it has too few rows.
+fn of_silo(
+    name: &str,
+    seeds: &[Vec<Both<'_>>],
+    by_silo: &[Vec<Drawn>],
+    drawn: &[Vec<u32>],
+) -> Option<Interval> {
+    by_silo.first()?;
+    let place = |seed: usize| seeds[seed].iter().position(|both| both.name == name);
+    let rows = (0..seeds.len()).filter_map(|seed| Some(seeds[seed][place(seed)?].ours.len()));
+    if rows.sum::<usize>() < TELLING {
+        return None;
+    }
+    over_seeds(seeds.len(), drawn, |seed, draw| {
+        let own = &by_silo[seed][place(seed)?];
+        Some(draw.map_or(own.measured, |draw| own.draws[draw]))
+    })
+}
+
+/// The mean over seeds of a value, with its interval over draws of seeds and rows. The seeds' share
+/// of the spread is widened as that of the rows is.
+fn over_seeds(
+    seeds: usize,
+    drawn: &[Vec<u32>],
+    value: impl Fn(usize, Option<usize>) -> Option<f64>,
+) -> Option<Interval> {
+    let weighted = |times: Option<&Vec<u32>>, draw: Option<usize>| {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for seed in 0..seeds {
+            let times = times.map_or(1.0, |times| f64::from(times[seed]));
+            if let Some(value) = value(seed, draw) {
+                sum += times * value;
+                count += times;
+            }
+        }
+        sum / count
+    };
+    let measured = weighted(None, None);
+    let there = (0..seeds)
+        .filter(|&seed| value(seed, None).is_some())
+        .count() as f64;
+    let wider = (there / (there - 1.0).max(1.0)).sqrt();
+    let draws = drawn.iter().enumerate().map(|(draw, times)| {
+        // The same draw of rows with every seed once: what is beyond it comes from the seeds.
+        let rows = weighted(None, Some(draw));
+        rows + wider * (weighted(Some(times), Some(draw)) - rows)
+    });
+    interval(measured, draws)
+}
+
+/// The interval between the 2.5th and the 97.5th percentile of the finite draws; `None` where fewer
+/// than half of them are finite.
+fn interval(by: f64, draws: impl Iterator<Item = f64>) -> Option<Interval> {
+    let all: Vec<f64> = draws.collect();
+    let mut finite: Vec<f64> = all
+        .iter()
+        .copied()
+        .filter(|draw| draw.is_finite())
+        .collect();
+    if !by.is_finite() || finite.is_empty() || 2 * finite.len() < all.len() {
+        return None;
+    }
+    finite.sort_unstable_by(f64::total_cmp);
+    let at = |part: f64| finite[((finite.len() - 1) as f64 * part).round() as usize];
+    Some(Interval {
+        by,
+        low: at(0.025),
+        high: at(0.975),
+    })
+}

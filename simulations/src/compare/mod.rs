@@ -1,0 +1,44 @@
+//! Comparisons of ways of learning: fair, repeated over seeds, with uncertainty.
+//!
+//! An [`Experiment`] names a scenario, the strategies that are compared on it, and the settings that
+//! are tried for each. [`compare()`] runs it:
+//!
+//! 1. For every strategy and seed, each setting is trained with some of the rows held out for
+//!    validation. Setting and round are chosen by the mean loss on them.
+//! 2. The chosen setting is trained once more on training and validation rows together, up to the
+//!    chosen round, and measured on the test rows, which nothing was chosen by.
+//! 3. The [`Comparison`] gives means and deviations over seeds, differences to references with
+//!    intervals, and what was tried at what cost.
+//!
+//! Every run is a whole simulated federation, so that bytes are those of the protocol. Results are
+//! kept one by one in a folder: an interrupted comparison continues, and parts that ran on several
+//! machines are [merged](merge()). All of it has the same bits on any number of threads.
+
+mod advise;
+mod comparison;
+mod differences;
+mod error;
+mod experiment;
+mod file;
+mod grid;
+mod grouping;
+mod rows;
+mod run;
+mod store;
+mod trial;
+mod unit;
+
+pub use advise::{Advice, advise};
+pub use comparison::{
+    Against, BY_CHANCE, ChosenSettings, Comparison, CurvePoint, MetricResult, Row, Scope, Spread,
+    TriedSettings, VariantTable,
+};
+pub use differences::Difference;
+pub use error::ExperimentError;
+pub use experiment::{BUILT_IN, Choices, Entry, Experiment, Point, schema};
+pub use file::{Tune, Variant};
+pub use run::{CompareOptions, CompareProgress, OnProgress, Shard, compare, merge};
+pub use unit::Unit;
+
+#[cfg(test)]
+mod tests;

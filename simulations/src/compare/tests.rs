@@ -1,0 +1,276 @@
+//! Whole comparisons on the built-in patients.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use super::*;
+
+const SMALL: &str = r#"
+name = "small"
+seeds = 2
+metrics = ["mae", "mse"]
+
+[scenario]
+rounds = 3
+silos = 4
+
+[scenario.task.table]
+data = "diabetes"
+standardise = "federation"
+model = { linear = { loss = "absolute" } }
+
+[training]
+epochs = 2
+batch = 8
+optimiser = { name = "sgd", rate = 0.02 }
+
+[tune]
+points = 2
+grid = { "training.optimiser.rate" = [0.02, 0.005] }
+
+[quick]
+seeds = 1
+
+[[strategy]]
+name = "local"
+
+[[strategy]]
+label = "equal"
+name = "fedavg"
+weight = "equal"
+
+[[strategy]]
+name = "pooled"
+
+[[strategy]]
+name = "constant"
+
+[[strategy]]
+label = "groups"
+name = "cs-rcfl"
+coalitions = 2
+"#;
+
+fn small(choices: &Choices) -> Experiment {
+    Experiment::parse("small.toml", SMALL, Path::new(""), choices).unwrap()
+}
+
+fn without_seconds(mut comparison: Comparison) -> Comparison {
+    comparison.seconds = 0.0;
+    for variant in &mut comparison.variants {
+        variant
+            .strategies
+            .iter_mut()
+            .for_each(|row| row.seconds = (0.0, 0.0));
+    }
+    comparison
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let experiment = small(&Choices::default());
+    let run = |threads| {
+        let options = CompareOptions {
+            threads,
+            ..CompareOptions::default()
+        };
+        without_seconds(compare(&experiment, options).unwrap())
+    };
+    let (one, three) = (run(1), run(3));
+    assert_eq!(one, three);
+    let table = &one.variants[0];
+    assert_eq!((table.members.len(), table.outside.len()), (4, 0));
+    assert!(one.missing.is_empty() && one.failures() == 0);
+    let row = |label: &str| {
+        table
+            .strategies
+            .iter()
+            .find(|row| row.label == label)
+            .unwrap()
+    };
+    let mae = |label: &str| {
+        row(label).metrics[0]
+            .inside
+            .as_ref()
+            .unwrap()
+            .silos
+            .unwrap()
+            .mean
+    };
+    // On 442 patients, a model beats no model, and all rows beat the rows of a quarter.
+    assert!(mae("pooled") < mae("constant") && mae("pooled") < mae("local"));
+    // Every strategy had the same budget: two settings, two rounds of training at four silos.
+    for label in ["local", "equal", "groups"] {
+        assert_eq!(row(label).tuning, 16.0, "{label}");
+        assert_eq!(row(label).tried.len(), 2);
+    }
+    assert_eq!(row("constant").tuning, 0.0);
+    let over: Vec<&str> = row("groups")
+        .against
+        .iter()
+        .map(|one| one.over.as_str())
+        .collect();
+    assert_eq!(over, ["local", "equal", "pooled"]);
+    assert!(
+        row("groups")
+            .against
+            .iter()
+            .all(|one| one.inside.is_some() && one.outside.is_none())
+    );
+    assert!(row("equal").bytes.unwrap().mean > 1_000.0);
+    assert_eq!(row("groups").coalitions.unwrap().mean, 2.0);
+}
+
+#[test]
+fn an_interrupted_comparison_continues_and_parts_are_merged() {
+    let experiment = small(&Choices {
+        quick: true,
+        ..Choices::default()
+    });
+    let folder = std::env::temp_dir().join(format!("rota-compare-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let run = |name: &str, shard: Option<Shard>, resume: bool| {
+        let options = CompareOptions {
+            threads: 2,
+            folder: Some(folder.join(name)),
+            shard,
+            resume,
+            ..CompareOptions::default()
+        };
+        compare(&experiment, options)
+    };
+    let whole = without_seconds(run("whole", None, false).unwrap());
+    assert!(matches!(
+        run("whole", None, false),
+        Err(ExperimentError::There(_))
+    ));
+    // What was half written counts as not there.
+    let runs = folder.join("whole/runs");
+    let mut files: Vec<_> = std::fs::read_dir(&runs)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    std::fs::write(&files[0], "{").unwrap();
+    std::fs::remove_file(&files[1]).unwrap();
+    assert_eq!(without_seconds(run("whole", None, true).unwrap()), whole);
+
+    let part = |index| Shard { index, of: 2 };
+    let first = run("first", Some(part(1)), false).unwrap();
+    assert_eq!(first.missing.len(), 2);
+    run("second", Some(part(2)), false).unwrap();
+    let parts = [folder.join("first"), folder.join("second")];
+    let (again, merged) = merge(&parts, None).unwrap();
+    assert_eq!(again, experiment);
+    assert_eq!(without_seconds(merged), whole);
+
+    // Other settings are another experiment.
+    let other = SMALL.replace("rate = 0.02 }", "rate = 0.01 }");
+    let other = Experiment::parse("other.toml", &other, Path::new(""), &Choices::default());
+    let options = CompareOptions {
+        folder: Some(folder.join("first")),
+        resume: true,
+        ..CompareOptions::default()
+    };
+    assert!(matches!(
+        compare(&other.unwrap(), options),
+        Err(ExperimentError::Other(_))
+    ));
+    assert!(matches!(
+        merge(&[folder.join("none")], None),
+        Err(ExperimentError::Result { .. })
+    ));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_strategy_that_diverges_is_named_and_the_others_are_compared() {
+    let wild = SMALL.replace("[0.02, 0.005]", "[1e30]");
+    let experiment = Experiment::parse(
+        "wild.toml",
+        &wild,
+        Path::new(""),
+        &Choices {
+            strategies: vec!["local".into(), "equal".into(), "constant".into()],
+            quick: true,
+            ..Choices::default()
+        },
+    );
+    let comparison = compare(&experiment.unwrap(), CompareOptions::default()).unwrap();
+    let rows = &comparison.variants[0].strategies;
+    assert_eq!(comparison.failures(), 2);
+    assert!(
+        rows[0].failed.len() == 1 && rows[0].seeds == 0,
+        "{:?}",
+        rows[0]
+    );
+    assert!(rows[2].failed.is_empty() && rows[2].seeds == 1);
+}
+
+#[test]
+fn a_scenario_is_compared_with_the_references() {
+    let text = include_str!("../../scenarios/diabetes.toml");
+    let experiment =
+        Experiment::parse("diabetes.toml", text, Path::new(""), &Choices::default()).unwrap();
+    let labels: Vec<&str> = experiment
+        .entries
+        .iter()
+        .map(|entry| entry.label.as_str())
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            "cs-rcfl",
+            "local",
+            "fedavg, by rows",
+            "fedavg, equal weights",
+            "fedavg, own intercept",
+            "pooled",
+            "constant"
+        ]
+    );
+    assert_eq!(experiment.points(&experiment.entries[0]).len(), 3);
+}
+
+#[test]
+fn errors_name_the_strategy_and_the_key() {
+    let parse = |text: &str, choices: &Choices| {
+        Experiment::parse("x.toml", text, Path::new(""), choices)
+            .unwrap_err()
+            .to_string()
+    };
+    let none = Choices::default();
+    let wrong = SMALL.replace("coalitions = 2", "coalition = 2");
+    let error = parse(&wrong, &none);
+    assert!(
+        error.starts_with("x.toml, strategy \"groups\": ") && error.contains("coalition"),
+        "{error}"
+    );
+    let error = parse(&SMALL.replace("points = 2", "points = 0"), &none);
+    assert_eq!(error, "x.toml: `tune.points` is 0, it must be at least 1");
+    let error = parse(&SMALL.replace("seeds = 2", "sedes = 2"), &none);
+    assert!(error.contains("sedes"), "{error}");
+    let error = parse(
+        SMALL,
+        &Choices {
+            strategies: vec!["fedavgg".into()],
+            ..none
+        },
+    );
+    assert!(error.contains("fedavgg"), "{error}");
+}
+
+#[test]
+fn built_in_experiments_can_be_read_also_in_their_reduced_form() {
+    for (name, _) in BUILT_IN {
+        for quick in [false, true] {
+            let choices = Choices {
+                quick,
+                ..Choices::default()
+            };
+            let experiment = Experiment::load(name, &choices).unwrap();
+            assert_eq!(experiment.name, *name);
+            assert!(!experiment.description.is_empty());
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `rota compare` and `rota advise` from outside: tables, files, parts, errors.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn rota(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("ROTA_DATA")
+        .env_remove("RUST_LOG")
+        .output()
+        .unwrap()
+}
+
+/// Standard output and standard error of a run that must succeed.
+fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
+    let output = rota(folder, arguments);
+    let texts =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", texts[1]);
+    let [out, error] = texts;
+    (out, error)
+}
+
+/// Exit code and standard error.
+fn refused(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = rota(folder, arguments);
+    (
+        output.status.code().unwrap(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn example() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join("examples/experiment.toml")
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// The comparison that a folder holds, without what differs from run to run.
+fn comparison(folder: &Path) -> Value {
+    let text = fs::read_to_string(folder.join("comparison.json")).unwrap();
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value["seconds"] = Value::Null;
+    for variant in value["variants"].as_array_mut().unwrap() {
+        for row in variant["strategies"].as_array_mut().unwrap() {
+            row["seconds"] = Value::Null;
+        }
+    }
+    value
+}
+
+#[test]
+fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
+    let here = folder("compare-parts");
+    let file = example();
+    let (text, progress) = good(&here, &["compare", &file, "--quick"]);
+    assert!(
+        text.contains("== four hospitals ==") && text.contains("vs local (95 %)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("not to be quoted") && text.ends_with("comparison.html\n"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    assert!(
+        progress.contains("10/10 ") && progress.contains(" left"),
+        "{progress}"
+    );
+    let whole = here.join("rota-compare/patients-quick");
+    let page = fs::read_to_string(whole.join("comparison.html")).unwrap();
+    assert!(page.contains("What was tried") && !page.contains("http:"));
+    let csv = fs::read_to_string(whole.join("comparison.csv")).unwrap();
+    assert!(csv.starts_with("variant,strategy,metric,"));
+    assert!(
+        csv.contains("\neight hospitals,coalitions,mae,members,1,"),
+        "{csv}"
+    );
+
+    for part in ["1/2", "2/2"] {
+        let out = format!("part-{}", &part[..1]);
+        good(
+            &here,
+            &[
+                "compare", &file, "--quick", "--quiet", "--shard", part, "--out", &out,
+            ],
+        );
+    }
+    let half = comparison(&here.join("part-1"));
+    assert_eq!(half["missing"].as_array().unwrap().len(), 5);
+    good(
+        &here,
+        &["compare", "merge", "part-1", "part-2", "--out", "both"],
+    );
+    assert_eq!(comparison(&here.join("both")), comparison(&whole));
+
+    // A folder with results is not overwritten, and is continued when that is asked for.
+    let (code, error) = refused(&here, &["compare", &file, "--quick"]);
+    assert!(code == 2 && error.contains("--resume"), "{error}");
+    let (_, progress) = good(&here, &["compare", &file, "--quick", "--resume"]);
+    assert_eq!(progress, "");
+}
+
+#[test]
+fn advice_ends_in_a_paragraph() {
+    let here = folder("compare-advice");
+    let (text, _) = good(&here, &["advise", "diabetes", "--minutes", "0", "--quiet"]);
+    let advice = text
+        .split("\nAdvice\n")
+        .nth(1)
+        .unwrap()
+        .replace("\n    ", " ");
+    let known = ["Learn together with ", "Stay alone, or get more rows: "];
+    assert!(
+        known
+            .iter()
+            .any(|start| advice.trim_start().starts_with(start)),
+        "{advice}"
+    );
+    assert!(
+        advice.contains("This rests on 2 seeds with 1 setting tried"),
+        "{advice}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_before_anything_runs() {
+    let here = folder("compare-wrong");
+    for (arguments, code, parts) in [
+        (
+            &["compare", "hart"][..],
+            2,
+            &["hart", "did you mean \"heart\""][..],
+        ),
+        (
+            &["compare", "heart", "--strategies", "tlf"],
+            2,
+            &["--strategies", "tlf"],
+        ),
+        (&["compare", "heart", "--quick"], 1, &["heart_disease"]),
+        (&["compare", "heart", "--shard", "3/2"], 2, &["such as 2/8"]),
+        (
+            &["compare", "merge", "nowhere"],
+            1,
+            &["nowhere/experiment.json"],
+        ),
+        (&["compare"], 2, &["Usage"]),
+    ] {
+        let (got, error) = refused(&here, arguments);
+        assert_eq!(got, code, "{arguments:?}: {error}");
+        for part in parts {
+            assert!(error.contains(part), "{arguments:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_way_of_learning_that_diverges_is_named_and_the_exit_code_is_1() {
+    let here = folder("compare-wild");
+    let text = fs::read_to_string(example()).unwrap();
+    let wild = text.replace("[0.01, 0.003]", "[1e30]");
+    assert_ne!(wild, text);
+    fs::write(here.join("wild.toml"), wild).unwrap();
+    let output = rota(
+        &here,
+        &[
+            "compare",
+            "wild.toml",
+            "--quick",
+            "--quiet",
+            "--strategies",
+            "one model,constant",
+        ],
+    );
+    let (out, error) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(output.status.code(), Some(1), "{out}{error}");
+    assert!(
+        out.contains("What went wrong") && out.contains("one model failed in 1 seed"),
+        "{out}"
+    );
+    assert!(error.contains("2 runs of 4"), "{error}");
+}
