@@ -11,6 +11,7 @@ use super::experiment::{Entry, Experiment, POOLED};
 use super::file::Tune;
 use super::grouping::{stability, together};
 use super::rows::{Statistic, StoredRows};
+use super::spread::Spread;
 use super::unit::{SiloResult, Tried, Unit, UnitResult};
 
 /// Share of silos that are worse by an interval of 95 % where there is no difference at all.
@@ -56,15 +57,6 @@ pub struct VariantTable {
     pub rows: (f64, f64),
     /// The ways of learning.
     pub strategies: Vec<Row>,
-}
-
-/// A mean over seeds and its standard deviation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spread {
-    /// The mean.
-    pub mean: f64,
-    /// The standard deviation over seeds; 0 for one seed.
-    pub sd: f64,
 }
 
 /// A metric of the members, or of the silos outside.
@@ -184,27 +176,6 @@ pub struct Row {
     pub curve: Vec<CurvePoint>,
     /// Seeds that failed, with the reason.
     pub failed: Vec<(usize, String)>,
-}
-
-impl Spread {
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let values: Vec<f64> = values
-            .into_iter()
-            .filter(|value| value.is_finite())
-            .collect();
-        if values.is_empty() {
-            return None;
-        }
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let sd = if count > 1.0 {
-            (squares / (count - 1.0)).sqrt()
-        } else {
-            0.0
-        };
-        Some(Self { mean, sd })
-    }
 }
 
 /// Whether an entry is a reference that all others are compared with.
@@ -531,22 +502,4 @@ fn curve(results: &[&UnitResult]) -> Vec<CurvePoint> {
         }
     };
     rounds.into_iter().map(of).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_spread_leaves_out_what_is_no_number() {
-        let spread = Spread::of([1.0, 3.0, f64::NAN]);
-        assert_eq!(
-            spread,
-            Some(Spread {
-                mean: 2.0,
-                sd: 2.0f64.sqrt()
-            })
-        );
-        assert_eq!(Spread::of([]), None);
-    }
 }

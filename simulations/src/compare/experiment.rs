@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
-use super::file::{EntryFile, ExperimentFile, FORMAT, Tune, Variant, of_scenario_table};
+use super::file::{EntryFile, ExperimentFile, FORMAT, Point, Tune, Variant, of_scenario_table};
 use super::grid;
 use crate::scenario::Scenario;
 
@@ -67,9 +67,6 @@ impl Entry {
         self.name() == POOLED
     }
 }
-
-/// Settings of one run, by key.
-pub type Point = BTreeMap<String, Value>;
 
 /// An experiment that can be run.
 #[derive(Debug, Clone, PartialEq)]

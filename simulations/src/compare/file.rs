@@ -13,6 +13,9 @@ pub(super) const FORMAT: u32 = 1;
 /// Default number of seeds.
 const SEEDS: usize = 5;
 
+/// Settings of one run, by key.
+pub type Point = BTreeMap<String, Value>;
+
 /// An experiment as it is written.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

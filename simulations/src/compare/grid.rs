@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::Value;
 
-use super::experiment::Point;
+use super::file::Point;
 use crate::random::Random;
 
 /// All combinations of the values, or `most` of them drawn by `label` where there are more. At least

@@ -1,6 +1,6 @@
 //! How stable the groupings of a way of learning are: over rounds, and over seeds.
 
-use super::comparison::Spread;
+use super::spread::Spread;
 use super::unit::{CurvePoint, UnitResult};
 
 impl UnitResult {

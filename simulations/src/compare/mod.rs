@@ -24,20 +24,22 @@ mod grid;
 mod grouping;
 mod rows;
 mod run;
+mod spread;
 mod store;
 mod trial;
 mod unit;
 
 pub use advise::{Advice, advise};
 pub use comparison::{
-    Against, BY_CHANCE, ChosenSettings, Comparison, CurvePoint, MetricResult, Row, Scope, Spread,
+    Against, BY_CHANCE, ChosenSettings, Comparison, CurvePoint, MetricResult, Row, Scope,
     TriedSettings, VariantTable,
 };
 pub use differences::Difference;
 pub use error::ExperimentError;
-pub use experiment::{BUILT_IN, Choices, Entry, Experiment, Point, schema};
-pub use file::{Tune, Variant};
+pub use experiment::{BUILT_IN, Choices, Entry, Experiment, schema};
+pub use file::{Point, Tune, Variant};
 pub use run::{CompareOptions, CompareProgress, OnProgress, Shard, compare, merge};
+pub use spread::Spread;
 pub use unit::Unit;
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use methods::learner::Split;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::experiment::{Entry, Experiment, Point};
-use super::file::Variant;
+use super::experiment::{Entry, Experiment};
+use super::file::{Point, Variant};
 use super::rows::StoredRows;
 use super::trial::{Trial, Values, Way};
 use crate::error::RunError;
