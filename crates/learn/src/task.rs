@@ -76,7 +76,8 @@ pub struct TableTask {
     #[serde(default)]
     pub metric: Option<MetricName>,
     /// Domain of the rows of every silo, from 0, in the order of the source; for institutions with their
-    /// own rows, in the order of the roster. Needed by strategies with given domains.
+    /// own rows, in the order of the roster. By default what the source knows, which may be another
+    /// domain for every row. Needed by strategies with given domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<u32>>,
 }

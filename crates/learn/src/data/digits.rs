@@ -38,7 +38,7 @@ struct Sizes {
 /// [`DataError`]: no folder, a file that is absent or of the wrong size.
 pub(crate) fn digits(folder: Option<&Path>, silos: usize) -> Result<Digits, DataError> {
     let hint = "The folder digits8_bench holds digits_S.json, digits_S_X.f32, digits_S_y.u8, \
-                order_SxR.u16 and w0.f32 for S silos and R rounds.";
+                order_SxR.u16 and w0.f32 for S silos and R rounds; `rota data list digits8-bench` says more.";
     let folder = folder.ok_or(DataError::NoFolder {
         source_name: "digits8-bench",
         hint,

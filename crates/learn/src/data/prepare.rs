@@ -228,7 +228,11 @@ impl Prepared {
                 true => Vec::new(),
                 false => part.iter().map(|&row| table.subgroups[row]).collect(),
             };
-            Arc::new(rows.with_subgroups(subgroups))
+            let rows = rows.with_subgroups(subgroups);
+            Arc::new(match table.domains.is_empty() {
+                true => rows,
+                false => rows.within(part.iter().map(|&row| table.domains[row]).collect()),
+            })
         };
         let (trained, held) = (rows(&train, false), rows(&validation, false));
         let tested = rows(&test, split.shift.is_some());

@@ -144,6 +144,8 @@ pub(crate) struct Rows {
     targets: Vec<f32>,
     /// The subgroup of every row; empty where there are none.
     subgroups: Arc<Vec<u16>>,
+    /// The domain of every row; empty where none are known.
+    domains: Vec<u32>,
 }
 
 impl Rows {
@@ -176,6 +178,7 @@ impl Rows {
             features: Arc::new(features),
             targets,
             subgroups: Arc::default(),
+            domains: Vec::new(),
         }
     }
 
@@ -189,6 +192,21 @@ impl Rows {
     /// The subgroup of every row; empty where there are none.
     pub(crate) fn subgroups(&self) -> &[u16] {
         &self.subgroups
+    }
+
+    /// The same rows with the domain of each.
+    ///
+    /// # Panics
+    /// If there is not one for every row.
+    pub(crate) fn within(mut self, domains: Vec<u32>) -> Self {
+        assert_eq!(domains.len(), self.len(), "one domain per row");
+        self.domains = domains;
+        self
+    }
+
+    /// The domain of every row, if all are known.
+    pub(crate) fn domains(&self) -> Option<&[u32]> {
+        (self.domains.len() == self.len()).then_some(&self.domains)
     }
 
     /// Rows of all parts, one part after the other.
@@ -228,6 +246,7 @@ impl Rows {
             features: Arc::new(features.collect()),
             targets: self.targets.iter().copied().map(target).collect(),
             subgroups: self.subgroups.clone(),
+            domains: self.domains.clone(),
         }
     }
 
@@ -303,7 +322,14 @@ impl Rows {
                 .map(|&row| self.subgroups[row as usize])
                 .collect(),
         };
-        Self::wide(self.width, self.outputs, features, targets).with_subgroups(subgroups)
+        let domains = match self.domains() {
+            Some(domains) => rows.iter().map(|&row| domains[row as usize]).collect(),
+            None => Vec::new(),
+        };
+        Self {
+            domains,
+            ..Self::wide(self.width, self.outputs, features, targets).with_subgroups(subgroups)
+        }
     }
 
     /// The same features with these classes as targets.
@@ -318,6 +344,7 @@ impl Rows {
             features: self.features.clone(),
             targets: labels.iter().map(|&label| label as f32).collect(),
             subgroups: self.subgroups.clone(),
+            domains: self.domains.clone(),
         }
     }
 

@@ -16,7 +16,7 @@ const FILES: PublicFolder = PublicFolder {
     hint: "The temperatures are public: published with the code of Variational Domain Index, \
 github.com/Wang-ML-Lab/VDI, folder TPT-48 (MIT licence). Put them as CSV into the folder tpt48 under the data folder: \
 month_temp_data.csv with the columns state, 2008-01, ..., 2019-12, \
-longitude-latitude-normalize.csv with state, latitude and longitude, and splits.json with the states of N_to_S. Their SHA-256: \
+longitude-latitude-normalize.csv with state, latitude and longitude, and splits.json with the states of N_to_S; `rota data verify tpt48` compares them. Their SHA-256: \
 month_temp_data.csv 7b1c184b899233201c4b0b98b6bd19439ef34613fd4cca70612cbcac89a2afaf, \
 longitude-latitude-normalize.csv fade81a3626372b2dd787f64404d1ff349cbd3980698a4e6e86f9ec6ca063f1a, \
 splits.json f5fd2a2f271a2cf6ce88d927e2c242bc22c489c31209636c4f95aca56dd55994",

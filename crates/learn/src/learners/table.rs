@@ -289,6 +289,13 @@ impl Learner for TableLearner {
         self.domain
     }
 
+    fn row_domains(&self) -> Option<Vec<u32>> {
+        match self.domain {
+            Some(domain) => Some(vec![domain; self.train.len()]),
+            None => self.train.domains().map(<[u32]>::to_vec),
+        }
+    }
+
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             summaries: self.scale.is_some().then_some(self as _),

@@ -195,6 +195,12 @@ pub trait Learner: Send + Sync {
         None
     }
 
+    /// The domain of every training row, from 0, where all are known. By default
+    /// [`domain`](Self::domain) for each of them.
+    fn row_domains(&self) -> Option<Vec<u32>> {
+        Some(vec![self.domain()?; self.samples() as usize])
+    }
+
     /// What this learner can do beyond the core; [`Capabilities::NONE`] for one that can do
     /// nothing more. A learner that wraps another one names every field.
     fn capabilities(&self) -> Capabilities<'_>;

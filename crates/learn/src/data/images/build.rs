@@ -90,6 +90,12 @@ impl ImagesConfig {
             columns: Vec::new(),
         };
         builder.find_colour(&pool, &parts)?;
+        let masked = pool.masks.iter().filter(|masks| masks.is_some()).count();
+        if masked != 0 && masked != pool.masks.len() {
+            return Err(DataError::Config(
+                "some of the files have masks and some have classes: use files of one kind".into(),
+            ));
+        }
         let tests = pool.has_test_rows();
         let mut built = Vec::with_capacity(parts.len());
         for part in parts {
@@ -102,7 +108,12 @@ impl ImagesConfig {
             built.push((part.name, table));
         }
         let data = DataSet {
-            target: Target::Classes(pool.classes),
+            target: match builder.shape {
+                Some([_, height, width]) if masked > 0 => Target::Mask {
+                    pixels: height * width,
+                },
+                _ => Target::Classes(pool.classes),
+            },
             silos: built,
             schema: None,
             notes: pool.notes,
@@ -296,7 +307,13 @@ impl Builder<'_> {
             }
             let table = table.get_or_insert_with(|| Table::new(self.columns.clone()));
             let values = scaled(self.kinds[row.set as usize], &picture.values);
-            table.push(&values, f64::from(row.class));
+            match &pool.masks[row.set as usize] {
+                Some(masks) => {
+                    let mask = masks.picture(row.row as usize)?;
+                    table.push_all(&values, &self.mask(mask));
+                }
+                None => table.push(&values, f64::from(row.class)),
+            }
             if tests {
                 table
                     .parts
@@ -307,6 +324,18 @@ impl Builder<'_> {
             }
         }
         Ok(table.unwrap_or_else(|| Table::new(self.columns.clone())))
+    }
+
+    /// 1 where the mask is not 0, in the size that is asked for.
+    fn mask(&self, mut mask: Picture) -> Vec<f64> {
+        let inside = |value: &mut f32| *value = f32::from(u8::from(*value != 0.0));
+        mask.values.iter_mut().for_each(inside);
+        let mask = match self.size {
+            Some(size) => mask.resized(size, size),
+            None => mask,
+        };
+        let inside = |value: f32| f64::from(u8::from(value >= 0.5));
+        mask.values.into_iter().map(inside).collect()
     }
 
     /// The picture in the channels and the size that are asked for.

@@ -83,7 +83,8 @@ pub struct ImageFile {
     /// that of the JSON file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<String>,
-    /// npz: the array of labels, by default `y`. IDX: the file of labels, which is needed.
+    /// npz: the array of labels, by default `y`, or of masks of the same height and width as the
+    /// pictures. IDX: the file of labels, which is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
     /// npz: the array with the number of every row's domain, whose names are in `domain_names` if there

@@ -10,6 +10,8 @@ use super::pictures::Pictures;
 pub(crate) struct Labelled {
     /// The rows.
     pub(crate) pictures: Pictures,
+    /// The mask of every row, where masks are predicted and no classes.
+    pub(crate) masks: Option<Pictures>,
     /// Names of the classes.
     pub(crate) classes: Vec<String>,
     /// The class of every row.
@@ -29,6 +31,7 @@ impl Labelled {
     pub(crate) fn new(pictures: Pictures, classes: Vec<String>, labels: Vec<u32>) -> Self {
         Self {
             pictures,
+            masks: None,
             classes,
             labels,
             domains: Vec::new(),
@@ -61,6 +64,8 @@ pub(crate) struct PoolRow {
 pub(crate) struct Pool {
     /// Where the values are.
     pub(crate) sets: Vec<Pictures>,
+    /// The masks of every set, where it has any.
+    pub(crate) masks: Vec<Option<Pictures>>,
     /// The rows.
     pub(crate) rows: Vec<PoolRow>,
     /// Names of the classes.
@@ -120,6 +125,7 @@ impl Pool {
             }));
         }
         self.sets.push(set.pictures);
+        self.masks.push(set.masks);
     }
 
     /// Makes the classes those of all sets, and returns where those of a new one are now.

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::config::ImageFile;
-use super::formats::{
-    cifar, folder, idx, leaf, npy::Values, npz::Npz, numbered, refused, same_count,
-};
+use super::formats::npy::{Array, Values};
+use super::formats::{cifar, folder, idx, leaf, npz::Npz, numbered, refused, same_count};
 use super::pictures::{Grid, Kept, Pictures};
 use super::pool::{Labelled, Pool};
 use crate::data::DataError;
@@ -125,6 +124,9 @@ pub(super) fn arrays(archive: &Npz, images: &str, labels: &str) -> Result<Labell
     let path = archive.path();
     let wrong = |name: &str, reason: String| refused(path, format!("array {name:?}: {reason}"));
     let found = archive.array(labels)?;
+    if found.shape.len() > 1 {
+        return with_masks(archive, images, (labels, found));
+    }
     let (classes, numbers) = match &found.values {
         Values::Texts(names) => {
             let classes = super::pool::ordered(names.iter().map(String::as_str));
@@ -141,6 +143,35 @@ pub(super) fn arrays(archive: &Npz, images: &str, labels: &str) -> Result<Labell
     let pictures = Pictures::of_array(path.to_owned(), &found.shape, found.values)?;
     same_count(path, pictures.len(), numbers.len())?;
     Ok(Labelled::new(pictures, classes, numbers))
+}
+
+/// Pictures with masks of the same height and width, in two arrays of an archive.
+fn with_masks(
+    archive: &Npz,
+    images: &str,
+    (name, masks): (&str, Array),
+) -> Result<Labelled, DataError> {
+    let path = archive.path();
+    let found = archive.array(images)?;
+    let pictures = Pictures::of_array(path.to_owned(), &found.shape, found.values)?;
+    let shape = masks.shape.clone();
+    let masks = Pictures::of_array(path.to_owned(), &shape, masks.values)?;
+    let sides = |set: &Pictures| -> Result<[usize; 3], DataError> { Ok(set.picture(0)?.shape) };
+    let ([_, height, width], mask) = (sides(&pictures)?, sides(&masks)?);
+    if mask != [1, height, width] || !pictures.are_pictures() {
+        return Err(refused(
+            path,
+            format!(
+                "array {name:?}: expected labels along one axis, or masks of the pictures' {height}×{width} \
+                 pixels, found the shape {shape:?}"
+            ),
+        ));
+    }
+    same_count(path, pictures.len(), masks.len())?;
+    let labels = vec![0; masks.len()];
+    let mut set = Labelled::new(pictures, vec!["mask".into()], labels);
+    set.masks = Some(masks);
+    Ok(set)
 }
 
 /// Names for numbers: those in an array of the archive if it is there, and otherwise the numbers

@@ -249,6 +249,43 @@ fn folders_of_pictures_of_any_size_and_colour_are_brought_to_one() {
 }
 
 #[test]
+fn slices_with_masks_are_silos_by_institution() {
+    // As FeTS in slices: four channels become one here; the domain is the institution.
+    let scratch = Scratch::new();
+    let mut masks = vec![0; 6 * 16];
+    // In picture 4 the left half.
+    for row in 0..4 {
+        masks[4 * 16 + 4 * row] = 2;
+        masks[4 * 16 + 4 * row + 1] = 1;
+    }
+    let arrays = [
+        ("x", npy("|u1", false, &[6, 4, 4], &[100; 96])),
+        ("y", npy("|u1", false, &[6, 4, 4], &masks)),
+        ("institution", npy("|u1", false, &[6], &[0, 0, 0, 1, 1, 1])),
+    ];
+    scratch.write("fets.npz", &npz(&arrays, true));
+    let text = "[images]\nfrom = { files = [{ path = 'fets.npz', domains = 'institution' }] }\n";
+    let data = read(text, scratch.path()).unwrap();
+    assert_eq!(data.target, Target::Mask { pixels: 16 });
+    let (_, second) = &data.silos[1];
+    assert_eq!(second.targets(0), [0.0; 16]);
+    assert_eq!(second.targets(1), [1.0, 1.0, 0.0, 0.0].repeat(4));
+    let smaller = read(&format!("{text}size = 2\n"), scratch.path()).unwrap();
+    assert_eq!(smaller.target, Target::Mask { pixels: 4 });
+    assert_eq!(smaller.silos[1].1.targets(1), [1.0, 0.0, 1.0, 0.0]);
+    let wrong = [
+        ("x", arrays[0].1.clone()),
+        ("y", npy("|u1", false, &[6, 2, 2], &[0; 24])),
+    ];
+    scratch.write("fets.npz", &npz(&wrong, true));
+    let error = read(text, scratch.path()).err().unwrap();
+    assert!(
+        error.contains("masks of the pictures' 4×4 pixels, found the shape [6, 2, 2]"),
+        "{error}"
+    );
+}
+
+#[test]
 fn users_of_leaf_are_silos_and_celeba_names_its_pictures() {
     let scratch = Scratch::new();
     let rows = |value: f64, count: usize| vec![vec![value; 4]; count];

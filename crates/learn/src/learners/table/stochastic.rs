@@ -127,6 +127,10 @@ impl Learner for StochasticLearner {
         self.table.domain()
     }
 
+    fn row_domains(&self) -> Option<Vec<u32>> {
+        self.table.row_domains()
+    }
+
     /// A stochastic model has no robust loss, and its gradient cannot be modified.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {

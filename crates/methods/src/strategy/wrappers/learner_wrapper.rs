@@ -325,6 +325,10 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
         self.inner.domain()
     }
 
+    fn row_domains(&self) -> Option<Vec<u32>> {
+        self.inner.row_domains()
+    }
+
     fn capabilities(&self) -> Capabilities<'_> {
         let inner = self.inner.capabilities();
         let passes = |capability| inner.has(capability) && !self.by.uses_up().contains(&capability);

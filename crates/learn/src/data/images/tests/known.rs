@@ -236,6 +236,7 @@ fn the_public_sets_have_their_known_sizes() {
     let sizes: Vec<usize> = silos.iter().map(|(_, (rows, _))| *rows).collect();
     assert_eq!(sizes, [958, 1123, 157, 295]);
     let (count, silos) = found("from = 'pacs'\nsize = 2");
+    assert_eq!(silos[0].0, "art 1");
     assert_eq!((count, silos.len()), (7, 20));
     assert_eq!(silos.iter().map(|(_, (rows, _))| rows).sum::<usize>(), 9991);
     let (count, silos) = found("from = 'fashion-mnist'\nsize = 2\ntest-rows = 10\nrows = 10");

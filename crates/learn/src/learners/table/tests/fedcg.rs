@@ -2,7 +2,7 @@
 
 use methods::domains::{Activation, Projection, Propagation, residual};
 use methods::learner::{Classifiers, Outputs, RowResults};
-use methods::strategy::{StrategyConfig, build};
+use methods::strategy::{OwnRadius, StrategyConfig, build};
 use methods::{Matrix, Strategy};
 use serde_json::{Value, json};
 
@@ -459,6 +459,53 @@ fn opposite(domains: &[u32], rows: usize) -> Table {
         table.push(&[a, b], f64::from((b > 0.0) == (domain == 0)));
     }
     table
+}
+
+#[test]
+fn domains_of_rows_mixed_in_every_silo_reach_their_branches() {
+    let options = json!({
+        "domains": 2, "given": true, "sigma": "identity", "projection": "none",
+        "student-rate": 0.2,
+    });
+    let silo = |known: bool| {
+        let mut table = opposite(&[0, 1], 160);
+        if known {
+            table.domains = (0..160).map(|row| row % 2).collect();
+        }
+        learner(Kind::Logistic, &table, Standardise::None)
+    };
+    let accuracy = |silo: TableLearner| {
+        let silo = equipped(silo, options.clone());
+        let mut model = silo.initial(3);
+        for round in 0..40 {
+            let update = trained(&*silo, &model, &plain(1, 8, 0.2), round);
+            let counts = [0, 1].map(|domain| update.metrics.values[&format!("domain-{domain}")]);
+            assert_eq!(counts.iter().sum::<f64>(), update.samples as f64);
+            model = update.shared;
+        }
+        let metrics = silo
+            .evaluate(&model, &Params::empty(), Split::Test)
+            .unwrap();
+        metrics.values["accuracy"]
+    };
+    let (known, one) = (accuracy(silo(true)), accuracy(silo(true).within(Some(0))));
+    assert!(known > 0.9 && one < 0.7, "{known} {one}");
+    // Rows keep their domains in parts and folds.
+    let known = silo(true);
+    let all = known.row_domains().unwrap();
+    assert_eq!(
+        known.picked(Split::Train, &[3, 0]).unwrap().row_domains(),
+        Some(vec![all[3], all[0]])
+    );
+    let fold = known.without_fold(0, 4, 1).unwrap();
+    assert_eq!(fold.row_domains().unwrap().len() as u64, fold.samples());
+    // Without them FedCG with given domains cannot start.
+    let fedcg = strategy("fedcg", options);
+    let silo = Arc::new(silo(false));
+    let error = methods::strategy::equip(&*fedcg, silo, &OwnRadius::default())
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("domain"), "{error}");
 }
 
 #[test]

@@ -255,22 +255,22 @@ impl LearnerWrapper for Branched {
 }
 
 impl Branched {
-    /// The domain of every training row: the output of the teacher, or what was given for all of them
-    /// where there is no teacher.
+    /// The domain of every training row: the output of the teacher, or what is given where there
+    /// is no teacher.
     fn labels(&self, inner: &dyn Learner, parts: &Parts) -> Result<Vec<u32>, LearnError> {
         let domains = self.shape.domains();
         if let Some(teacher) = &parts.teacher {
             let opinions = self.opinions(inner, teacher, &parts.base, Split::Train)?;
             return Ok(opinions.chunks(domains).map(largest).collect());
         }
-        let domain = inner.domain().filter(|&domain| (domain as usize) < domains);
-        let domain = domain.ok_or_else(|| {
+        let given = inner.row_domains();
+        let given = given.filter(|rows| rows.iter().all(|&domain| (domain as usize) < domains));
+        given.ok_or_else(|| {
             LearnError::Failed(format!(
-                "a silo that trains needs the domain of its rows, from 0 to {}",
+                "a silo that trains needs the domains of its rows, from 0 to {}",
                 domains - 1
             ))
-        })?;
-        Ok(vec![domain; inner.samples() as usize])
+        })
     }
 
     /// The student, after it has heard these `labels` in as many passes as the task takes.

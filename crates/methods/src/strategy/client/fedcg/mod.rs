@@ -4,7 +4,7 @@
 //! for every domain, added to what all domains share; the branches are made by a graph convolution
 //! over all of them ([`domains`](crate::domains)), so that a domain with few rows learns from its
 //! neighbours. A student learns the labels of the teacher at the silos, and every few rounds becomes
-//! the teacher. Where silos know their domains, these take the teacher's place. Everything that is
+//! the teacher. Where the domains of rows are known, these take the teacher's place. Everything that is
 //! trained is averaged by training rows (eq. (2)); every member computes the graph from
 //! the averaged branches.
 
@@ -54,8 +54,8 @@ pub struct FedCg {
     /// table 4.
     #[schemars(range(min = 1, max = 1024), extend("x-unit" = "domains"))]
     pub domains: usize,
-    /// Whether every silo names the domain of its rows (`domains` in `[task.table]`). If so, there
-    /// is no teacher, and the student learns to recognise the named domains. Default false.
+    /// Whether the domain of every row is known, as of the silo that it is in (`domains` in
+    /// `[task.table]`) or from the source (mixed `images`). If so, there is no teacher, and the student learns to recognise the named domains. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
     /// Layers that have a branch per domain.
@@ -227,13 +227,14 @@ impl StrategyWrapper for FedCg {
     }
 
     fn can_take_part(&self, learner: &dyn Learner) -> Result<(), EquipError> {
+        if !self.given {
+            return Ok(());
+        }
         let domains = self.domains;
-        match learner.domain() {
-            None if self.given => Err(EquipError::NoDomain),
-            Some(domain) if self.given && domain as usize >= domains => {
-                Err(EquipError::Domain { domain, domains })
-            }
-            _ => Ok(()),
+        let rows = learner.row_domains().ok_or(EquipError::NoDomain)?;
+        match rows.into_iter().find(|&domain| domain as usize >= domains) {
+            Some(domain) => Err(EquipError::Domain { domain, domains }),
+            None => Ok(()),
         }
     }
 
