@@ -104,7 +104,7 @@ impl Merging {
             .and_then(|compared| utility(&gradients, &compared, &rows, &self.options.alpha))
             .map_err(|error| unsupported(&error))?;
         let group = utility.admit(&groups).group;
-        let model = group.and_then(|group| next::model_of(state, group as u32));
+        let model = group.and_then(|group| next::model_of(state, group));
         Ok(model.cloned().unwrap_or(shared))
     }
 }

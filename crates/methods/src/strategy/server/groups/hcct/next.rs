@@ -5,6 +5,7 @@
 //! its members hold, and the state keeps what they start from, and the number of the next group.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::aggregation::Aggregation;
 use crate::params::Params;
@@ -43,13 +44,13 @@ fn trained(
 ) -> Result<BTreeMap<u32, Params>, SettleError> {
     let mut means = BTreeMap::new();
     for &group in groups {
-        if !means.contains_key(&group) {
+        if let Entry::Vacant(mean) = means.entry(group) {
             let pairs = sheet.entries.iter().zip(groups);
             let members = pairs.filter(|(_, own)| **own == group);
             let members: Vec<_> = members
                 .map(|(entry, _)| (&entry.model, rows(entry)))
                 .collect();
-            means.insert(group, combined(rule, &members)?);
+            mean.insert(combined(rule, &members)?);
         }
     }
     Ok(means)
@@ -68,13 +69,13 @@ pub(super) fn go_on(
     let held = trained(rule, sheet, &groups)?;
     let mut begun = BTreeMap::new();
     for &group in next {
-        if !begun.contains_key(&group) {
+        if let Entry::Vacant(mean) = begun.entry(group) {
             let each = sheet.entries.iter().zip(&groups).zip(next);
             let members = each.filter(|(_, own)| **own == group);
             let members: Vec<_> = members
                 .map(|((entry, own), _)| (&held[own], rows(entry)))
                 .collect();
-            begun.insert(group, combined(rule, &members)?);
+            mean.insert(combined(rule, &members)?);
         }
     }
     // Numbered in the order of their first entries.
