@@ -23,14 +23,15 @@ pub(crate) struct Case {
 }
 
 /// All cases by name.
-pub(crate) const NAMES: [&str; 7] = [
+pub(crate) const NAMES: [&str; 8] = [
     "linear",
     "logistic",
     "diabetes",
     "digits",
     "digits-iid",
     "digits-own",
-    "stays",
+    "digits-scaled",
+    "digits-40",
 ];
 
 /// The case of that name.
@@ -39,10 +40,11 @@ pub(crate) fn case(name: &str, seed: u64) -> Result<Case, Box<dyn Error>> {
         "linear" => hospitals(Targets::Numbers { noise: 0.5 }, seed),
         "logistic" => hospitals(Targets::Labels { threshold: 0.5 }, seed),
         "diabetes" => diabetes(seed),
-        "digits" => digits(9, &[0, 1, 2], seed),
-        "digits-iid" => digits(9, &[0], seed),
-        "digits-own" => digits(6, &[0, 1, 2, 3, 4, 5], seed),
-        "stays" => digits(40, &[0, 1, 2], seed),
+        "digits" => digits(9, &[0, 1, 2], "none", seed),
+        "digits-iid" => digits(9, &[0], "none", seed),
+        "digits-own" => digits(6, &[0, 1, 2, 3, 4, 5], "none", seed),
+        "digits-scaled" => digits(9, &[0, 1, 2], "silo", seed),
+        "digits-40" => digits(40, &[0, 1, 2], "none", seed),
         other => Err(format!("no case {other:?}: expected one of {NAMES:?}").into()),
     }
 }
@@ -61,8 +63,16 @@ fn hospitals(targets: Targets, seed: u64) -> Result<Case, Box<dyn Error>> {
         rows.map(|(x, y)| (x.to_vec(), y.to_string())).collect()
     });
     let (model, target, metric) = match number {
-        true => ("model = { linear = { loss = 'absolute' } }", "", "mae"),
-        false => ("model = 'logistic'", "classes = ['-1', '1']", "log-loss"),
+        true => (
+            "model = { linear = { loss = 'absolute' } }\nstandardise = 'none'",
+            "",
+            "mae",
+        ),
+        false => (
+            "model = 'logistic'\nstandardise = 'none'",
+            "classes = ['-1', '1']",
+            "log-loss",
+        ),
     };
     Ok(Case {
         silos: silos(&tables.collect::<Vec<_>>(), model, target, 0.5, seed)?,
@@ -94,7 +104,12 @@ fn diabetes(seed: u64) -> Result<Case, Box<dyn Error>> {
 /// Handwritten digits (8 × 8 pixels) of three kinds: as they are, on their side, and in negative;
 /// from the fourth on with the pixels in another order each. 60 rows to train on at every silo, and
 /// 60 held out, as far as the 1,797 rows go.
-fn digits(count: usize, kinds: &[usize], seed: u64) -> Result<Case, Box<dyn Error>> {
+fn digits(
+    count: usize,
+    kinds: &[usize],
+    standardise: &str,
+    seed: u64,
+) -> Result<Case, Box<dyn Error>> {
     let rows = read_digits()?;
     let order = shuffled(rows.len(), seed);
     let each = (rows.len() / count).min(120);
@@ -110,7 +125,13 @@ fn digits(count: usize, kinds: &[usize], seed: u64) -> Result<Case, Box<dyn Erro
     let tables: Vec<Vec<(Vec<f64>, String)>> = (0..count).map(table).collect();
     let classes = "classes = ['0','1','2','3','4','5','6','7','8','9']";
     Ok(Case {
-        silos: silos(&tables, "model.mlp.hidden = [32]", classes, 0.5, seed)?,
+        silos: silos(
+            &tables,
+            &format!("model.mlp.hidden = [32]\nstandardise = '{standardise}'"),
+            classes,
+            0.5,
+            seed,
+        )?,
         truth: Some((0..count).map(|silo| kind(silo) as u32).collect()),
         metric: "accuracy",
         standardise: false,
@@ -185,7 +206,7 @@ fn silos(
         .map(|name| format!("{{ path = '{}' }}", name.display()))
         .collect();
     let mut task: TaskConfig = toml::from_str(&format!(
-        "[table]\n{model}\nstandardise = 'none'\nsplit = {{ validation = 0.0, test = {test} }}\n\
+        "[table]\n{model}\nsplit = {{ validation = 0.0, test = {test} }}\n\
          [table.data.rows]\nfiles = [{}]\n[table.data.rows.columns]\ntarget = 'y'\n{target}",
         files.join(", ")
     ))?;

@@ -27,6 +27,9 @@ struct Run {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
+    if name == "try" {
+        return attempt();
+    }
     let seeds: u64 = arguments.next().map_or(Ok(5), |seeds| seeds.parse())?;
     let Some(table) = TABLES.iter().find(|table| table.name == name) else {
         let names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
@@ -54,6 +57,22 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             print(label, all);
         }
+    }
+    Ok(())
+}
+
+/// Any strategies on one case, with the rounds and the training of a table:
+/// `try TABLE CASE SEEDS STRATEGY…`, each as JSON.
+fn attempt() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    let [name, case, seeds, methods @ ..] = &arguments[..] else {
+        return Err("expected: try TABLE CASE SEEDS STRATEGY…".into());
+    };
+    let table = TABLES.iter().find(|table| table.name == name);
+    let table = table.ok_or("no table of that name")?;
+    println!("{case}");
+    for method in methods {
+        print(method, &runs(table, case, method, seeds.parse()?)?);
     }
     Ok(())
 }

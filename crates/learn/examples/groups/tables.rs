@@ -66,6 +66,14 @@ pub(crate) const TABLES: &[Table] = &[
             ("cs-rcfl 2", r#"{"name":"cs-rcfl","coalitions":2}"#),
             ("cs-rcfl 3", r#"{"name":"cs-rcfl","coalitions":3}"#),
             ("cs-rcfl auto", r#"{"name":"cs-rcfl","coalitions":"auto"}"#),
+            (
+                "cs-rcfl auto, warm-up 2",
+                r#"{"name":"cs-rcfl","coalitions":"auto","warm-up":2}"#,
+            ),
+            (
+                "cs-rcfl auto, warm-up 4",
+                r#"{"name":"cs-rcfl","coalitions":"auto","warm-up":4}"#,
+            ),
         ],
     },
     Table {
@@ -78,30 +86,76 @@ pub(crate) const TABLES: &[Table] = &[
             ("local", r#"{"name":"local"}"#),
             ("fedavg", r#"{"name":"fedavg"}"#),
             ("fesem 3", r#"{"name":"fesem","models":3}"#),
-            ("hcct received", r#"{"name":"hcct"}"#),
-            ("hcct received, 3 groups", r#"{"name":"hcct","groups":3}"#),
-            ("hcct trained", r#"{"name":"hcct","average":"trained"}"#),
+            ("hcct", r#"{"name":"hcct"}"#),
             (
-                "hcct trained, one-shot",
-                r#"{"name":"hcct","average":"trained","one-shot":true}"#,
+                "paper",
+                r#"{"name":"hcct","grouping":"paper","alpha":"own","freeze":0}"#,
             ),
             (
-                "hcct trained, 3 groups",
-                r#"{"name":"hcct","average":"trained","groups":3}"#,
+                "paper, freeze 1",
+                r#"{"name":"hcct","grouping":"paper","alpha":"own","freeze":1}"#,
             ),
             (
-                "hcct trained, alpha 5",
-                r#"{"name":"hcct","average":"trained","alpha":{"common":5.0}}"#,
+                "alpha own, freeze 0",
+                r#"{"name":"hcct","alpha":"own","freeze":0}"#,
             ),
             (
-                "hcct trained, alpha 20",
-                r#"{"name":"hcct","average":"trained","alpha":{"common":20.0}}"#,
+                "alpha own, freeze 1",
+                r#"{"name":"hcct","alpha":"own","freeze":1}"#,
+            ),
+            (
+                "share 0.2, freeze 0",
+                r#"{"name":"hcct","alpha":{"share":0.2},"freeze":0}"#,
+            ),
+            (
+                "share 0.2, freeze 1",
+                r#"{"name":"hcct","alpha":{"share":0.2},"freeze":1}"#,
+            ),
+            (
+                "share 0.2, freeze 3",
+                r#"{"name":"hcct","alpha":{"share":0.2},"freeze":3}"#,
+            ),
+            (
+                "share 0.35, freeze 0",
+                r#"{"name":"hcct","alpha":{"share":0.35},"freeze":0}"#,
+            ),
+            (
+                "share 0.35, freeze 1",
+                r#"{"name":"hcct","alpha":{"share":0.35},"freeze":1}"#,
+            ),
+            (
+                "share 0.35, freeze 3",
+                r#"{"name":"hcct","alpha":{"share":0.35},"freeze":3}"#,
+            ),
+            (
+                "share 0.5, freeze 0",
+                r#"{"name":"hcct","alpha":{"share":0.5},"freeze":0}"#,
+            ),
+            (
+                "share 0.5, freeze 1",
+                r#"{"name":"hcct","alpha":{"share":0.5},"freeze":1}"#,
+            ),
+            (
+                "share 0.5, freeze 3",
+                r#"{"name":"hcct","alpha":{"share":0.5},"freeze":3}"#,
+            ),
+            (
+                "share 0.7, freeze 0",
+                r#"{"name":"hcct","alpha":{"share":0.7},"freeze":0}"#,
+            ),
+            (
+                "share 0.7, freeze 1",
+                r#"{"name":"hcct","alpha":{"share":0.7},"freeze":1}"#,
+            ),
+            (
+                "share 0.7, freeze 3",
+                r#"{"name":"hcct","alpha":{"share":0.7},"freeze":3}"#,
             ),
         ],
     },
     Table {
         name: "radius",
-        cases: &["digits"],
+        cases: &["digits-scaled"],
         rounds: 12,
         epochs: 5,
         rate: 0.02,

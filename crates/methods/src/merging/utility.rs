@@ -17,6 +17,9 @@ pub enum Alpha {
     /// many samples they have.
     #[default]
     Own,
+    /// `α_k` is this share of `n_k`, at least 0: free of scale, as `own`, which is a share of 1. Two
+    /// such clients join below 120° at 1, 83° at 0.5, 52° at 0.2.
+    Share(f64),
     /// This many rows for every client, at least 0.
     Common(f64),
     /// One for every client, each at least 0. Not for a strategy's options.
@@ -143,6 +146,7 @@ impl Utility {
         let samples: Vec<f64> = samples.iter().map(|&samples| samples as f64).collect();
         let alphas = match alpha {
             Alpha::Own => samples.clone(),
+            Alpha::Share(share) => samples.iter().map(|n| share * n).collect(),
             Alpha::Common(alpha) => vec![*alpha; clients],
             Alpha::Each(alphas) => alphas.clone(),
         };

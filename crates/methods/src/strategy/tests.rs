@@ -19,6 +19,7 @@ mod decay;
 mod equipped;
 mod exact;
 mod fedcg;
+mod fedcollab_gap;
 mod hcct;
 mod hospital;
 mod multi_model;
@@ -473,7 +474,7 @@ fn silos_without_an_entry_keep_their_coalition_where_numbers_are_kept() {
             [false, false, true],
         ),
         ("hcct", json!({}), [false, false, false]),
-        ("hcct", json!({ "one-shot": true }), [false, true, true]),
+        ("hcct", json!({ "freeze": 1 }), [false, true, true]),
     ] {
         let strategy = equipped::strategy(name, more);
         let kept_by = [1, 2, 3].map(|round| strategy.keeps_numbers(round));

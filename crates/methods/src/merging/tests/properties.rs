@@ -21,6 +21,7 @@ impl Clients {
     fn alphas(&self) -> Vec<f64> {
         match &self.alpha {
             Alpha::Own => self.samples.iter().map(|&n| n as f64).collect(),
+            Alpha::Share(share) => self.samples.iter().map(|&n| share * n as f64).collect(),
             Alpha::Common(alpha) => vec![*alpha; self.samples.len()],
             Alpha::Each(alphas) => alphas.clone(),
         }
@@ -42,6 +43,7 @@ fn clients(count: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Clie
     (count, 2..=6usize).prop_flat_map(|(count, length)| {
         let alpha = prop_oneof![
             Just(Alpha::Own),
+            (0.0..3.0f64).prop_map(Alpha::Share),
             (0.0..200.0f64).prop_map(Alpha::Common),
             prop::collection::vec(0.0..200.0f64, count).prop_map(Alpha::Each),
         ];

@@ -30,13 +30,13 @@ fn silos_of_one_direction_are_grouped_and_of_opposite_ones_not() {
 
 #[test]
 fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
-    for average in ["received", "trained"] {
-        let all = json!({ "alpha": { "common": 1e9 }, "average": average });
+    for grouping in ["paper", "trained"] {
+        let all = json!({ "alpha": { "common": 1e9 }, "grouping": grouping });
         let all = federation("hcct", all).rounds(3);
         let mean = federation("fedavg", json!({})).rounds(3);
         assert_eq!(all.state.models, mean.state.models);
     }
-    let none = json!({ "alpha": { "common": 0.0 }, "average": "trained" });
+    let none = json!({ "alpha": { "common": 0.0 } });
     let none = federation("hcct", none).rounds(3);
     let alone = federation("local", json!({})).rounds(3);
     assert_eq!(none.state.models, alone.state.models);
@@ -44,12 +44,34 @@ fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
 
 #[test]
 fn members_of_a_new_group_bring_what_they_received() {
-    let first = federation("hcct", json!({})).rounds(1);
+    let first = federation("hcct", json!({ "grouping": "paper" })).rounds(1);
     // All trained together, so both groups start from the mean of all.
     let mean = federation("fedavg", json!({})).rounds(1).state.models;
     assert_eq!(first.state.models, [mean[0].clone(), mean[0].clone()]);
-    let trained = federation("hcct", json!({ "average": "trained" })).rounds(1);
+    let trained = federation("hcct", json!({})).rounds(1);
     assert_ne!(trained.state.models[0], trained.state.models[1]);
+}
+
+#[test]
+fn silos_hold_what_their_group_trained_and_not_what_the_next_one_starts_from() {
+    let paper = json!({ "grouping": "paper", "alpha": "own", "freeze": 0 });
+    let mut one = federation("hcct", paper).rounds(1);
+    for _ in 0..3 {
+        let (state, before) = (one.state.clone(), one.coalitions.clone());
+        let count = state.models.len();
+        let next = state.memory.assignment("hcct.next", count, count).unwrap();
+        let trained_in = |silo: usize| next[before[silo] as usize];
+        one.round();
+        let trained = &one.state.tables["hcct.trained"];
+        for silo in 0..3 {
+            let group: Vec<_> = (0..3)
+                .filter(|&other| trained_in(other) == trained_in(silo))
+                .map(|other| (&trained[other], 1.0))
+                .collect();
+            let mean = crate::params::weighted_mean(&group).unwrap();
+            assert_eq!(one.state.models[one.coalitions[silo] as usize], mean);
+        }
+    }
 }
 
 #[test]
@@ -58,7 +80,7 @@ fn groups_may_be_given_in_number_or_kept() {
     assert_eq!(two.state.models.len(), 2);
     let many = federation("hcct", json!({ "groups": 50 })).rounds(2);
     assert_eq!(many.coalitions, [0, 1, 2], "no more than there are silos");
-    let kept = federation("hcct", json!({ "one-shot": true })).rounds(4);
+    let kept = federation("hcct", json!({ "freeze": 1 })).rounds(4);
     assert_eq!(kept.coalitions, [0, 0, 1]);
     let state = State::genesis(kept.state.models[0].clone());
     let sheet = sheet(vec![], None);
@@ -77,7 +99,7 @@ fn the_layer_that_differs_most_is_found_once_and_remembered() {
 
 /// A state and a sheet to decide on.
 fn case() -> (Box<dyn Strategy>, State, Sheet) {
-    let federation = federation("hcct", json!({}));
+    let federation = federation("hcct", json!({ "alpha": "own" }));
     let start = federation.state.models[0].clone();
     let entry = |moved: [f32; 2]| ModelEntry {
         model: Params::build(start.layout(), |into| {

@@ -9,6 +9,7 @@
 
 mod formed;
 mod held_out;
+mod numbers;
 
 use std::sync::Arc;
 
@@ -19,17 +20,15 @@ use crate::coalitions::{Program, choice};
 use crate::learner::{LearnError, Learner, Metrics, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
-use crate::strategy::server::means::combined;
+use crate::strategy::server::means::{coalition_means, combined};
 use crate::strategy::{
     Claim, DecideError, Decision, EquipError, Fitting, ModelEntry, Newcomer, Objection, Outcome,
     OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
 use formed::{Formed, LOSSES, report};
-use held_out::HeldOut;
-
-/// Numbers of coalitions that are tried one by one; beyond, only every silo alone.
-pub const MOST: usize = 32;
+pub(crate) use held_out::HeldOut;
+pub use numbers::MOST;
 
 /// CS-RCFL that finds the number of coalitions. Coalitions are formed in pairs of rounds: in the
 /// odd ones every silo keeps the model it trained; in the even ones silos only measure.
@@ -37,6 +36,8 @@ pub const MOST: usize = 32;
 pub struct AutoCsRcfl {
     /// How a member finds its model in a round.
     pub fit: Fitting,
+    /// Rounds before coalitions are first formed, in which all silos train one model together.
+    pub warm_up: u64,
     /// Folds of cross-fitting, at least 2; a silo with fewer rows takes a fold for every row.
     pub folds: usize,
     /// Pairs of rounds that form coalitions anew; 0: all.
@@ -48,18 +49,14 @@ pub struct AutoCsRcfl {
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// All silos train one model.
+    Together,
     /// Models are trained, scored, and grouped into every number of coalitions.
     Form,
     /// The groupings are measured, and one is taken.
     Measure,
     /// Coalitions train as they are.
     Keep,
-}
-
-/// The numbers of coalitions that are tried, given the number of entries.
-fn numbers(entries: usize) -> Vec<usize> {
-    let most = (entries > MOST).then_some(entries);
-    (1..=entries.min(MOST)).chain(most).collect()
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -69,6 +66,9 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 impl AutoCsRcfl {
     fn phase(&self, round: u64) -> Phase {
+        let Some(round) = round.checked_sub(self.warm_up).filter(|&round| round > 0) else {
+            return Phase::Together;
+        };
         match (self.freeze > 0 && round > 2 * self.freeze, round % 2) {
             (true, _) => Phase::Keep,
             (false, 1) => Phase::Form,
@@ -249,7 +249,7 @@ impl Strategy for AutoCsRcfl {
     fn expects(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>, round: u64) -> Arc<Layout> {
         match self.phase(round) {
             Phase::Measure => report(),
-            Phase::Form | Phase::Keep => model.clone(),
+            Phase::Together | Phase::Form | Phase::Keep => model.clone(),
         }
     }
 
@@ -272,6 +272,10 @@ impl Strategy for AutoCsRcfl {
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         match self.phase(round) {
+            Phase::Together => {
+                sheet.not_empty()?;
+                Ok(Decision::fixed(vec![0; sheet.entries.len()]))
+            }
             Phase::Keep => self.kept().decide(state, sheet, round),
             Phase::Measure => {
                 let measured = self.measured(state, sheet)?;
@@ -285,9 +289,7 @@ impl Strategy for AutoCsRcfl {
                 })
             }
             Phase::Form => {
-                let programs = programs(sheet)?;
-                let solve = |program: &Program| program.solve(round);
-                let found: Vec<_> = programs.par_iter().map(solve).collect();
+                let found = numbers::solve(sheet.require_scores()?, round);
                 Ok(Decision {
                     assignment: (0..sheet.entries.len() as u32).collect(),
                     claim: Some(Claim {
@@ -308,6 +310,10 @@ impl Strategy for AutoCsRcfl {
         round: u64,
     ) -> Result<(), Objection> {
         match self.phase(round) {
+            Phase::Together => {
+                let all = vec![0; sheet.entries.len()];
+                decision.must_be_fixed(&all, "all train one model")
+            }
             Phase::Keep => self.kept().check(state, sheet, decision, round),
             Phase::Measure => {
                 let expected = self.decide(state, sheet, round)?;
@@ -318,9 +324,9 @@ impl Strategy for AutoCsRcfl {
                 Ok(())
             }
             Phase::Form => {
-                let programs = programs(sheet)?;
                 let claim = decision.claimed()?;
-                feasible(sheet, decision, &programs).map_err(Objection::Infeasible)?;
+                let programs = feasible(sheet, decision)?;
+                let programs = programs.map_err(Objection::Infeasible)?;
                 let cases: Vec<_> = programs.iter().zip(&claim.candidates).collect();
                 let audit = |(program, grouping): &(&Program, &Vec<u32>)| program.audit(grouping);
                 let audits: Vec<_> = cases.par_iter().map(audit).collect();
@@ -356,10 +362,20 @@ impl Strategy for AutoCsRcfl {
         round: u64,
     ) -> Result<Outcome, SettleError> {
         match self.phase(round) {
+            Phase::Together => {
+                let all = vec![0; sheet.entries.len()];
+                if decision.assignment != all {
+                    return Err(SettleError::Infeasible("all train one model".into()));
+                }
+                let models = coalition_means(&self.rule, sheet, &all, &[], 1, |_| 1.0)?;
+                Ok(Outcome {
+                    assignment: all,
+                    state: state.with(models),
+                })
+            }
             Phase::Keep => self.kept().settle(state, sheet, decision, round),
             Phase::Form => {
-                let programs = programs(sheet)?;
-                feasible(sheet, decision, &programs).map_err(SettleError::Infeasible)?;
+                feasible(sheet, decision)?.map_err(SettleError::Infeasible)?;
                 let after = formed::leave(state, sheet, candidates(decision));
                 Ok(Outcome {
                     assignment: decision.assignment.clone(),
@@ -391,7 +407,7 @@ impl Strategy for AutoCsRcfl {
     }
 
     fn keeps_numbers(&self, round: u64) -> bool {
-        self.phase(round) == Phase::Keep
+        matches!(self.phase(round), Phase::Together | Phase::Keep)
     }
 
     fn unseen(
@@ -404,34 +420,29 @@ impl Strategy for AutoCsRcfl {
     }
 }
 
-/// The program for every number of coalitions that is tried.
-fn programs(sheet: &Sheet) -> Result<Vec<Program>, DecideError> {
-    let scores = sheet.require_scores()?;
-    let program = |&coalitions: &usize| {
-        Program::new(scores, coalitions).expect("from one coalition to one per entry")
-    };
-    Ok(numbers(scores.len()).iter().map(program).collect())
-}
-
 /// The groupings that a decision leaves to the next round.
 fn candidates(decision: &Decision) -> &[Vec<u32>] {
     let claim = decision.claim.as_ref();
     claim.map_or(&[], |claim| &claim.candidates)
 }
 
-/// Whether every entry keeps its own model, and there is a grouping for every program.
-fn feasible(sheet: &Sheet, decision: &Decision, programs: &[Program]) -> Result<(), String> {
+/// The programs of a decision's groupings, if every entry keeps its own model and the groupings are
+/// into numbers of coalitions that may be tried.
+fn feasible(
+    sheet: &Sheet,
+    decision: &Decision,
+) -> Result<Result<Vec<Program>, String>, DecideError> {
+    let scores = sheet.require_scores()?;
     let own = (0..sheet.entries.len() as u32).eq(decision.assignment.iter().copied());
-    let candidates = candidates(decision);
-    let as_many = candidates.len() == programs.len();
-    let mut pairs = programs.iter().zip(candidates);
-    if own && as_many && pairs.all(|(program, grouping)| program.is_canonical(grouping)) {
-        return Ok(());
-    }
-    Err(format!(
-        "expected {} entries that keep their own models, with a grouping of them into every number \
-         of coalitions up to {MOST} and into one for each, numbered in the order of their first \
-         entries",
-        sheet.entries.len()
-    ))
+    let programs = numbers::programs(scores, candidates(decision)).filter(|_| own);
+    Ok(programs.ok_or_else(|| {
+        format!(
+            "expected {0} entries that keep their own models, with groupings of them into at most \
+             {1} numbers of coalitions, ascending, among them {2:?}, each numbered in the order of \
+             its first entries",
+            sheet.entries.len(),
+            MOST + 1,
+            numbers::grid(sheet.entries.len()),
+        )
+    }))
 }

@@ -22,6 +22,11 @@ pub struct CsRcflOptions {
     /// Number of folds of cross-fitting with `"auto"`; not used otherwise. Default 5.
     #[schemars(range(min = 2), extend("x-unit" = "folds"))]
     pub folds: usize,
+    /// Number of rounds, with `"auto"`, in which all silos train one model before coalitions are
+    /// formed; not used otherwise. Default 0.
+    #[schemars(extend("x-unit" = "rounds"))]
+    #[serde(skip_serializing_if = "is_default")]
+    pub warm_up: u64,
     /// How silos find their models. With `"exact"` the ridge pulls towards the model of the silo's
     /// coalition (towards the start model in the first round).
     #[serde(skip_serializing_if = "is_default")]
@@ -38,6 +43,7 @@ impl Default for CsRcflOptions {
             coalitions: Coalitions::default(),
             freeze: 1,
             folds: 5,
+            warm_up: 0,
             fit: FitRule::default(),
             ridge: Ridge::default(),
         }
@@ -109,6 +115,7 @@ impl CsRcflOptions {
                 require(folds >= 2, "folds", "at least 2", folds)?;
                 Ok(Box::new(AutoCsRcfl {
                     fit,
+                    warm_up: self.warm_up,
                     folds,
                     freeze,
                     rule,
@@ -121,7 +128,7 @@ impl CsRcflOptions {
     pub(crate) fn forming_rounds(&self) -> u64 {
         match self.coalitions {
             Coalitions::Number(_) => 1,
-            Coalitions::Found(_) => 2,
+            Coalitions::Found(_) => self.warm_up + 2,
         }
     }
 }

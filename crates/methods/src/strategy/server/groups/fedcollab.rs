@@ -1,19 +1,24 @@
 //! FedCollab (Bao et al. 2023): coalitions by how much data silos have and how far apart their data
 //! are, estimated by a cross-evaluation.
 
+mod gap;
+
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 use crate::clustering;
 use crate::coalitions::canonical;
-use crate::learner::Task;
-use crate::strategy::options::{Setting, at_least_one, not_negative};
+use crate::learner::{LearnError, Learner, Task, Update};
+use crate::params::Layout;
+use crate::strategy::options::{Setting, at_least_one, not_negative, require};
 use crate::strategy::server::groups::hcct::same;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    Claim, DecideError, Decision, ModelEntry, Objection, Outcome, Plan, Scores, SettleError, Sheet,
-    State, Strategy, StrategyError,
+    Claim, DecideError, Decision, EquipError, ModelEntry, Objection, Outcome, Participant, Plan,
+    Scored, Scores, SettleError, Sheet, State, Strategy, StrategyError, Watch,
 };
 
 /// Options of FedCollab.
@@ -22,11 +27,14 @@ use crate::strategy::{
 pub struct FedCollab {
     /// Weight of a silo's model in the mean of its coalition.
     pub weight: WeightRule,
-    /// Factor C of the penalty on few rows in the bound that coalitions minimise, in units of the
-    /// loss times the square root of rows. A larger C makes larger coalitions. Default 1; it has to
-    /// be tuned.
-    #[schemars(range(min = 0))]
-    pub c: f64,
+    /// Factor C of the penalty on few rows in the bound that coalitions minimise: a number, in units
+    /// of the loss times the square root of rows, which has to be tuned; or `"gap"`, the default,
+    /// which takes it from how much more the silos' own models lose on held-out rows than on those
+    /// that they were trained on. A larger C makes larger coalitions.
+    pub c: Penalty,
+    /// Number of folds of the cross-validation with `c = "gap"`; not used otherwise. Default 5.
+    #[schemars(range(min = 2), extend("x-unit" = "folds"))]
+    pub folds: usize,
     /// Number of descents of the search, each of which goes through the silos in another order; the
     /// best result counts. Default 100, as in the authors' code.
     #[schemars(range(min = 1), extend("x-unit" = "descents"))]
@@ -37,13 +45,31 @@ pub struct FedCollab {
     pub freeze: u64,
 }
 
+/// The factor C of FedCollab.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged, expecting = "a number of at least 0, or \"gap\"")]
+pub enum Penalty {
+    /// This number, at least 0.
+    Number(f64),
+    /// From the silos' own gaps.
+    Learned(Learned),
+}
+
+/// The value of [`Penalty::Learned`] in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Learned {
+    /// `"gap"`.
+    Gap,
+}
+
 impl Default for FedCollab {
     fn default() -> Self {
-        let clustering::FedCollab { c, orders } = clustering::FedCollab::default();
         Self {
             weight: WeightRule::default(),
-            c,
-            orders,
+            c: Penalty::Learned(Learned::Gap),
+            folds: 5,
+            orders: clustering::FedCollab::default().orders,
             freeze: 1,
         }
     }
@@ -51,16 +77,21 @@ impl Default for FedCollab {
 
 impl FedCollab {
     pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
-        not_negative("c", self.c)?;
+        if let Penalty::Number(c) = self.c {
+            not_negative("c", c)?;
+        }
+        require(self.folds >= 2, "folds", "at least 2", self.folds)?;
         at_least_one("orders", self.orders.into())?;
         Ok(Box::new(Collaborating {
             setting,
             by_rows: self.weight == WeightRule::Exact,
             freeze: self.freeze,
-            rule: clustering::FedCollab {
-                c: self.c,
-                orders: self.orders,
+            c: match self.c {
+                Penalty::Number(c) => Some(c),
+                Penalty::Learned(Learned::Gap) => None,
             },
+            folds: self.folds,
+            orders: self.orders,
         }))
     }
 }
@@ -69,19 +100,24 @@ struct Collaborating {
     setting: Setting,
     by_rows: bool,
     freeze: u64,
-    rule: clustering::FedCollab,
+    /// `None`: from the gaps.
+    c: Option<f64>,
+    folds: usize,
+    orders: u32,
 }
 
 /// What the coalitions of a round are formed from.
 struct Case {
     rows: Vec<u64>,
     divergences: Matrix,
+    rule: clustering::FedCollab,
 }
 
 /// How far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
-/// diagonal, `½·max(0, (L_ij − L_ii) + (L_ji − L_jj))`.
-fn divergences(losses: &Scores) -> Matrix {
-    let excess = |i, j| losses.at(i, j) - losses.at(i, i);
+/// diagonal, `½·max(0, (L_ij − L_ii) + (L_ji − L_jj))`. What own models lose is on held-out rows where
+/// their `gaps` are known, as what others lose is.
+fn divergences(losses: &Scores, gaps: &[f64]) -> Matrix {
+    let excess = |i: usize, j: usize| losses.at(i, j) - losses.at(i, i) - gaps[i];
     Matrix::from_fn(losses.len(), losses.len(), |i, j| {
         // The lower number first, so that both halves get the same bits.
         let (i, j) = (i.min(j), i.max(j));
@@ -94,13 +130,28 @@ impl Collaborating {
         self.freeze > 0 && round > self.freeze
     }
 
+    fn kept(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
+        match self.c {
+            None => kept(state, &gap::without(sheet)),
+            Some(_) => kept(state, sheet),
+        }
+    }
+
     fn case(&self, sheet: &Sheet) -> Result<Case, DecideError> {
         sheet.require_rows()?;
         let scores = sheet.require_scores()?;
         let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+        let rows: Vec<u64> = rows.collect();
+        let gaps: Vec<f64> = match self.c {
+            Some(_) => vec![0.0; rows.len()],
+            None => sheet.entries.iter().map(gap::of).collect(),
+        };
+        let orders = self.orders;
+        let c = self.c.unwrap_or_else(|| gap::penalty(&gaps, &rows));
         Ok(Case {
-            rows: rows.collect(),
-            divergences: divergences(scores),
+            divergences: divergences(scores, &gaps),
+            rows,
+            rule: clustering::FedCollab { c, orders },
         })
     }
 
@@ -108,13 +159,17 @@ impl Collaborating {
     /// error.
     fn least(&self, case: &Case) -> f64 {
         let rows = case.rows.iter().map(|&rows| rows as f64);
-        self.rule.c / rows.sum::<f64>().sqrt()
+        case.rule.c / rows.sum::<f64>().sqrt()
     }
 
     /// The grouping that the search finds: a function of the case and the round.
     fn search(&self, case: &Case, round: u64) -> Result<(Vec<u32>, f64), DecideError> {
-        let Case { rows, divergences } = case;
-        let found = self.rule.solve(rows, divergences, round);
+        let Case {
+            rows,
+            divergences,
+            rule,
+        } = case;
+        let found = rule.solve(rows, divergences, round);
         let found = found.map_err(DecideError::unusable)?;
         Ok((found.assignment, found.error))
     }
@@ -129,6 +184,13 @@ impl Strategy for Collaborating {
         self.frozen(round)
     }
 
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        match self.c {
+            Some(_) => Ok(learner),
+            None => gap::equip(learner),
+        }
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
             cross_evaluate: !self.frozen(round),
@@ -137,13 +199,65 @@ impl Strategy for Collaborating {
         }
     }
 
+    fn contribute(
+        &self,
+        state: &State,
+        plan: &Plan,
+        round: u64,
+        participant: Participant<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        let start = participant.start(state)?;
+        let update = participant.carry_out(&plan.task, start, progress)?;
+        let update = match self.c {
+            None if !self.frozen(round) => {
+                let training = &self.setting.training;
+                gap::measured(participant, start, update, training, self.folds)?
+            }
+            _ => update,
+        };
+        Ok((participant.coalition, update))
+    }
+
+    fn score(
+        &self,
+        _: &State,
+        _: &Plan,
+        _: u64,
+        participant: Participant<'_>,
+        scored: Scored<'_>,
+    ) -> Result<f64, LearnError> {
+        let model = match self.c {
+            None => gap::bare(scored.model),
+            Some(_) => scored.model.clone(),
+        };
+        let model = &model;
+        participant.robust_loss(Scored { model, ..scored })
+    }
+
+    fn expects(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>, round: u64) -> Arc<Layout> {
+        match self.c {
+            None if !self.frozen(round) => gap::contribution(model),
+            _ => model.clone(),
+        }
+    }
+
+    fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+        let mut all = vec![model.clone()];
+        all.extend(self.c.is_none().then(|| self.expects(model, summary, 1)));
+        all
+    }
+
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
+        if self.c.is_none() {
+            gap::admit(entry)?;
+        }
         entry.admit_rows(self.by_rows || !self.frozen(round))
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(Decision::fixed(kept(state, sheet)?));
+            return Ok(Decision::fixed(self.kept(state, sheet)?));
         }
         let case = self.case(sheet)?;
         let (assignment, objective) = self.search(&case, round)?;
@@ -165,7 +279,8 @@ impl Strategy for Collaborating {
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its coalition");
+            return decision
+                .must_be_fixed(&self.kept(state, sheet)?, "every entry keeps its coalition");
         }
         let claim = decision.final_claim()?;
         let case = self.case(sheet)?;
@@ -176,7 +291,7 @@ impl Strategy for Collaborating {
                  of their first entries"
             )));
         }
-        let error = self.rule.error(&case.rows, &case.divergences, assignment);
+        let error = case.rule.error(&case.rows, &case.divergences, assignment);
         let actual = error.map_err(|error| Objection::Infeasible(error.to_string()))?;
         if !same(claim.objective, actual) {
             return Err(Objection::objective(claim.objective, actual));
@@ -205,6 +320,14 @@ impl Strategy for Collaborating {
         if self.by_rows {
             sheet.require_rows()?;
         }
+        let bare;
+        let sheet = match self.c {
+            None => {
+                bare = gap::without(sheet);
+                &bare
+            }
+            Some(_) => sheet,
+        };
         let assignment = &decision.assignment;
         let (before, coalitions) = if self.frozen(round) {
             (state.models.as_slice(), state.models.len())

@@ -8,7 +8,7 @@ use crate::strategy::wrappers::learner_wrapper::later;
 use crate::strategy::{Fitting, Participant};
 
 /// A silo's models of all its rows but one fold, one for every fold.
-pub(super) struct HeldOut {
+pub(crate) struct HeldOut {
     folds: Vec<Fold>,
 }
 
@@ -23,7 +23,7 @@ struct Fold {
 
 impl HeldOut {
     /// Finds a model without each of (up to) `folds` folds, from `start`.
-    pub(super) fn fit(
+    pub(crate) fn fit(
         participant: Participant<'_>,
         start: &Params,
         fit: &Fitting,
@@ -70,7 +70,7 @@ impl HeldOut {
 
     /// The mean robust loss within `radius` of what `model` makes of every fold's model, on that
     /// fold, every row counting once.
-    pub(super) fn loss(
+    pub(crate) fn loss(
         &self,
         radius: f64,
         model: impl Fn(&Params) -> Result<Params, LearnError>,

@@ -1,6 +1,7 @@
 //! HCCT (Sun, Kountouris & Zhang 2024): groups of silos whose updates point in one direction.
 
 mod newcomer;
+mod next;
 
 use self::newcomer::LastGroups;
 
@@ -9,70 +10,102 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::coalitions::canonical;
-use crate::learner::{LearnError, Task};
+use crate::learner::{LearnError, Task, Update};
 use crate::merging::{Alpha, Grouping, Statistic, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
 use crate::similarity::{Vectors, gram_f64};
 use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    Claim, DecideError, Decision, Kept, ModelEntry, Newcomer, Objection, Outcome, Plan,
-    SettleError, Sheet, State, Strategy, StrategyError,
+    Claim, DecideError, Decision, Kept, ModelEntry, Newcomer, Objection, Outcome, Participant,
+    Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
 };
 
 /// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
 const LAYER: &str = "hcct.layer";
 
 /// Options of HCCT and HCCT-P.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hcct {
     /// Weight α of the number of rows against gradient direction in a silo's utility. A smaller α
-    /// leaves more silos alone.
+    /// leaves more silos alone. Default: a share of 0.35 of a silo's own rows.
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
     /// default, merges for as long as the total utility rises.
     #[schemars(extend("x-unit" = "groups"))]
     pub groups: usize,
-    /// Whether the groups of the first round are kept. Default false: groups are formed in every
-    /// round.
-    pub one_shot: bool,
-    /// Models that a new group averages.
-    pub average: Average,
+    /// Number of rounds that form groups, after which they stay the same; 0 forms them in every
+    /// round, as in the paper. Default 3.
+    #[schemars(extend("x-unit" = "rounds"))]
+    pub freeze: u64,
+    /// When groups are formed, and of which models.
+    pub grouping: When,
 }
 
 /// Options of HCCT-E.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HcctE {
     /// Weight α of the number of rows against gradient direction in a silo's utility. A smaller α
-    /// leaves more silos alone.
+    /// leaves more silos alone. Default: a share of 0.35 of a silo's own rows.
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
     /// default, merges for as long as the total utility rises.
     #[schemars(extend("x-unit" = "groups"))]
     pub groups: usize,
-    /// Whether the groups of the first round are kept. Default false: groups are formed in every
-    /// round.
-    pub one_shot: bool,
-    /// Models that a new group averages.
-    pub average: Average,
+    /// Number of rounds that form groups, after which they stay the same; 0 forms them in every
+    /// round, as in the paper. Default 3.
+    #[schemars(extend("x-unit" = "rounds"))]
+    pub freeze: u64,
+    /// When groups are formed, and of which models.
+    pub grouping: When,
     /// Statistic that selects the layer by which silos are compared.
     pub statistic: Statistic,
 }
 
-/// Which models a new group averages, by rows.
+impl Default for Hcct {
+    fn default() -> Self {
+        Self {
+            alpha: Alpha::Share(0.35),
+            groups: 0,
+            freeze: 3,
+            grouping: When::default(),
+        }
+    }
+}
+
+impl Default for HcctE {
+    fn default() -> Self {
+        let Hcct {
+            alpha,
+            groups,
+            freeze,
+            grouping,
+        } = Hcct::default();
+        Self {
+            alpha,
+            groups,
+            freeze,
+            grouping,
+            statistic: Statistic::default(),
+        }
+    }
+}
+
+/// When groups are formed, and which models a new group averages, by rows.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Average {
-    /// The mean models of the groups in which its members trained in this round, one per member, as
-    /// in the authors' code.
+pub enum When {
+    /// After the training of a round, of the models that it trained: what the members of a group
+    /// hold is the mean of what they have just trained.
     #[default]
-    Received,
-    /// The models that its members trained in this round.
     Trained,
+    /// Before the next round, as in the paper: its members bring the model of the group in which they
+    /// trained. Until then they hold that model.
+    Paper,
 }
 
 impl Hcct {
@@ -83,6 +116,7 @@ impl Hcct {
     ) -> Result<Box<dyn Strategy>, StrategyError> {
         match self.alpha {
             Alpha::Own => {}
+            Alpha::Share(share) => not_negative("alpha.share", share)?,
             Alpha::Common(alpha) => not_negative("alpha.common", alpha)?,
             Alpha::Each(_) => {
                 return Err(StrategyError::Option {
@@ -106,8 +140,8 @@ impl HcctE {
         let options = Hcct {
             alpha: self.alpha.clone(),
             groups: self.groups,
-            one_shot: self.one_shot,
-            average: self.average,
+            freeze: self.freeze,
+            grouping: self.grouping,
         };
         options.build("hcct-e", setting.clone())?;
         Ok(Box::new(Merging {
@@ -131,15 +165,16 @@ struct Merging {
 
 impl Merging {
     fn frozen(&self, round: u64) -> bool {
-        self.options.one_shot && round > 1
+        self.options.freeze > 0 && round > self.options.freeze
     }
 
     /// `start − model` of every entry.
     fn gradients(&self, state: &State, sheet: &Sheet) -> Result<Vec<Params>, DecideError> {
-        let starts = kept(state, sheet)?;
-        let each = sheet.entries.iter().zip(starts);
+        let starts = next::starts(state);
+        let places = kept(state, sheet)?;
+        let each = sheet.entries.iter().zip(places);
         Ok(each
-            .map(|(entry, start)| gradient(&state.models[start as usize], &entry.model))
+            .map(|(entry, start)| gradient(&starts[start as usize], &entry.model))
             .collect())
     }
 
@@ -255,6 +290,23 @@ impl Strategy for Merging {
         }
     }
 
+    fn contribute(
+        &self,
+        state: &State,
+        plan: &Plan,
+        _: u64,
+        participant: Participant<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        let own = participant.coalition as usize;
+        let start = match next::starts(state).get(own) {
+            Some(start) => start,
+            None => participant.start(state)?,
+        };
+        let update = participant.carry_out(&plan.task, start, progress)?;
+        Ok((participant.coalition, update))
+    }
+
     fn admit(&self, entry: &ModelEntry, _: u64) -> Result<(), String> {
         entry.admit_rows(true)
     }
@@ -326,34 +378,31 @@ impl Strategy for Merging {
         let rows = |entry: &ModelEntry| entry.weight.unwrap_or(0) as f64;
         let rule = &self.setting.rule;
         let assignment = &decision.assignment;
-        let (before, after) = (&state.models, state.models.len());
-        let mut kept_state = state.clone();
-        let models = if self.frozen(round) {
-            coalition_means(rule, sheet, assignment, before, after, rows)?
-        } else {
-            if let Some(layer) = self.layer(state, &self.gradients(state, sheet)?)? {
-                kept_state.memory.insert(LAYER, Kept::Count(layer as u64));
+        if self.frozen(round) {
+            let own = kept(state, sheet)?;
+            if *assignment != own {
+                let why = "every entry keeps its group";
+                return Err(SettleError::Infeasible(why.into()));
             }
-            LastGroups::of(state, sheet, assignment)?.keep(&mut kept_state);
-            let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
-            let groups = groups.min(sheet.entries.len());
-            match self.options.average {
-                Average::Trained => coalition_means(rule, sheet, assignment, &[], groups, rows)?,
-                Average::Received => {
-                    let own = kept(state, sheet)?;
-                    let received = coalition_means(rule, sheet, &own, before, after, rows)?;
-                    let mut received_by = sheet.clone();
-                    for (entry, own) in received_by.entries.iter_mut().zip(own) {
-                        entry.model = received[own as usize].clone();
-                    }
-                    coalition_means(rule, &received_by, assignment, &[], groups, rows)?
-                }
+            return next::stay(rule, state, sheet, own);
+        }
+        let mut state = state.clone();
+        if let Some(layer) = self.layer(&state, &self.gradients(&state, sheet)?)? {
+            state.memory.insert(LAYER, Kept::Count(layer as u64));
+        }
+        LastGroups::of(&state, sheet, assignment)?.keep(&mut state);
+        match self.options.grouping {
+            When::Trained => {
+                let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
+                let groups = groups.min(sheet.entries.len());
+                let models = coalition_means(rule, sheet, assignment, &[], groups, rows)?;
+                Ok(Outcome {
+                    assignment: assignment.clone(),
+                    state: state.with(models),
+                })
             }
-        };
-        Ok(Outcome {
-            assignment: assignment.clone(),
-            state: kept_state.with(models),
-        })
+            When::Paper => next::go_on(rule, state, sheet, assignment),
+        }
     }
 
     fn unseen(

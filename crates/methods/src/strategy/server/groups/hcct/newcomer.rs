@@ -1,7 +1,7 @@
 //! A silo from outside: admitted to a group by the utility of eq. (15), as in the paper's experiment
 //! with newcomers.
 
-use super::{Merging, gradient, utility};
+use super::{Merging, gradient, next, utility};
 use crate::learner::{LearnError, Update};
 use crate::params::{Params, weighted_mean};
 use crate::strategy::server::means::kept;
@@ -31,7 +31,8 @@ impl LastGroups {
         assignment: &[u32],
     ) -> Result<Self, SettleError> {
         let starts = kept(state, sheet)?.into_iter();
-        let started = starts.map(|start| state.models[start as usize].clone());
+        let all = next::starts(state);
+        let started = starts.map(|start| all[start as usize].clone());
         let entries = sheet.entries.iter();
         Ok(Self {
             started: started.collect(),
@@ -104,7 +105,7 @@ impl Merging {
             .and_then(|compared| utility(&gradients, &compared, &rows, &self.options.alpha))
             .map_err(|error| unsupported(&error))?;
         let group = utility.admit(&groups).group;
-        let model = group.and_then(|group| state.models.get(group as usize));
+        let model = group.and_then(|group| next::model_of(state, group));
         Ok(model.cloned().unwrap_or(shared))
     }
 }

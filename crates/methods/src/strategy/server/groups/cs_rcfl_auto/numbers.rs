@@ -1,0 +1,121 @@
+//! The numbers of coalitions that are tried.
+//!
+//! Up to [`MOST`] silos: all of them. Beyond, a grid: every number up to [`EACH`], then numbers that
+//! grow by one factor, up to one coalition for every silo; and around the number that looks best in
+//! the cross-evaluation some more.
+
+use rayon::prelude::*;
+
+use crate::coalitions::{Program, Solution, choice};
+use crate::strategy::Scores;
+
+/// Most silos with which every number of coalitions is tried. One number more is tried at most,
+/// with any number of silos.
+pub const MOST: usize = 32;
+
+/// Numbers that are tried one by one with more than [`MOST`] silos.
+const EACH: usize = 12;
+
+/// Numbers of the grid above [`EACH`].
+const STEPS: usize = 12;
+
+/// The numbers that are always tried.
+pub(super) fn grid(entries: usize) -> Vec<usize> {
+    if entries <= MOST {
+        return (1..=entries).collect();
+    }
+    let ratio = entries as f64 / EACH as f64;
+    let step = |step: usize| {
+        let power = libm::pow(ratio, step as f64 / STEPS as f64);
+        libm::round(EACH as f64 * power) as usize
+    };
+    let mut numbers: Vec<usize> = (1..=EACH).chain((1..STEPS).map(step)).collect();
+    numbers.push(entries);
+    numbers.dedup();
+    numbers
+}
+
+/// Further numbers between the neighbours of the grid's best, evenly spaced.
+fn around(grid: &[usize], best: usize) -> Vec<usize> {
+    let room = (MOST + 1).saturating_sub(grid.len());
+    let low = grid[best.saturating_sub(1)];
+    let high = grid[(best + 1).min(grid.len() - 1)];
+    let between: Vec<usize> = (low..=high)
+        .filter(|number| !grid.contains(number))
+        .collect();
+    let count = between.len().min(room);
+    (0..count)
+        .map(|at| between[at * between.len() / count])
+        .collect()
+}
+
+/// The best groupings that are found, by ascending number of coalitions.
+pub(super) fn solve(scores: &Scores, seed: u64) -> Vec<Solution> {
+    let solve = |numbers: &[usize]| -> Vec<Solution> {
+        let one = |&coalitions: &usize| program(scores, coalitions).solve(seed);
+        numbers.par_iter().map(one).collect()
+    };
+    let grid = grid(scores.len());
+    let mut found = solve(&grid);
+    if scores.len() > MOST {
+        // With out-of-fold losses of own models the objective has a least value.
+        let objectives: Vec<f64> = found.iter().map(|one| one.objective).collect();
+        let best = choice::least(&objectives).expect("a grid has numbers");
+        found.extend(solve(&around(&grid, best)));
+        found.sort_by_key(|one| coalitions(&one.assignment));
+    }
+    found
+}
+
+/// The programs of these groupings, if their numbers may be tried.
+pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Program>> {
+    let numbers: Vec<usize> = groupings.iter().map(|one| coalitions(one)).collect();
+    let ascending = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+    let complete = grid(scores.len())
+        .iter()
+        .all(|number| numbers.contains(number));
+    let within = numbers
+        .iter()
+        .all(|number| (1..=scores.len()).contains(number));
+    if !ascending || !complete || !within || numbers.len() > MOST + 1 {
+        return None;
+    }
+    let programs: Vec<Program> = numbers.iter().map(|&k| program(scores, k)).collect();
+    let mut pairs = programs.iter().zip(groupings);
+    let canonical = pairs.all(|(program, grouping)| program.is_canonical(grouping));
+    canonical.then_some(programs)
+}
+
+fn program(scores: &Scores, coalitions: usize) -> Program {
+    Program::new(scores, coalitions).expect("from one coalition to one per entry")
+}
+
+/// The number of coalitions of a grouping in canonical numbers.
+fn coalitions(grouping: &[u32]) -> usize {
+    grouping.iter().max().map_or(0, |&last| last as usize + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_follows_the_number_of_silos() {
+        assert_eq!(grid(1), [1]);
+        assert_eq!(grid(32), (1..=32).collect::<Vec<_>>());
+        for entries in [33, 40, 139, 1_000, 65_535] {
+            let grid = grid(entries);
+            assert!(grid.windows(2).all(|pair| pair[0] < pair[1]), "{grid:?}");
+            assert_eq!((grid[0], grid[11]), (1, 12));
+            assert_eq!(grid.last(), Some(&entries));
+            for best in 0..grid.len() {
+                let more = around(&grid, best);
+                assert!(grid.len() + more.len() <= MOST + 1);
+                assert!(more.iter().all(|number| !grid.contains(number)));
+            }
+        }
+        // 139 schools: between 67 and 139 the step was one of 72.
+        let best = grid(139).iter().position(|&k| k == 92).unwrap();
+        assert_eq!(around(&grid(139), best).len(), 9);
+    }
+}
