@@ -46,8 +46,8 @@ pub(super) struct SiloFile {
     /// `start.safetensors` beside the agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_model: Option<PathBuf>,
-    /// How the institution chooses the model that it serves after the last round, by
-    /// cross-validation on its own rows.
+    /// How the institution chooses the model that it serves after the last round, on
+    /// rows of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) serve: ServeConfig,
     /// The institution's rows.

@@ -1,5 +1,4 @@
-//! Chooses the model that the silo serves, after the last round: by cross-validation on its own rows,
-//! in a thread of its own. Nothing of it leaves the silo.
+//! Chooses the model that the silo serves, after the last round: on its own rows, in a thread of its own. Nothing of it leaves the silo.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +10,8 @@ use learn::export::HeldOut;
 use methods::Params;
 use methods::learner::Task;
 use methods::serving::{
-    Alone, Candidate, Comparison, Served as Compared, alone_start, mean_of_coalitions, members_of,
+    Alone, Candidate, ComparedOn, Comparison, Effort, Local, Served as Compared, Tuned,
+    alone_start, mean_of_coalitions, members_of,
 };
 use protocol::Hash;
 use serde_json::{Value, json};
@@ -155,16 +155,18 @@ impl Serving {
     fn choose(&self, adopted: &Adopted) {
         let job = &*self.job;
         let began = Instant::now();
-        let (compared, held_out) = job.compare(adopted);
-        let learner = match compared.candidate {
-            Candidate::Local => &job.equipment.plain.learner,
-            _ => &job.equipment.equipped,
+        let (compared, tuned, held_out) = job.compare(adopted);
+        let learner = match compared.candidate.is_own() {
+            true => &job.equipment.plain.learner,
+            false => &job.equipment.equipped,
         };
         let model = learner.deployed(&compared.model.0, &compared.model.1);
         let note = Served {
             round: adopted.round,
             candidate: compared.candidate,
+            on: compared.on,
             measured: compared.measured,
+            local: tuned,
             held_out,
             model: model
                 .as_ref()
@@ -177,16 +179,13 @@ impl Serving {
         });
         let document = json!({
             "event": "serves", "at": job.began.elapsed().as_secs_f64(), "round": note.round,
-            "candidate": note.candidate, "measured": note.measured,
+            "candidate": note.candidate, "on": note.on, "measured": note.measured,
+            "local": note.local,
             "metric": metric.map(|(held_out, _)| &held_out.metric),
             "value": metric.map(|(_, value)| value),
             "rows": metric.map(|(held_out, _)| held_out.rows),
             "seconds": began.elapsed().as_secs_f64(),
         });
-        let why = match note.measured.is_empty() {
-            true => "no comparison",
-            false => "by cross-validation on its own rows",
-        };
         let metric = metric.map(|(held_out, value)| {
             let unit = match held_out.unit.as_str() {
                 "" => String::new(),
@@ -198,8 +197,9 @@ impl Serving {
             )
         });
         let line = format!(
-            "serves {} ({why}){}",
+            "serves {} ({}){}",
             note.candidate.words(),
+            note.on.words(),
             metric.unwrap_or_default()
         );
         self.results().push((document, line));
@@ -212,7 +212,7 @@ impl Serving {
 impl Job {
     /// Compares the models that the silo could serve. Where that is not possible, its coalition's
     /// model is served.
-    fn compare(&self, adopted: &Adopted) -> (Compared, Option<HeldOut>) {
+    fn compare(&self, adopted: &Adopted) -> (Compared, Option<Tuned>, Option<HeldOut>) {
         let Equipment {
             plain, equipped, ..
         } = &self.equipment;
@@ -225,7 +225,10 @@ impl Job {
             seed: self.seed,
             rounds: self.first..=self.last,
         };
-        let local = (self.folds > 0).then(|| alone.train(plain).ok()).flatten();
+        let effort = Effort::within(Effort::work(plain, &alone));
+        let tune = || Local::tune(plain, &alone, self.folds, effort).ok();
+        let local = (self.folds > 0).then(tune).flatten();
+        let global = mean_of_coalitions(&adopted.models, &adopted.assignment);
         let compared = match &local {
             Some(local) => Comparison {
                 plain,
@@ -233,23 +236,24 @@ impl Job {
                 alone: &alone,
                 local,
                 coalition: &coalition,
-                shared: members_of(&adopted.assignment, adopted.coalition) > 1,
-                global: mean_of_coalitions(&adopted.models, &adopted.assignment).as_ref(),
+                members: members_of(&adopted.assignment, adopted.coalition),
+                global: global.as_ref().zip(Some(adopted.assignment.len())),
                 folds: self.folds,
             }
             .serve(),
             None => Compared {
                 candidate: Candidate::Coalition,
+                on: ComparedOn::Nothing,
                 measured: Vec::new(),
                 model: coalition,
             },
         };
-        let learner = match compared.candidate {
-            Candidate::Local => plain,
-            _ => &**equipped,
+        let learner = match compared.candidate.is_own() {
+            true => plain,
+            false => &**equipped,
         };
         let (model, personal) = &compared.model;
         let held_out = self.equipment.metrics(learner, model, personal);
-        (compared, held_out)
+        (compared, local.and_then(|local| local.tuned), held_out)
     }
 }

@@ -90,7 +90,7 @@ pub fn choose(
             note.candidate.words()
         );
         let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
-        let coalition = coalition.filter(|_| note.candidate != Candidate::Local);
+        let coalition = coalition.filter(|_| !note.candidate.is_own());
         return Ok(Chosen {
             origin: origin(agreement, round, coalition, &silo, "served", about),
             held_out: note.held_out.or_else(|| equipment.held_out(&model)),

@@ -6,7 +6,7 @@ use std::path::Path;
 use learn::data::Preparation;
 use learn::export::HeldOut;
 use methods::Params;
-use methods::serving::{Candidate, Measured};
+use methods::serving::{Candidate, ComparedOn, Measured, Tuned};
 use protocol::Hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,12 @@ pub struct Served {
     pub round: u64,
     /// The choice.
     pub candidate: Candidate,
+    /// The rows that the choice is based on.
+    pub on: ComparedOn,
     /// The comparison; empty where there was none.
     pub measured: Vec<Measured>,
+    /// How the silo's own model was chosen, where it was tuned.
+    pub local: Option<Tuned>,
     /// Its metrics on the silo's held-out rows.
     pub held_out: Option<HeldOut>,
     /// Hash of its tensors, which are in a file beside this note; `None` where the silo predicts
@@ -130,6 +134,8 @@ mod tests {
         let note = Served {
             round: 3,
             candidate: Candidate::FineTuned,
+            on: ComparedOn::Folds,
+            local: None,
             measured: Vec::new(),
             held_out: None,
             model: Some(format!("{:#}", Hash(model.hash()))),

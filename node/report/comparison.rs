@@ -129,6 +129,7 @@ pub struct Comparison {
 pub fn choice(candidate: Candidate) -> &'static str {
     match candidate {
         Candidate::Local => "own",
+        Candidate::Robust => "own robust",
         Candidate::Coalition => "coalition's",
         Candidate::Global => "mean of all",
         Candidate::FineTuned => "fine-tuned",

@@ -1,7 +1,7 @@
 //! The lines about traffic, checks, time and trace, which the terminal and the page share.
 
 use simulations::Mesh;
-use simulations::summary::Summary;
+use simulations::summary::{Summary, Tuning};
 
 use super::numbers::{bytes, count, seconds};
 
@@ -52,6 +52,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
         ),
         ("took", took(summary)),
     ];
+    facts.extend(summary.tuning.map(|tuning| ("alone", tuned(&tuning))));
     if let Some(sum) = summary.weights_abs_sum {
         facts.push(("weights", format!("sum of |w| of the final model {sum:.6}")));
     }
@@ -60,6 +61,26 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
         facts.push(("trace", summary.trace.clone()));
     }
     facts
+}
+
+/// How models trained alone were tuned.
+fn tuned(tuning: &Tuning) -> String {
+    let rates = match tuning.rates {
+        true => "epochs, learning rate and weight decay",
+        false => "epochs",
+    };
+    let (or_fit, fits) = match tuning.fits > 0.0 {
+        true => (
+            ", or exact fit",
+            format!(" and {:.0} exact fits", tuning.fits),
+        ),
+        false => ("", String::new()),
+    };
+    format!(
+        "{rates}{or_fit} by cross-validation on training rows: {:.0} trainings as long as the \
+         federation's{fits} at a silo",
+        tuning.trainings
+    )
 }
 
 fn carried(mesh: &Mesh) -> String {

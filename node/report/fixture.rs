@@ -1,6 +1,6 @@
 //! A made-up finished federation for tests of the reports.
 
-use methods::serving::Candidate;
+use methods::serving::{Candidate, ComparedOn};
 use silo::Totals;
 use simulations::Mesh;
 use simulations::network::Traffic;
@@ -106,8 +106,13 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             coalition_index: (coalitions > 0).then(|| coalition_of(index) as u32),
             model: None,
             pooled: Some(41.0 + 9.0 * wave(index, 3)),
+            local_tuned: None,
+            global_equal: None,
+            own_intercept: None,
+            constant: None,
             served: Some(ServedInfo {
                 candidate: Candidate::Coalition,
+                on: ComparedOn::Folds,
                 metric: Some(42.0 + 9.0 * wave(index, 5)),
                 measured: Vec::new(),
             }),
@@ -174,6 +179,9 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             per_silo: around(6.0, 2.0),
             per_row: around(5.0, 2.0),
         }],
+        means: Vec::new(),
+        harmed: None,
+        tuning: None,
         notes: Vec::new(),
         rounds: finals,
         timeline: views,

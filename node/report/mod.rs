@@ -22,6 +22,7 @@ mod graph;
 mod layout;
 mod page;
 pub(crate) mod palette;
+mod references;
 mod settings;
 mod svg;
 mod table;

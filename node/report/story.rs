@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use methods::serving::Candidate;
 use simulations::Mesh;
 use simulations::summary::{
-    ClassResults, FaultInfo, Gain, Interval, LeftOut, MeanGain, MetricInfo, ModelKind, Refused,
-    SecondMetric, Settings, Summary, TrainingFailed, Unusable,
+    ClassResults, FaultInfo, Gain, Harmed, Interval, LeftOut, MeanGain, MetricInfo, ModelKind,
+    ModelMean, Refused, SecondMetric, Settings, Summary, TrainingFailed, Tuning, Unusable,
 };
 
 /// A finished federation, ready for a report.
@@ -34,6 +34,12 @@ pub struct Story {
     pub training_failed: Vec<TrainingFailed>,
     /// How much better models are on average over the members.
     pub gains: Vec<MeanGain>,
+    /// Means over the members of every model that was measured.
+    pub means: Vec<ModelMean>,
+    /// Members that the model they serve harms.
+    pub harmed: Option<Harmed>,
+    /// How models trained alone were tuned.
+    pub tuning: Option<Tuning>,
     /// What was noticed about the data, one sentence each, without a full stop.
     pub notes: Vec<String>,
     /// Every member, in roster order.
@@ -83,6 +89,12 @@ pub struct Silo {
     pub coalition_index: Option<usize>,
     /// Held-out metric of one model trained on the rows of all members together.
     pub pooled: Option<f64>,
+    /// Held-out metric of FedAvg with equal weights.
+    pub global_equal: Option<f64>,
+    /// Held-out metric of FedAvg with an intercept of its own for every silo.
+    pub own_intercept: Option<f64>,
+    /// Held-out metric of a constant prediction.
+    pub constant: Option<f64>,
     /// The model that it serves, with its held-out metric.
     pub served: Option<(Candidate, Option<f64>)>,
     /// The second metric of its models.
@@ -205,6 +217,9 @@ impl Story {
                     coalition: silo.coalition,
                     coalition_index: silo.coalition_index.map(|index| index as usize),
                     pooled: silo.pooled,
+                    global_equal: silo.global_equal,
+                    own_intercept: silo.own_intercept,
+                    constant: silo.constant,
                     served: silo
                         .served
                         .as_ref()
@@ -239,6 +254,9 @@ impl Story {
             unusable: summary.unusable.clone(),
             training_failed: summary.training_failed.clone(),
             gains: summary.gains.clone(),
+            means: summary.means.clone(),
+            harmed: summary.harmed.clone(),
+            tuning: summary.tuning,
             notes: summary.notes.clone(),
             rounds: summary
                 .rounds

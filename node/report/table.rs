@@ -7,7 +7,7 @@ use simulations::summary::{Interval, ModelKind};
 use super::comparison::{Cell, Column, Comparison, choice};
 use super::svg::{Frame, Scale, colour};
 use super::verdict::{between, long_name, statements};
-use super::{download, letter, numbers, terminal};
+use super::{download, letter, numbers, references, terminal};
 
 const DOTS: f64 = 180.0;
 
@@ -40,6 +40,7 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
                 div.saves {
                     (download::data(&format!("{}-silos", story.scenario), &csv(story, comparison)))
                 }
+                (references::table(story))
             }
         }
     }
@@ -162,6 +163,10 @@ fn csv(story: &Story, comparison: &Comparison) -> String {
             download::number(second.global),
             download::number(second.coalition),
             download::number(silo.pooled),
+            download::number(silo.global_equal),
+            download::number(silo.own_intercept),
+            download::number(silo.constant),
+            download::number(silo.served.and_then(|(_, value)| value)),
         ]
     });
     let metric = &story.metric.name;
@@ -184,6 +189,10 @@ fn csv(story: &Story, comparison: &Comparison) -> String {
         format!("{second} global"),
         format!("{second} coalition"),
         format!("{metric} pooled"),
+        format!("{metric} global of equal weights"),
+        format!("{metric} global with own intercepts"),
+        format!("{metric} constant"),
+        format!("{metric} served"),
     ];
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     download::csv(&head, all)

@@ -8,7 +8,7 @@ use super::story::{Silo, Story, View};
 
 use super::comparison::{Cell, Comparison};
 use super::verdict::{between, verdict};
-use super::{letter, numbers};
+use super::{letter, numbers, references};
 
 /// The most views that are listed one by one. Of more, only those that failed are listed.
 const MANY_VIEWS: usize = 32;
@@ -21,6 +21,7 @@ const MANY_VIEWS: usize = 32;
 pub fn write(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
     head(out, story)?;
     table(out, story, colour)?;
+    references::terminal(out, story)?;
     coalitions(out, story)?;
     leads(out, story)?;
     trouble(out, story)?;
@@ -363,9 +364,16 @@ pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
     let silos = story.silos.len() + story.outside.len();
     let kinds = [
         (ModelKind::Coalition, "the coalition's model"),
+        (ModelKind::Served, "the served model"),
         (ModelKind::Global, "the global model"),
+        (ModelKind::GlobalEqual, "the global model of equal weights"),
+        (
+            ModelKind::OwnIntercept,
+            "the global model with own intercepts",
+        ),
         (ModelKind::Local, "the own model"),
         (ModelKind::Pooled, "the model of all rows"),
+        (ModelKind::Constant, "the constant prediction"),
     ];
     let line = |(kind, what): (ModelKind, &str)| {
         let found = || all.iter().filter(|one| one.model == kind);

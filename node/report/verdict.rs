@@ -41,9 +41,6 @@ pub fn statements(story: &Story, table: &Comparison) -> Vec<String> {
     sentences.extend(first.into_iter().flatten());
     sentences.extend(against_one_model(story, table));
     sentences.extend(what_is_served(story, table));
-    sentences.extend(table.pooled_mean.as_ref().map(|mean| {
-        format!("One model trained on all members' rows together, for comparison: {mean}.")
-    }));
     sentences.extend(outsiders(table));
     sentences
 }
@@ -295,6 +292,7 @@ fn what_is_served(story: &Story, table: &Comparison) -> Option<String> {
         (Candidate::Coalition, "the coalition's model"),
         (Candidate::FineTuned, "the fine-tuned coalition's model"),
         (Candidate::Global, "the mean of all coalitions' models"),
+        (Candidate::Robust, "a robust model of their own"),
         (Candidate::Local, "their own model"),
     ];
     let parts: Vec<String> = kinds
@@ -311,10 +309,29 @@ fn what_is_served(story: &Story, table: &Comparison) -> Option<String> {
         )
     });
     Some(format!(
-        "If each silo serves the model that is best in cross-validation on its own rows, the mean is \
-         {mean}{against}: {}.",
-        parts.join(", ")
+        "If each silo serves the model that it chooses on rows of its own, never on held-out ones, the \
+         mean is {mean}{against}: {}.{}",
+        parts.join(", "),
+        harmed(story).unwrap_or_default()
     ))
+}
+
+/// How many silos the served model harms, and how many it would by chance.
+fn harmed(story: &Story) -> Option<String> {
+    let found = story.harmed.as_ref().filter(|found| found.not_own > 0)?;
+    let all = plural(found.compared, "silo");
+    let chance = format!("by chance it would be so at {:.1}", found.by_chance);
+    Some(match found.harmed.len() {
+        0 => format!(
+            " None of {all} is harmed, that is, the 95 % interval against its own model is nowhere \
+             wholly worse; {chance}."
+        ),
+        count => format!(
+            " It harms {count} of {all} ({}), that is, the 95 % interval against its own model is \
+             wholly worse; {chance}.",
+            numbers::names(&found.harmed, NAMED)
+        ),
+    })
 }
 
 /// The means of silos outside the federation.
@@ -470,8 +487,7 @@ mod tests {
         let text = said(&story);
         assert!(
             text.ends_with(
-                "the mean is 5.000: 1 the coalition's model, 1 their own model. One model trained on \
-                 all members' rows together, for comparison: 4.000. 1 silo outside the federation, on \
+                "the mean is 5.000: 1 the coalition's model, 1 their own model. 1 silo outside the federation, on \
                  average: 9.000 with their own models, 7.000 with one global model, 8.000 with the \
                  model that the federation gives them."
             ),

@@ -83,6 +83,7 @@ mod participation;
 pub mod pool;
 mod random;
 mod recorder;
+mod reference;
 mod run;
 pub mod scenario;
 mod signatures;

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use learn::{DataError, Study};
-use methods::strategy::{Averaging, Method, StrategyConfig};
 
 use crate::error::RunError;
 use crate::federate::federate;
@@ -11,8 +10,9 @@ use crate::federation::Federation;
 use crate::options::Options;
 use crate::participation::participation;
 use crate::pool::Threads;
+use crate::reference::References;
 use crate::scenario::Scenario;
-use crate::summary::{self, Reference, Summary};
+use crate::summary::{self, Summary};
 
 /// Runs a scenario on the data of its task.
 ///
@@ -42,41 +42,18 @@ pub fn run_study(
     let participation = participation(scenario, study)?;
     let federation = Federation::new(scenario, &participation.study, strategy, faults)?;
     let recorded = federate(scenario, &federation, faults, &mut options, &threads)?;
-    let mut reference = Reference {
-        wanted: options.references,
-        ..Reference::default()
-    };
     let began = Instant::now();
-    if options.references {
-        options.progress = Box::new(|_| ());
-        options.environment = None;
-        options.memo = true;
-        // One global model for all, without what the strategy's wrappers add to it.
-        if !strategy.is_plain_average() {
-            let method = Method::FedAvg(Averaging::default());
-            let average = StrategyConfig {
-                standardise: strategy.standardise,
-                ..StrategyConfig::new(method, strategy.training.clone())
-            };
-            let federation = Federation::new(scenario, &participation.study, &average, &[])?;
-            match federate(scenario, &federation, &[], &mut options, &threads) {
-                Ok(recorded) => reference.global = summary::final_model(&recorded),
-                // What the federation reached is reported all the same.
-                Err(error @ RunError::Training { .. }) => {
-                    reference.failed =
-                        Some(format!("one global model cannot be compared: {error}"));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
+    let references = match options.references {
+        true => References::compute(scenario, &participation, &threads)?,
+        false => References::default(),
+    };
     let mut summary = summary::build(
         scenario,
         study,
         &participation,
         &federation,
         &recorded,
-        &reference,
+        &references,
         &threads,
     )?;
     summary.reference_seconds = began.elapsed().as_secs_f64();

@@ -166,7 +166,7 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
 
 /// Metrics that a silo with rows of one class does not have, or that need many rows.
 fn is_union(metric: MetricName) -> bool {
-    ["roc-auc", "balanced-accuracy", "calibration"].contains(&metric.key())
+    ["roc-auc", "balanced-accuracy", "calibration-error"].contains(&metric.key())
 }
 
 /// What it took, and how stable the grouping is.

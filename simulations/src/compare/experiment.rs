@@ -22,6 +22,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         "synthetic",
         include_str!("../../experiments/synthetic.toml"),
     ),
+    ("digits", include_str!("../../experiments/digits.toml")),
+    ("office", include_str!("../../experiments/office.toml")),
     (
         "eicu-mortality",
         include_str!("../../experiments/eicu-mortality.toml"),

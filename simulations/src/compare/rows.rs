@@ -116,7 +116,7 @@ impl Statistic {
                         .collect(),
                 ))
             }
-            "calibration" => Some(Self::Calibration(pairs()?)),
+            "calibration-error" => Some(Self::Calibration(pairs()?)),
             "rmse" => None,
             metric => {
                 let values = flat(&|part: &StoredRows| {
@@ -228,7 +228,7 @@ mod tests {
         assert!((value("brier", &both) - brier).abs() < 1e-6);
         // Four rows in bins of their own.
         let apart = (0.1 + 0.4 + 0.65 + 0.2) / 4.0;
-        assert!((value("calibration", &both) - apart).abs() < 1e-6);
+        assert!((value("calibration-error", &both) - apart).abs() < 1e-6);
         assert!(Statistic::of("mae", &both).is_none());
     }
 

@@ -488,8 +488,8 @@ fn pooled(
     let mut personal = learner.initial_personal(scenario.seed);
     let mut models = Vec::new();
     let first = 1 + u64::from(scenario.strategy.standardise);
-    let task = Task::Train(scenario.strategy.training.clone());
     for round in first..=scenario.rounds {
+        let task = Task::Train(scenario.strategy.training.at(round + 1 - first));
         let mut go_on = |_| ControlFlow::Continue(());
         let seed = learner.seed(scenario.seed, round);
         let update = learner

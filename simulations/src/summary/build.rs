@@ -19,13 +19,14 @@ use crate::federate::RunRecord;
 use crate::federation::Federation;
 use crate::participation::Participation;
 use crate::pool::Threads;
+use crate::reference::References;
 use crate::scenario::Scenario;
 
 use super::compare::compare;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
 use super::results::{Settings, TrainingFailed};
-use super::silos::{Reference, silo_results};
+use super::silos::silo_results;
 use super::{
     Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
     Summary,
@@ -40,7 +41,7 @@ pub(crate) fn build(
     participation: &Participation,
     federation: &Federation,
     recorded: &RunRecord,
-    reference: &Reference,
+    references: &References,
     threads: &Arc<Threads>,
 ) -> Result<Summary, RunError> {
     let results = silo_results(
@@ -49,7 +50,7 @@ pub(crate) fn build(
         participation,
         federation,
         recorded,
-        reference,
+        references,
         threads,
     )?;
     let (whole, study) = (study, &participation.study);
@@ -74,7 +75,13 @@ pub(crate) fn build(
         threads,
     )?;
     let mut notes = study.notes.clone();
-    notes.extend(reference.failed.clone());
+    notes.extend(references.notes.clone());
+    notes.extend(references.failed.iter().map(|(kind, reason)| {
+        format!(
+            "{} cannot be compared: its training failed {reason}",
+            kind.words()
+        )
+    }));
     if study.silos.len() == 1 {
         notes.push(
             "there is one silo, so nothing is learned from others: give a file for each silo, name \
@@ -108,6 +115,9 @@ pub(crate) fn build(
         unusable: compared.unusable,
         training_failed: reports.training_failed(),
         gains: compared.gains,
+        means: compared.means,
+        harmed: compared.harmed,
+        tuning: compared.tuning,
         notes,
         rounds,
         silos: compared.silos,

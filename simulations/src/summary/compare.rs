@@ -5,22 +5,31 @@ use std::sync::Arc;
 
 use learn::{Metric, MetricName, Study};
 use methods::learner::RowResults;
+use methods::serving::{Candidate, Tuned};
 
 use super::classes::class_results;
 use super::gains::{Compared as Comparing, gains};
 use super::measured::{Constant, Measured, why_unusable};
-use super::results::{MeanGain, ModelKind, SecondMetric, Unusable};
+use super::results::{
+    Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Tuning, Unusable,
+};
 use super::silos::SiloResult;
 use super::{MetricInfo, SiloInfo};
 use crate::error::RunError;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
+/// The part of a 95 % interval's misses that lie on one side.
+const TAIL: f64 = 0.025;
+
 /// The compared silos, and what follows for the federation.
 pub(super) struct Compared {
     pub(super) silos: Vec<SiloInfo>,
     pub(super) second_metric: Option<MetricInfo>,
     pub(super) gains: Vec<MeanGain>,
+    pub(super) means: Vec<ModelMean>,
+    pub(super) harmed: Option<Harmed>,
+    pub(super) tuning: Option<Tuning>,
     pub(super) unusable: Vec<Unusable>,
     pub(super) usable: bool,
 }
@@ -30,7 +39,7 @@ pub(super) fn compare(
     scenario: &Scenario,
     study: &Study,
     trainings: impl Fn(usize) -> usize,
-    results: Vec<SiloResult>,
+    mut results: Vec<SiloResult>,
     threads: &Arc<Threads>,
 ) -> Result<Compared, RunError> {
     let metric = &study.metric;
@@ -38,6 +47,18 @@ pub(super) fn compare(
     let second = second_metric.as_ref().map(|second| second.name.as_str());
     let members = results.iter().filter(|one| one.member.is_some()).count();
     let constants = constants(&results, members);
+    // It is one of the references; without them, only what they are measured by.
+    let referenced = |one: &SiloResult| one.models.contains_key(&ModelKind::Local);
+    if results.iter().any(referenced) {
+        for (result, constant) in results.iter_mut().zip(&constants) {
+            let measured = constant
+                .as_ref()
+                .map(|one| Ok(Measured::of_metrics(one.metrics.clone())));
+            result
+                .models
+                .extend(measured.map(|one| (ModelKind::Constant, one)));
+        }
+    }
     let reasons: Vec<Vec<(ModelKind, String)>> = results
         .iter()
         .zip(&constants)
@@ -59,6 +80,9 @@ pub(super) fn compare(
     };
     let gains = gains(what, &rows, threads).map_err(RunError::Setup)?;
     let usable = usable(&results[..members], &reasons);
+    let means = means(&results[..members], &reasons, metric);
+    let harmed = harmed(&results[..members], &gains.silos);
+    let tuning = tuning(&results[..members]);
     let mut unusable = Vec::new();
     for (result, reasons) in results.iter().zip(reasons) {
         unusable.extend(reasons.into_iter().map(|(model, reason)| Unusable {
@@ -82,6 +106,9 @@ pub(super) fn compare(
             trainings: result.member.map_or(0, &trainings),
             local: value(ModelKind::Local),
             global: value(ModelKind::Global),
+            global_equal: value(ModelKind::GlobalEqual),
+            own_intercept: value(ModelKind::OwnIntercept),
+            constant: value(ModelKind::Constant),
             coalition: value(ModelKind::Coalition),
             coalition_index: result.coalition_index,
             model: result.model.map(|hash| format!("{hash:#}")),
@@ -95,14 +122,91 @@ pub(super) fn compare(
             classes: coalition.and_then(|adopted| class_results(adopted, local)),
             name: result.name,
             served: result.served,
+            local_tuned: result.tuned,
         }
     });
     Ok(Compared {
         silos: infos.collect(),
         second_metric,
         gains: gains.means,
+        means,
+        harmed,
+        tuning,
         unusable,
         usable,
+    })
+}
+
+/// The means of every model over the members at which it is of use.
+fn means(
+    members: &[SiloResult],
+    reasons: &[Vec<(ModelKind, String)>],
+    metric: &Metric,
+) -> Vec<ModelMean> {
+    let mean = |model: ModelKind| {
+        let of_use = members.iter().zip(reasons).filter_map(|(one, reasons)| {
+            let usable = reasons.iter().all(|(kind, _)| *kind != model);
+            let value = one.value(model, metric.name.key());
+            Some((value.filter(|_| usable)?, one.rows.test as f64))
+        });
+        let values: Vec<(f64, f64)> = of_use.collect();
+        let rows: f64 = values.iter().map(|(_, rows)| rows).sum();
+        let each = values.iter().map(|(value, _)| *value);
+        let worst = match metric.name.higher_is_better() {
+            true => each.clone().fold(f64::INFINITY, f64::min),
+            false => each.clone().fold(f64::NEG_INFINITY, f64::max),
+        };
+        (!values.is_empty()).then(|| ModelMean {
+            model,
+            silos: values.len(),
+            per_silo: each.sum::<f64>() / values.len() as f64,
+            per_row: values.iter().map(|(value, rows)| value * rows).sum::<f64>() / rows,
+            worst,
+        })
+    };
+    ModelKind::ALL.into_iter().filter_map(mean).collect()
+}
+
+/// Which members the model that they serve harms.
+fn harmed(members: &[SiloResult], gains: &[Vec<Gain>]) -> Option<Harmed> {
+    let mut found = Harmed {
+        compared: 0,
+        not_own: 0,
+        harmed: Vec::new(),
+        by_chance: 0.0,
+    };
+    for (member, gains) in members.iter().zip(gains) {
+        let served =
+            |gain: &&Gain| (gain.model, gain.over) == (ModelKind::Served, ModelKind::Local);
+        let (Some(gain), Some(served)) = (gains.iter().find(served), &member.served) else {
+            continue;
+        };
+        found.compared += 1;
+        if served.candidate != Candidate::Local {
+            found.not_own += 1;
+            if gain.interval.high < 0.0 {
+                found.harmed.push(member.name.clone());
+            }
+        }
+    }
+    found.by_chance = TAIL * found.not_own as f64;
+    (found.compared > 0).then_some(found)
+}
+
+/// How the members' own models were tuned.
+fn tuning(members: &[SiloResult]) -> Option<Tuning> {
+    let tuned: Vec<&Tuned> = members
+        .iter()
+        .filter_map(|one| one.tuned.as_ref())
+        .collect();
+    let mean = |of: &dyn Fn(&Tuned) -> f64| {
+        tuned.iter().map(|one| of(one)).sum::<f64>() / tuned.len() as f64
+    };
+    (!tuned.is_empty()).then(|| Tuning {
+        silos: tuned.len(),
+        rates: tuned.iter().any(|one| one.rates),
+        trainings: mean(&|one| one.trainings),
+        fits: mean(&|one| one.fits as f64),
     })
 }
 

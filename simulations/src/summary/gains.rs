@@ -29,9 +29,10 @@ const TELLING: usize = 10;
 const NORMAL: f64 = 1.959_964;
 
 /// The models that are compared, each with the one that it is compared with.
-const PAIRS: [(ModelKind, ModelKind); 5] = [
+const PAIRS: [(ModelKind, ModelKind); 6] = [
     (ModelKind::Coalition, ModelKind::Local),
     (ModelKind::Coalition, ModelKind::Global),
+    (ModelKind::Coalition, ModelKind::GlobalEqual),
     (ModelKind::Global, ModelKind::Local),
     (ModelKind::Served, ModelKind::Local),
     (ModelKind::Served, ModelKind::Coalition),

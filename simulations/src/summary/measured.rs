@@ -25,6 +25,17 @@ pub(super) struct Measured {
     pub(super) rows: Option<Arc<RowResults>>,
 }
 
+impl Measured {
+    /// Metrics without rows.
+    pub(super) fn of_metrics(metrics: BTreeMap<String, f64>) -> Self {
+        Self {
+            metrics,
+            width: 0,
+            rows: None,
+        }
+    }
+}
+
 /// Measures a model on the held-out rows.
 pub(super) fn measured(
     learner: &Arc<dyn Learner>,

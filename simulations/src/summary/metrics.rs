@@ -9,7 +9,6 @@ use protocol::{MemberIndex, Time};
 use silo::Notice;
 
 use crate::error::RunError;
-use crate::federate::RunRecord;
 use crate::pool::Threads;
 
 /// A model and the personal parameters of its silo.
@@ -84,10 +83,4 @@ pub(super) fn measure(
         }
     });
     threads.all(jobs).map_err(RunError::Setup)
-}
-
-/// The last model of a federation that has one model for all silos.
-pub(crate) fn final_model(recorded: &RunRecord) -> Option<Params> {
-    let adopted = adopted_models(&recorded.notices).into_iter();
-    Some(adopted.max_by_key(|adopted| adopted.round)?.model.0)
 }

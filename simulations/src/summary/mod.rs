@@ -16,7 +16,7 @@ mod silos;
 
 use std::collections::BTreeMap;
 
-use methods::serving::{Candidate, Measured};
+use methods::serving::{Candidate, ComparedOn, Measured, Tuned};
 use serde::Serialize;
 use serde_json::Value;
 use silo::Totals;
@@ -26,13 +26,12 @@ use crate::network::Traffic;
 
 pub(crate) use build::build;
 pub(crate) use measured::{Constant, why_unusable};
-pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, final_model};
+pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models};
 pub use newcomers::NewcomerInfo;
 pub use results::{
-    Bin, ClassResults, Gain, Interval, MeanGain, ModelKind, SecondMetric, Settings, TrainingFailed,
-    Unusable,
+    Bin, ClassResults, Gain, Harmed, Interval, MeanGain, ModelKind, ModelMean, SecondMetric,
+    Settings, TrainingFailed, Tuning, Unusable,
 };
-pub(crate) use silos::Reference;
 
 /// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -83,6 +82,12 @@ pub struct Summary {
     /// How much better models are on average over the members; empty where learners give no results
     /// row by row.
     pub gains: Vec<MeanGain>,
+    /// Means over the members of every model that was measured, references included.
+    pub means: Vec<ModelMean>,
+    /// Members that the model they serve harms; `None` where nothing was compared.
+    pub harmed: Option<Harmed>,
+    /// How models trained alone were tuned, if they were.
+    pub tuning: Option<Tuning>,
     /// What was noticed about the data before the first round, and what was scaled: one sentence
     /// each, without a full stop.
     pub notes: Vec<String>,
@@ -168,8 +173,16 @@ pub struct SiloInfo {
     pub trainings: usize,
     /// Held-out metric of the model that it trained alone.
     pub local: Option<f64>,
-    /// Held-out metric of the global model.
+    /// How that model was chosen, by cross-validation on the silo's training rows.
+    pub local_tuned: Option<Tuned>,
+    /// Held-out metric of the global model, FedAvg by rows.
     pub global: Option<f64>,
+    /// Held-out metric of FedAvg with equal weights.
+    pub global_equal: Option<f64>,
+    /// Held-out metric of FedAvg with an intercept of its own for every silo.
+    pub own_intercept: Option<f64>,
+    /// Held-out metric of a constant prediction, the mean target of all members' training rows.
+    pub constant: Option<f64>,
     /// Held-out metric of the model that it adopted, or was given.
     pub coalition: Option<f64>,
     /// The number of its coalition.
@@ -195,11 +208,13 @@ pub struct SiloInfo {
 /// The model that a silo serves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServedInfo {
-    /// The chosen candidate; the choice uses training rows only.
+    /// The chosen candidate; the choice never uses held-out rows.
     pub candidate: Candidate,
+    /// The rows that the choice is based on.
+    pub on: ComparedOn,
     /// Held-out metric of the chosen model.
     pub metric: Option<f64>,
-    /// The cross-validated metrics that the choice is based on.
+    /// The losses that the choice is based on.
     pub measured: Vec<Measured>,
 }
 

@@ -9,14 +9,94 @@ use serde::Serialize;
 pub enum ModelKind {
     /// The model that the silo trained alone.
     Local,
-    /// One model for all silos.
+    /// One model for all silos: FedAvg, weighted by rows.
     Global,
+    /// One model for all silos: FedAvg with equal weights.
+    GlobalEqual,
+    /// FedAvg, weighted by rows, with an intercept of its own for every silo.
+    OwnIntercept,
     /// The model of its coalition, which the silo adopted.
     Coalition,
     /// The model that the silo serves.
     Served,
     /// One model trained on the rows of all members.
     Pooled,
+    /// The mean target of all members' training rows, for every row.
+    Constant,
+}
+
+impl ModelKind {
+    /// All of them, references first.
+    pub const ALL: [Self; 8] = [
+        Self::Constant,
+        Self::Local,
+        Self::Global,
+        Self::GlobalEqual,
+        Self::OwnIntercept,
+        Self::Pooled,
+        Self::Coalition,
+        Self::Served,
+    ];
+
+    /// In words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Local => "a model trained alone",
+            Self::Global => "FedAvg by rows",
+            Self::GlobalEqual => "FedAvg, equal weights",
+            Self::OwnIntercept => "FedAvg, own intercepts",
+            Self::Coalition => "the coalition's model",
+            Self::Served => "the served model",
+            Self::Pooled => "one model of all rows",
+            Self::Constant => "a constant prediction",
+        }
+    }
+}
+
+/// The means of one model over the members at which it is of use.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelMean {
+    /// The model.
+    pub model: ModelKind,
+    /// How many members these are.
+    pub silos: usize,
+    /// The mean in which every silo counts once.
+    pub per_silo: f64,
+    /// The mean in which every held-out row counts once.
+    pub per_row: f64,
+    /// The metric at the silo where it is worst.
+    pub worst: f64,
+}
+
+/// Members that the model they serve harms.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Harmed {
+    /// Members with enough held-out rows to tell.
+    pub compared: usize,
+    /// Of these, members that serve another model than their own.
+    pub not_own: usize,
+    /// Members at which the 95 % interval of the served model against their own, on held-out rows,
+    /// is wholly worse.
+    pub harmed: Vec<String>,
+    /// How many of these there would be on average if every served model were exactly as good as
+    /// the member's own: 2.5 % of those that serve another.
+    pub by_chance: f64,
+}
+
+/// How models trained alone were tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Tuning {
+    /// Members whose own model was tuned.
+    pub silos: usize,
+    /// Whether learning rates and weight decays were searched, or only the number of epochs.
+    pub rates: bool,
+    /// Mean number of trainings at a member, each as long as the federation's.
+    pub trainings: f64,
+    /// Mean number of exact fits at a member.
+    pub fits: f64,
 }
 
 /// How much better one model is than another on held-out rows, in units of the metric: positive is

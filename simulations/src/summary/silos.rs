@@ -8,8 +8,11 @@ use agreement::silo_seed;
 use learn::{RowCounts, Study};
 use methods::learner::Task;
 use methods::robust::Radius;
-use methods::serving::{Alone, Candidate, Comparison, alone_start, mean_of_coalitions, members_of};
-use methods::strategy::{Newcomer, OwnRadius};
+use methods::serving::{
+    Alone, Comparison, Effort, Local, TUNING_FOLDS, Tuned, alone_start, mean_of_coalitions,
+    members_of,
+};
+use methods::strategy::{Newcomer, OwnRadius, WeightRule};
 use methods::{Learner, Params};
 use protocol::{Hash, MemberIndex};
 
@@ -18,6 +21,7 @@ use crate::federate::RunRecord;
 use crate::federation::Federation;
 use crate::participation::Participation;
 use crate::pool::Threads;
+use crate::reference::{Reached, References};
 use crate::scenario::Scenario;
 
 use super::ServedInfo;
@@ -25,17 +29,6 @@ use super::gains::Models;
 use super::measured::{Constant, Measured, TrainingTargets, measured};
 use super::metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 use super::results::ModelKind;
-
-/// The references that a federation is compared with.
-#[derive(Default)]
-pub(crate) struct Reference {
-    /// Whether references are computed.
-    pub(crate) wanted: bool,
-    /// One global model, without what a strategy's wrappers add to it.
-    pub(crate) global: Option<Params>,
-    /// Why there are none although they were wanted, as a sentence without a full stop.
-    pub(crate) failed: Option<String>,
-}
 
 /// The result of one silo, with metrics on its own held-out rows.
 pub(super) struct SiloResult {
@@ -50,6 +43,8 @@ pub(super) struct SiloResult {
     /// Its training targets, where they have a mean.
     pub(super) targets: Option<TrainingTargets>,
     pub(super) served: Option<ServedInfo>,
+    /// How its own model was chosen.
+    pub(super) tuned: Option<Tuned>,
 }
 
 impl SiloResult {
@@ -82,12 +77,12 @@ struct Context {
     alone: Alone,
     folds: usize,
     reference: bool,
-    /// Whether a coalition's model is one global model.
-    plain_average: bool,
-    global: Option<Params>,
+    effort: Effort,
+    /// Which reference a coalition's model is itself.
+    itself: Option<ModelKind>,
     pooled: Option<Params>,
-    /// Why the training on all rows failed, if it did.
-    pooled_failed: Option<String>,
+    /// Why references have no model.
+    failed: BTreeMap<ModelKind, String>,
     last: Option<AdoptedModel>,
     radius: Radius,
 }
@@ -99,7 +94,7 @@ pub(super) fn silo_results(
     participation: &Participation,
     federation: &Federation,
     recorded: &RunRecord,
-    reference: &Reference,
+    references: &References,
     threads: &Arc<Threads>,
 ) -> Result<Vec<SiloResult>, RunError> {
     let n = participation.members.len();
@@ -119,26 +114,37 @@ pub(super) fn silo_results(
         rounds: first..=scenario.rounds,
     };
     // This comes first, because every silo is compared with it.
-    let pooled = study.pooled.as_ref().filter(|_| reference.wanted);
+    let pooled = study.pooled.as_ref().filter(|_| references.wanted);
     let pooled = pooled.map(|pooled| {
         let (learner, alone) = (pooled(&participation.members), alone.clone());
         move || alone.train(&*learner).map(|(model, _)| model)
     });
     let pooled = threads.all(pooled).map_err(RunError::Setup)?;
     let pooled = pooled.into_iter().next();
-    let pooled_failed = pooled
-        .as_ref()
-        .and_then(|trained| trained.as_ref().err())
-        .map(ToString::to_string);
+    let mut failed = references.failed.clone();
+    if let Some(Err(error)) = &pooled {
+        failed.insert(ModelKind::Pooled, error.to_string());
+    }
+    let work = participation
+        .members
+        .iter()
+        .map(|&at| Effort::work(&*study.silos[at].learner, &alone));
+    let effort = Effort::within(work.sum());
     let context = Arc::new(Context {
         key: study.metric.name.key(),
         alone,
         folds: scenario.serve.folds,
-        reference: reference.wanted,
-        plain_average: scenario.strategy.is_plain_average(),
-        global: reference.global.clone(),
+        reference: references.wanted,
+        effort,
+        itself: references.itself.or_else(|| {
+            let weight = scenario.strategy.plain_average();
+            weight.map(|weight| match weight {
+                WeightRule::Exact => ModelKind::Global,
+                WeightRule::Equal => ModelKind::GlobalEqual,
+            })
+        }),
         pooled: pooled.and_then(Result::ok),
-        pooled_failed,
+        failed,
         last: newest.cloned(),
         radius: scenario.charter.radius.clone(),
     });
@@ -162,6 +168,7 @@ pub(super) fn silo_results(
         let silo = (silo.name.clone(), silo.rows);
         let seed = silo_seed(federation.seed, MemberIndex(nth as u16));
         let (context, strategy) = (context.clone(), strategy.clone());
+        let averages = averages(references, nth, takes_part, &plain)?;
         jobs.push(move || {
             let coalition_index = adopted.as_ref().map(|adopted| adopted.coalition);
             let own = match (adopted, &context.last) {
@@ -186,14 +193,70 @@ pub(super) fn silo_results(
                 _ => None,
             };
             let (name, rows) = silo;
-            let shared = coalition_index.is_none_or(|own| context.shares(own));
-            let mut result = context.measure(&plain, &equipped, seed, own, shared, rows);
+            let members = coalition_index.map_or(usize::MAX, |own| context.members_of(own));
+            let mut result = context.measure(&plain, &equipped, seed, own, members, rows);
+            if rows.test > 0 {
+                let averages = averages.into_iter();
+                let averages = averages.map(|average| average.measured(&context, seed));
+                result.models.extend(averages);
+            }
             (result.name, result.rows, result.coalition_index) = (name, rows, coalition_index);
             result.member = takes_part.then_some(nth);
             result
         });
     }
     threads.all(jobs).map_err(RunError::Setup)
+}
+
+/// A reference at one silo.
+struct Average {
+    kind: ModelKind,
+    learner: Arc<dyn Learner>,
+    model: Params,
+    /// What a member keeps; a silo outside trains it around the model.
+    personal: Option<Params>,
+}
+
+/// The references at one silo, as its strategy equips it for them.
+fn averages(
+    references: &References,
+    nth: usize,
+    takes_part: bool,
+    plain: &Arc<dyn Learner>,
+) -> Result<Vec<Average>, RunError> {
+    // What is personal is trained around the model at a silo outside, if it has rows to train on.
+    let possible = |reached: &Reached| {
+        let personal = reached.personal.first();
+        takes_part || plain.samples() > 0 || personal.is_none_or(|own| own.values().is_empty())
+    };
+    let reached = references.reached.iter();
+    let reached = reached.filter(|(_, reached)| possible(reached));
+    let each = reached.map(|(&kind, reached)| {
+        let learner = reached.strategy.equip(plain.clone());
+        Ok(Average {
+            kind,
+            learner: learner.map_err(|error| RunError::Setup(error.to_string()))?,
+            model: reached.model.clone(),
+            personal: takes_part.then(|| reached.personal[nth].clone()),
+        })
+    });
+    each.collect()
+}
+
+impl Average {
+    fn measured(self, context: &Context, seed: u64) -> (ModelKind, Result<Measured, String>) {
+        let model = match self.personal {
+            Some(personal) => Ok((self.model, personal)),
+            None => context
+                .alone_with(seed)
+                .around(&*self.learner, &self.model)
+                .map_err(|error| error.to_string()),
+        };
+        (
+            self.kind,
+            model.and_then(|model| measured(&self.learner, &model)),
+        )
+    }
 }
 
 impl Context {
@@ -203,14 +266,18 @@ impl Context {
         equipped: &Arc<dyn Learner>,
         seed: u64,
         own: Option<OwnModel>,
-        shared: bool,
+        members: usize,
         rows: RowCounts,
     ) -> SiloResult {
         let mut models = BTreeMap::new();
         let alone = self.alone_with(seed);
+        let folds = match self.folds {
+            0 => TUNING_FOLDS,
+            folds => folds,
+        };
         // A silo that only tests has no model of its own.
         let reference = self.reference && rows.train > 0;
-        let local = reference.then(|| alone.train(&**plain));
+        let local = reference.then(|| Local::tune(&**plain, &alone, folds, self.effort));
         let local = match local {
             Some(Err(error)) => {
                 models.insert(ModelKind::Local, Err(error.to_string()));
@@ -234,14 +301,14 @@ impl Context {
                     alone: &alone,
                     local,
                     coalition,
-                    shared,
-                    global: global.as_ref(),
+                    members,
+                    global: global.as_ref().zip(Some(self.entries())),
                     folds: self.folds,
                 }
                 .serve();
-                let learner = match comparison.candidate {
-                    Candidate::Local => plain,
-                    _ => equipped,
+                let learner = match comparison.candidate.is_own() {
+                    true => plain,
+                    false => equipped,
                 };
                 let of_served = measured(learner, &comparison.model);
                 let metric = of_served.as_ref().ok();
@@ -249,6 +316,7 @@ impl Context {
                 models.insert(ModelKind::Served, of_served);
                 Some(ServedInfo {
                     candidate: comparison.candidate,
+                    on: comparison.on,
                     metric,
                     measured: comparison.measured,
                 })
@@ -261,19 +329,16 @@ impl Context {
             (Some(own), Some(Ok(adopted))) => TrainingTargets::of(equipped, own, adopted),
             _ => None,
         };
-        if self.plain_average {
-            models.extend(adopted.clone().map(|adopted| (ModelKind::Global, adopted)));
-        }
-        models.extend(local.map(|local| (ModelKind::Local, measured(plain, &local))));
+        models.extend(self.itself.zip(adopted.clone()));
+        let tuned = local.as_ref().and_then(|local| local.tuned.clone());
+        models.extend(local.map(|local| (ModelKind::Local, measured(plain, &local.model))));
         models.extend(adopted.map(|adopted| (ModelKind::Coalition, adopted)));
-        for (kind, model) in [
-            (ModelKind::Global, &self.global),
-            (ModelKind::Pooled, &self.pooled),
-        ] {
-            models.extend(model.as_ref().map(|model| (kind, of_plain(model))));
-        }
-        let failed = self.pooled_failed.clone();
-        models.extend(failed.map(|error| (ModelKind::Pooled, Err(error))));
+        let pooled = self.pooled.as_ref();
+        models.extend(pooled.map(|model| (ModelKind::Pooled, of_plain(model))));
+        let failed = self.failed.iter();
+        models.extend(
+            failed.map(|(&kind, reason)| (kind, Err(format!("its training failed {reason}")))),
+        );
         if rows.test == 0 {
             // What learns only is not measured.
             models.clear();
@@ -287,6 +352,7 @@ impl Context {
             targets,
             models,
             served,
+            tuned,
         }
     }
 
@@ -297,9 +363,14 @@ impl Context {
         }
     }
 
-    /// Whether several entries of the last round are of this coalition.
-    fn shares(&self, coalition: u32) -> bool {
+    /// How many entries of the last round are of this coalition.
+    fn members_of(&self, coalition: u32) -> usize {
         let last = self.last.as_ref();
-        last.is_some_and(|last| members_of(&last.assignment, coalition) > 1)
+        last.map_or(0, |last| members_of(&last.assignment, coalition))
+    }
+
+    /// Entries of the last round.
+    fn entries(&self) -> usize {
+        self.last.as_ref().map_or(1, |last| last.assignment.len())
     }
 }

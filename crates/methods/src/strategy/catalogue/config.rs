@@ -11,6 +11,7 @@ use super::methods::Method;
 use crate::aggregation::Aggregation;
 use crate::learner::{Decay, Training};
 use crate::strategy::StrategyError;
+use crate::strategy::server::one_model::fedavg::WeightRule;
 
 /// A strategy and its options, as in a charter: one table with the name, the options of that
 /// method, and the options that go with every method.
@@ -100,11 +101,13 @@ impl StrategyConfig {
         rounds + u64::from(self.standardise)
     }
 
-    /// Whether it is FedAvg and nothing else: one model for all members.
-    pub fn is_plain_average(&self) -> bool {
-        matches!(self.method, Method::FedAvg(_))
-            && self.personal.is_empty()
-            && is_mean(&self.aggregation)
+    /// The weights, if it is FedAvg and nothing else: one model for all members.
+    pub fn plain_average(&self) -> Option<WeightRule> {
+        let Method::FedAvg(averaging) = &self.method else {
+            return None;
+        };
+        let plain = self.personal.is_empty() && is_mean(&self.aggregation);
+        plain.then_some(averaging.weight)
     }
 
     /// Whether all options are in their ranges, and a federation of `members` can run it.

@@ -3,6 +3,7 @@
 use serde_json::{Value, from_value, json, to_value};
 
 use super::*;
+use crate::strategy::server::one_model::fedavg::WeightRule;
 
 fn training() -> Value {
     json!({ "epochs": 2, "batch": 16, "optimiser": { "name": "sgd", "rate": 0.5 } })
@@ -394,12 +395,12 @@ fn everything_that_can_be_set_is_described_with_its_default() {
 fn what_is_personal_is_written_only_where_there_is_something() {
     let plain = plain("fedavg");
     assert_eq!(to_value(&plain).unwrap().get("personal"), None);
-    assert!(plain.is_plain_average());
+    assert_eq!(plain.plain_average(), Some(WeightRule::Exact));
     let personal = config("fedavg", "/personal", json!(["last-layer"])).unwrap();
     assert_eq!(
         to_value(&personal).unwrap()["personal"],
         json!(["last-layer"])
     );
-    assert!(!personal.is_plain_average());
+    assert_eq!(personal.plain_average(), None);
     assert!(personal.switch("fedprox").unwrap().personal.is_empty());
 }

@@ -1,0 +1,190 @@
+//! Compares the models that a silo could serve.
+
+use super::alone::Alone;
+use super::folds::{Losses, loss, measured, without_folds};
+use super::local::{FoldLosses, Local};
+use super::{Candidate, ComparedOn, Served, choose};
+use crate::learner::{LearnError, Learner, Split};
+use crate::params::Params;
+
+/// Fewest validation rows to compare on.
+pub const VALIDATION_ROWS: usize = 20;
+
+/// The candidates of a silo, and the settings of the comparison.
+#[derive(Clone, Copy)]
+pub struct Comparison<'a> {
+    /// The silo without a strategy.
+    pub plain: &'a dyn Learner,
+    /// The silo as the strategy equips it.
+    pub equipped: &'a dyn Learner,
+    /// How it trains alone.
+    pub alone: &'a Alone,
+    /// The models that it trained alone.
+    pub local: &'a Local,
+    /// The model of its coalition, and the personal state.
+    pub coalition: &'a (Params, Params),
+    /// How many silos share that model. By cross-validation, one that no other shares is not
+    /// compared.
+    pub members: usize,
+    /// The mean of all coalitions' models, where that is another, and how many silos it is of.
+    pub global: Option<(&'a Params, usize)>,
+    /// Parts that its training rows are divided into, at least 2.
+    pub folds: usize,
+}
+
+impl Comparison<'_> {
+    /// Compares, and chooses. A candidate that cannot be trained or measured is left out.
+    pub fn serve(&self) -> Served {
+        let global = self.global.and_then(|(model, _)| {
+            let around = self.alone.around(self.equipped, model);
+            around.ok()
+        });
+        let tuned = self.tune(self.equipped, self.coalition).ok();
+        let models = Models {
+            global: global.as_ref(),
+            tuned: tuned.as_ref(),
+        };
+        let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
+            (ComparedOn::ValidationRows, measured(&all, &rows))
+        } else if let Some(folds) = &self.local.folds {
+            let all = self.by_folds(models, folds);
+            (ComparedOn::Folds, measured(&all, &folds.rows))
+        } else {
+            (ComparedOn::Nothing, Vec::new())
+        };
+        let candidate = match measured.is_empty() {
+            true => Candidate::Coalition,
+            false => choose(&measured),
+        };
+        let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
+        let model = match candidate {
+            Candidate::Local => Some(&self.local.model),
+            Candidate::Robust => robust,
+            Candidate::Coalition => Some(self.coalition),
+            Candidate::Global => models.global,
+            Candidate::FineTuned => models.tuned,
+        };
+        Served {
+            candidate,
+            on,
+            measured,
+            model: model.unwrap_or(self.coalition).clone(),
+        }
+    }
+
+    /// Losses on every validation row, which no model has seen; `None` where there are too few.
+    fn by_rows(&self, models: Models<'_>) -> Option<(Vec<Losses>, Vec<f64>)> {
+        let rows = |learner: &dyn Learner, (model, personal): &(Params, Params)| {
+            let outputs = learner.outputs().ok()?;
+            let split = Split::Validation;
+            let values = outputs.outputs(model, personal, split).ok()?;
+            let results = outputs.row_results(model, personal, &values, split).ok()?;
+            let losses = results.scores.get("loss")?.clone();
+            losses.iter().all(|loss| loss.is_finite()).then_some(losses)
+        };
+        let local = rows(self.plain, &self.local.model)?;
+        if local.len() < VALIDATION_ROWS {
+            return None;
+        }
+        let count = local.len();
+        let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
+        let own = |model| rows(self.equipped, model);
+        let others = [
+            (
+                Candidate::Robust,
+                robust.and_then(|robust| rows(self.plain, robust)),
+            ),
+            (Candidate::Coalition, own(self.coalition)),
+            (Candidate::Global, models.global.and_then(own)),
+            (Candidate::FineTuned, models.tuned.and_then(own)),
+        ];
+        let others = others
+            .into_iter()
+            .filter_map(|(one, losses)| Some((one, losses?)));
+        let all = [(Candidate::Local, local)].into_iter().chain(others);
+        let all = all.map(|(candidate, losses)| Losses {
+            candidate,
+            losses,
+            seen: Vec::new(),
+        });
+        Some((all.collect(), vec![1.0; count]))
+    }
+
+    /// Losses by fold of the training rows.
+    fn by_folds(&self, models: Models<'_>, folds: &FoldLosses) -> Vec<Losses> {
+        let without = without_folds(self.equipped, self.folds, self.alone.seed);
+        let each = |measure: &dyn Fn(&dyn Learner) -> Result<f64, LearnError>| {
+            let losses = without.iter().flatten();
+            let losses: Vec<f64> = losses
+                .map(|own| measure(&**own).ok())
+                .collect::<Option<_>>()?;
+            (losses.len() == folds.rows.len()).then_some(losses)
+        };
+        // What is known to have seen the folds cannot be compared where nobody knows how much that is.
+        let seen = |members: usize| -> Option<Vec<f64>> {
+            let share = 1.0 / members as f64;
+            let each = folds.seen.iter().map(|seen| share * seen.max(0.0));
+            (!folds.seen.is_empty()).then(|| each.collect())
+        };
+        let fixed = |model: &Params| each(&|own| loss(own, &self.alone.around(own, model)?));
+        let tune = |model: &Params| {
+            each(&|own| loss(own, &self.tune(own, &self.alone.around(own, model)?)?))
+        };
+        let shared = (self.members > 1).then_some(&self.coalition.0);
+        let mut all = vec![Losses {
+            candidate: Candidate::Local,
+            losses: folds.best.clone(),
+            seen: Vec::new(),
+        }];
+        all.extend(self.local.robust.iter().map(|fitted| Losses {
+            candidate: Candidate::Robust,
+            losses: fitted.losses.clone(),
+            seen: Vec::new(),
+        }));
+        let entries = self.global.map_or(1, |(_, entries)| entries);
+        let tunable = shared.filter(|_| models.tuned.is_some());
+        let mean = self.global.filter(|_| models.global.is_some());
+        let others = [
+            (Candidate::Coalition, shared.and_then(fixed), self.members),
+            (
+                Candidate::Global,
+                mean.and_then(|(model, _)| fixed(model)),
+                entries,
+            ),
+            (Candidate::FineTuned, tunable.and_then(tune), self.members),
+        ];
+        all.extend(
+            others
+                .into_iter()
+                .filter_map(|(candidate, losses, members)| {
+                    Some(Losses {
+                        candidate,
+                        losses: losses?,
+                        seen: seen(members)?,
+                    })
+                }),
+        );
+        all
+    }
+
+    /// The coalition's model after one more round of training at the silo.
+    fn tune(
+        &self,
+        learner: &dyn Learner,
+        (model, personal): &(Params, Params),
+    ) -> Result<(Params, Params), LearnError> {
+        let round = self.alone.rounds.end() + 1;
+        let (shared, personal) = self.alone.step(learner, model, personal, round)?;
+        // What goes with a contribution is no part of the model.
+        let shared = Params::gather(model.layout(), &[&shared]);
+        let why = || LearnError::Failed("the training contributes no model".into());
+        Ok((shared.ok_or_else(why)?, personal))
+    }
+}
+
+/// The models of all rows that the comparison makes.
+#[derive(Clone, Copy)]
+struct Models<'a> {
+    global: Option<&'a (Params, Params)>,
+    tuned: Option<&'a (Params, Params)>,
+}

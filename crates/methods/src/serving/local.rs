@@ -1,0 +1,501 @@
+//! The best model that a silo can train alone: how long, with which learning rate and which weight
+//! decay, or fitted exactly, chosen by cross-validation on its own training rows.
+//!
+//! A federation's training suits the federation. Alone, on few rows, the same number of epochs may
+//! overtrain, and a model that is worse than it needs to be is no fair reference.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::alone::Alone;
+use super::folds::{loss, mean, without_folds};
+use crate::learner::{LearnError, Learner, Optimiser, Task, Training};
+use crate::params::Params;
+
+/// Folds of the cross-validation where none are given.
+pub const TUNING_FOLDS: usize = 5;
+/// The step between the learning rates that are tried, from the federation's in both directions.
+const RATE_STEP: f64 = 3.0;
+/// Most learning rates that are tried: at least three, and more where the best is at an edge.
+const RATES: usize = 6;
+/// Weight decays that are tried with the best rate, beside the federation's.
+const DECAYS: [f64; 3] = [0.001, 0.01, 0.1];
+/// Strengths of the ridge penalty of exact fits.
+const RIDGES: [f64; 3] = [0.01, 0.03, 0.1];
+/// Radii of robust fits, with the best ridge penalty of the exact ones.
+const RADII: [f64; 2] = [0.03, 0.1];
+/// Most training rows for exact fits, whose time grows fast with rows.
+pub const FIT_ROWS: u64 = 1_000;
+/// Checkpoints in a row without a smaller loss, after which a training is given up.
+const PATIENCE: usize = 2;
+/// Most work, in parameters times rows times epochs over all silos that a process tunes, for which
+/// learning rates and weight decays are searched. Above it, only the number of epochs is chosen.
+pub const WORK: f64 = 1e9;
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Learning rates, weight decays, epochs, exact fits.
+    Full,
+    /// The epochs of the federation's training, and exact fits.
+    Epochs,
+}
+
+impl Effort {
+    /// The effort for so much work in all, see [`WORK`].
+    pub fn within(work: f64) -> Self {
+        match work <= WORK {
+            true => Self::Full,
+            false => Self::Epochs,
+        }
+    }
+
+    /// The work of one training alone: parameters times rows times epochs.
+    pub fn work(learner: &dyn Learner, alone: &Alone) -> f64 {
+        let epochs = alone.training().map_or(0, |(_, epochs)| epochs);
+        let parameters = learner.layout().trained().len();
+        parameters as f64 * learner.samples() as f64 * epochs as f64
+    }
+}
+
+/// A way to a model of a silo's own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "by",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
+pub enum Way {
+    /// Training.
+    Training {
+        /// Learning rate.
+        rate: f64,
+        /// Weight decay.
+        weight_decay: f64,
+        /// Epochs.
+        epochs: u64,
+    },
+    /// The model of least loss, by a convex solver.
+    Fit {
+        /// Radius around the rows within which the worst loss counts; 0 for the plain loss.
+        radius: f64,
+        /// Strength ρ of the ridge penalty, `ρ/2·‖w‖²`.
+        ridge: f64,
+    },
+}
+
+/// The choice, and what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Tuned {
+    /// The way of least loss.
+    pub way: Way,
+    /// Its loss in cross-validation.
+    pub loss: f64,
+    /// The loss of the federation's own training alone, for as many epochs.
+    pub untuned: Option<f64>,
+    /// Whether learning rates and weight decays were searched.
+    pub rates: bool,
+    /// What was tried, in trainings of as many epochs as the federation's: the final one included.
+    pub trainings: f64,
+    /// Exact fits.
+    pub fits: u64,
+}
+
+/// A model with its losses in cross-validation, by fold.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// How it was made.
+    pub way: Way,
+    /// The model, of all training rows, and the personal state.
+    pub model: (Params, Params),
+    /// The loss of the models without each fold, on that fold, each made in the way that is best on
+    /// the other folds.
+    pub(super) losses: Vec<f64>,
+}
+
+/// The models that a silo made alone.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// The best one, and the personal state.
+    pub model: (Params, Params),
+    /// How it was chosen; `None` where the rows cannot be divided into folds, and it is trained as the
+    /// federation trains.
+    pub tuned: Option<Tuned>,
+    /// The best robust fit, where the learner can fit robustly.
+    pub robust: Option<Fitted>,
+    pub(super) folds: Option<FoldLosses>,
+}
+
+/// What the comparison needs of the cross-validation.
+#[derive(Debug, Clone)]
+pub(super) struct FoldLosses {
+    /// Rows by fold.
+    pub(super) rows: Vec<f64>,
+    /// Losses of the best way: on every fold those of the way that is best on the others.
+    pub(super) best: Vec<f64>,
+    /// How much a training on a fold lowers its loss: of the federation's training alone, without
+    /// the fold and with it. Empty where it diverged.
+    pub(super) seen: Vec<f64>,
+}
+
+impl Local {
+    /// Trains alone, in the best of several ways.
+    ///
+    /// # Errors
+    /// [`LearnError`] of the learner, where no way leads to a model.
+    pub fn tune(
+        learner: &dyn Learner,
+        alone: &Alone,
+        folds: usize,
+        effort: Effort,
+    ) -> Result<Self, LearnError> {
+        let search = Search::new(learner, alone, folds);
+        let found = search.and_then(|search| search.run(effort));
+        match found {
+            Some(local) => Ok(local),
+            None => Ok(Self {
+                model: alone.train(learner)?,
+                tuned: None,
+                robust: None,
+                folds: None,
+            }),
+        }
+    }
+}
+
+/// A way with its losses by fold.
+struct Tried {
+    way: Way,
+    losses: Vec<f64>,
+}
+
+struct Search<'a> {
+    learner: &'a dyn Learner,
+    alone: &'a Alone,
+    training: &'a Training,
+    /// Epochs of the federation.
+    epochs: u64,
+    without: Vec<Arc<dyn Learner>>,
+    rows: Vec<f64>,
+    /// Epochs trained over all folds, and fits.
+    spent: (u64, u64),
+}
+
+impl<'a> Search<'a> {
+    fn new(learner: &'a dyn Learner, alone: &'a Alone, folds: usize) -> Option<Self> {
+        let (training, epochs) = alone.training()?;
+        let without = without_folds(learner, folds, alone.seed)?;
+        let held_out = |one: &Arc<dyn Learner>| learner.samples().saturating_sub(one.samples());
+        Some(Self {
+            rows: without.iter().map(|one| held_out(one) as f64).collect(),
+            learner,
+            alone,
+            training,
+            epochs,
+            without,
+            spent: (0, 0),
+        })
+    }
+
+    fn run(mut self, effort: Effort) -> Option<Local> {
+        let (rate, decay) = rate_and_decay(&self.training.optimiser);
+        let own = self.path(rate, decay, usize::MAX);
+        let untuned = own
+            .last()
+            .filter(|one| matches!(one.way, Way::Training { epochs, .. } if epochs == self.epochs))
+            .map(|one| one.losses.clone());
+        let mut all = own;
+        if effort == Effort::Full {
+            let rate = self.rates(rate, decay, &mut all);
+            for other in DECAYS.into_iter().filter(|other| *other != decay) {
+                let more = self.path(rate, other, PATIENCE);
+                all.extend(more);
+            }
+        }
+        let exact: Vec<Tried> = RIDGES
+            .iter()
+            .filter_map(|&ridge| self.fits(0.0, ridge))
+            .collect();
+        let robust = self.robust(&exact);
+        all.extend(exact);
+        let best = self.best(&all)?;
+        let (way, loss) = (best.way, mean(&best.losses, &self.rows));
+        let losses = chosen_on_others(&all, &self.rows);
+        let model = self.make(self.learner, way)?;
+        let seen = self.seen(untuned.as_deref()).unwrap_or_default();
+        let tuned = Tuned {
+            way,
+            loss,
+            untuned: untuned.map(|losses| mean(&losses, &self.rows)),
+            rates: effort == Effort::Full,
+            trainings: self.spent.0 as f64 / self.epochs.max(1) as f64,
+            fits: self.spent.1,
+        };
+        Some(Local {
+            model,
+            tuned: Some(tuned),
+            robust,
+            folds: Some(FoldLosses {
+                rows: self.rows,
+                best: losses,
+                seen,
+            }),
+        })
+    }
+
+    /// Tries learning rates around that of the federation, and further out in the direction where the
+    /// best is at the edge. Returns the best of all.
+    fn rates(&mut self, rate: f64, decay: f64, all: &mut Vec<Tried>) -> f64 {
+        let (mut low, mut high) = (rate, rate);
+        let mut best = rate;
+        for nth in 1..RATES {
+            let next = match nth {
+                1 => low / RATE_STEP,
+                2 => high * RATE_STEP,
+                _ if best == low => low / RATE_STEP,
+                _ if best == high => high * RATE_STEP,
+                _ => break,
+            };
+            (low, high) = (low.min(next), high.max(next));
+            all.extend(self.path(next, decay, PATIENCE));
+            if let Some(Way::Training { rate, .. }) = self.best(all).map(|best| best.way) {
+                best = rate;
+            }
+        }
+        best
+    }
+
+    /// The best robust fit, with the ridge penalty of the best exact one.
+    fn robust(&mut self, exact: &[Tried]) -> Option<Fitted> {
+        let Way::Fit { ridge, .. } = self.best(exact)?.way else {
+            return None;
+        };
+        let tried: Vec<Tried> = RADII
+            .iter()
+            .filter_map(|&radius| self.fits(radius, ridge))
+            .collect();
+        let way = self.best(&tried)?.way;
+        Some(Fitted {
+            model: self.make(self.learner, way)?,
+            way,
+            losses: chosen_on_others(&tried, &self.rows),
+        })
+    }
+
+    /// The one of least mean loss; of equals the first.
+    fn best<'b>(&self, all: &'b [Tried]) -> Option<&'b Tried> {
+        let mut best: Option<(f64, &Tried)> = None;
+        for one in all {
+            let own = mean(&one.losses, &self.rows);
+            if best.is_none_or(|(least, _)| own < least) {
+                best = Some((own, one));
+            }
+        }
+        best.map(|(_, one)| one)
+    }
+
+    /// A training without each fold, measured after 1, 2, 4, … epochs. It ends where it diverges, or
+    /// after so many checkpoints in a row without a smaller loss.
+    fn path(&mut self, rate: f64, weight_decay: f64, patience: usize) -> Vec<Tried> {
+        let mut tried = Vec::new();
+        let initial = (
+            self.alone.start.clone(),
+            self.learner.initial_personal(self.alone.initial),
+        );
+        let mut models = vec![initial; self.without.len()];
+        let (mut epochs, mut least, mut waited) = (0, f64::INFINITY, 0);
+        for (nth, chunk) in chunks(self.epochs).into_iter().enumerate() {
+            let mut losses = Vec::new();
+            for (learner, model) in self.without.iter().zip(&mut models) {
+                let next = self.chunk(&**learner, model, (rate, weight_decay), (nth, chunk));
+                let measured = next.and_then(|next| {
+                    *model = next;
+                    loss(&**learner, model)
+                });
+                let Ok(measured) = measured else {
+                    return tried;
+                };
+                losses.push(measured);
+                self.spent.0 += u64::from(chunk);
+            }
+            epochs += u64::from(chunk);
+            let own = mean(&losses, &self.rows);
+            waited = if own < least { 0 } else { waited + 1 };
+            least = least.min(own);
+            let way = Way::Training {
+                rate,
+                weight_decay,
+                epochs,
+            };
+            tried.push(Tried { way, losses });
+            if waited >= patience {
+                break;
+            }
+        }
+        tried
+    }
+
+    /// Trains on for so many epochs.
+    fn chunk(
+        &self,
+        learner: &dyn Learner,
+        (model, personal): &(Params, Params),
+        (rate, weight_decay): (f64, f64),
+        (nth, epochs): (usize, u32),
+    ) -> Result<(Params, Params), LearnError> {
+        let task = Task::Train(Training {
+            epochs,
+            optimiser: with(&self.training.optimiser, rate, weight_decay),
+            ..self.training.clone()
+        });
+        let round = self.alone.rounds.start() + nth as u64;
+        self.alone
+            .carry_out(learner, (model, personal), &task, round)
+    }
+
+    /// An exact fit without each fold; `None` where there is none, or for too many rows.
+    fn fits(&mut self, radius: f64, ridge: f64) -> Option<Tried> {
+        let way = Way::Fit { radius, ridge };
+        let mut losses = Vec::new();
+        for learner in self.without.clone() {
+            let model = self.make(&*learner, way)?;
+            losses.push(loss(&*learner, &model).ok()?);
+        }
+        Some(Tried { way, losses })
+    }
+
+    /// The model that a way leads to.
+    fn make(&mut self, learner: &dyn Learner, way: Way) -> Option<(Params, Params)> {
+        let personal = learner.initial_personal(self.alone.initial);
+        let start = &self.alone.start;
+        match way {
+            Way::Fit { radius, ridge } => {
+                let fits = learner.robust_fits().ok()?;
+                if self.learner.samples() > FIT_ROWS {
+                    return None;
+                }
+                self.spent.1 += 1;
+                let update = fits.robust_fit(start, &personal, radius, ridge).ok()?;
+                Some((update.shared, update.personal))
+            }
+            Way::Training {
+                rate,
+                weight_decay,
+                epochs,
+            } => {
+                let mut model = (start.clone(), personal);
+                for (nth, chunk) in chunks(epochs).into_iter().enumerate() {
+                    model = self
+                        .chunk(learner, &model, (rate, weight_decay), (nth, chunk))
+                        .ok()?;
+                    self.spent.0 += u64::from(chunk);
+                }
+                Some(model)
+            }
+        }
+    }
+
+    /// How much the federation's training, alone, lowers the loss of a fold by training on it.
+    fn seen(&mut self, without: Option<&[f64]>) -> Option<Vec<f64>> {
+        let without = without?;
+        let (rate, weight_decay) = rate_and_decay(&self.training.optimiser);
+        let way = Way::Training {
+            rate,
+            weight_decay,
+            epochs: self.epochs,
+        };
+        let model = self.make(self.learner, way)?;
+        let each = self.without.iter().zip(without);
+        let seen = each.map(|(learner, without)| Some(without - loss(&**learner, &model).ok()?));
+        seen.collect()
+    }
+}
+
+/// The loss on every fold of the way that is best on the others. The least of many losses is smaller
+/// than what the way is worth on new rows; no fold has a say in what it measures here.
+fn chosen_on_others(all: &[Tried], rows: &[f64]) -> Vec<f64> {
+    let fold = |fold: usize| {
+        let others = |one: &Tried| -> f64 {
+            let each = one.losses.iter().zip(rows).enumerate();
+            each.filter(|(at, _)| *at != fold)
+                .map(|(_, (loss, rows))| loss * rows)
+                .sum()
+        };
+        let best = all.iter().min_by(|a, b| others(a).total_cmp(&others(b)));
+        best.map_or(f64::NAN, |best| best.losses[fold])
+    };
+    (0..rows.len()).map(fold).collect()
+}
+
+/// Epochs between checkpoints after 1, 2, 4, … and all epochs.
+fn chunks(epochs: u64) -> Vec<u32> {
+    let (mut chunks, mut done) = (Vec::new(), 0u64);
+    while done < epochs {
+        let chunk = done.max(1).min(epochs - done).min(u64::from(u32::MAX));
+        chunks.push(chunk as u32);
+        done += chunk;
+    }
+    chunks
+}
+
+fn rate_and_decay(optimiser: &Optimiser) -> (f64, f64) {
+    match *optimiser {
+        Optimiser::Sgd {
+            rate, weight_decay, ..
+        }
+        | Optimiser::Adam { rate, weight_decay } => (rate, weight_decay),
+    }
+}
+
+/// The same optimiser with this learning rate and weight decay.
+fn with(optimiser: &Optimiser, rate: f64, weight_decay: f64) -> Optimiser {
+    match *optimiser {
+        Optimiser::Sgd { momentum, .. } => Optimiser::Sgd {
+            rate,
+            momentum,
+            weight_decay,
+        },
+        Optimiser::Adam { .. } => Optimiser::Adam { rate, weight_decay },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_double_and_end_with_the_last_epoch() {
+        assert_eq!(chunks(1), [1]);
+        assert_eq!(chunks(8), [1, 1, 2, 4]);
+        assert_eq!(chunks(70), [1, 1, 2, 4, 8, 16, 32, 6]);
+        assert_eq!(chunks(0), [0; 0]);
+        // A shorter training goes through the same checkpoints.
+        assert_eq!(chunks(16)[..], chunks(70)[..5]);
+    }
+
+    #[test]
+    fn a_fold_has_no_say_in_the_way_that_it_measures() {
+        let tried = |ridge: f64, losses: [f64; 3]| Tried {
+            way: Way::Fit { radius: 0.0, ridge },
+            losses: losses.to_vec(),
+        };
+        // Each is lucky on one fold. Its own choice would give 0 everywhere.
+        let all = [
+            tried(1.0, [0.0, 3.0, 4.0]),
+            tried(2.0, [3.0, 0.0, 4.0]),
+            tried(3.0, [3.5, 3.5, 0.0]),
+        ];
+        assert_eq!(chosen_on_others(&all, &[1.0; 3]), [3.5, 3.5, 4.0]);
+        // One that is best everywhere is measured as it is.
+        let best = tried(4.0, [0.5, 0.6, 0.7]);
+        assert_eq!(chosen_on_others(&[best], &[1.0; 3]), [0.5, 0.6, 0.7]);
+    }
+
+    #[test]
+    fn the_search_is_smaller_above_the_bound() {
+        assert_eq!(Effort::within(WORK), Effort::Full);
+        assert_eq!(Effort::within(2.0 * WORK), Effort::Epochs);
+    }
+}
