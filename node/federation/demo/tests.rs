@@ -124,7 +124,7 @@ fn rows_of_an_institution_keep_their_part_and_time() {
     let own = task.of_own_rows(&set);
     assert_eq!(
         csv(&set, 0, &own.split),
-        "part,on,x,y\ntrain,2,1,10\ntest,1,2,20\n"
+        "part,on,x,target\ntrain,2,1,10\ntest,1,2,20\n"
     );
     // Where files give the part, a column does for the institution.
     let config = config.replace("column = 'part', time = 'on'", "test = 0.5");
@@ -140,6 +140,6 @@ fn rows_of_an_institution_keep_their_part_and_time() {
     assert_eq!(own.split.column.as_deref(), Some("part"));
     assert_eq!(
         csv(&set, 0, &own.split),
-        "part,x,y\ntrain,1,10\ntrain,2,20\n"
+        "part,x,target\ntrain,1,10\ntrain,2,20\n"
     );
 }
