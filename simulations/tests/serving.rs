@@ -272,7 +272,10 @@ fn a_silo_outside_is_given_the_model_of_similar_silos() {
         let silo = summary.silos.last().unwrap();
         assert!(silo.outside);
         let (given, global) = (silo.coalition.unwrap(), silo.global.unwrap());
-        assert!(given < 0.5 && global > 3.0, "{strategy}: {given} {global}");
+        assert!(
+            given < global / 3.0 && global > 3.0,
+            "{strategy}: {given} {global}"
+        );
     }
 }
 
