@@ -26,10 +26,23 @@ impl Alone {
     /// # Errors
     /// [`LearnError`] of the learner.
     pub fn train(&self, learner: &dyn Learner) -> Result<(Params, Params), LearnError> {
+        self.train_watched(learner, |_| ())
+    }
+
+    /// Trains, and shows the model after every round.
+    ///
+    /// # Errors
+    /// [`LearnError`] of the learner.
+    pub fn train_watched(
+        &self,
+        learner: &dyn Learner,
+        mut after_round: impl FnMut(&Params),
+    ) -> Result<(Params, Params), LearnError> {
         let mut model = self.start.clone();
         let mut personal = learner.initial_personal(self.initial);
         for round in self.rounds.clone() {
             (model, personal) = self.step(learner, &model, &personal, round)?;
+            after_round(&model);
         }
         Ok((model, personal))
     }
@@ -61,7 +74,12 @@ impl Alone {
         personal: &Params,
         round: u64,
     ) -> Result<(Params, Params), LearnError> {
-        self.carry_out(learner, (model, personal), &self.task, round)
+        let before = round.saturating_sub(*self.rounds.start());
+        let task = match &self.task {
+            Task::Train(training) => Task::Train(training.at(before + 1)),
+            other => other.clone(),
+        };
+        self.carry_out(learner, (model, personal), &task, round)
     }
 
     /// Carries out a task with the seed of a round.
@@ -74,14 +92,7 @@ impl Alone {
     ) -> Result<(Params, Params), LearnError> {
         let seed = learner.seed(self.seed, round);
         let mut go_on = |_| ControlFlow::Continue(());
-        let task = match task {
-            Task::Train(training) => {
-                let before = round.saturating_sub(*self.rounds.start());
-                Task::Train(training.at(before + 1))
-            }
-            other => other.clone(),
-        };
-        let update = learner.carry_out(model, personal, &task, seed, &mut go_on)?;
+        let update = learner.carry_out(model, personal, task, seed, &mut go_on)?;
         Ok((update.shared, update.personal))
     }
 

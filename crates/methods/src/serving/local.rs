@@ -297,7 +297,7 @@ impl<'a> Search<'a> {
     }
 
     /// A training without each fold, measured after 1, 2, 4, … epochs. It ends where it diverges, or
-    /// after so many checkpoints in a row without a smaller loss.
+    /// after `patience` checkpoints in a row without a smaller loss.
     fn path(&mut self, rate: f64, weight_decay: f64, patience: usize) -> Vec<Tried> {
         let mut tried = Vec::new();
         let initial = (
@@ -337,7 +337,7 @@ impl<'a> Search<'a> {
         tried
     }
 
-    /// Trains on for so many epochs.
+    /// Trains on, for this number of epochs.
     fn chunk(
         &self,
         learner: &dyn Learner,
@@ -345,11 +345,14 @@ impl<'a> Search<'a> {
         (rate, weight_decay): (f64, f64),
         (nth, epochs): (usize, u32),
     ) -> Result<(Params, Params), LearnError> {
-        let task = Task::Train(Training {
+        let training = Training {
             epochs,
             optimiser: with(&self.training.optimiser, rate, weight_decay),
             ..self.training.clone()
-        });
+        };
+        // A falling rate is that of the round in which the federation trains these epochs.
+        let before = epochs_before(nth) / u64::from(self.training.epochs.max(1));
+        let task = Task::Train(training.at(before + 1));
         let round = self.alone.rounds.start() + nth as u64;
         self.alone
             .carry_out(learner, (model, personal), &task, round)
@@ -440,6 +443,14 @@ fn chunks(epochs: u64) -> Vec<u32> {
     chunks
 }
 
+/// Epochs before the chunk at this place.
+fn epochs_before(nth: usize) -> u64 {
+    match nth {
+        0 => 0,
+        nth => 1 << (nth - 1),
+    }
+}
+
 fn rate_and_decay(optimiser: &Optimiser) -> (f64, f64) {
     match *optimiser {
         Optimiser::Sgd {
@@ -473,6 +484,7 @@ mod tests {
         assert_eq!(chunks(0), [0; 0]);
         // A shorter training goes through the same checkpoints.
         assert_eq!(chunks(16)[..], chunks(70)[..5]);
+        assert_eq!([0, 1, 2, 3, 4].map(epochs_before), [0, 1, 2, 4, 8]);
     }
 
     #[test]
@@ -488,7 +500,7 @@ mod tests {
             tried(3.0, [3.5, 3.5, 0.0]),
         ];
         assert_eq!(chosen_on_others(&all, &[1.0; 3]), [3.5, 3.5, 4.0]);
-        // One that is best everywhere is measured as it is.
+        // The losses of a way that is best on every fold are its own.
         let best = tried(4.0, [0.5, 0.6, 0.7]);
         assert_eq!(chosen_on_others(&[best], &[1.0; 3]), [0.5, 0.6, 0.7]);
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::options::require;
-use super::{Participant, StrategyError, Watch};
+use super::{Participant, Plan, State, StrategyError, Watch};
 use crate::learner::{ExactFit, LearnError, Learner, MissingCapability, Task, Training, Update};
 use crate::params::Params;
 use crate::robust::Ridge;
@@ -89,6 +89,20 @@ impl Fitting {
             Self::Trained(training) => training.steps(rows),
             Self::Exact(..) => 0,
         }
+    }
+
+    /// A participant's part in a round with this plan: the model that it finds from that of its own
+    /// coalition.
+    pub(crate) fn contribute(
+        &self,
+        state: &State,
+        plan: &Plan,
+        participant: Participant<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        let start = participant.start(state)?;
+        let update = self.of(&plan.task).update(participant, start, progress)?;
+        Ok((participant.coalition, update))
     }
 
     /// The model of a participant, from `start`.

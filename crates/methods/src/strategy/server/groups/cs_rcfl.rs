@@ -75,12 +75,7 @@ impl Strategy for CsRcfl {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        let start = participant.start(state)?;
-        let update = self
-            .fit
-            .of(&plan.task)
-            .update(participant, start, progress)?;
-        Ok((participant.coalition, update))
+        self.fit.contribute(state, plan, participant, progress)
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {

@@ -132,12 +132,7 @@ impl AssignAndAggregate for Local {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        let start = participant.start(state)?;
-        let update = self
-            .fit
-            .of(&plan.task)
-            .update(participant, start, progress)?;
-        Ok((participant.coalition, update))
+        self.fit.contribute(state, plan, participant, progress)
     }
 
     /// But in the first, which numbers all members.
