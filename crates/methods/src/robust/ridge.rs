@@ -111,8 +111,9 @@ impl Ridge {
 }
 
 /// The linear model with an intercept that minimises the mean loss on `rows` plus half of `ridge`
-/// times the squared distance of its weights from those of `centre`. The intercept is free, except
-/// where all labels are the same: then the ridge holds it too, since the fit would not exist.
+/// times the squared distance of its weights from those of `centre`. The intercept is free. Where all
+/// labels are the same, no logistic fit exists: the weights are those of `centre`, and the intercept
+/// is fitted with one row more of each label.
 ///
 /// # Errors
 /// [`FitError`]: targets other than −1 and 1 for logistic loss, an invalid ridge, a centre of
@@ -217,8 +218,11 @@ fn solve(mut system: Matrix, mut right: Vec<f64>) -> Option<Vec<f64>> {
     Some(right)
 }
 
-/// The strength of least loss in cross-validation: fits to all folds but one are scored by their
-/// mean loss on that one. Of equals the largest. With fewer than two rows, the largest of the grid.
+/// The strength by cross-validation: fits to all folds but one are scored by their mean loss on that
+/// one, and the largest strength is taken whose loss is within one standard error of the least
+/// (Breiman et al. 1984, section 3.4.3). With few rows the losses of weak and strong ridges differ by
+/// little and by chance, but a weak ridge is wrong by far more. With fewer than two rows, the largest
+/// of the grid.
 ///
 /// Folds and strengths are fitted in parallel; the number of threads does not change the result.
 ///
@@ -253,14 +257,39 @@ pub fn choose_ridge(
         })
         .collect();
     let losses: Vec<f64> = losses.into_iter().collect::<Result<_, _>>()?;
-    let mut best = (f64::INFINITY, largest);
-    for (&ridge, losses) in grid.iter().zip(losses.chunks(splits.len())) {
-        let sum = losses.iter().sum::<f64>();
-        if sum <= best.0 {
-            best = (sum, ridge);
+    let sizes: Vec<f64> = splits
+        .iter()
+        .map(|(_, unseen)| unseen.len() as f64)
+        .collect();
+    let scores: Vec<_> = losses
+        .chunks(splits.len())
+        .map(|losses| mean_and_error(losses, &sizes))
+        .collect();
+    let least = scores.iter().fold((f64::INFINITY, 0.0), |least, each| {
+        match each.0 <= least.0 {
+            true => *each,
+            false => least,
         }
-    }
-    Ok(best.1)
+    });
+    let near = grid
+        .iter()
+        .zip(&scores)
+        .rev()
+        .find(|(_, score)| score.0 <= least.0 + least.1);
+    Ok(near.map_or(largest, |(ridge, _)| *ridge))
+}
+
+/// The mean loss per row over folds of these sizes, from the sum of each fold, and its standard error.
+fn mean_and_error(sums: &[f64], sizes: &[f64]) -> (f64, f64) {
+    let rows: f64 = sizes.iter().sum();
+    let mean = sums.iter().sum::<f64>() / rows;
+    let folds = sums.len() as f64;
+    let squares = sums.iter().zip(sizes).map(|(sum, size)| {
+        let off = sum - mean * size;
+        off * off
+    });
+    let error = (squares.sum::<f64>() * folds / (folds - 1.0)).sqrt() / rows;
+    (mean, error)
 }
 
 #[cfg(test)]

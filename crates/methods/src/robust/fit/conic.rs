@@ -70,11 +70,6 @@ impl Conic {
         start..start + count
     }
 
-    /// Gives a variable this curvature (≥ 0).
-    pub(super) fn curve(&mut self, variable: usize, curve: f64) {
-        self.curves[variable] = curve;
-    }
-
     /// Requires the expression to be at least 0.
     pub(super) fn at_least_zero(&mut self, expression: Affine) {
         self.push(expression);

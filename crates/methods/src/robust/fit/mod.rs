@@ -127,14 +127,46 @@ pub(super) fn ridge(
     offsets: &[f64],
 ) -> Result<LinearModel, FitError> {
     rows.must_be_labels()?;
-    let one_label = rows.targets().windows(2).all(|pair| pair[0] == pair[1]);
-    if config.ridge == 0.0 && (one_label || separable(rows, true)?) {
-        return Err(match one_label {
-            true => FitError::OneLabel,
-            false => FitError::Separable,
+    if rows.targets().windows(2).all(|pair| pair[0] == pair[1]) {
+        return Ok(LinearModel {
+            weights: vec![0.0; rows.features()],
+            intercept: one_label(rows, offsets),
         });
     }
-    programs::logistic_ridge(rows, config.ridge, offsets, one_label).map_err(not_solved)
+    if config.ridge == 0.0 && separable(rows, true)? {
+        return Err(FitError::Separable);
+    }
+    programs::logistic_ridge(rows, config.ridge, offsets).map_err(not_solved)
+}
+
+/// What to add to the outputs of rows with a single label: the intercept of least log loss on them
+/// and on one row more of each label at their mean output (Laplace's rule of succession where all
+/// outputs are 0).
+fn one_label(rows: &Samples, offsets: &[f64]) -> f64 {
+    let mean = offsets.iter().sum::<f64>() / offsets.len() as f64;
+    let more = [(1.0, mean), (-1.0, mean)];
+    let all = || {
+        let rows = rows.targets().iter().copied().zip(offsets.iter().copied());
+        rows.chain(more)
+    };
+    let probability = |output: f64| 1.0 / (1.0 + (-output).exp());
+    // The slope rises with the intercept: it is 0 between a point where it is below and one where it
+    // is above.
+    let slope = |at: f64| -> f64 {
+        let each = all().map(|(y, offset)| -y * probability(-y * (offset + at)));
+        each.sum()
+    };
+    let furthest = offsets.iter().fold(0f64, |most, each| most.max(each.abs()));
+    let reach = 2.0 * furthest + ((rows.len() + 2) as f64).ln() + 1.0;
+    let (mut low, mut high) = (-reach, reach);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        match slope(middle) < 0.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    f64::midpoint(low, high)
 }
 
 /// Whether the labels are separable: some model has no row on the wrong side of its boundary and at

@@ -57,18 +57,13 @@ pub(super) fn least_loss(
 }
 
 /// The logistic model with an intercept of least plain loss plus ridge, where the output of row `n`
-/// begins at `offsets[n]`. The ridge may hold the intercept too.
+/// begins at `offsets[n]`.
 pub(super) fn logistic_ridge(
     rows: &Samples,
     ridge: f64,
     offsets: &[f64],
-    holds_intercept: bool,
 ) -> Result<LinearModel, String> {
     let mut program = Program::new(rows, 1.0, true, ridge);
-    if holds_intercept {
-        let at = program.intercept.start;
-        program.conic.curve(at, ridge);
-    }
     program.log_loss(rows, offsets);
     let (weights, intercept) = (program.weights, program.intercept);
     let optimum = program.conic.solve()?;

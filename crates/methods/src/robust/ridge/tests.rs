@@ -89,11 +89,19 @@ fn fits_exist_for_one_label_and_for_more_columns_than_rows() {
         intercept: 0.0,
     };
     let same = Samples::new(wide.clone(), vec![1.0; 3]).unwrap();
-    let fitted = ridge_fit(&same, PlainLoss::Logistic, &zero, 0.1).unwrap();
-    assert!(
-        fitted.intercept > 0.0 && fitted.intercept < 10.0,
-        "{fitted:?}"
-    );
+    // Laplace's rule: four of five are of the class.
+    for ridge in [0.0, 0.1, 10.0] {
+        let fitted = ridge_fit(&same, PlainLoss::Logistic, &zero, ridge).unwrap();
+        assert_eq!(fitted.weights, [0.0; 6]);
+        assert!((fitted.intercept - 4f64.ln()).abs() < 1e-12, "{fitted:?}");
+    }
+    // From a model that already says so, less is added.
+    let knows = LinearModel {
+        weights: vec![0.0; 6],
+        intercept: 2.0,
+    };
+    let fitted = ridge_fit(&same, PlainLoss::Logistic, &knows, 0.1).unwrap();
+    assert!((fitted.intercept - 4f64.ln()).abs() < 1e-12, "{fitted:?}");
     let numbers = Samples::new(wide, vec![1.0, -2.0, 5.0]).unwrap();
     for loss in [PlainLoss::Absolute, PlainLoss::Squared] {
         ridge_fit(&numbers, loss, &zero, 1e-4).unwrap();
@@ -127,6 +135,20 @@ fn cross_validation_takes_a_weak_ridge_for_a_signal_and_a_strong_one_for_noise()
         choose_ridge(&one, PlainLoss::Squared, &zero(), &grid),
         Ok(100.0)
     );
+}
+
+#[test]
+fn a_weaker_ridge_is_chosen_only_where_it_is_better_beyond_one_standard_error() {
+    // Two folds of two rows with these sums: mean 1.5 per row, folds off by 1 and -1.
+    let (mean, error) = mean_and_error(&[4.0, 2.0], &[2.0, 2.0]);
+    assert_eq!((mean, error), (1.5, 0.5));
+    let grid = Ridge::default();
+    let weak = |count: usize| {
+        let rows = rows(Targets::Labels { threshold: 0.4 });
+        let few = rows.select(&(0..count).collect::<Vec<_>>());
+        grid.strength(&few, PlainLoss::Logistic, &zero()).unwrap()
+    };
+    assert!(weak(8) > weak(60), "{} {}", weak(8), weak(60));
 }
 
 #[test]
