@@ -48,6 +48,18 @@ pub fn uniform(domains: usize, beta: f64) -> Result<Matrix, AdjacencyError> {
     by_distances(&Matrix::from_fn(domains, domains, |_, _| 1.0), beta)
 }
 
+/// From attributes of the domains: the number of a domain is read in binary, a bit for every attribute
+/// that it has or has not, and the distance of two domains is the number of bits in which they differ
+/// (Hamming). The paper divides by the number of bits, which changes no share. With one domain,
+/// `A = [1]`.
+///
+/// # Errors
+/// [`AdjacencyError`] on no domain, or a `beta` outside 0 to 1.
+pub fn by_attributes(domains: usize, beta: f64) -> Result<Matrix, AdjacencyError> {
+    let distance = |i: usize, j: usize| f64::from((i ^ j).count_ones());
+    by_distances(&Matrix::from_fn(domains, domains, distance), beta)
+}
+
 /// From the parameters of the branches (eq. (6)): `A_ii = β` and
 /// `A_ij = (1 − β)·h_ij / Σ_{d≠i} h_id` with `h_ij = 1/‖V_i − V_j‖₂`. Row `d` of `parameters`
 /// (domains × values) holds all parameters of domain `d`, over all layers with branches. The scale of the parameters does not matter. With one domain, `A = [1]`.

@@ -65,6 +65,21 @@ fn uniform_and_identity_adjacency_have_the_known_entries() {
 }
 
 #[test]
+fn domains_that_differ_in_fewer_attributes_are_nearer() {
+    // Distances from 00: 1 to 01, 1 to 10, 2 to 11.
+    let made = by_attributes(4, 0.5).unwrap();
+    let expected = [0.5, 0.2, 0.2, 0.1];
+    assert!(
+        made.row(0)
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-15)
+    );
+    assert_eq!(made[(3, 1)], made[(0, 1)]);
+    assert_eq!(by_attributes(1, 0.5).unwrap(), rows(&[[1.0]]));
+}
+
+#[test]
 fn unusable_input_is_refused() {
     assert_eq!(uniform(0, BETA), Err(AdjacencyError::Empty));
     for beta in [-0.1, 1.1, f64::INFINITY] {

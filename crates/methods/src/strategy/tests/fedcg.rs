@@ -289,6 +289,44 @@ fn contributions_with_an_absurd_lambda_or_projection_are_refused() {
 }
 
 #[test]
+fn the_report_counts_the_rows_of_every_domain() {
+    let rows = |federation: &Federation| -> u64 {
+        federation.learners.iter().map(|silo| silo.samples()).sum()
+    };
+    let exact = federation(json!({ "domains": 3 })).rounds(2);
+    let kept = exact.state.memory.counts("fedcg.rows", 3).unwrap();
+    assert_eq!(kept.iter().sum::<u64>(), rows(&exact));
+    let silos = exact.state.memory.counts("fedcg.silos", 3).unwrap();
+    for (rows, silos) in kept.iter().zip(silos) {
+        assert_eq!((*rows > 0, *silos <= 2), (*silos > 0, true));
+    }
+    assert_eq!(
+        tensor(&exact.state.models[0], "fedcg.graph.shares"),
+        [0.0; 3]
+    );
+    // Without numbers of rows: mean shares.
+    let equal = federation(json!({ "domains": 3, "weight": "equal" })).rounds(1);
+    assert!(equal.state.memory.counts("fedcg.rows", 3).is_none());
+    assert!(equal.state.memory.distribution("fedcg.shares", 3).is_some());
+    let model = &exact.state.models[0];
+    for wrong in [-0.5, 1.5, f32::NAN] {
+        let forged = Params::build(model.layout(), |into| {
+            into.copy_from_slice(model.values());
+            let at = model.layout().position("fedcg.graph.shares").unwrap();
+            into[model.layout().range(at)][0] = wrong;
+        });
+        let entry = ModelEntry {
+            model: forged,
+            coalition: Some(0),
+            weight: Some(3),
+            member: None,
+        };
+        let error = exact.strategy.admit(&entry, 3).unwrap_err();
+        assert!(error.contains("shares of rows from 0 to 1"), "{error}");
+    }
+}
+
+#[test]
 fn options_out_of_range_are_refused() {
     for (more, sentence) in [
         (

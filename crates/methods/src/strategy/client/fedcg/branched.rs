@@ -235,15 +235,16 @@ impl LearnerWrapper for Branched {
                 return Err(LearnError::Stopped);
             }
         }
-        let (parts, personal) = running.finish(parts);
+        let (mut parts, personal) = running.finish(parts);
         let mut metrics = Metrics {
             samples: inner.samples(),
             values: [("loss".to_owned(), last)].into(),
         };
         for domain in 0..self.shape.domains() {
             let rows = labels.iter().filter(|&&label| label as usize == domain);
-            let name = format!("domain-{domain}");
-            metrics.values.insert(name, rows.count() as f64);
+            let (rows, all) = (rows.count() as f64, labels.len().max(1) as f64);
+            metrics.values.insert(format!("domain-{domain}"), rows);
+            parts.shares.push(rows / all);
         }
         Ok(Update {
             shared: self.shape.join(&parts),

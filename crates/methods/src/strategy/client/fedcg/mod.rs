@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::branches::Branched;
-use self::shape::{ADJACENCY, DOMAIN, GRAPH, STUDENT, Shape, TEACHER};
+use self::shape::{ADJACENCY, DOMAIN, GRAPH, SHARES, STUDENT, Shape, TEACHER};
 use crate::Matrix;
 use crate::domains::adjacency::{self, AdjacencyError};
 use crate::domains::{Activation, Passes};
@@ -35,6 +35,14 @@ use crate::strategy::{
 
 /// Rounds settled so far, in [`State::memory`].
 const ROUNDS: &str = "fedcg.rounds";
+
+/// Training rows of all silos in every domain in the last round, in [`State::memory`], where numbers of
+/// rows are sent; rounded.
+const DOMAIN_ROWS: &str = "fedcg.rows";
+/// Mean share of a silo's training rows in every domain, where they are not.
+const DOMAIN_SHARES: &str = "fedcg.shares";
+/// Silos that had any training row in a domain.
+const DOMAIN_SILOS: &str = "fedcg.silos";
 
 /// Largest absolute value of λ and W in a contribution, in multiples of where λ starts (but at
 /// least of 1). Both start near 1 and are no weights of the model, so that the bound of its norm
@@ -129,6 +137,9 @@ pub enum Neighbours {
     /// Domains with similar branches are neighbours (eq. (6)).
     #[default]
     Distance,
+    /// Domains with similar attributes are neighbours: their numbers, read in binary, differ in few bits
+    /// (inverse Hamming distance). For `given` domains that are numbered so.
+    Hamming,
     /// All domains are neighbours, with equal weights.
     Uniform,
     /// No domain has neighbours.
@@ -209,6 +220,7 @@ impl FedCg {
         let domains = branches.rows();
         match self.adjacency {
             Neighbours::Distance => adjacency::by_parameters(branches, self.beta),
+            Neighbours::Hamming => adjacency::by_attributes(domains, self.beta),
             Neighbours::Uniform => adjacency::uniform(domains, self.beta),
             Neighbours::Identity => Ok(adjacency::identity(domains)),
         }
@@ -241,7 +253,8 @@ impl StrategyWrapper for FedCg {
     fn admit(&self, entry: &ModelEntry) -> Result<(), String> {
         let most = LARGEST * self.lambda.max(1.0);
         for tensor in entry.model.layout().tensors() {
-            let connects = tensor.name.starts_with(GRAPH) && tensor.name != ADJACENCY;
+            let connects = tensor.name.starts_with(GRAPH)
+                && ![ADJACENCY, SHARES].contains(&tensor.name.as_str());
             let values = entry.model.tensor(&tensor.name).filter(|_| connects);
             let large = |value: &&f32| f64::from(value.abs()) > most;
             if let Some(value) = values.unwrap_or_default().iter().find(large) {
@@ -251,12 +264,18 @@ impl StrategyWrapper for FedCg {
                 ));
             }
         }
+        let shares = entry.model.tensor(SHARES).unwrap_or_default();
+        if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
+            return Err(format!(
+                "tensor {SHARES:?} holds {shares:?}, expected shares of rows from 0 to 1"
+            ));
+        }
         Ok(())
     }
 
     /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed
     /// anew. No contribution decides either of them.
-    fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
         let infeasible = |what: &str| SettleError::Infeasible(what.into());
         let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
             return Err(infeasible("there is one model for all"));
@@ -286,12 +305,43 @@ impl StrategyWrapper for FedCg {
         let graph = graph.map_err(|error| infeasible(&error.to_string()))?;
         let graph: Vec<f32> = graph.values().iter().map(|&share| share as f32).collect();
         let graph = Params::from_values(old.layout(), &graph);
-        let model = Params::gather(mean.layout(), &[&teacher, &graph, mean]);
+        let none = Params::zeros(named(mean, SHARES).layout());
+        let model = Params::gather(mean.layout(), &[&teacher, &graph, &none, mean]);
         let mut after = after;
         after.state.models = vec![model.expect("the mean has every tensor")];
-        after.state.memory.insert(ROUNDS, Kept::Count(rounds));
+        let memory = &mut after.state.memory;
+        memory.insert(ROUNDS, Kept::Count(rounds));
+        for (name, kept) in domain_sizes(sheet, domains) {
+            memory.insert(name, kept);
+        }
         Ok(after)
     }
+}
+
+/// How the training rows of all silos were divided into domains, for reports.
+fn domain_sizes(sheet: &Sheet, domains: usize) -> [(&'static str, Kept); 2] {
+    let mut silos = vec![0; domains];
+    let mut sums = vec![0.0; domains];
+    let by_rows = sheet.entries.iter().all(|entry| entry.weight.is_some());
+    for entry in &sheet.entries {
+        let shares = entry.model.tensor(SHARES).unwrap_or_default();
+        let weight = match by_rows {
+            true => entry.share(true),
+            false => 1.0 / sheet.entries.len() as f64,
+        };
+        for ((silos, sum), &share) in silos.iter_mut().zip(&mut sums).zip(shares) {
+            *silos += u64::from(share > 0.0);
+            *sum += weight * f64::from(share);
+        }
+    }
+    let sizes = match by_rows {
+        true => {
+            let rows = sums.iter().map(|&rows| libm::round(rows) as u64);
+            (DOMAIN_ROWS, Kept::Counts(rows.collect()))
+        }
+        false => (DOMAIN_SHARES, Kept::Numbers(sums)),
+    };
+    [sizes, (DOMAIN_SILOS, Kept::Counts(silos))]
 }
 
 /// The tensors whose names begin so, in the order of their names.

@@ -22,7 +22,9 @@ pub(super) const STUDENT: &str = "fedcg.student.";
 pub(super) const TEACHER: &str = "fedcg.teacher.";
 /// `A`, domains × domains.
 pub(super) const ADJACENCY: &str = "fedcg.graph.adjacency";
-/// Under this name `A`, and of every layer λ and W.
+/// The share of a silo's training rows in every domain, in its contributions; 0 in models.
+pub(super) const SHARES: &str = "fedcg.graph.shares";
+/// Under this name `A`, these shares, and of every layer λ and W.
 pub(super) const GRAPH: &str = "fedcg.graph";
 
 /// Most values of one W: a gigabyte.
@@ -56,6 +58,8 @@ pub(super) struct Parts {
     pub(super) student: Params,
     /// `None` where domains are given.
     pub(super) teacher: Option<Params>,
+    /// The share of every domain in the training rows of a silo that contributes; otherwise empty.
+    pub(super) shares: Vec<f64>,
 }
 
 impl Shape {
@@ -86,7 +90,10 @@ impl Shape {
             in_model.iter().any(has)
         };
         let domain = base.select(branched);
-        let mut tensors = vec![buffer("adjacency", [options.domains; 2])];
+        let mut tensors = vec![
+            buffer("adjacency", [options.domains; 2]),
+            buffer("shares", [options.domains]),
+        ];
         for layer in &in_model {
             tensors.push(buffer(&named(layer, "lambda"), [1]));
             for (name, [rows, columns]) in weights(options.projection, layer.len()) {
@@ -175,6 +182,7 @@ impl Shape {
             },
             student: opinion(1),
             teacher: self.found.then(|| opinion(2)),
+            shares: Vec::new(),
         })
     }
 
@@ -281,6 +289,7 @@ impl Shape {
             base,
             student,
             teacher,
+            shares: Vec::new(),
         }
     }
 
@@ -307,6 +316,7 @@ impl Shape {
                 }
             };
             put("adjacency", graph.adjacency.values());
+            put("shares", &parts.shares);
             for (layer, convolution) in self.in_domain.iter().zip(&graph.layers) {
                 put(&named(layer, "lambda"), &[convolution.lambda]);
                 let names = weights(self.projection, layer.len());

@@ -63,6 +63,15 @@ fn silos_train_the_branch_of_their_own_domain_alone() {
 }
 
 #[test]
+fn the_report_counts_the_silos_of_every_given_domain() {
+    let federation = saying(true, &[Some(1), Some(1)]).rounds(1);
+    let memory = &federation.state.memory;
+    assert_eq!(memory.counts("fedcg.silos", 2), Some([0, 2].as_slice()));
+    let rows = federation.learners.iter().map(|silo| silo.samples()).sum();
+    assert_eq!(memory.counts("fedcg.rows", 2), Some([0, rows].as_slice()));
+}
+
+#[test]
 fn given_domains_come_apart_where_a_teacher_that_cannot_tell_leaves_them_together() {
     let wanted = silos();
     let apart = |federation: Federation, domains: [usize; 2]| -> f64 {
