@@ -308,7 +308,7 @@ fn the_node_examples_are_read_and_give_the_agreed_initial_model() {
         .equipment(None)
         .expect("the rows fit the task")
         .equipped;
-    let (start, _) = rota::silo::genesis_outcome(&*learner, agreement.seed);
+    let (start, _) = rota::silo::genesis_outcome(&*agreement.strategy, &*learner, agreement.seed);
     assert_eq!(
         start, agreement.epoch.charter.start,
         "`start` in the example must be {start:#}"

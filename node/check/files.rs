@@ -58,7 +58,7 @@ fn start_model(configured: &Configured) -> Option<Finding> {
         let model = model.map_err(|error| error.to_string())?;
         let warm = Equipment::stand_in(agreement, any, Some(&model));
         let warm = warm.map_err(|error| error.to_string())?;
-        let computed = genesis_outcome(&*warm.equipped, agreement.seed).0;
+        let computed = genesis_outcome(&*agreement.strategy, &*warm.equipped, agreement.seed).0;
         match agreement.epoch.charter.start {
             start if start == computed => Ok(start),
             start => Err(format!(

@@ -125,7 +125,7 @@ pub fn continued(
     let charter = Charter {
         name: changes.name.clone().unwrap_or_else(|| old.name.clone()),
         work: work(&task, &strategy_config, earlier, &continues)?,
-        start: genesis_outcome(&*learner, earlier.seed).0,
+        start: genesis_outcome(&*built, &*learner, earlier.seed).0,
         rounds,
         view_timeout: fitting(old.view_timeout, earlier.epoch.roster.len(), count),
         min_contributions: contributions(old.min_contributions, earlier.epoch.roster.len(), count),

@@ -6,9 +6,7 @@ use agreement::Agreement;
 use learn::{DataError, TaskConfig};
 use methods::Strategy;
 use methods::learner::Learner;
-use methods::strategy::{
-    Names, Plan, State, StrategyConfig, StrategyError, build, largest_contribution,
-};
+use methods::strategy::{Names, Plan, StrategyConfig, StrategyError, build, largest_contribution};
 use protocol::Hash;
 use silo::genesis_outcome;
 
@@ -79,17 +77,17 @@ pub fn first(
     let equipped = built.equip(learner);
     let learner: Arc<dyn Learner> =
         equipped.map_err(|error| FirstError::Model(error.to_string()))?;
-    let initial = learner.initial(seed);
+    let genesis = genesis_outcome(&*built, &*learner, seed);
     let layout = learner.layout();
     // A first round that agrees on a scale trains nothing.
     let training = 1 + u64::from(strategy.standardise);
     Ok(First {
-        start: genesis_outcome(&*learner, seed).0,
+        start: genesis.0,
         largest: largest_contribution(&*built, &*learner),
         parameters: layout.len(),
         model: layout.document_len() as u64,
         names: built.names(),
-        plan: built.plan(&State::genesis(initial), training),
+        plan: built.plan(&genesis.1, training),
     })
 }
 

@@ -90,7 +90,7 @@ impl Federation {
         let charter = Charter {
             name: scenario.name.clone(),
             work: work.encode().map_err(|error| refused(&error))?,
-            start: genesis_outcome(&**first, scenario.seed).0,
+            start: genesis_outcome(&*built, &**first, scenario.seed).0,
             rounds: scenario.rounds,
             beat_ms: numbers.beat.0.as_millis() as u64,
             patience: numbers.patience,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use methods::learner::Update;
 use methods::serving::{Alone, Effort, WORK};
 use methods::strategy::{
-    Averaging, INTERCEPT, Method, ModelEntry, Participant, Sheet, State, StrategyConfig, WeightRule,
+    Averaging, INTERCEPT, Method, ModelEntry, Participant, Sheet, StrategyConfig, WeightRule,
 };
 use methods::{Params, Strategy};
 use std::ops::ControlFlow;
@@ -129,7 +129,7 @@ fn rounds(
     let members = &federation.members;
     let (strategy, initial) = (members[0].strategy.clone(), members[0].initial_seed);
     let least = scenario.charter.min_contributions_for(members.len());
-    let mut state = Arc::new(State::genesis(members[0].learner.initial(initial)));
+    let mut state = Arc::new(strategy.initial_state(&*members[0].learner, initial));
     let own = members
         .iter()
         .map(|member| member.learner.initial_personal(initial));

@@ -73,6 +73,55 @@ fn a_lead_killed_in_the_middle_changes_no_outcome() {
     }
 }
 
+/// Two groups of silos whose optima have something in common, which no model has at the start.
+#[test]
+fn equal_starts_collapse_to_one_coalition_and_random_starts_find_both_groups() {
+    let silos = [
+        [6.0, 40_000.0, 60_000.0],
+        [6.0, -40_000.0, -60_000.0],
+        [6.0, 41_000.0, 60_000.0],
+        [6.0, -41_000.0, -60_000.0],
+    ];
+    let coalitions = |strategy: &str, start: &str| {
+        let text = format!(
+            "name = \"starts\"
+            seed = 3
+            rounds = 10
+            task = {{ constant = {{ parameters = 3 }} }}
+            [strategy]
+            {strategy}
+            models = 2
+            start = \"{start}\"
+            training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}"
+        );
+        let scenario = Scenario::parse("starts.toml", &text).unwrap();
+        let options = Options {
+            threads: 2,
+            references: false,
+            ..Options::default()
+        };
+        let summary = run_study(&scenario, &three_tensors(&silos), options).unwrap();
+        assert_eq!(summary.rounds.len(), 10, "{strategy}, {start}");
+        for round in &summary.rounds {
+            assert_eq!(round.authors.len(), 4, "{strategy}, {start}");
+        }
+        let number = |name: &String| summary.silos.iter().position(|silo| silo.name == *name);
+        let coalitions = &summary.rounds.last().unwrap().coalitions;
+        let numbers = coalitions
+            .iter()
+            .map(|one| one.iter().filter_map(number).collect());
+        numbers.collect::<BTreeSet<Vec<usize>>>()
+    };
+    for strategy in ["name = \"ifca\"", "name = \"flsc\"\nselect = 1"] {
+        let (equal, random) = (
+            coalitions(strategy, "equal"),
+            coalitions(strategy, "random"),
+        );
+        assert_eq!(equal, [vec![0, 1, 2, 3]].into(), "{strategy}");
+        assert_eq!(random, [vec![0, 2], vec![1, 3]].into(), "{strategy}");
+    }
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_trace() {
     for info in STRATEGIES {

@@ -74,7 +74,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         assert_eq!(found, start);
         // The state that the first round starts from has these parameters and no others.
         let equipped = silo.equipment(Some(&found)).unwrap().equipped;
-        let (hash, state) = genesis_outcome(&*equipped, agreed.seed);
+        let (hash, state) = genesis_outcome(&*agreed.strategy, &*equipped, agreed.seed);
         assert_eq!(hash, agreed.epoch.charter.start);
         assert_eq!(state.models, std::slice::from_ref(&start));
     }

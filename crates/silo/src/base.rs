@@ -32,7 +32,9 @@ impl RoundBase {
         let round = settled.document.round;
         let learner = &config.learner;
         let (model, summary) = (learner.layout(), summary_layout(&**learner));
-        let layout = config.strategy.expects(&model, summary.as_ref(), round + 1);
+        let layout = config
+            .strategy
+            .expects(&settled.state, &model, summary.as_ref(), round + 1);
         Self {
             round,
             outcome: settled.hash,

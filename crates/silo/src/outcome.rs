@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use methods::strategy::Memory;
-use methods::{Decision, Learner, Params, State};
+use methods::{Decision, Learner, Params, State, Strategy};
 use protocol::{Hash, codec};
 use serde::{Deserialize, Serialize};
 
@@ -168,17 +168,14 @@ pub(crate) fn decision(bytes: &[u8]) -> Result<Decision, String> {
 }
 
 /// The state before the first round, and its hash, which a charter names as its `start`. A function
-/// of the model family, as the charter's strategy equips it, and of the seed of the initial model.
-pub fn genesis_outcome(learner: &dyn Learner, seed: u64) -> (Hash, State) {
-    let genesis = genesis(learner, seed);
+/// of the charter's strategy, of the model family as the strategy equips it, and of the seed of the
+/// initial model.
+pub fn genesis_outcome(strategy: &dyn Strategy, learner: &dyn Learner, seed: u64) -> (Hash, State) {
+    let genesis = genesis(strategy, learner, seed);
     (genesis.hash, State::clone(&genesis.state))
 }
 
-pub(crate) fn genesis(learner: &dyn Learner, seed: u64) -> Settled {
-    Settled::new(
-        0,
-        Vec::new(),
-        Vec::new(),
-        State::genesis(learner.initial(seed)),
-    )
+pub(crate) fn genesis(strategy: &dyn Strategy, learner: &dyn Learner, seed: u64) -> Settled {
+    let state = strategy.initial_state(learner, seed);
+    Settled::new(0, Vec::new(), Vec::new(), state)
 }

@@ -17,7 +17,7 @@ pub struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// The state before the first round. Does not use the learner's data.
     pub fn new(config: &'a SiloConfig) -> Self {
-        let genesis = genesis(&*config.learner, config.initial_seed);
+        let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
         Self {
             config,
             base: RoundBase::new(config, &genesis),

@@ -54,7 +54,7 @@ pub(crate) fn restore(
     journal: &mut dyn Journal,
     blobs: &dyn Blobs,
 ) -> Result<Restored, SpawnError> {
-    let genesis = genesis(&*config.learner, config.initial_seed);
+    let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
     let agreed = config.member.epoch.charter.start;
     if genesis.hash != agreed {
         return Err(SpawnError::Start {

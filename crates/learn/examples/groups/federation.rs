@@ -42,7 +42,7 @@ impl Federation {
             personal: personal.collect(),
             coalitions: vec![0; learners.len()],
             radius,
-            state: State::genesis(learners[0].initial(seed)),
+            state: strategy.initial_state(&*learners[0], seed),
             round: 0,
             changes: 0,
             seed,

@@ -56,6 +56,11 @@ pub trait AssignAndAggregate: Send + Sync {
         Ok(())
     }
 
+    /// See [`Strategy::initial_state`].
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        State::genesis(learner.initial(seed))
+    }
+
     /// See [`Strategy::contribute`].
     ///
     /// # Errors
@@ -156,6 +161,10 @@ impl<M: AssignAndAggregate> Strategy for M {
         AssignAndAggregate::can_take_part(self, learner, radius)
     }
 
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        AssignAndAggregate::initial_state(self, learner, seed)
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
             participants: self.participants(state, round),
@@ -179,7 +188,13 @@ impl<M: AssignAndAggregate> Strategy for M {
         AssignAndAggregate::keeps_numbers(self, round)
     }
 
-    fn expects(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>, _: u64) -> Arc<Layout> {
+    fn expects(
+        &self,
+        _: &State,
+        model: &Arc<Layout>,
+        _: Option<&Arc<Layout>>,
+        _: u64,
+    ) -> Arc<Layout> {
         self.contribution(model)
     }
 

@@ -20,6 +20,8 @@ pub enum FitRule {
     /// By a solver, to the least loss with a ridge; `training` is not used. For linear models with
     /// absolute or squared loss, and logistic ones.
     Exact,
+    /// As `"exact"` where the model has exact fits, otherwise as `"trained"`.
+    ExactIfPossible,
 }
 
 /// How a silo finds its model.
@@ -29,6 +31,8 @@ pub enum Fitting {
     Trained(Training),
     /// By an exact fit; the training only says what a round is expected to cost.
     Exact(Training, ExactFit),
+    /// By an exact fit where the learner has one, otherwise by this training.
+    ExactIfPossible(Training, ExactFit),
 }
 
 impl Fitting {
@@ -43,22 +47,22 @@ impl Fitting {
                        ascending numbers of at least 0";
         let got = serde_json::to_string(ridge).unwrap_or_default();
         require(ridge.is_valid(), "ridge", allowed, got)?;
+        let fit = ExactFit {
+            ridge: ridge.clone(),
+            around_start,
+        };
         Ok(match rule {
             FitRule::Trained => Self::Trained(training),
-            FitRule::Exact => {
-                let ridge = ridge.clone();
-                let fit = ExactFit {
-                    ridge,
-                    around_start,
-                };
-                Self::Exact(training, fit)
-            }
+            FitRule::Exact => Self::Exact(training, fit),
+            FitRule::ExactIfPossible => Self::ExactIfPossible(training, fit),
         })
     }
 
     /// The training of the plan.
     pub fn training(&self) -> &Training {
-        let (Self::Trained(training) | Self::Exact(training, _)) = self;
+        let (Self::Trained(training)
+        | Self::Exact(training, _)
+        | Self::ExactIfPossible(training, _)) = self;
         training
     }
 
@@ -67,27 +71,36 @@ impl Fitting {
         Task::Train(self.training().clone())
     }
 
-    /// The same with the training of a round's plan, whose learning rate may have fallen.
-    pub(crate) fn of(&self, task: &Task) -> Self {
-        match (self, task) {
-            (Self::Trained(_), Task::Train(training)) => Self::Trained(training.clone()),
-            _ => self.clone(),
+    /// How this learner finds its model in a round of a plan, whose learning rate may have fallen.
+    pub(crate) fn of(&self, task: &Task, learner: &dyn Learner) -> Self {
+        let training = match task {
+            Task::Train(training) => training,
+            Task::Summarise | Task::Keep => self.training(),
+        };
+        match self {
+            Self::Trained(_) => Self::Trained(training.clone()),
+            Self::ExactIfPossible(..) if learner.exact_fits().is_err() => {
+                Self::Trained(training.clone())
+            }
+            Self::Exact(_, fit) | Self::ExactIfPossible(_, fit) => {
+                Self::Exact(training.clone(), fit.clone())
+            }
         }
     }
 
     /// Refuses a learner that has no such fits.
     pub(crate) fn suits(&self, learner: &dyn Learner) -> Result<(), MissingCapability> {
         match self {
-            Self::Trained(_) => Ok(()),
+            Self::Trained(_) | Self::ExactIfPossible(..) => Ok(()),
             Self::Exact(..) => learner.exact_fits().map(drop),
         }
     }
 
-    /// Steps that it takes on this many rows.
+    /// Steps that it takes on this many rows, where that is known without the learner.
     pub(crate) fn steps(&self, rows: u64) -> u64 {
         match self {
             Self::Trained(training) => training.steps(rows),
-            Self::Exact(..) => 0,
+            Self::Exact(..) | Self::ExactIfPossible(..) => 0,
         }
     }
 
@@ -101,7 +114,8 @@ impl Fitting {
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         let start = participant.start(state)?;
-        let update = self.of(&plan.task).update(participant, start, progress)?;
+        let fit = self.of(&plan.task, participant.learner);
+        let update = fit.update(participant, start, progress)?;
         Ok((participant.coalition, update))
     }
 
@@ -121,6 +135,10 @@ impl Fitting {
         match self {
             Self::Trained(training) => learner.train(start, personal, training, seed, progress),
             Self::Exact(_, fit) => learner.exact_fits()?.exact_fit(start, personal, fit),
+            Self::ExactIfPossible(training, fit) => match learner.exact_fits() {
+                Ok(exact) => exact.exact_fit(start, personal, fit),
+                Err(_) => learner.train(start, personal, training, seed, progress),
+            },
         }
     }
 }

@@ -63,7 +63,7 @@ pub use server::groups::flsc::Flsc;
 pub use server::groups::hcct::{Hcct, HcctE, When};
 pub use server::groups::ifca::Ifca;
 pub use server::groups::local::{Local, LocalOptions};
-pub use server::groups::multi_model::First;
+pub use server::groups::multi_model::{First, Start};
 pub use server::groups::pfedgraph::{PFedGraph, Since};
 pub use server::one_model::afl::Afl;
 pub use server::one_model::client_sampling::{Losses, Participants};
@@ -113,6 +113,12 @@ pub trait Strategy: Send + Sync {
         Ok(())
     }
 
+    /// The state before the first round: the same bits at every member. By default one coalition, with
+    /// the initial model of the [equipped](Self::equip) learner.
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        State::genesis(learner.initial(seed))
+    }
+
     /// What round `round` (from 1) asks of the members.
     fn plan(&self, state: &State, round: u64) -> Plan;
 
@@ -158,15 +164,16 @@ pub trait Strategy: Send + Sync {
         false
     }
 
-    /// Layout of the contributions of a round, given the model's; one of
-    /// [`layouts`](Self::layouts).
+    /// Layout of the contributions of a round, given the state before it and the model's layout; one
+    /// of [`layouts`](Self::layouts).
     fn expects(
         &self,
+        state: &State,
         model: &Arc<Layout>,
         summary: Option<&Arc<Layout>>,
         round: u64,
     ) -> Arc<Layout> {
-        let _ = (summary, round);
+        let _ = (state, summary, round);
         model.clone()
     }
 

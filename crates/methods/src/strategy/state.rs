@@ -9,7 +9,8 @@ use crate::params::Params;
 /// the next round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// The models that silos start from, by coalition. Before the first round: one, the initial.
+    /// The models that silos start from, by coalition. Before the first round: one, the initial, unless the
+    /// strategy [begins](super::Strategy::initial_state) with several.
     pub models: Vec<Params>,
     /// Anything else a strategy keeps, by name (λ, a graph, counts).
     pub memory: Memory,

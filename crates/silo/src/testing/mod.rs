@@ -10,9 +10,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use methods::Strategy;
 use methods::learner::{Optimiser, Training};
-use methods::strategy::OwnRadius;
-use methods::strategy::{FedAvg, WeightRule};
+use methods::strategy::{FedAvg, OwnRadius, WeightRule};
 use protocol::member::Config;
 use protocol::net::{Command, Event};
 use protocol::roster::Silo;
@@ -47,7 +47,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         // With this name silo 2 does not lead the first view, in which a test kills it.
         name: "a".into(),
         work: Vec::new(),
-        start: genesis_outcome(&learner(0.0), 0).0,
+        start: genesis_outcome(&*strategy(), &learner(0.0), 0).0,
         rounds,
         beat_ms: 1000,
         patience: 4,
@@ -71,8 +71,8 @@ pub(crate) fn key(i: u16) -> SecretKey {
     SecretKey::from_bytes(&[i as u8 + 1; 32])
 }
 
-/// A silo whose optimum is its number.
-pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
+/// FedAvg with equal weights.
+pub(crate) fn strategy() -> Arc<dyn Strategy> {
     let training = Training {
         epochs: 1,
         batch: 0,
@@ -83,10 +83,15 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         },
         decay: None,
     };
+    Arc::new(FedAvg::new(training, WeightRule::Equal))
+}
+
+/// A silo whose optimum is its number.
+pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
     SiloConfig {
         member: Config::new(epoch.clone(), MemberIndex(me), key(me), [0; 32]),
         learner: Arc::new(learner(f64::from(me))),
-        strategy: Arc::new(FedAvg::new(training, WeightRule::Equal)),
+        strategy: strategy(),
         initial_seed: 0,
         max_model_norm: f64::INFINITY,
         radius: OwnRadius::default(),

@@ -142,7 +142,7 @@ fn a_silo_with_another_initial_state_strategy_or_key_does_not_start() {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(2, 1));
         let mut other_seed = config(&epoch, 0);
         other_seed.initial_seed = 7;
-        let ours = genesis_outcome(&learner(0.0), 7).0;
+        let ours = genesis_outcome(&*strategy(), &learner(0.0), 7).0;
         let error = spawn(other_seed, rig.surroundings().0).err().unwrap();
         assert_eq!(
             error,

@@ -11,7 +11,7 @@ use crate::robust::{cross_fit, fit};
 fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
     AutoCsRcfl {
         fit: Fitting::Trained(training()),
-        warm_up: 0,
+        warm_up: Some(0),
         folds: 4,
         freeze,
         rule,
@@ -294,7 +294,7 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
 
 /// Entries of a measuring round: the number of the own model, and a loss for every grouping.
 fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> Sheet {
-    let layout = auto(1, Aggregation::Mean).expects(&layout(), None, 2);
+    let layout = auto(1, Aggregation::Mean).expects(&genesis(), &layout(), None, 2);
     let entry = |(own, losses): &(Option<u32>, Vec<f32>)| {
         let mut values = vec![0.0; MOST + 1];
         values[..losses.len()].copy_from_slice(losses);
@@ -434,7 +434,7 @@ fn a_silo_without_rows_to_hold_out_says_so() {
 #[test]
 fn a_warm_up_trains_one_model_before_coalitions_are_formed() {
     let warm = AutoCsRcfl {
-        warm_up: 2,
+        warm_up: Some(2),
         ..auto(1, Aggregation::Mean)
     };
     let mut federation = Federation::new(Box::new(warm), hospitals(6, 2, 10));

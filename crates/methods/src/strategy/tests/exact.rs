@@ -109,6 +109,33 @@ fn a_learner_without_exact_fits_is_refused_before_the_first_round() {
 }
 
 #[test]
+fn finding_coalitions_fits_exactly_where_that_is_possible_and_otherwise_begins_with_one_model() {
+    let drawn = &twenty(4)[..6];
+    let auto = json!({ "coalitions": "auto" });
+    let found = run(drawn, "cs-rcfl", auto.clone(), 3);
+    let exact = json!({ "coalitions": "auto", "fit": "exact" });
+    assert_eq!(
+        found.state.models,
+        run(drawn, "cs-rcfl", exact, 3).state.models
+    );
+    let strategy = strategy_for(6, "cs-rcfl", auto);
+    let scored = |silo: &dyn Learner| {
+        let state = strategy.initial_state(silo, 1);
+        [1, 2, 3, 4].map(|round| strategy.plan(&state, round).cross_evaluate)
+    };
+    let able = quadratic([1.0; 5]);
+    assert_eq!(scored(&able), [true, false, false, false]);
+    let unable = quadratic([1.0; 5]).without(&[Capability::ExactFits]);
+    assert_eq!(scored(&unable), [false, false, true, false]);
+    // In the state, so that every member counts the same rounds.
+    let state = strategy.initial_state(&unable, 1);
+    assert_eq!(state.memory.count("coalitions.warm-up"), Some(2));
+    for (round, keeps) in [(1, false), (2, false), (3, false), (4, false), (5, true)] {
+        assert_eq!(strategy.keeps_numbers(round), keeps, "round {round}");
+    }
+}
+
+#[test]
 fn impossible_ridges_are_refused() {
     for ridge in [json!(-1.0), json!({ "folds": 1, "grid": [0.1] })] {
         let config = json!({

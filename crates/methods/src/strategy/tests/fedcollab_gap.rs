@@ -43,9 +43,9 @@ fn nothing_of_the_gap_stays_in_the_models() {
 #[test]
 fn impossible_gaps_are_refused() {
     let strategy = strategy_for(2, "fedcollab", json!({}));
-    let contribution = strategy.expects(&layout(), None, 1);
+    let contribution = strategy.expects(&genesis(), &layout(), None, 1);
     assert_ne!(contribution, layout());
-    assert_eq!(strategy.expects(&layout(), None, 2), layout());
+    assert_eq!(strategy.expects(&genesis(), &layout(), None, 2), layout());
     let at = contribution.position("report.gap").unwrap();
     for (gap, fine) in [(0.0, true), (0.5, true), (-1.0, false), (f32::NAN, false)] {
         let entry = ModelEntry {

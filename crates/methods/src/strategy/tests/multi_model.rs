@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::equipped::{strategy, strategy_for};
 use super::quadratic::{Federation, centre, layout, quadratic, trained};
 use super::*;
+use crate::learner::Learner;
 use crate::params::Gate;
 
 /// Three silos of either of two groups, in turn; a little different from each other.
@@ -60,6 +61,7 @@ fn planted_groups_are_found_and_served() {
     for (name, options) in [
         ("ifca", json!({})),
         ("ifca", json!({ "start": "k-means" })),
+        ("ifca", json!({ "start": "random-groups" })),
         ("flsc", json!({ "models": 2, "select": 1 })),
         ("fesem", json!({})),
         ("cfl", json!({ "after": 4 })),
@@ -79,6 +81,40 @@ fn planted_groups_are_found_and_served() {
             );
         }
     }
+}
+
+/// Two groups whose optima have something in common, which no model has at the start.
+#[test]
+fn equal_starts_collapse_to_one_group_and_random_starts_do_not() {
+    let goal = |silo: usize| match silo % 2 {
+        0 => [12.0, 3.0, 40_000.0, 60_000.0, 60_000.0],
+        _ => [12.0, 3.0, -40_000.0, -60_000.0, -60_000.0],
+    };
+    for (name, select) in [("ifca", None), ("flsc", Some(1))] {
+        let of = |start: &str| {
+            let mut options = json!({ "models": 2, "start": start });
+            if let Some(select) = select {
+                options["select"] = json!(select);
+            }
+            let silos = (0..6).map(|silo| quadratic(goal(silo))).collect();
+            let federation = Federation::new(strategy(name, options), silos);
+            assert_eq!(federation.state.models.len(), 2);
+            federation.rounds(25).coalitions
+        };
+        assert_eq!(of("equal"), [0; 6], "{name}");
+        let found = of("random");
+        assert_eq!(found, [found[0], found[1]].repeat(3), "{name}");
+        assert_ne!(found[0], found[1], "{name}");
+    }
+}
+
+#[test]
+fn equal_starts_let_flsc_choose_the_first_models() {
+    let options = json!({ "models": 3, "select": 2, "start": "equal" });
+    let after = federation("flsc", options).rounds(1).state.models;
+    let models: Vec<_> = after.iter().map(bare).collect();
+    assert_eq!(models[0], models[1]);
+    assert_eq!(models[2], bare(&quadratic([0.0; 5]).initial(7)));
 }
 
 #[test]
@@ -225,7 +261,11 @@ fn the_first_round_divides_what_there_is() {
     let entries = entries.map(|weights| entry(weights, Some(0), 1)).to_vec();
     let all = sheet(entries, None);
     let few = sheet(all.entries[..2].to_vec(), None);
-    for (name, start) in [("ifca", "random"), ("fesem", "random"), ("ifca", "k-means")] {
+    for (name, start) in [
+        ("ifca", "random-groups"),
+        ("fesem", "random"),
+        ("ifca", "k-means"),
+    ] {
         let divide = |models: usize, sheet: &Sheet| {
             let options = json!({ "models": models, "start": start });
             let outcome = round(&*strategy(name, options), &genesis(), sheet, 1);
@@ -244,7 +284,8 @@ fn the_first_round_divides_what_there_is() {
     }
     // The order of the entries means nothing.
     let turned = sheet(all.entries.iter().rev().cloned().collect(), None);
-    let of = |sheet: &Sheet| round(&*strategy("ifca", json!({})), &genesis(), sheet, 1);
+    let dealt = json!({ "start": "random-groups" });
+    let of = |sheet: &Sheet| round(&*strategy("ifca", dealt.clone()), &genesis(), sheet, 1);
     let mut mirrored = of(&turned).assignment;
     mirrored.reverse();
     assert_eq!(mirrored, of(&all).assignment);

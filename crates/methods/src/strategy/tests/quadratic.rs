@@ -55,7 +55,7 @@ impl Federation {
             personal: learners.iter().map(initial).collect(),
             coalitions: vec![0; learners.len()],
             radius: OwnRadius::default(),
-            state: State::genesis(learners[0].initial(7)),
+            state: strategy.initial_state(&*learners[0], 7),
             round: 0,
             strategy,
             learners,
@@ -67,7 +67,9 @@ impl Federation {
         self.round += 1;
         let plan = self.strategy.plan(&self.state, self.round);
         let layout = self.learners[0].layout();
-        let layout = self.strategy.expects(&layout, None, self.round);
+        let layout = self
+            .strategy
+            .expects(&self.state, &layout, None, self.round);
         assert!(
             self.strategy
                 .layouts(&self.learners[0].layout(), None)

@@ -20,7 +20,7 @@ fn federation(name: &str, more: Value) -> Federation {
 
 /// A contribution with these weights and self-reported numbers.
 fn reporting(strategy: &dyn Strategy, weights: [f32; 2], numbers: &[(&str, f32)]) -> ModelEntry {
-    let layout = strategy.expects(&layout(), None, 2);
+    let layout = strategy.expects(&genesis(), &layout(), None, 2);
     let place = |name: &str| layout.range(layout.position(name).unwrap());
     let model = Params::build(&layout, |into| {
         into[place("weight")].copy_from_slice(&weights);

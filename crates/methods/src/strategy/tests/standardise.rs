@@ -65,8 +65,14 @@ fn standardised_rounds_are_one_late() {
     assert_eq!(strategy.plan(&state, 2), cs_rcfl(2, 1).plan(&state, 1));
     assert!(!strategy.plan(&state, 3).cross_evaluate);
     let scale = summary(&[[1.0, 2.0]]).layout().clone();
-    assert_eq!(strategy.expects(&layout(), Some(&scale), 1), scale);
-    assert_eq!(strategy.expects(&layout(), Some(&scale), 2), layout());
+    assert_eq!(
+        strategy.expects(&genesis(), &layout(), Some(&scale), 1),
+        scale
+    );
+    assert_eq!(
+        strategy.expects(&genesis(), &layout(), Some(&scale), 2),
+        layout()
+    );
     assert_eq!(
         round(&strategy, &state, &pairs(), 2).assignment,
         [0, 1, 0, 1]

@@ -191,6 +191,10 @@ impl Strategy for Standardised {
         self.inner.can_take_part(learner, radius)
     }
 
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        self.inner.initial_state(learner, seed)
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         if round > self.rounds {
             return self.inner.plan(state, round - self.rounds);
@@ -240,12 +244,14 @@ impl Strategy for Standardised {
 
     fn expects(
         &self,
+        state: &State,
         model: &Arc<Layout>,
         summary: Option<&Arc<Layout>>,
         round: u64,
     ) -> Arc<Layout> {
         if round > self.rounds {
-            return self.inner.expects(model, summary, round - self.rounds);
+            let round = round - self.rounds;
+            return self.inner.expects(state, model, summary, round);
         }
         summary.unwrap_or(model).clone()
     }

@@ -75,6 +75,10 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         self.inner.can_take_part(learner, radius)
     }
 
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        self.inner.initial_state(learner, seed)
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         self.by.plan(self.inner.plan(state, round), round)
     }
@@ -108,12 +112,13 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
 
     fn expects(
         &self,
+        state: &State,
         model: &Arc<Layout>,
         summary: Option<&Arc<Layout>>,
         round: u64,
     ) -> Arc<Layout> {
         let model = self.by.contribution(model);
-        self.inner.expects(&model, summary, round)
+        self.inner.expects(state, &model, summary, round)
     }
 
     fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {

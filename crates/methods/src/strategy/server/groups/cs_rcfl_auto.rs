@@ -17,13 +17,13 @@ use rayon::prelude::*;
 
 use crate::aggregation::Aggregation;
 use crate::coalitions::{Program, choice};
-use crate::learner::{LearnError, Learner, Metrics, Update};
+use crate::learner::{LearnError, Learner, Metrics, Split, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
 use crate::strategy::server::means::{coalition_means, combined};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, Fitting, ModelEntry, Newcomer, Objection, Outcome,
-    OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    Claim, DecideError, Decision, EquipError, Fitting, Kept, ModelEntry, Newcomer, Objection,
+    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
 use formed::{Formed, LOSSES, report};
@@ -36,8 +36,10 @@ pub use numbers::MOST;
 pub struct AutoCsRcfl {
     /// How a member finds its model in a round.
     pub fit: Fitting,
-    /// Rounds before coalitions are first formed, in which all silos train one model together.
-    pub warm_up: u64,
+    /// Rounds before coalitions are first formed, in which all silos train one model together; by
+    /// default 0 for learners with exact fits, otherwise 2, because the mean of networks that were
+    /// trained apart from their start is poor.
+    pub warm_up: Option<u64>,
     /// Folds of cross-fitting, at least 2; a silo with fewer rows takes a fold for every row.
     pub folds: usize,
     /// Pairs of rounds that form coalitions anew; 0: all.
@@ -45,6 +47,12 @@ pub struct AutoCsRcfl {
     /// What takes the place of the mean in a coalition.
     pub rule: Aggregation,
 }
+
+/// In the state: rounds before coalitions are first formed, where the strategy does not say.
+const WARM_UP: &str = "coalitions.warm-up";
+
+/// Their number for learners without exact fits.
+const WARM_UP_ROUNDS: u64 = 2;
 
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +73,14 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 impl AutoCsRcfl {
-    fn phase(&self, round: u64) -> Phase {
-        let Some(round) = round.checked_sub(self.warm_up).filter(|&round| round > 0) else {
+    /// What a round is for, given the state before it.
+    fn phase(&self, state: &State, round: u64) -> Phase {
+        let warm_up = self.warm_up.or_else(|| state.memory.count(WARM_UP));
+        self.phase_after(warm_up.unwrap_or(0), round)
+    }
+
+    fn phase_after(&self, warm_up: u64, round: u64) -> Phase {
+        let Some(round) = round.checked_sub(warm_up).filter(|&round| round > 0) else {
             return Phase::Together;
         };
         match (self.freeze > 0 && round > 2 * self.freeze, round % 2) {
@@ -129,7 +143,7 @@ impl AutoCsRcfl {
         HeldOut::fit(
             participant,
             start,
-            &self.fit.of(&plan.task),
+            &self.fit.of(&plan.task, participant.learner),
             self.folds,
             progress,
         )
@@ -161,9 +175,17 @@ impl Strategy for AutoCsRcfl {
         Ok(radius.suits(learner)?)
     }
 
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        let mut state = State::genesis(learner.initial(seed));
+        if self.warm_up.is_none() && learner.exact_fits().is_err() {
+            state.memory.insert(WARM_UP, Kept::Count(WARM_UP_ROUNDS));
+        }
+        state
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
-            cross_evaluate: self.phase(round) == Phase::Form,
+            cross_evaluate: self.phase(state, round) == Phase::Form,
             // To measure, folds are trained in the same way.
             ..Plan::everyone(state, self.fit.task())
         }
@@ -177,12 +199,10 @@ impl Strategy for AutoCsRcfl {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        if self.phase(round) != Phase::Measure {
+        if self.phase(state, round) != Phase::Measure {
             let start = participant.start(state)?;
-            let update = self
-                .fit
-                .of(&plan.task)
-                .update(participant, start, progress)?;
+            let fit = self.fit.of(&plan.task, participant.learner);
+            let update = fit.update(participant, start, progress)?;
             return Ok((participant.coalition, update));
         }
         let Participant {
@@ -193,7 +213,12 @@ impl Strategy for AutoCsRcfl {
         let formed = formed
             .ok_or_else(|| LearnError::Failed("there are no coalitions to be measured".into()))?;
         let start = formed.starts[own];
-        let radius = participant.radius.get(learner, start, personal)?;
+        // Of networks only a bound of the robust loss is known. It falls where unlike networks are
+        // averaged, because their weights cancel, and would reward just that.
+        let radius = match learner.exact_fits() {
+            Ok(_) => participant.radius.get(learner, start, personal)?,
+            Err(_) => 0.0,
+        };
         let held_out = self.held_out(plan, participant, start, progress)?;
         let mut known: Vec<(Vec<usize>, f64)> = Vec::new();
         let mut losses = vec![0f32; MOST + 1];
@@ -243,11 +268,24 @@ impl Strategy for AutoCsRcfl {
         let radius = participant.radius.get(learner, scored.model, personal)?;
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         let held_out = self.held_out(plan, participant, participant.start(state)?, go_on)?;
-        held_out.loss(radius, |fold| Ok(fold.clone()))
+        let loss = |radius| held_out.loss(radius, |fold| Ok(fold.clone()));
+        if learner.exact_fits().is_ok() {
+            return loss(radius);
+        }
+        // The bound for networks grows with every step of training, and models without a fold took
+        // fewer. So that the own model is not preferred for that, it keeps what the radius adds to it.
+        let own = |radius| learner.loss(scored.model, personal, radius, Split::Train);
+        Ok(loss(0.0)? + (own(radius)? - own(0.0)?).max(0.0))
     }
 
-    fn expects(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>, round: u64) -> Arc<Layout> {
-        match self.phase(round) {
+    fn expects(
+        &self,
+        state: &State,
+        model: &Arc<Layout>,
+        _: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
+        match self.phase(state, round) {
             Phase::Measure => report(),
             Phase::Together | Phase::Form | Phase::Keep => model.clone(),
         }
@@ -257,8 +295,9 @@ impl Strategy for AutoCsRcfl {
         vec![model.clone(), report()]
     }
 
-    fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
-        if self.phase(round) != Phase::Measure {
+    fn admit(&self, entry: &ModelEntry, _: u64) -> Result<(), String> {
+        // The layout that a round expects says which it is.
+        if **entry.model.layout() != *report() {
             return Ok(());
         }
         if entry.coalition.is_none() {
@@ -271,7 +310,7 @@ impl Strategy for AutoCsRcfl {
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        match self.phase(round) {
+        match self.phase(state, round) {
             Phase::Together => {
                 sheet.not_empty()?;
                 Ok(Decision::fixed(vec![0; sheet.entries.len()]))
@@ -309,7 +348,7 @@ impl Strategy for AutoCsRcfl {
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
-        match self.phase(round) {
+        match self.phase(state, round) {
             Phase::Together => {
                 let all = vec![0; sheet.entries.len()];
                 decision.must_be_fixed(&all, "all train one model")
@@ -361,7 +400,7 @@ impl Strategy for AutoCsRcfl {
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        match self.phase(round) {
+        match self.phase(state, round) {
             Phase::Together => {
                 let all = vec![0; sheet.entries.len()];
                 if decision.assignment != all {
@@ -407,7 +446,15 @@ impl Strategy for AutoCsRcfl {
     }
 
     fn keeps_numbers(&self, round: u64) -> bool {
-        matches!(self.phase(round), Phase::Together | Phase::Keep)
+        let keeps = |warm_up| {
+            let phase = self.phase_after(warm_up, round);
+            matches!(phase, Phase::Together | Phase::Keep)
+        };
+        match self.warm_up {
+            Some(warm_up) => keeps(warm_up),
+            // Whatever the state says.
+            None => keeps(0) && keeps(WARM_UP_ROUNDS),
+        }
     }
 
     fn unseen(

@@ -23,14 +23,16 @@ pub struct CsRcflOptions {
     #[schemars(range(min = 2), extend("x-unit" = "folds"))]
     pub folds: usize,
     /// Number of rounds, with `"auto"`, in which all silos train one model before coalitions are
-    /// formed; not used otherwise. Default 0.
+    /// formed; not used otherwise. Default: 0 for models that have exact fits, 2 for others, such as
+    /// networks.
     #[schemars(extend("x-unit" = "rounds"))]
     #[serde(skip_serializing_if = "is_default")]
-    pub warm_up: u64,
-    /// How silos find their models. With `"exact"` the ridge pulls towards the model of the silo's
-    /// coalition (towards the start model in the first round).
+    pub warm_up: Option<u64>,
+    /// How silos find their models. With exact fits the ridge pulls towards the model of the silo's
+    /// coalition (towards the start model in the first round). Default: `"exact-if-possible"` with
+    /// `"auto"`, otherwise `"trained"`.
     #[serde(skip_serializing_if = "is_default")]
-    pub fit: FitRule,
+    pub fit: Option<FitRule>,
     /// Strength of the ridge of exact fits: a number, or `{ folds, grid }` to choose it by
     /// cross-validation at every silo. Not used otherwise. Default: 5 folds, 0.0001 to 10.
     #[serde(skip_serializing_if = "is_default")]
@@ -43,8 +45,8 @@ impl Default for CsRcflOptions {
             coalitions: Coalitions::default(),
             freeze: 1,
             folds: 5,
-            warm_up: 0,
-            fit: FitRule::default(),
+            warm_up: None,
+            fit: None,
             ridge: Ridge::default(),
         }
     }
@@ -93,7 +95,11 @@ impl CsRcflOptions {
             members,
         } = setting;
         let freeze = self.freeze;
-        let fit = Fitting::new(self.fit, &self.ridge, true, training)?;
+        let how = self.fit.unwrap_or(match self.coalitions {
+            Coalitions::Number(_) => FitRule::Trained,
+            Coalitions::Found(_) => FitRule::ExactIfPossible,
+        });
+        let fit = Fitting::new(how, &self.ridge, true, training)?;
         match self.coalitions {
             Coalitions::Number(coalitions) => {
                 at_least_one("coalitions", coalitions as u64)?;
@@ -128,7 +134,7 @@ impl CsRcflOptions {
     pub(crate) fn forming_rounds(&self) -> u64 {
         match self.coalitions {
             Coalitions::Number(_) => 1,
-            Coalitions::Found(_) => self.warm_up + 2,
+            Coalitions::Found(_) => self.warm_up.unwrap_or(0) + 2,
         }
     }
 }

@@ -10,15 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::Matrix;
 use crate::clustering;
 use crate::coalitions::canonical;
-use crate::learner::{LearnError, Learner, Task, Update};
+use crate::learner::{LearnError, Learner, Update};
 use crate::params::Layout;
-use crate::strategy::options::{Setting, at_least_one, not_negative, require};
+use crate::robust::Ridge;
+use crate::strategy::options::{Setting, at_least_one, is_default, not_negative, require};
 use crate::strategy::server::groups::hcct::same;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, ModelEntry, Objection, Outcome, Participant, Plan,
-    Scored, Scores, SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    Claim, DecideError, Decision, EquipError, FitRule, Fitting, ModelEntry, Objection, Outcome,
+    OwnRadius, Participant, Plan, Scored, Scores, SettleError, Sheet, State, Strategy,
+    StrategyError, Watch,
 };
 
 /// Options of FedCollab.
@@ -43,6 +45,13 @@ pub struct FedCollab {
     /// every round. Default 1.
     #[schemars(extend("x-unit" = "rounds"))]
     pub freeze: u64,
+    /// How silos find their models. Default `"trained"`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fit: FitRule,
+    /// Strength of the ridge of exact fits: a number, or `{ folds, grid }` to choose it by
+    /// cross-validation at every silo. Not used otherwise. Default: 5 folds, 0.0001 to 10.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ridge: Ridge,
 }
 
 /// The factor C of FedCollab.
@@ -71,6 +80,8 @@ impl Default for FedCollab {
             folds: 5,
             orders: clustering::FedCollab::default().orders,
             freeze: 1,
+            fit: FitRule::default(),
+            ridge: Ridge::default(),
         }
     }
 }
@@ -82,7 +93,9 @@ impl FedCollab {
         }
         require(self.folds >= 2, "folds", "at least 2", self.folds)?;
         at_least_one("orders", self.orders.into())?;
+        let fit = Fitting::new(self.fit, &self.ridge, true, setting.training.clone())?;
         Ok(Box::new(Collaborating {
+            fit,
             setting,
             by_rows: self.weight == WeightRule::Exact,
             freeze: self.freeze,
@@ -97,6 +110,7 @@ impl FedCollab {
 }
 
 struct Collaborating {
+    fit: Fitting,
     setting: Setting,
     by_rows: bool,
     freeze: u64,
@@ -191,11 +205,15 @@ impl Strategy for Collaborating {
         }
     }
 
+    fn can_take_part(&self, learner: &dyn Learner, _: &OwnRadius) -> Result<(), EquipError> {
+        Ok(self.fit.suits(learner)?)
+    }
+
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
             cross_evaluate: !self.frozen(round),
             weights: self.by_rows || !self.frozen(round),
-            ..Plan::everyone(state, Task::Train(self.setting.training.clone()))
+            ..Plan::everyone(state, self.fit.task())
         }
     }
 
@@ -208,11 +226,11 @@ impl Strategy for Collaborating {
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         let start = participant.start(state)?;
-        let update = participant.carry_out(&plan.task, start, progress)?;
+        let fit = self.fit.of(&plan.task, participant.learner);
+        let update = fit.update(participant, start, progress)?;
         let update = match self.c {
             None if !self.frozen(round) => {
-                let training = &self.setting.training;
-                gap::measured(participant, start, update, training, self.folds)?
+                gap::measured(participant, start, update, &fit, self.folds)?
             }
             _ => update,
         };
@@ -235,16 +253,22 @@ impl Strategy for Collaborating {
         participant.robust_loss(Scored { model, ..scored })
     }
 
-    fn expects(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>, round: u64) -> Arc<Layout> {
+    fn expects(
+        &self,
+        _: &State,
+        model: &Arc<Layout>,
+        _: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
         match self.c {
             None if !self.frozen(round) => gap::contribution(model),
             _ => model.clone(),
         }
     }
 
-    fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+    fn layouts(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
         let mut all = vec![model.clone()];
-        all.extend(self.c.is_none().then(|| self.expects(model, summary, 1)));
+        all.extend(self.c.is_none().then(|| gap::contribution(model)));
         all
     }
 

@@ -40,7 +40,7 @@ impl Fesem {
         let models = Models {
             count: self.models,
             weight: self.weight,
-            first: self.start,
+            start: self.start.into(),
         };
         MultiModel::build("fesem", setting, models, Nearest)
     }

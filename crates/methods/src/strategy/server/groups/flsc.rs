@@ -11,7 +11,7 @@ use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::options::Setting;
 use crate::strategy::options::require;
 use crate::strategy::server::groups::ifca::{losses, unusable};
-use crate::strategy::server::groups::multi_model::{First, ModelChoice, Models, MultiModel};
+use crate::strategy::server::groups::multi_model::{ModelChoice, Models, MultiModel, Start};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
@@ -35,8 +35,8 @@ pub struct Flsc {
     pub select: usize,
     /// Weight of a silo's model in the mean of each model that it chose. Default equal, as in IFCA.
     pub weight: WeightRule,
-    /// How silos are assigned to the models in the first round. Default at random.
-    pub start: First,
+    /// The models that silos choose among in the first round. Default different random ones.
+    pub start: Start,
 }
 
 impl Default for Flsc {
@@ -45,7 +45,7 @@ impl Default for Flsc {
             models: 3,
             select: 2,
             weight: WeightRule::Equal,
-            start: First::Random,
+            start: Start::Random,
         }
     }
 }
@@ -62,7 +62,7 @@ impl Flsc {
         let models = Models {
             count: self.models,
             weight: self.weight,
-            first: self.start,
+            start: self.start,
         };
         let by = BestModels {
             models: self.models,

@@ -7,7 +7,7 @@ use crate::clustering::ifca::ifca;
 use crate::learner::{LearnError, Split};
 use crate::params::Params;
 use crate::strategy::options::Setting;
-use crate::strategy::server::groups::multi_model::{First, ModelChoice, Models, MultiModel};
+use crate::strategy::server::groups::multi_model::{ModelChoice, Models, MultiModel, Start};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
@@ -22,8 +22,8 @@ pub struct Ifca {
     /// Weight of a silo's model in the mean of the model that it chose. Default equal, as in the
     /// authors' code.
     pub weight: WeightRule,
-    /// How silos are assigned to the models in the first round. Default at random.
-    pub start: First,
+    /// The models that silos choose among in the first round. Default different random ones.
+    pub start: Start,
 }
 
 impl Default for Ifca {
@@ -31,7 +31,7 @@ impl Default for Ifca {
         Self {
             models: 2,
             weight: WeightRule::Equal,
-            start: First::Random,
+            start: Start::Random,
         }
     }
 }
@@ -41,7 +41,7 @@ impl Ifca {
         let models = Models {
             count: self.models,
             weight: self.weight,
-            first: self.start,
+            start: self.start,
         };
         MultiModel::build("ifca", setting, models, BestModel)
     }

@@ -12,3 +12,4 @@ pub(crate) mod ifca;
 pub(crate) mod local;
 pub(crate) mod multi_model;
 pub(crate) mod pfedgraph;
+mod starts;

@@ -1,9 +1,9 @@
 //! What IFCA, FLSC and FeSEM share: several models, of which every silo trains one or some.
 //!
-//! There is one model before the first round, and silos that start from equal models would all
-//! choose the first of them. So in round 1 all silos train from the initial model, and the
-//! contributions are grouped into as many groups as there are to be models, whose means are the
-//! models. From round 2 on the method takes over.
+//! Either all models are there before the first round ([`starts`]), and silos choose among them at
+//! once. Or there is one, from which all silos train in round 1; the contributions are grouped into as
+//! many groups as there are to be models, and their means are the models, among which silos choose
+//! from round 2 on.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::clustering::kmeans::KMeans;
 use crate::learner::{LearnError, Learner, Training, Update};
 use crate::params::{Params, squared_distance};
 use crate::strategy::options::{Setting, require};
+use crate::strategy::server::groups::starts;
 use crate::strategy::server::means::coalition_means;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
@@ -32,6 +33,39 @@ pub enum First {
     KMeans,
 }
 
+/// The models before the first round, or how they come about in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Different random models: silos choose among them in the first round.
+    Random,
+    /// Equal models, as in HCCT's code for IFCA: all silos choose the first, and as a rule there is
+    /// one group forever.
+    Equal,
+    /// One model, from which all train in the first round; the contributions are dealt to the models
+    /// in equal numbers, in the order of their hashes, which is as good as random.
+    RandomGroups,
+    /// The same, dealt by k-means on the trained models, initialised by k-means++.
+    #[serde(rename = "k-means")]
+    KMeans,
+}
+
+impl From<First> for Start {
+    fn from(first: First) -> Self {
+        match first {
+            First::Random => Self::RandomGroups,
+            First::KMeans => Self::KMeans,
+        }
+    }
+}
+
+impl Start {
+    /// Whether silos choose among several models in the first round already.
+    fn has_models(self) -> bool {
+        matches!(self, Self::Random | Self::Equal)
+    }
+}
+
 /// Most models that can be asked for: all of them are kept, and measured by every silo.
 const MOST: usize = 1000;
 
@@ -41,10 +75,10 @@ pub(crate) struct Models {
     /// Their number.
     pub(crate) count: usize,
     pub(crate) weight: WeightRule,
-    pub(crate) first: First,
+    pub(crate) start: Start,
 }
 
-/// A rule by which silos choose among the models, from round 2 on.
+/// A rule by which silos choose among the models.
 pub(crate) trait ModelChoice: Send + Sync {
     /// See [`Strategy::equip`].
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -102,6 +136,13 @@ impl<B: ModelChoice + 'static> MultiModel<B> {
             models,
             by,
         }))
+    }
+}
+
+impl<B> MultiModel<B> {
+    /// Whether silos choose a model in this round.
+    fn chooses(&self, round: u64) -> bool {
+        round > 1 || self.models.start.has_models()
     }
 }
 
@@ -170,9 +211,19 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         self.by.equip(learner)
     }
 
-    /// But in the first, which makes the models.
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        let initial = State::genesis(learner.initial(seed));
+        let count = self.models.count;
+        match self.models.start {
+            Start::Random => initial.with(starts::random(learner, seed, count)),
+            Start::Equal => initial.with(vec![initial.models[0].clone(); count]),
+            Start::RandomGroups | Start::KMeans => initial,
+        }
+    }
+
+    /// But in a first that makes the models.
     fn keeps_numbers(&self, round: u64) -> bool {
-        round > 1
+        self.chooses(round)
     }
 
     fn contribute(
@@ -183,8 +234,8 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        let (start, coalition) = match (round, state.models.first()) {
-            (1, Some(initial)) => (initial.clone(), participant.coalition),
+        let (start, coalition) = match (self.chooses(round), state.models.first()) {
+            (false, Some(initial)) => (initial.clone(), participant.coalition),
             _ => self.by.start(state, participant)?,
         };
         let update = participant.carry_out(&plan.task, &start, progress)?;
@@ -193,9 +244,9 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
 
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         entry.admit_rows(self.by_rows())?;
-        match round {
-            1 => Ok(()),
-            _ => self.by.validate(entry),
+        match self.chooses(round) {
+            true => self.by.validate(entry),
+            false => Ok(()),
         }
     }
 
@@ -203,9 +254,9 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         if self.by_rows() {
             sheet.require_rows()?;
         }
-        match (round, self.models.first) {
-            (1, First::Random) => Ok(dealt(sheet, self.models.count)),
-            (1, First::KMeans) => clusters(sheet, self.models.count),
+        match (round, self.models.start) {
+            (1, Start::RandomGroups) => Ok(dealt(sheet, self.models.count)),
+            (1, Start::KMeans) => clusters(sheet, self.models.count),
             _ => self.by.assign(state, sheet),
         }
     }
@@ -225,9 +276,9 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
             return Err(SettleError::Infeasible("there is no model".into()));
         };
         // With fewer contributions than models, the last of these are as at the start.
-        let before = match round {
-            1 => vec![initial.clone(); self.models.count],
-            _ => state.models.clone(),
+        let before = match self.chooses(round) {
+            true => state.models.clone(),
+            false => vec![initial.clone(); self.models.count],
         };
         let mut updates = Sheet {
             entries: Vec::new(),
@@ -235,9 +286,9 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         };
         let mut updated = Vec::new();
         for (entry, &own) in sheet.entries.iter().zip(assignment) {
-            let models = match round {
-                1 => vec![own],
-                _ => self.by.updates(entry, own),
+            let models = match self.chooses(round) {
+                true => self.by.updates(entry, own),
+                false => vec![own],
             };
             let copies = models.iter().map(|_| entry.clone());
             updates.entries.extend(copies);

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Metrics, Split, Training, Update};
+use crate::learner::{LearnError, Learner, Metrics, Split, Update};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::server::groups::cs_rcfl_auto::HeldOut;
 use crate::strategy::{EquipError, Fitting, ModelEntry, Participant, Sheet};
@@ -43,7 +43,7 @@ pub(super) fn measured(
     participant: Participant<'_>,
     start: &Params,
     update: Update,
-    training: &Training,
+    fit: &Fitting,
     folds: usize,
 ) -> Result<Update, LearnError> {
     let Participant {
@@ -60,8 +60,7 @@ pub(super) fn measured(
         Some(_) => {
             let radius = radius.get(learner, model, personal)?;
             let seen = learner.loss(model, personal, radius, Split::Train)?;
-            let fit = Fitting::Trained(training.clone());
-            let held_out = HeldOut::fit(participant, start, &fit, folds, go_on)?;
+            let held_out = HeldOut::fit(participant, start, fit, folds, go_on)?;
             let unseen = held_out.loss(radius, |fold| Ok(fold.clone()))?;
             (unseen - seen).max(0.0)
         }
