@@ -149,7 +149,7 @@ fn one_label(rows: &Samples, offsets: &[f64]) -> f64 {
         let rows = rows.targets().iter().copied().zip(offsets.iter().copied());
         rows.chain(more)
     };
-    let probability = |output: f64| 1.0 / (1.0 + (-output).exp());
+    let probability = |output: f64| 1.0 / (1.0 + libm::exp(-output));
     // The slope rises with the intercept: it is 0 between a point where it is below and one where it
     // is above.
     let slope = |at: f64| -> f64 {
@@ -157,7 +157,7 @@ fn one_label(rows: &Samples, offsets: &[f64]) -> f64 {
         each.sum()
     };
     let furthest = offsets.iter().fold(0f64, |most, each| most.max(each.abs()));
-    let reach = 2.0 * furthest + ((rows.len() + 2) as f64).ln() + 1.0;
+    let reach = 2.0 * furthest + libm::log((rows.len() + 2) as f64) + 1.0;
     let (mut low, mut high) = (-reach, reach);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
