@@ -65,6 +65,7 @@ impl EnvironmentConfig<'_> {
         let mut byzantine = BTreeMap::<MemberIndex, Vec<Behaviour>>::new();
         for fault in self.faults {
             if let Fault::Byzantine { member, behaviour } = fault
+                && !behaviour.is_of_learning()
                 && let Ok(me) = self.federation.member(member)
             {
                 byzantine.entry(me).or_default().push(*behaviour);

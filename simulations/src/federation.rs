@@ -15,6 +15,7 @@ use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
+use crate::byzantine::lying;
 use crate::error::RunError;
 use crate::participation::position;
 use crate::random::Random;
@@ -57,10 +58,10 @@ impl Federation {
         })?;
         let built: Arc<dyn Strategy> = built.into();
         let radius = OwnRadius::from(scenario.charter.radius.clone());
-        let learners = study
-            .silos
-            .iter()
-            .map(|silo| equip(&*built, silo.learner.clone(), &radius))
+        let learners = lying(&study.silos, faults, scenario.seed)
+            .map_err(|what| RunError::Setup(format!("{}: {what}", scenario.file)))?
+            .into_iter()
+            .map(|learner| equip(&*built, learner, &radius))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| RunError::Setup(format!("{}, strategy: {error}", scenario.file)))?;
         let mut random = Random::new(scenario.seed, "keys");

@@ -37,6 +37,12 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Standard normal (Box & Muller 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
     /// True with probability `p`. Draws a number even if `p` is 0 or 1, so that runs that differ
     /// only in a probability draw the same numbers.
     pub(crate) fn chance(&mut self, p: f64) -> bool {

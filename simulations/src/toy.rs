@@ -27,6 +27,7 @@ pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
         },
         preparation: None,
         group: None,
+        table: None,
     };
     let silos = learners.iter().enumerate().map(silo).collect();
     let metric = Metric {

@@ -95,6 +95,8 @@ pub struct Silo {
     pub preparation: Option<Arc<Preparation>>,
     /// The group that it is known to belong to, such as its region.
     pub group: Option<String>,
+    /// The same learner, where it is one of a table.
+    pub table: Option<Arc<TableLearner>>,
 }
 
 /// A silo's rows, by use.
@@ -200,6 +202,7 @@ impl TaskConfig {
                     },
                     preparation: None,
                     group: None,
+                    table: None,
                 };
                 Ok(Study {
                     subgroups: Vec::new(),
@@ -339,10 +342,11 @@ impl TableTask {
             learners.push(learner.clone());
             built.push(Silo {
                 name,
-                learner,
+                learner: learner.clone(),
                 rows,
                 preparation,
                 group: table.group,
+                table: Some(learner),
             });
         }
         // Pixels at the edge are alike in all rows, and domains differ by nature.

@@ -12,6 +12,7 @@ use super::entries::{
 use super::flooding::{Flood, FloodAhead, FloodSheets};
 use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
+use super::learning::ByTheProtocol;
 use super::models::{Spoil, SpoiledModel};
 use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
 use super::syncing::{ForgedAnswers, Forgery, Replay, UnrequestedAnswers};
@@ -22,8 +23,8 @@ use super::{Attacker, Deviation};
 ///
 /// A scenario changes what a member sends and serves. Behaviours that need more (what it receives,
 /// decides or does from time to time) are those of the [bare simulator](crate::bare) alone, and
-/// cannot be named in a scenario. The bare simulator has no models, so that [`Nan`](Self::Nan) and
-/// [`WrongShape`](Self::WrongShape) do nothing in it.
+/// cannot be named in a scenario. The bare simulator has no models, so that those of models, labels and
+/// losses do nothing in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behaviour {
@@ -31,6 +32,18 @@ pub enum Behaviour {
     Nan,
     /// Contributes a model whose tensors have other shapes.
     WrongShape,
+    /// Contributes its update reversed and three times as long. This and the following are no faults
+    /// that a check can find: the member follows the protocol and lies about what it learned.
+    SignFlip,
+    /// Contributes its update with normal noise, three times as long as the update.
+    Noise,
+    /// Trains on its rows with their labels shuffled.
+    ShuffledLabels,
+    /// Trains as it should, and says that every model loses ten times as much on its rows as it does.
+    FalseLosses,
+    /// All members of this behaviour contribute the same model: the update of the first of them,
+    /// reversed and three times as long.
+    Collusion,
     /// Sends nothing while it leads.
     SilentLead,
     /// Sends only Progress messages while it leads.
@@ -191,11 +204,28 @@ impl Behaviour {
         Self::FalseEvidence,
     ];
 
+    /// Whether it is of what a member learns, not of what it sends: no check can find it.
+    pub fn is_of_learning(self) -> bool {
+        matches!(
+            self,
+            Self::SignFlip
+                | Self::Noise
+                | Self::ShuffledLabels
+                | Self::FalseLosses
+                | Self::Collusion
+        )
+    }
+
     /// The implementation of the behaviour; its free parameters are drawn.
     pub(super) fn deviation(self, attacker: &mut Attacker) -> Box<dyn Deviation> {
         match self {
             Self::Nan => Box::new(SpoiledModel::new(Spoil::Nan)),
             Self::WrongShape => Box::new(SpoiledModel::new(Spoil::Shape)),
+            Self::SignFlip
+            | Self::Noise
+            | Self::ShuffledLabels
+            | Self::FalseLosses
+            | Self::Collusion => Box::new(ByTheProtocol),
             Self::SilentLead => Box::new(SilentLead { stalling: false }),
             Self::StallingLead => Box::new(SilentLead { stalling: true }),
             Self::PartialLead => Box::new(PartialLead::new(attacker)),

@@ -14,6 +14,7 @@
 //! | `proposing` | proposals with a wrong parent or view, and members that act as leads |
 //! | `entries` | wrong contributions, score rows and inclusions |
 //! | `models` | contributions of spoiled models |
+//! | `learning` | lies about models, labels and losses that no check can find |
 //! | `blobs` | models that are withheld |
 //! | `syncing` | forged, shortened, replayed and unrequested answers to members that catch up |
 //! | `certificates` | certificates that are forged or withheld |
@@ -28,6 +29,7 @@ mod entries;
 mod flooding;
 mod headers;
 mod leading;
+mod learning;
 mod models;
 mod proposing;
 mod syncing;
@@ -47,6 +49,7 @@ use crate::random::Random;
 use crate::signatures::SignatureCache;
 
 pub use behaviour::Behaviour;
+pub(crate) use learning::lying;
 
 /// What a Byzantine member does in response to an event.
 #[derive(Default)]

@@ -28,6 +28,39 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         "eicu-mortality",
         include_str!("../../experiments/eicu-mortality.toml"),
     ),
+    (
+        "fmnist-iid",
+        include_str!("../../experiments/fmnist-iid.toml"),
+    ),
+    (
+        "cifar-shards",
+        include_str!("../../experiments/cifar-shards.toml"),
+    ),
+    (
+        "cifar-dirichlet",
+        include_str!("../../experiments/cifar-dirichlet.toml"),
+    ),
+    (
+        "three-clients",
+        include_str!("../../experiments/three-clients.toml"),
+    ),
+    ("pacs32", include_str!("../../experiments/pacs32.toml")),
+    (
+        "domains-mixed",
+        include_str!("../../experiments/domains-mixed.toml"),
+    ),
+    (
+        "digits-groups",
+        include_str!("../../experiments/digits-groups.toml"),
+    ),
+    (
+        "adversaries",
+        include_str!("../../experiments/adversaries.toml"),
+    ),
+    (
+        "ablate-tfl",
+        include_str!("../../experiments/ablate-tfl.toml"),
+    ),
 ];
 
 /// Label and name of the reference that is trained on the rows of all members.

@@ -4,6 +4,8 @@
 use std::path::Path;
 
 use super::*;
+use crate::byzantine::lying;
+use crate::participation::participation;
 
 const SMALL: &str = r#"
 name = "small"
@@ -258,6 +260,91 @@ fn errors_name_the_strategy_and_the_key() {
         },
     );
     assert!(error.contains("fedavgg"), "{error}");
+}
+
+#[test]
+fn the_silos_that_built_in_experiments_name_exist() {
+    let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("skipped: needs the data sets, and ROTA_DATA is not set");
+        return;
+    };
+    for (name, _) in BUILT_IN {
+        let experiment = Experiment::load(name, &Choices::default()).unwrap();
+        for variant in &experiment.variants {
+            let entry = &experiment.entries[0];
+            let scenario = experiment.scenario(variant, entry, &Point::new(), 0);
+            let scenario = scenario.unwrap();
+            let study = scenario
+                .task
+                .study(scenario.silos, Some(&data), scenario.seed);
+            let at = |error: String| format!("{name}, {}: {error}", variant.name);
+            let study = study.map_err(|error| at(error.to_string())).unwrap();
+            let taking_part = participation(&scenario, &study);
+            let taking_part = taking_part.map_err(|error| at(error.to_string()));
+            let members = taking_part.unwrap().study.silos;
+            let learners = lying(&members, &scenario.faults, scenario.seed);
+            assert_eq!(learners.map(|all| all.len()).map_err(at), Ok(members.len()));
+        }
+    }
+}
+
+/// Ten silos of one true model, three of which contribute their updates reversed.
+const LIARS: &str = r#"
+name = "liars"
+seeds = 1
+metrics = ["log-loss"]
+
+[scenario]
+rounds = 4
+silos = 10
+fault = [
+  { behaviour = "sign-flip", member = "0" },
+  { behaviour = "sign-flip", member = "silo 4" },
+  { behaviour = "sign-flip", member = "9" },
+]
+
+[scenario.task.table]
+data = { synthetic = { target = "logistic", groups = 1, rows = [40, 40] } }
+model = "logistic"
+
+[training]
+epochs = 3
+batch = 8
+optimiser = { name = "sgd", rate = 0.1 }
+
+[tune]
+points = 1
+
+[[strategy]]
+label = "mean"
+name = "fedavg"
+weight = "equal"
+
+[[strategy]]
+label = "median"
+name = "fedavg"
+weight = "equal"
+aggregation = { name = "coordinate-median" }
+
+[[strategy]]
+name = "tfl"
+"#;
+
+#[test]
+fn only_honest_members_are_measured_and_a_median_bears_liars_that_a_mean_does_not() {
+    let choices = Choices::default();
+    let experiment = Experiment::parse("liars.toml", LIARS, Path::new(""), &choices).unwrap();
+    let comparison = compare(&experiment, CompareOptions::default()).unwrap();
+    let table = &comparison.variants[0];
+    let honest = [2, 3, 5, 6, 7, 8, 9].map(|number| format!("silo {number}"));
+    assert_eq!(table.members, honest);
+    let loss = |label: &str| {
+        let mut rows = table.strategies.iter();
+        let row = rows.find(|row| row.label == label).unwrap();
+        row.metrics[0].inside.as_ref().unwrap().silos.unwrap().mean
+    };
+    let (mean, median) = (loss("mean"), loss("median"));
+    assert!(median < 0.8 * mean, "median {median}, mean {mean}");
 }
 
 #[test]

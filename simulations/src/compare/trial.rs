@@ -18,9 +18,9 @@ use crate::error::RunError;
 use crate::federate::{RunRecord, federate};
 use crate::federation::Federation;
 use crate::options::Options;
-use crate::participation::{Participation, participation};
+use crate::participation::{Participation, participation, position};
 use crate::pool::Threads;
-use crate::scenario::Scenario;
+use crate::scenario::{Fault, Scenario};
 use crate::summary::{AdoptedModel, Constant, OwnModel, adopted_models, why_unusable};
 
 /// Metrics by name.
@@ -110,6 +110,22 @@ impl Trial {
         places
             .map(|&at| self.study.silos[at].name.clone())
             .collect()
+    }
+
+    /// For every member whether it is honest: no scripted fault makes it misbehave. Results are those
+    /// of honest members.
+    pub(super) fn honest(&self) -> Vec<bool> {
+        let members = &self.participation.study.silos;
+        let names: Vec<_> = members.iter().map(|silo| silo.name.as_str()).collect();
+        let mut honest = vec![true; members.len()];
+        for fault in &self.scenario.faults {
+            if let Fault::Byzantine { member, .. } = fault
+                && let Ok(at) = position(&names, member)
+            {
+                honest[at] = false;
+            }
+        }
+        honest
     }
 
     /// Number of members.
@@ -395,7 +411,7 @@ impl Federated {
     fn run(
         scenario: &Scenario,
         participation: &Participation,
-        faults: &[crate::scenario::Fault],
+        faults: &[Fault],
     ) -> Result<Self, RunError> {
         let study = &participation.study;
         let federation = Federation::new(scenario, study, &scenario.strategy, faults)?;

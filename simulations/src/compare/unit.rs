@@ -289,13 +289,14 @@ fn trainings(trial: &Trial) -> u64 {
     (trial.members() * trial.rounds().len()) as u64
 }
 
-/// The round with the best mean over the members' rows, and that mean. Rounds without a finite mean
+/// The round with the best mean over the honest members' rows, and that mean. Rounds without a finite mean
 /// are left out.
 fn best_round(trial: &Trial, metric: MetricName, split: Split) -> Option<(u64, f64)> {
     let mut best: Option<(u64, f64)> = None;
+    let honest = trial.honest();
     for round in trial.rounds() {
         let (mut sum, mut rows) = (0.0, 0.0);
-        for place in 0..trial.members() {
+        for place in (0..trial.members()).filter(|&place| honest[place]) {
             if let Some(measured) = trial.measure(place, round, split) {
                 let value = measured.values.get(metric.key()).copied();
                 // A silo with rows of one class has no area; a model that diverged has no loss.
@@ -311,6 +312,26 @@ fn best_round(trial: &Trial, metric: MetricName, split: Split) -> Option<(u64, f
         }
     }
     best
+}
+
+/// What belongs to the honest members.
+fn of_honest<T>(members: Vec<T>, honest: &[bool]) -> Vec<T> {
+    let each = members.into_iter().zip(honest);
+    each.filter_map(|(one, &honest)| honest.then_some(one))
+        .collect()
+}
+
+/// The edges between honest members, which are counted from 0 without the others.
+fn among_honest(edges: &[[u32; 2]], honest: &[bool]) -> Vec<[u32; 2]> {
+    let place = |member: u32| {
+        let before = honest.get(..member as usize)?;
+        let is_honest = *honest.get(member as usize)?;
+        is_honest.then(|| before.iter().filter(|honest| **honest).count() as u32)
+    };
+    let edges = edges.iter();
+    edges
+        .filter_map(|&[one, other]| Some([place(one)?, place(other)?]))
+        .collect()
 }
 
 impl UnitResult {
@@ -332,6 +353,8 @@ impl UnitResult {
         self.round = round.unwrap_or(last).min(last);
         let names = trial.names();
         let members = trial.members();
+        let honest = trial.honest();
+        let is_honest = |place: usize| honest.get(place).copied().unwrap_or(true);
         let key = experiment
             .metrics
             .first()
@@ -343,6 +366,9 @@ impl UnitResult {
         let mut all: BTreeMap<u64, Vec<Values>> = BTreeMap::new();
         for &round in &rounds {
             let each = (0..names.len()).map(|place| {
+                if !is_honest(place) {
+                    return Values::new();
+                }
                 let measured = trial.measure(place, round, Split::Test);
                 measured.map_or_else(Values::new, |measured| measured.values)
             });
@@ -360,7 +386,7 @@ impl UnitResult {
                 bytes: trial.bytes(round),
                 inside: mean(&each[..members]),
                 outside: mean(&each[members..]),
-                coalitions: trial.coalitions(round),
+                coalitions: of_honest(trial.coalitions(round), &honest),
             });
             all.insert(round, each);
         }
@@ -379,14 +405,16 @@ impl UnitResult {
         }
         self.best_round = best.0;
         self.memory = trial.memory(self.round);
-        self.graph = trial.graph(self.round);
+        let graph = trial.graph(self.round);
+        self.graph = graph.map(|edges| among_honest(&edges, &honest));
         let values = |round: u64, place: usize| {
             all.get(&round)
                 .and_then(|silos| silos.get(place))
                 .cloned()
                 .unwrap_or_default()
         };
-        for (place, name) in names.into_iter().enumerate() {
+        let named = names.into_iter().enumerate();
+        for (place, name) in named.filter(|&(place, _)| is_honest(place)) {
             self.silos.push(SiloResult {
                 name,
                 outside: place >= members,
@@ -395,17 +423,18 @@ impl UnitResult {
                 rows: trial.rows(place, self.round),
             });
         }
-        let measured: Vec<Values> = self.silos[..members]
-            .iter()
-            .map(|silo| silo.values.clone())
+        let measured: Vec<Values> = (0..members)
+            .map(|place| values(self.round, place))
             .collect();
-        let unusable = trial.unusable(self.round, &measured);
+        let mut unusable = trial.unusable(self.round, &measured);
+        unusable.retain(|(place, _)| is_honest(*place));
+        let members = honest.iter().filter(|honest| **honest).count();
         if let Some((place, reason)) = unusable.first().filter(|_| 2 * unusable.len() >= members) {
             self.failed = Some(format!(
                 "the models of {} of {members} silos are of no use after round {}: at {}, {reason}",
                 unusable.len(),
                 self.round,
-                self.silos[*place].name,
+                trial.names()[*place],
             ));
         }
         self.failed = self.failed.take().or_else(|| trial.failure());

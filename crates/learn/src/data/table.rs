@@ -229,6 +229,20 @@ impl Rows {
         Self::wide(width, outputs, features, targets).with_subgroups(subgroups)
     }
 
+    /// These rows with the targets dealt to them in another order: row `i` has those of row `order[i]`.
+    ///
+    /// # Panics
+    /// If `order` does not name one row for each.
+    pub(crate) fn with_targets_of(&self, order: &[usize]) -> Self {
+        assert_eq!(order.len(), self.len(), "one row for each");
+        let outputs = self.outputs;
+        let of = |&row: &usize| &self.targets[row * outputs..(row + 1) * outputs];
+        Self {
+            targets: order.iter().flat_map(of).copied().collect(),
+            ..self.clone()
+        }
+    }
+
     /// These rows with every number changed: a feature by `feature(column, value)`, a target by `target`.
     pub(crate) fn map(
         &self,

@@ -25,6 +25,7 @@ use super::training::{diverged, train};
 use crate::data::{Prepared, Rows, Standardise, Target};
 use crate::metrics::measure;
 use crate::models::{Fit, Loss, Model, Named};
+use crate::random::{shuffle, stream};
 
 pub(crate) use self::rows::Script;
 
@@ -111,6 +112,17 @@ impl TableLearner {
     pub(crate) fn within(mut self, domain: Option<u32>) -> Self {
         self.domain = domain;
         self
+    }
+
+    /// The same silo with the targets of its training rows shuffled: what a silo learns from whose labels
+    /// are wrong, for simulations of one.
+    pub fn with_shuffled_targets(&self, seed: u64) -> Self {
+        let mut order: Vec<usize> = (0..self.train.len()).collect();
+        shuffle(&mut stream(seed, "wrong labels"), &mut order);
+        Self {
+            train: Arc::new(self.train.with_targets_of(&order)),
+            ..self.clone()
+        }
     }
 
     pub(super) fn part(&self, split: Split) -> Result<&Rows, LearnError> {

@@ -52,12 +52,14 @@ pub(super) fn digits_study(files: Digits) -> Study {
                             orders,
                         },
                     );
+                let learner = Arc::new(learner);
                 Silo {
                     name: format!("silo {}", index + 1),
-                    learner: Arc::new(learner),
+                    learner: learner.clone(),
                     rows,
                     preparation: None,
                     group: None,
+                    table: Some(learner),
                 }
             });
     Study {

@@ -12,7 +12,7 @@ use super::*;
 use crate::RegressionLoss;
 use crate::data::{SplitConfig, Table};
 use crate::models::{Linear, Mlp};
-use crate::random::{stream, uniform};
+use crate::random::uniform;
 
 mod batch_norm;
 mod deployed;
@@ -93,6 +93,25 @@ fn test_metrics(learner: &TableLearner, model: &Params) -> Metrics {
     learner
         .evaluate(model, &Params::empty(), Split::Test)
         .unwrap()
+}
+
+#[test]
+fn shuffled_targets_keep_the_rows_and_teach_nothing() {
+    let honest = learner(Kind::Logistic, &table(200, 1, true), Standardise::Silo);
+    let wrong = honest.with_shuffled_targets(3);
+    let sum = |learner: &TableLearner| -> f32 { learner.train.targets().iter().sum() };
+    assert_eq!(
+        (wrong.samples(), sum(&wrong)),
+        (honest.samples(), sum(&honest))
+    );
+    assert_ne!(wrong.train.targets(), honest.train.targets());
+    assert_eq!(wrong.test, honest.test);
+    let start = honest.initial(0);
+    let reached = |learner: &TableLearner| {
+        let update = run(learner, &start, &task(40, 8, 0.05), 1);
+        test_metrics(&honest, &update.shared).values["accuracy"]
+    };
+    assert!(reached(&honest) > 0.9 && reached(&wrong) < 0.75);
 }
 
 #[test]

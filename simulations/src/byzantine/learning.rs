@@ -1,0 +1,395 @@
+//! Members that follow the protocol and lie about what they learned: about their model, the labels of
+//! their rows, or their losses. No check can find them; only the way of learning can bear them.
+
+use std::sync::Arc;
+
+use learn::Silo;
+use methods::learner::{
+    Capabilities, Classifiers, ExactFit, ExactFits, GradientModifier, ModifiedGradients, Outputs,
+    RobustFits, RobustLosses, RowAccess, RowResults, Stochastic, StochasticModels, Summaries,
+    mixed_seed,
+};
+use methods::robust::RadiusGrid;
+use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
+
+use super::{Behaviour, Deviation};
+use crate::participation::position;
+use crate::random::Random;
+use crate::scenario::Fault;
+
+/// How many times as long a poisoned update, or noise, is as the update that was trained.
+const LENGTH: f64 = 3.0;
+/// How many times as large a false loss is as the true one.
+const LOSS: f64 = 10.0;
+
+/// What it sends and receives is as it should be.
+pub(super) struct ByTheProtocol;
+
+impl Deviation for ByTheProtocol {}
+
+/// The learners of these silos, those of lying members with their lies.
+///
+/// # Errors
+/// A clause: a fault names an unknown silo, or one whose labels cannot be shuffled.
+pub(crate) fn lying(
+    silos: &[Silo],
+    faults: &[Fault],
+    seed: u64,
+) -> Result<Vec<Arc<dyn Learner>>, String> {
+    let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
+    let mut learners: Vec<_> = silos.iter().map(|silo| silo.learner.clone()).collect();
+    let mut lies = Vec::new();
+    for fault in faults {
+        if let Fault::Byzantine { member, behaviour } = fault
+            && behaviour.is_of_learning()
+        {
+            let at = position(&names, member)
+                .map_err(|what| format!("a fault names an unknown {what}"))?;
+            lies.push((at, *behaviour));
+        }
+    }
+    for &(at, behaviour) in &lies {
+        if behaviour == Behaviour::ShuffledLabels {
+            let table = silos[at].table.as_ref().ok_or_else(|| {
+                format!(
+                    "the labels of silo {:?} cannot be shuffled: it has no table",
+                    names[at]
+                )
+            })?;
+            learners[at] = Arc::new(table.with_shuffled_targets(mixed_seed(seed, at as u64)));
+        }
+    }
+    let first = lies
+        .iter()
+        .find(|(_, behaviour)| *behaviour == Behaviour::Collusion)
+        .map(|&(at, _)| learners[at].clone());
+    for (at, behaviour) in lies {
+        let lie = match behaviour {
+            Behaviour::SignFlip => Lie::Reversed,
+            Behaviour::Noise => Lie::Noise,
+            Behaviour::FalseLosses => Lie::Losses,
+            // Its silos are the first of them, with one seed, so that their models are equal.
+            Behaviour::Collusion => Lie::Common(mixed_seed(seed, 0)),
+            _ => continue,
+        };
+        let inner = match (&lie, &first) {
+            (Lie::Common(_), Some(first)) => first.clone(),
+            _ => learners[at].clone(),
+        };
+        learners[at] = Arc::new(Liar { inner, lie });
+    }
+    Ok(learners)
+}
+
+/// What a member lies about.
+#[derive(Debug, Clone, Copy)]
+enum Lie {
+    /// Its update is reversed.
+    Reversed,
+    /// Its update has noise.
+    Noise,
+    /// Its losses are too large.
+    Losses,
+    /// Its update is reversed, and trained with this seed, as that of others.
+    Common(u64),
+}
+
+/// A silo that lies. It passes on all capabilities.
+struct Liar {
+    inner: Arc<dyn Learner>,
+    lie: Lie,
+}
+
+impl Liar {
+    fn around(&self, inner: Arc<dyn Learner>) -> Arc<dyn Learner> {
+        let lie = self.lie;
+        Arc::new(Self { inner, lie })
+    }
+
+    fn seed_of(&self, seed: u64) -> u64 {
+        match self.lie {
+            Lie::Common(common) => common,
+            _ => seed,
+        }
+    }
+
+    /// The contribution in place of what was trained. Buffers, such as a common scale, stay.
+    fn poisoned(&self, start: &Params, update: Update, seed: u64) -> Update {
+        let (from, to) = (start.values(), update.shared.values());
+        let layout = update.shared.layout();
+        let trained = layout.tensors().iter().enumerate();
+        let trained: Vec<usize> = trained
+            .filter(|(_, tensor)| tensor.role != Role::Buffer)
+            .flat_map(|(at, _)| layout.range(at))
+            .collect();
+        let change = |at: usize| f64::from(to[at]) - f64::from(from[at]);
+        let length = trained
+            .iter()
+            .map(|&at| change(at).powi(2))
+            .sum::<f64>()
+            .sqrt();
+        let mut random = Random::new(seed, "noise of a lying member");
+        let noise = LENGTH * length / (trained.len().max(1) as f64).sqrt();
+        let shared = Params::build(layout, |into| {
+            into.copy_from_slice(to);
+            for &at in &trained {
+                let value = match self.lie {
+                    Lie::Reversed | Lie::Common(_) => f64::from(from[at]) - LENGTH * change(at),
+                    Lie::Noise => f64::from(to[at]) + noise * random.normal(),
+                    Lie::Losses => continue,
+                };
+                into[at] = value as f32;
+            }
+        });
+        Update { shared, ..update }
+    }
+
+    /// A loss as it is told.
+    fn told(&self, loss: f64) -> f64 {
+        match self.lie {
+            Lie::Losses => LOSS * loss,
+            _ => loss,
+        }
+    }
+}
+
+impl Learner for Liar {
+    fn layout(&self) -> Arc<Layout> {
+        self.inner.layout()
+    }
+
+    fn initial(&self, seed: u64) -> Params {
+        self.inner.initial(seed)
+    }
+
+    fn initial_personal(&self, seed: u64) -> Params {
+        self.inner.initial_personal(seed)
+    }
+
+    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
+        self.inner.seed(self.seed_of(silo_seed), round)
+    }
+
+    fn train(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let update = self
+            .inner
+            .train(start, personal, training, seed, progress)?;
+        Ok(self.poisoned(start, update, seed))
+    }
+
+    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
+        self.inner.keep(start, personal)
+    }
+
+    fn evaluate(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        let mut metrics = self.inner.evaluate(model, personal, split)?;
+        if let Some(loss) = metrics.values.get_mut("loss") {
+            *loss = self.told(*loss);
+        }
+        Ok(metrics)
+    }
+
+    fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
+        self.inner.deployed(model, personal)
+    }
+
+    fn samples(&self) -> u64 {
+        self.inner.samples()
+    }
+
+    fn domain(&self) -> Option<u32> {
+        self.inner.domain()
+    }
+
+    fn row_domains(&self) -> Option<Vec<u32>> {
+        self.inner.row_domains()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        let inner = self.inner.capabilities();
+        Capabilities {
+            summaries: inner.summaries.map(|_| self as _),
+            robust: inner.robust.map(|_| self as _),
+            robust_fits: inner.robust_fits.map(|_| self as _),
+            exact_fits: inner.exact_fits.map(|_| self as _),
+            gradients: inner.gradients.map(|_| self as _),
+            row_access: inner.row_access.map(|_| self as _),
+            outputs: inner.outputs.map(|_| self as _),
+            classifiers: inner.classifiers.map(|_| self as _),
+            stochastic: inner.stochastic.map(|_| self as _),
+        }
+    }
+}
+
+impl Summaries for Liar {
+    fn summary_layout(&self) -> Arc<Layout> {
+        let inner = self.inner.summaries();
+        inner.expect("passed on by `capabilities`").summary_layout()
+    }
+
+    fn summarise(&self) -> Result<Params, LearnError> {
+        self.inner.summaries()?.summarise()
+    }
+}
+
+impl RobustLosses for Liar {
+    fn robust_loss(
+        &self,
+        model: &Params,
+        personal: &Params,
+        radius: f64,
+        split: Split,
+    ) -> Result<f64, LearnError> {
+        let inner = self.inner.robust()?;
+        Ok(self.told(inner.robust_loss(model, personal, radius, split)?))
+    }
+}
+
+impl RobustFits for Liar {
+    fn robust_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        radius: f64,
+        ridge: f64,
+    ) -> Result<Update, LearnError> {
+        let inner = self.inner.robust_fits()?;
+        let update = inner.robust_fit(start, personal, radius, ridge)?;
+        Ok(self.poisoned(start, update, self.seed_of(0)))
+    }
+
+    fn cross_validated_radius(
+        &self,
+        model: &Params,
+        personal: &Params,
+        search: &RadiusGrid,
+    ) -> Result<f64, LearnError> {
+        let inner = self.inner.robust_fits()?;
+        inner.cross_validated_radius(model, personal, search)
+    }
+}
+
+impl ExactFits for Liar {
+    fn exact_fit(
+        &self,
+        start: &Params,
+        personal: &Params,
+        fit: &ExactFit,
+    ) -> Result<Update, LearnError> {
+        let update = self.inner.exact_fits()?.exact_fit(start, personal, fit)?;
+        Ok(self.poisoned(start, update, self.seed_of(0)))
+    }
+}
+
+impl ModifiedGradients for Liar {
+    fn train_modified(
+        &self,
+        start: &Params,
+        personal: &Params,
+        training: &Training,
+        modifier: &GradientModifier<'_>,
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let inner = self.inner.gradients()?;
+        let update = inner.train_modified(start, personal, training, modifier, seed, progress)?;
+        Ok(self.poisoned(start, update, seed))
+    }
+}
+
+impl RowAccess for Liar {
+    fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
+        let inner = self.inner.row_access().ok()?;
+        Some(self.around(inner.holding_out(fold, folds, seed)?))
+    }
+
+    fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError> {
+        self.inner.row_access()?.batches(training, seed)
+    }
+
+    fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
+        let inner = self.inner.row_access().ok()?;
+        Some(self.around(inner.only(split, rows)?))
+    }
+}
+
+impl Outputs for Liar {
+    fn outputs(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Vec<f64>, LearnError> {
+        self.inner.outputs()?.outputs(model, personal, split)
+    }
+
+    fn measure(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        self.inner
+            .outputs()?
+            .measure(model, personal, outputs, split)
+    }
+
+    fn row_results(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError> {
+        let inner = self.inner.outputs()?;
+        inner.row_results(model, personal, outputs, split)
+    }
+
+    fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>> {
+        let inner = self.inner.outputs().ok()?;
+        inner.mean_target(model, personal, width)
+    }
+
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+        let inner = self.inner.outputs();
+        inner
+            .expect("passed on by `capabilities`")
+            .constant(mean_target)
+    }
+
+    fn output_layer(&self) -> Option<String> {
+        self.inner.outputs().ok()?.output_layer()
+    }
+}
+
+impl Classifiers for Liar {
+    fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner> {
+        let inner = self.inner.classifiers();
+        let inner = inner.expect("passed on by `capabilities`");
+        inner.classifier(labels, classes, hidden)
+    }
+}
+
+impl StochasticModels for Liar {
+    fn stochastic(&self, options: &Stochastic) -> Arc<dyn Learner> {
+        let inner = self.inner.stochastic();
+        let inner = inner.expect("passed on by `capabilities`");
+        self.around(inner.stochastic(options))
+    }
+}
+
+#[cfg(test)]
+mod tests;
