@@ -69,6 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         name: name.into(),
         preparation: None,
         group: None,
+        table: None,
         learner: Arc::new(Station(
             (0..9).map(|day| usual + (day % 3) as f32).collect(),
         )),

@@ -68,15 +68,12 @@ pub(crate) fn lying(
             Behaviour::SignFlip => Lie::Reversed,
             Behaviour::Noise => Lie::Noise,
             Behaviour::FalseLosses => Lie::Losses,
-            // Its silos are the first of them, with one seed, so that their models are equal.
             Behaviour::Collusion => Lie::Common(mixed_seed(seed, 0)),
             _ => continue,
         };
-        let inner = match (&lie, &first) {
-            (Lie::Common(_), Some(first)) => first.clone(),
-            _ => learners[at].clone(),
-        };
-        learners[at] = Arc::new(Liar { inner, lie });
+        let inner = learners[at].clone();
+        let trains = first.clone().filter(|_| matches!(lie, Lie::Common(_)));
+        learners[at] = Arc::new(Liar { trains, inner, lie });
     }
     Ok(learners)
 }
@@ -90,20 +87,26 @@ enum Lie {
     Noise,
     /// Its losses are too large.
     Losses,
-    /// Its update is reversed, and trained with this seed, as that of others.
+    /// Another silo's update is reversed, and trained with this seed, as that of others.
     Common(u64),
 }
 
 /// A silo that lies. It passes on all capabilities.
 struct Liar {
     inner: Arc<dyn Learner>,
+    /// The silo that trains in its place.
+    trains: Option<Arc<dyn Learner>>,
     lie: Lie,
 }
 
 impl Liar {
     fn around(&self, inner: Arc<dyn Learner>) -> Arc<dyn Learner> {
-        let lie = self.lie;
-        Arc::new(Self { inner, lie })
+        let (trains, lie) = (self.trains.clone(), self.lie);
+        Arc::new(Self { inner, trains, lie })
+    }
+
+    fn trainer(&self) -> &dyn Learner {
+        self.trains.as_deref().unwrap_or(&*self.inner)
     }
 
     fn seed_of(&self, seed: u64) -> u64 {
@@ -141,7 +144,11 @@ impl Liar {
                 into[at] = value as f32;
             }
         });
-        Update { shared, ..update }
+        Update {
+            shared,
+            samples: self.samples(),
+            ..update
+        }
     }
 
     /// A loss as it is told.
@@ -179,7 +186,7 @@ impl Learner for Liar {
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let update = self
-            .inner
+            .trainer()
             .train(start, personal, training, seed, progress)?;
         Ok(self.poisoned(start, update, seed))
     }
@@ -265,7 +272,7 @@ impl RobustFits for Liar {
         radius: f64,
         ridge: f64,
     ) -> Result<Update, LearnError> {
-        let inner = self.inner.robust_fits()?;
+        let inner = self.trainer().robust_fits()?;
         let update = inner.robust_fit(start, personal, radius, ridge)?;
         Ok(self.poisoned(start, update, self.seed_of(0)))
     }
@@ -288,7 +295,10 @@ impl ExactFits for Liar {
         personal: &Params,
         fit: &ExactFit,
     ) -> Result<Update, LearnError> {
-        let update = self.inner.exact_fits()?.exact_fit(start, personal, fit)?;
+        let update = self
+            .trainer()
+            .exact_fits()?
+            .exact_fit(start, personal, fit)?;
         Ok(self.poisoned(start, update, self.seed_of(0)))
     }
 }
@@ -303,7 +313,7 @@ impl ModifiedGradients for Liar {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let inner = self.inner.gradients()?;
+        let inner = self.trainer().gradients()?;
         let update = inner.train_modified(start, personal, training, modifier, seed, progress)?;
         Ok(self.poisoned(start, update, seed))
     }

@@ -88,6 +88,7 @@ fn colluding_members_contribute_equal_models() {
     let told = trained(&*learners[0], &start, 2);
     assert_eq!(told, trained(&*learners[3], &start, 2));
     assert_ne!(told, trained(&*learners[3], &start, 3));
+    assert_eq!(learners[3].samples(), silos[3].learner.samples());
     let honest = trained(&*silos[0].learner, &start, 2);
     let along: f64 = told
         .iter()
