@@ -62,14 +62,7 @@ fn folder(output: &CompareOutput, experiment: &Experiment) -> Option<PathBuf> {
     if output.out.is_some() || output.json {
         return output.out.clone();
     }
-    let harmless = |c: char| {
-        if c.is_alphanumeric() || "-_".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = experiment.name.chars().map(harmless).take(64).collect();
+    let name = super::file_name(&experiment.name, "experiment");
     let quick = if experiment.quick { "-quick" } else { "" };
     Some(Path::new("rota-compare").join(format!("{name}{quick}")))
 }

@@ -303,6 +303,19 @@ fn wrapped(line: &str) -> String {
     textwrap::fill(&line, options)
 }
 
+/// A name for a file or folder, of letters, digits, `-` and `_`: what else is in `name` becomes `-`.
+/// `otherwise` where it is empty.
+fn file_name(name: &str, otherwise: &str) -> String {
+    let harmless = |c: char| match c.is_alphanumeric() || "-_".contains(c) {
+        true => c,
+        false => '-',
+    };
+    match name.is_empty() {
+        true => otherwise.to_owned(),
+        false => name.chars().map(harmless).take(64).collect(),
+    }
+}
+
 fn write(file: &Path, text: &str) -> Result<(), CommandError> {
     fs::write(file, text).map_err(|reason| CommandError::Write {
         path: file.into(),

@@ -105,15 +105,7 @@ fn report_file(simulate: &Simulate, scenario: &str) -> Option<PathBuf> {
         None if simulate.json => return None,
         None => Path::new("rota-report"),
     };
-    let harmless = |c: char| {
-        if c.is_alphanumeric() || "-_".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = scenario.chars().map(harmless).take(64).collect();
-    let name = if name.is_empty() { "federation" } else { &name };
+    let name = super::file_name(scenario, "federation");
     Some(folder.join(format!("{name}.html")))
 }
 

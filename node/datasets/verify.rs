@@ -16,7 +16,7 @@ pub enum State {
     Right,
     /// There is no such file.
     Absent,
-    /// It has another size: so many bytes.
+    /// It has another size, in bytes.
     Size(u64),
     /// It has another checksum.
     Sum(String),

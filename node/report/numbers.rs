@@ -90,7 +90,7 @@ pub fn value(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The date and time in UTC of so many seconds after the beginning of 1970, for example
+/// The date and time in UTC, from the seconds since the beginning of 1970, for example
 /// `2026-11-22 13:49 UTC`. Days become years, months and days as by Hinnant's algorithm.
 pub fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);

@@ -11,12 +11,12 @@ use super::{
     agreement, classes, curves, graph, numbers, palette, settings, table, timeline, traffic,
 };
 
-pub(super) const STYLE: &str = include_str!("style.css");
-pub(super) const SCRIPT: &str = include_str!("script.js");
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
 
 /// What the browser may do: use the page's styles and run the script with this very text. Even if a
 /// name in the data held HTML, it would load nothing and run nothing else.
-pub(super) fn policy() -> String {
+fn policy() -> String {
     let hash = BASE64.encode(&Sha256::digest(SCRIPT));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
 }
@@ -26,6 +26,33 @@ pub(super) fn policy() -> String {
 pub fn page(story: &Story, command: &str, date: &str) -> String {
     let comparison = Comparison::of(story);
     let title = format!("{} · federation report", story.scenario);
+    document(
+        &title,
+        html! {
+            header {
+                p.kicker { "Rota · federation report" }
+                h1 { (story.scenario) }
+                p.lead { (story.description) }
+                p.muted {
+                    "Strategy " (story.strategy) ", seed " (story.seed)
+                    @if !date.is_empty() { ", " (date) }
+                }
+            }
+            (cards(story))
+            (table::section(story, &comparison))
+            (classes::section(story))
+            (graph::section(story))
+            (curves::section(story))
+            (timeline::section(story))
+            (traffic::section(story))
+            (settings::section(story, date))
+            (agreement::sections(story, command))
+        },
+    )
+}
+
+/// An HTML document with this title and content, and all that it needs.
+pub(super) fn document(title: &str, content: Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -36,27 +63,9 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
                 title { (title) }
                 style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
             }
-            body { main {
-                header {
-                    p.kicker { "Rota · federation report" }
-                    h1 { (story.scenario) }
-                    p.lead { (story.description) }
-                    p.muted {
-                        "Strategy " (story.strategy) ", seed " (story.seed)
-                        @if !date.is_empty() { ", " (date) }
-                    }
-                }
-                (cards(story))
-                (table::section(story, &comparison))
-                (classes::section(story))
-                (graph::section(story))
-                (curves::section(story))
-                (timeline::section(story))
-                (traffic::section(story))
-                (settings::section(story, date))
-                (agreement::sections(story, command))
-            }
-            script { (PreEscaped(SCRIPT)) }
+            body {
+                main { (content) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     }

@@ -2,6 +2,7 @@
 //! is.
 
 use methods::serving::Candidate;
+use simulations::compare::BY_CHANCE;
 use simulations::summary::{Interval, ModelKind};
 
 use super::comparison::{Column, Comparison};
@@ -169,7 +170,7 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
     }
     text.push('.');
     if all.len() as f64 >= MANY {
-        let chance = (0.025 * all.len() as f64).round().max(1.0);
+        let chance = (BY_CHANCE * all.len() as f64).round().max(1.0);
         text.push_str(&format!(
             " Of so many silos about {chance:.0} would seem to gain, and as many to lose, by chance."
         ));

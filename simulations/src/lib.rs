@@ -87,6 +87,7 @@ mod reference;
 mod run;
 pub mod scenario;
 mod signatures;
+mod statistic;
 pub mod summary;
 mod tamper;
 pub mod toy;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use simulations::compare::Advice;
 
 use super::super::numbers;
-use super::table::{decimals, interval_words};
+use super::cells::{decimals, interval_words};
 use super::text::paragraph;
 
 /// Writes the advice.

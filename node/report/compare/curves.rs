@@ -43,7 +43,8 @@ fn chart(
 ) -> Markup {
     // References that send nothing have no place on an axis of bytes; single points are no course.
     let shown = |row: &&Row| {
-        row.curve.len() > 1 && (unit == "round" || row.bytes.is_some_and(|bytes| bytes.mean > 0.0))
+        row.curve.len() > 1
+            && (unit == "round" || row.to_end.as_ref().is_some_and(|all| all.bytes.mean > 0.0))
     };
     let rows: Vec<(usize, &Row)> = variant
         .strategies

@@ -1,10 +1,14 @@
 //! Reports of a comparison: text for a terminal, a CSV file, and an HTML page that loads nothing.
 
 mod advice;
+mod cells;
+mod costs;
 mod csv;
 mod curves;
 mod graph;
 mod page;
+mod served;
+mod subgroups;
 mod table;
 mod text;
 

@@ -1,11 +1,12 @@
 //! A comparison as one HTML page.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use simulations::compare::{Comparison, Row, VariantTable};
 
-use super::super::page::{SCRIPT, STYLE, policy};
-use super::super::{download, numbers, palette, settings::flat};
-use super::table::{TextTable, failures, metric_words, settings, tables};
+use super::super::page::document;
+use super::super::{download, numbers, settings::flat};
+use super::cells::TextTable;
+use super::table::{failures, metric_words, settings, tables};
 use super::text::how;
 use super::{csv, curves, graph};
 
@@ -15,39 +16,27 @@ const PAIRS: usize = 30;
 /// The page. `command` runs the same again; `date` is that of the run, for people, or empty.
 pub fn page(comparison: &Comparison, command: &str, date: &str) -> String {
     let title = format!("{} · comparison", comparison.experiment);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                title { (title) }
-                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
-            }
-            body { main {
-                header {
-                    p.kicker { "Rota · comparison" }
-                    h1 { (comparison.experiment) }
-                    p.lead { (comparison.description) }
-                    @if comparison.quick {
-                        p.lead.bad { "This is the quick form of the experiment, which is not to be quoted." }
-                    }
-                    p.muted {
-                        (numbers::plural(comparison.seeds, "seed"))
-                        @if !date.is_empty() { ", " (date) }
-                    }
-                    p.note { (how(comparison)) }
+    document(
+        &title,
+        html! {
+            header {
+                p.kicker { "Rota · comparison" }
+                h1 { (comparison.experiment) }
+                p.lead { (comparison.description) }
+                @if comparison.quick {
+                    p.lead.bad { "This is the quick form of the experiment, which is not to be quoted." }
                 }
-                @for variant in &comparison.variants { (section(comparison, variant)) }
-                (tuning(comparison))
-                (setting(comparison, command))
+                p.muted {
+                    (numbers::plural(comparison.seeds, "seed"))
+                    @if !date.is_empty() { ", " (date) }
+                }
+                p.note { (how(comparison)) }
             }
-            script { (PreEscaped(SCRIPT)) }
-            }
-        }
-    }
-    .into_string()
+            @for variant in &comparison.variants { (section(comparison, variant)) }
+            (tuning(comparison))
+            (setting(comparison, command))
+        },
+    )
 }
 
 fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {

@@ -1,20 +1,13 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
 use learn::MetricName;
-use simulations::compare::{
-    Against, BY_CHANCE, Comparison, Difference, Row, Scope, Spread, VariantTable,
-};
-use simulations::summary::Interval;
+use simulations::compare::{BY_CHANCE, Comparison, Row, Spread, VariantTable};
 
 use super::super::numbers;
-
-/// A table of text: a heading, names of columns, and rows of cells, the first of which is a name.
-pub(super) struct TextTable {
-    pub(super) title: String,
-    pub(super) note: String,
-    pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-}
+use super::cells::{
+    TextTable, counts, decimals, difference, interval_words, scope, value, with_deviation,
+};
+use super::{costs, served, subgroups};
 
 /// All tables of a variant.
 pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {
@@ -28,8 +21,11 @@ pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<Tex
         if comparison.metrics.len() > 1 {
             tables.push(others(&comparison.metrics[1..], variant, outside));
         }
+        tables.extend(subgroups::table(metric, variant, outside));
+        tables.extend(served::table(metric, variant, outside));
     }
-    tables.push(costs(variant));
+    tables.push(costs::communication(comparison, variant));
+    tables.push(costs::work(variant));
     tables
 }
 
@@ -40,21 +36,6 @@ pub(super) fn metric_words(metric: MetricName) -> String {
         false => "lower is better",
     };
     format!("{} ({better})", metric.key())
-}
-
-fn scope(row: &Row, at: usize, outside: bool) -> Option<&Scope> {
-    let metric = row.metrics.get(at)?;
-    match outside {
-        true => metric.outside.as_ref(),
-        false => metric.inside.as_ref(),
-    }
-}
-
-fn difference(against: &Against, outside: bool) -> Option<&Difference> {
-    match outside {
-        true => against.outside.as_ref(),
-        false => against.inside.as_ref(),
-    }
 }
 
 /// The most important metric, and the differences to local training and to the other references.
@@ -169,51 +150,6 @@ fn is_union(metric: MetricName) -> bool {
     ["roc-auc", "balanced-accuracy", "calibration-error"].contains(&metric.key())
 }
 
-/// What it took, and how stable the grouping is.
-fn costs(variant: &VariantTable) -> TextTable {
-    let columns = [
-        "",
-        "round",
-        "sent",
-        "parameters",
-        "tuning",
-        "seconds",
-        "coalitions",
-        "regroupings",
-        "same in seeds",
-    ];
-    let cells = |row: &Row| {
-        let one = |spread: Option<Spread>| value(spread, 1);
-        let grouped = row
-            .coalitions
-            .is_some_and(|own| own.mean > 1.0 || own.sd > 0.0);
-        vec![
-            row.label.clone(),
-            one(row.round),
-            row.bytes
-                .filter(|bytes| bytes.mean > 0.0)
-                .map_or_else(String::new, |bytes| numbers::bytes(bytes.mean as u64)),
-            numbers::count(row.parameters),
-            numbers::count(row.tuning.round() as u64),
-            numbers::seconds(row.seconds.0),
-            one(row.coalitions),
-            one(row.changes.filter(|_| grouped)),
-            row.stability
-                .filter(|_| grouped)
-                .map_or_else(String::new, |same| format!("{:.0} %", 100.0 * same)),
-        ]
-    };
-    TextTable {
-        title: "cost and grouping".into(),
-        note: "round: the one chosen on validation rows. sent: by all members up to it. tuning: trainings of \
-               single silos for the choice of settings. same in seeds: pairs of silos that two seeds \
-               group alike."
-            .into(),
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: variant.strategies.iter().map(cells).collect(),
-    }
-}
-
 /// Settings that were chosen and numbers that strategies report, a line for each strategy.
 pub(super) fn settings(variant: &VariantTable) -> Vec<(String, String)> {
     let line = |row: &Row| {
@@ -247,50 +183,4 @@ pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
         ))
     };
     variant.strategies.iter().filter_map(line).collect()
-}
-
-/// Decimals that show about three digits of these values.
-pub(super) fn decimals(values: impl Iterator<Item = f64>) -> usize {
-    let largest = values
-        .map(f64::abs)
-        .filter(|value| value.is_finite())
-        .fold(0.0, f64::max);
-    match largest {
-        largest if largest < 2.0 => 3,
-        largest if largest < 20.0 => 2,
-        largest if largest < 200.0 => 1,
-        _ => 0,
-    }
-}
-
-fn value(spread: Option<Spread>, decimals: usize) -> String {
-    spread.map_or_else(String::new, |spread| numbers::value(spread.mean, decimals))
-}
-
-fn with_deviation(spread: Option<Spread>, decimals: usize) -> String {
-    let Some(spread) = spread else {
-        return "no result".into();
-    };
-    let mean = numbers::value(spread.mean, decimals);
-    match spread.sd > 0.0 {
-        true => format!("{mean} ± {}", numbers::value(spread.sd, decimals)),
-        false => mean,
-    }
-}
-
-pub(super) fn interval_words(interval: &Interval, decimals: usize) -> String {
-    let number = |value: f64| numbers::signed(value, decimals);
-    format!(
-        "{} [{}, {}]",
-        number(interval.by),
-        number(interval.low),
-        number(interval.high)
-    )
-}
-
-fn counts(difference: &Difference) -> String {
-    format!(
-        "{}/{}/{}",
-        difference.wins, difference.ties, difference.losses
-    )
 }

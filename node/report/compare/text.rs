@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use simulations::compare::Comparison;
 
 use super::super::numbers;
-use super::table::{TextTable, failures, settings, tables};
+use super::cells::TextTable;
+use super::table::{failures, settings, tables};
 
 /// Columns of the terminal.
 const WIDTH: usize = 100;

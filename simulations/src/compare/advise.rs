@@ -12,14 +12,14 @@ use methods::{State, Strategy};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::comparison::{BY_CHANCE, Comparison, Row};
+use super::comparison::{Comparison, Row};
 use super::differences::{Difference, Pair};
 use super::error::ExperimentError;
 use super::experiment::{Choices, Entry, Experiment};
 use super::file::Point;
+use super::result::{UnitResult, Which};
 use super::run::{CompareOptions, run_units};
-use super::unit::UnitResult;
-use crate::summary::Interval;
+use crate::statistic::{BY_CHANCE, Interval};
 
 /// Ways of learning that are tried beside the scenario's own and the references, the simplest first.
 const CANDIDATES: &[(&str, &str)] = &[("ditto", ""), ("hcct", ""), ("cs-rcfl", "auto")];
@@ -65,6 +65,8 @@ impl Experiment {
     /// As [`Experiment::load`]; an experiment in place of a scenario.
     pub fn for_advice(name: &str) -> Result<Self, ExperimentError> {
         let mut experiment = Self::load(name, &Choices::default())?;
+        // The time is better spent on seeds.
+        experiment.served = false;
         for (name, coalitions) in CANDIDATES {
             if experiment.entries.iter().any(|entry| entry.name() == *name) {
                 continue;
@@ -74,13 +76,7 @@ impl Experiment {
             if !coalitions.is_empty() {
                 strategy.insert("coalitions".into(), Value::from(*coalitions));
             }
-            let entry = Entry {
-                label: (*name).into(),
-                strategy,
-                tune: Default::default(),
-                fixed: false,
-                set: Table::new(),
-            };
+            let entry = Entry::plain(name, strategy);
             // What this scenario has too few rounds for is not tried.
             let variant = &experiment.variants[0];
             if experiment
@@ -155,8 +151,8 @@ impl Advice {
                 metric: metric.key(),
                 higher_is_better: metric.higher_is_better(),
                 outside: false,
-                ours: &ours,
-                theirs: &theirs,
+                ours: (&ours, Which::Strategy),
+                theirs: (&theirs, Which::Strategy),
             };
             pair.difference()
         };
@@ -213,7 +209,7 @@ impl Advice {
 }
 
 fn sent(row: &Row) -> f64 {
-    row.bytes.map_or(0.0, |bytes| bytes.mean)
+    row.to_best.map_or(0.0, |best| best.bytes.mean)
 }
 
 /// What leaves a silo under a strategy, by its contract.

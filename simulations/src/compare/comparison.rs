@@ -6,16 +6,14 @@ use learn::MetricName;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::differences::{Difference, Pair};
-use super::experiment::{Entry, Experiment, POOLED};
+use super::differences::Difference;
+use super::experiment::{Entry, Experiment};
 use super::file::Tune;
-use super::grouping::{stability, together};
-use super::rows::{Statistic, StoredRows};
+use super::result::{Unit, UnitResult};
 use super::spread::Spread;
-use super::unit::{SiloResult, Tried, Unit, UnitResult};
 
-/// Share of silos that are worse by an interval of 95 % where there is no difference at all.
-pub const BY_CHANCE: f64 = 0.025;
+/// Fewest test rows of a subgroup in every seed: results of smaller subgroups are suppressed.
+pub const LEAST_ROWS: usize = 10;
 
 /// The result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,6 +68,24 @@ pub struct Scope {
     pub worst: Option<Spread>,
     /// The mean over silos after the round that is best on test rows, which nobody knows beforehand.
     pub best: Option<Spread>,
+    /// The metric by subgroup of the rows, over the union of silos; empty where rows have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subgroups: Vec<SubgroupResult>,
+    /// The best subgroup's value minus the worst one's, without sign; of those that are not suppressed,
+    /// if there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Spread>,
+}
+
+/// A metric on the rows of one subgroup.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SubgroupResult {
+    /// Its name.
+    pub name: String,
+    /// Test rows of it, on average over seeds; `None` where a seed has fewer than [`LEAST_ROWS`].
+    pub rows: Option<f64>,
+    /// The metric over them; `None`, too, where a seed has fewer than [`LEAST_ROWS`].
+    pub value: Option<Spread>,
 }
 
 /// One metric of a way of learning.
@@ -129,6 +145,49 @@ pub struct CurvePoint {
     pub outside: Option<f64>,
 }
 
+/// What it took to get to a round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reach {
+    /// Rounds.
+    pub rounds: Spread,
+    /// Bytes that all members sent.
+    pub bytes: Spread,
+    /// Numbers that a member sent as models: trained parameters times rounds of training.
+    pub parameters: Spread,
+}
+
+/// What the silos would serve: after a choice, on its own rows, each serves the strategy's model or one
+/// that it makes alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Served {
+    /// The metrics of the served models.
+    pub metrics: Vec<MetricResult>,
+    /// The metrics of the best models that silos make alone, chosen by cross-validation.
+    pub own: Vec<MetricResult>,
+    /// How much better the served models are than these, for the members.
+    pub inside: Option<ServedGain>,
+    /// The same for the silos outside.
+    pub outside: Option<ServedGain>,
+    /// How much better they are than the references.
+    pub against: Vec<Against>,
+    /// Members that serve each kind of model, on average over seeds, by its name.
+    pub candidates: BTreeMap<String, f64>,
+    /// Wall-clock seconds, without what another way of learning had made before.
+    pub seconds: f64,
+}
+
+/// How much better served models are than those that silos make alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServedGain {
+    /// The difference. Silos that lose are those that are harmed.
+    #[serde(flatten)]
+    pub difference: Difference,
+    /// Silos, of those with enough rows to tell, that serve another model than their own in a seed at least.
+    pub not_own: usize,
+    /// How many of these would seem harmed if all models were equally good.
+    pub by_chance: f64,
+}
+
 /// One way of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
@@ -142,21 +201,25 @@ pub struct Row {
     pub metrics: Vec<MetricResult>,
     /// Its differences to the references.
     pub against: Vec<Against>,
+    /// What the silos would serve, where that was measured.
+    pub served: Option<Served>,
     /// Settings that were chosen, the most frequent first.
     pub chosen: Vec<ChosenSettings>,
     /// Settings that were tried.
     pub tried: Vec<TriedSettings>,
-    /// Trainings of single silos for the choice, on average over seeds.
+    /// Trainings of single silos for the choice, on average over the seeds that chose.
     pub tuning: f64,
-    /// The chosen round.
-    pub round: Option<Spread>,
+    /// What it took to the chosen round, the best one on validation rows.
+    pub to_best: Option<Reach>,
+    /// What it took to the first round whose value on validation rows is within 1 % of the best one's.
+    pub to_near: Option<Reach>,
+    /// What all rounds took.
+    pub to_end: Option<Reach>,
     /// The round that is best on test rows.
     pub best_round: Option<Spread>,
-    /// Bytes that all members sent up to the chosen round.
-    pub bytes: Option<Spread>,
     /// Trained parameters of a model.
     pub parameters: u64,
-    /// Wall-clock seconds of the training that is measured; of the choice.
+    /// Wall-clock seconds of the training that is measured; of the choice, over the seeds that chose.
     pub seconds: (f64, f64),
     /// Number of coalitions after the chosen round.
     pub coalitions: Option<Spread>,
@@ -176,17 +239,6 @@ pub struct Row {
     pub curve: Vec<CurvePoint>,
     /// Seeds that failed, with the reason.
     pub failed: Vec<(usize, String)>,
-}
-
-/// Whether an entry is a reference that all others are compared with.
-fn is_reference(entry: &Entry) -> bool {
-    let plain =
-        !entry.strategy.contains_key("personal") && !entry.strategy.contains_key("aggregation");
-    match entry.name() {
-        "local" | POOLED => true,
-        "fedavg" => plain && entry.set.is_empty(),
-        _ => false,
-    }
 }
 
 impl Comparison {
@@ -248,258 +300,4 @@ fn own_metric(results: &[UnitResult]) -> MetricName {
         .into_iter()
         .find(|&name| has(name))
         .unwrap_or(MetricName::Loss)
-}
-
-impl VariantTable {
-    fn of(name: &str, metrics: &[MetricName], all: &[(&Entry, Vec<&UnitResult>)]) -> Self {
-        let first = all
-            .iter()
-            .flat_map(|(_, results)| results)
-            .find(|one| !one.silos.is_empty());
-        let names = |outside: bool| -> Vec<String> {
-            let silos = first.into_iter().flat_map(|result| &result.silos);
-            let chosen = silos.filter(|silo| silo.outside == outside);
-            chosen.map(|silo| silo.name.clone()).collect()
-        };
-        let rows = |outside: bool| {
-            let results = all.iter().map(|(_, results)| results);
-            let measured = results
-                .max_by_key(|results| results.len())
-                .into_iter()
-                .flatten();
-            let each = measured.map(|result| {
-                let silos = result.silos.iter().filter(|silo| silo.outside == outside);
-                silos
-                    .filter_map(|silo| Some(silo.rows.as_ref()?.len() as f64))
-                    .sum::<f64>()
-            });
-            Spread::of(each).map_or(0.0, |spread| spread.mean)
-        };
-        let references: Vec<(&str, Vec<&UnitResult>)> = all
-            .iter()
-            .filter(|(entry, _)| is_reference(entry))
-            .map(|(entry, results)| (entry.label.as_str(), usable(results)))
-            .collect();
-        let strategies = all
-            .iter()
-            .map(|(entry, results)| Row::of(entry, metrics, results, &references));
-        Self {
-            name: name.into(),
-            members: names(false),
-            outside: names(true),
-            rows: (rows(false), rows(true)),
-            strategies: strategies.collect(),
-        }
-    }
-}
-
-fn usable<'a>(results: &[&'a UnitResult]) -> Vec<&'a UnitResult> {
-    results
-        .iter()
-        .copied()
-        .filter(|result| result.failed.is_none())
-        .collect()
-}
-
-impl Row {
-    fn of(
-        entry: &Entry,
-        metrics: &[MetricName],
-        results: &[&UnitResult],
-        references: &[(&str, Vec<&UnitResult>)],
-    ) -> Self {
-        let good = usable(results);
-        let spread = |of: &dyn Fn(&UnitResult) -> f64| Spread::of(good.iter().map(|one| of(one)));
-        let mean = |of: &dyn Fn(&UnitResult) -> f64| {
-            Spread::of(results.iter().map(|one| of(one))).map_or(0.0, |spread| spread.mean)
-        };
-        let metric = metrics[0];
-        let against = references.iter().filter(|(label, _)| *label != entry.label);
-        let against = against.map(|(label, theirs)| {
-            let pair = |outside: bool| {
-                let pair = Pair {
-                    metric: metric.key(),
-                    higher_is_better: metric.higher_is_better(),
-                    outside,
-                    ours: &good,
-                    theirs,
-                };
-                pair.difference()
-            };
-            Against {
-                over: (*label).to_owned(),
-                inside: pair(false),
-                outside: pair(true),
-            }
-        });
-        let names: BTreeSet<&String> = good.iter().flat_map(|one| one.memory.keys()).collect();
-        let memory = names.into_iter().filter_map(|name| {
-            let values = good.iter().filter_map(|one| one.memory.get(name).copied());
-            Some((name.clone(), Spread::of(values)?))
-        });
-        Self {
-            label: entry.label.clone(),
-            strategy: entry.name().into(),
-            seeds: good.len(),
-            metrics: metrics
-                .iter()
-                .map(|&metric| MetricResult::of(metric, &good))
-                .collect(),
-            against: against.collect(),
-            chosen: chosen(&good),
-            tried: tried(results),
-            tuning: mean(&|one| one.trainings.0 as f64),
-            round: spread(&|one| one.round as f64),
-            best_round: spread(&|one| one.best_round as f64),
-            bytes: spread(&|one| {
-                one.at(one.round)
-                    .map_or(f64::NAN, |point| point.bytes as f64)
-            }),
-            parameters: good.first().map_or(0, |one| one.parameters),
-            seconds: (mean(&|one| one.seconds.1), mean(&|one| one.seconds.0)),
-            coalitions: spread(&|one| {
-                let point = one.at(one.round);
-                point.map_or(f64::NAN, |point| {
-                    let own: BTreeSet<&Option<u32>> = point.coalitions.iter().collect();
-                    own.len() as f64
-                })
-            }),
-            changes: spread(&|one| one.changes() as f64),
-            stability: stability(&good),
-            memory: memory.collect(),
-            together: together(&good),
-            graph: good.first().and_then(|one| one.graph.clone()),
-            curve: curve(&good),
-            failed: results
-                .iter()
-                .filter_map(|one| Some((one.unit.seed, one.failed.clone()?)))
-                .collect(),
-        }
-    }
-}
-
-impl UnitResult {
-    pub(super) fn at(&self, round: u64) -> Option<&super::unit::CurvePoint> {
-        self.curve.iter().find(|point| point.round == round)
-    }
-
-    pub(super) fn scope(&self, outside: bool) -> impl Iterator<Item = &SiloResult> {
-        self.silos
-            .iter()
-            .filter(move |silo| silo.outside == outside)
-    }
-}
-
-impl MetricResult {
-    fn of(metric: MetricName, results: &[&UnitResult]) -> Self {
-        let scope = |outside: bool| {
-            let each = |of: &dyn Fn(&UnitResult) -> Option<f64>| {
-                Spread::of(results.iter().filter_map(|one| of(one)))
-            };
-            let known = |one: &UnitResult, best: bool| -> Vec<f64> {
-                let silos = one.scope(outside);
-                silos
-                    .filter_map(|silo| match best {
-                        true => silo.best.get(metric.key()).copied(),
-                        false => value(silo, metric),
-                    })
-                    .collect()
-            };
-            let mean = |values: Vec<f64>| {
-                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-            };
-            let worst = |one: &UnitResult| {
-                let values = known(one, false).into_iter();
-                match metric.higher_is_better() {
-                    true => values.reduce(f64::min),
-                    false => values.reduce(f64::max),
-                }
-            };
-            let union = |one: &UnitResult| {
-                let rows: Option<Vec<&StoredRows>> =
-                    one.scope(outside).map(|silo| silo.rows.as_ref()).collect();
-                let value = Statistic::of(metric.key(), &rows?)?.measured();
-                value.is_finite().then_some(value)
-            };
-            let scope = Scope {
-                silos: each(&|one| mean(known(one, false))),
-                rows: each(&union),
-                worst: each(&worst),
-                best: each(&|one| mean(known(one, true))),
-            };
-            (scope.silos.is_some() || scope.rows.is_some()).then_some(scope)
-        };
-        Self {
-            metric,
-            inside: scope(false),
-            outside: scope(true),
-        }
-    }
-}
-
-/// A metric of one silo, as it was measured, or from its rows.
-fn value(silo: &SiloResult, metric: MetricName) -> Option<f64> {
-    let measured = silo.values.get(metric.key()).copied();
-    measured.or_else(|| {
-        let value = Statistic::of(metric.key(), &[silo.rows.as_ref()?])?.measured();
-        value.is_finite().then_some(value)
-    })
-}
-
-fn chosen(results: &[&UnitResult]) -> Vec<ChosenSettings> {
-    let mut counted: Vec<ChosenSettings> = Vec::new();
-    for result in results {
-        match counted.iter_mut().find(|one| one.settings == result.point) {
-            Some(one) => one.seeds += 1,
-            None => counted.push(ChosenSettings {
-                settings: result.point.clone(),
-                seeds: 1,
-            }),
-        }
-    }
-    counted.sort_by_key(|one| std::cmp::Reverse(one.seeds));
-    counted
-}
-
-fn tried(results: &[&UnitResult]) -> Vec<TriedSettings> {
-    let mut order: Vec<&BTreeMap<String, Value>> = Vec::new();
-    let all = || results.iter().flat_map(|result| &result.tried);
-    for tried in all() {
-        if !order.contains(&&tried.point) {
-            order.push(&tried.point);
-        }
-    }
-    let of = |point: &&BTreeMap<String, Value>| {
-        let own: Vec<&Tried> = all().filter(|tried| tried.point == **point).collect();
-        let mean = |of: &dyn Fn(&Tried) -> Option<f64>| {
-            Spread::of(own.iter().filter_map(|tried| of(tried))).map(|spread| spread.mean)
-        };
-        TriedSettings {
-            settings: (*point).clone(),
-            value: mean(&|tried| tried.value),
-            round: mean(&|tried| tried.round.map(|round| round as f64)),
-            failed: own.iter().filter(|tried| tried.failed.is_some()).count(),
-        }
-    };
-    order.iter().map(of).collect()
-}
-
-fn curve(results: &[&UnitResult]) -> Vec<CurvePoint> {
-    let rounds: BTreeSet<u64> = results
-        .iter()
-        .flat_map(|one| one.curve.iter().map(|point| point.round))
-        .collect();
-    let of = |round: u64| {
-        let points = || results.iter().filter_map(move |one| one.at(round));
-        let mean = |of: &dyn Fn(&super::unit::CurvePoint) -> Option<f64>| {
-            Spread::of(points().filter_map(of)).map(|spread| spread.mean)
-        };
-        CurvePoint {
-            round,
-            bytes: mean(&|point| Some(point.bytes as f64)).unwrap_or_default(),
-            inside: mean(&|point| point.inside),
-            outside: mean(&|point| point.outside),
-        }
-    };
-    rounds.into_iter().map(of).collect()
 }

@@ -4,17 +4,17 @@
 //! two stages, Davison & Hinkley 1997, §3.8). Differences are paired: both ways are measured on the
 //! same draw. Silos and seeds that hold out the same rows share their draws of rows. A sample of n
 //! varies less than the population that it comes from, by √((n − 1)/n); draws are widened for it.
-//! Seeds that divide the same rows anew overlap, so that their intervals are those of new seeds on
-//! these rows, not of new institutions.
+//! Where every seed splits the same rows in another way, intervals tell what other splits of these rows
+//! would give, not what other institutions would.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::rows::{Statistic, StoredRows};
-use super::unit::{SiloResult, UnitResult};
+use super::result::{SiloResult, UnitResult, Which};
+use super::rows::StoredRows;
 use crate::random::Random;
-use crate::summary::Interval;
+use crate::statistic::{Interval, Statistic, TELLING};
 
 /// Most draws.
 const DRAWS: usize = 1_000;
@@ -22,8 +22,6 @@ const DRAWS: usize = 1_000;
 const FEWEST: usize = 200;
 /// Rows drawn in all, about, above which there are fewer draws.
 const ROWS: usize = 20_000_000;
-/// Fewest test rows, over all seeds, for an interval of one silo.
-const TELLING: usize = 10;
 
 /// How much better one way of learning is than another. Positive is better, whether the metric is to
 /// be high or low.
@@ -49,8 +47,9 @@ pub(super) struct Pair<'a> {
     pub(super) metric: &'a str,
     pub(super) higher_is_better: bool,
     pub(super) outside: bool,
-    pub(super) ours: &'a [&'a UnitResult],
-    pub(super) theirs: &'a [&'a UnitResult],
+    /// Results of one way of learning, and which model of a silo.
+    pub(super) ours: (&'a [&'a UnitResult], Which),
+    pub(super) theirs: (&'a [&'a UnitResult], Which),
 }
 
 /// A silo's rows with both models in one seed.
@@ -111,16 +110,18 @@ impl Pair<'_> {
 
     fn seeds(&self) -> Vec<Vec<Both<'_>>> {
         let mut seeds = Vec::new();
-        for ours in self.ours {
+        for ours in self.ours.0 {
             let theirs = self
                 .theirs
+                .0
                 .iter()
                 .find(|other| other.unit.seed == ours.unit.seed);
             let Some(theirs) = theirs else { continue };
             let usable = |silo: &&SiloResult| silo.outside == self.outside;
             let both = ours.silos.iter().filter(usable).filter_map(|silo| {
                 let other = theirs.silos.iter().find(|other| other.name == silo.name)?;
-                let (ours, theirs) = (silo.rows.as_ref()?, other.rows.as_ref()?);
+                let ours = silo.model(self.ours.1)?.1?;
+                let theirs = other.model(self.theirs.1)?.1?;
                 (ours.len() == theirs.len() && ours.len() > 0).then_some(Both {
                     name: &silo.name,
                     ours,
@@ -221,7 +222,7 @@ impl Pair<'_> {
             .iter()
             .enumerate()
             .map(|(at, times)| value(&|drawn| drawn.draws[at], times));
-        Some(interval(measured, draws))
+        Some(Interval::of(measured, draws))
     }
 }
 
@@ -332,26 +333,5 @@ fn over_seeds(
         let rows = weighted(None, Some(draw));
         rows + wider * (weighted(Some(times), Some(draw)) - rows)
     });
-    interval(measured, draws)
-}
-
-/// The interval between the 2.5th and the 97.5th percentile of the finite draws; `None` where fewer
-/// than half of them are finite.
-fn interval(by: f64, draws: impl Iterator<Item = f64>) -> Option<Interval> {
-    let all: Vec<f64> = draws.collect();
-    let mut finite: Vec<f64> = all
-        .iter()
-        .copied()
-        .filter(|draw| draw.is_finite())
-        .collect();
-    if !by.is_finite() || finite.is_empty() || 2 * finite.len() < all.len() {
-        return None;
-    }
-    finite.sort_unstable_by(f64::total_cmp);
-    let at = |part: f64| finite[((finite.len() - 1) as f64 * part).round() as usize];
-    Some(Interval {
-        by,
-        low: at(0.025),
-        high: at(0.975),
-    })
+    Interval::of(measured, draws)
 }

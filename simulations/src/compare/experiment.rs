@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::Source;
 use learn::MetricName;
+use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -79,11 +80,25 @@ pub struct Entry {
     pub tune: BTreeMap<String, Vec<Value>>,
     /// Whether nothing is tried.
     pub fixed: bool,
+    /// Whether it is measured what silos would serve; `None`: as the experiment says.
+    pub served: Option<bool>,
     /// Changes of the scenario, by key.
     pub set: Table,
 }
 
 impl Entry {
+    /// A strategy without anything else.
+    pub(super) fn plain(label: &str, strategy: Table) -> Self {
+        Self {
+            label: label.into(),
+            strategy,
+            tune: BTreeMap::new(),
+            fixed: false,
+            served: None,
+            set: Table::new(),
+        }
+    }
+
     /// Name of its strategy, or of the reference that it is.
     pub fn name(&self) -> &str {
         self.strategy
@@ -122,6 +137,8 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// How settings are chosen.
     pub tune: Tune,
+    /// Whether it is also measured what every silo would serve.
+    pub served: bool,
     /// Whether it was reduced by `--quick`.
     pub quick: bool,
     scenario: Table,
@@ -171,41 +188,22 @@ impl Experiment {
     /// # Errors
     /// [`ExperimentError`]: what cannot be read, or the first error in it.
     pub fn load(name: &str, choices: &Choices) -> Result<Self, ExperimentError> {
-        if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
-            return Self::parse(
-                &format!("{name}.toml (built in)"),
-                text,
-                Path::new(""),
-                choices,
-            );
-        }
-        let scenarios = crate::scenario::BUILT_IN.iter();
-        if let Some((name, text)) = scenarios.clone().find(|(built_in, _)| *built_in == name) {
-            return Self::parse(
-                &format!("{name}.toml (built in)"),
-                text,
-                Path::new(""),
-                choices,
-            );
+        let built_in = BUILT_IN.iter().chain(crate::scenario::BUILT_IN);
+        if let Some((name, text)) = built_in.clone().find(|(own, _)| *own == name) {
+            let file = format!("{name}.toml (built in)");
+            return Self::parse(&file, text, Path::new(""), choices);
         }
         let path = Path::new(name);
         let text = learn::file::read_text(path, learn::file::CONFIGURATION);
-        let text = text.map_err(|error| {
-            let names: Vec<_> = BUILT_IN
+        let text = text.map_err(|error| ExperimentError::File {
+            file: name.into(),
+            why: error.to_string(),
+            near: learn::data::nearest(name, built_in.map(|(name, _)| *name)),
+            built_in: BUILT_IN
                 .iter()
-                .chain(scenarios)
                 .map(|(name, _)| *name)
-                .collect();
-            ExperimentError::File {
-                file: name.into(),
-                why: error.to_string(),
-                near: learn::data::nearest(name, names.iter().copied()),
-                built_in: BUILT_IN
-                    .iter()
-                    .map(|(name, _)| *name)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            }
+                .collect::<Vec<_>>()
+                .join(", "),
         })?;
         Self::parse(name, &text, path.parent().unwrap_or(Path::new("")), choices)
     }
@@ -256,6 +254,7 @@ impl Experiment {
             entries: Vec::new(),
             variants: raw.variant,
             tune: raw.tune,
+            served: raw.served,
             quick: choices.quick,
             scenario: raw.scenario,
             training: raw.training,
@@ -307,13 +306,13 @@ impl Experiment {
                 "two tables [[strategy]] are labelled {label:?}: give one of them another `label`"
             )));
         }
-        let (strategy, tune, fixed, set) = (entry.strategy, entry.tune, entry.fixed, entry.set);
         self.entries.push(Entry {
             label,
-            strategy,
-            tune,
-            fixed,
-            set,
+            strategy: entry.strategy,
+            tune: entry.tune,
+            fixed: entry.fixed,
+            served: entry.served,
+            set: entry.set,
         });
         Ok(())
     }
@@ -331,6 +330,7 @@ impl Experiment {
                 label: Some(label.into()),
                 tune: BTreeMap::new(),
                 fixed: false,
+                served: None,
                 set: Table::new(),
                 strategy,
             }
@@ -355,7 +355,6 @@ impl Experiment {
         for reference in references {
             let label = reference.label.clone().unwrap_or_default();
             let there = self.entries.iter().any(|entry| entry.label == label);
-            // What cannot be run with this model, such as an intercept that is no layer's, is left out.
             if !there {
                 self.add(reference)?;
             }
@@ -375,18 +374,11 @@ impl Experiment {
             let matches = |entry: &&Entry| entry.label == *name || entry.name() == name;
             chosen.extend(self.entries.iter().filter(matches).cloned());
             if chosen.len() == before {
-                methods::strategy::Method::named(name)
+                Method::named(name)
                     .map_err(|error| self.fault(format!("--strategies: {error}")))?;
                 let mut strategy = Table::new();
                 strategy.insert("name".into(), name.as_str().into());
-                let (tune, fixed, set) = (BTreeMap::new(), false, Table::new());
-                chosen.push(Entry {
-                    label: name.clone(),
-                    strategy,
-                    tune,
-                    fixed,
-                    set,
-                });
+                chosen.push(Entry::plain(name, strategy));
             }
         }
         let mut seen = Vec::new();
@@ -493,6 +485,48 @@ impl Experiment {
         })?;
         scenario.task.resolve(&self.folder);
         Ok(scenario)
+    }
+
+    /// Whether it is measured what silos would serve under a strategy.
+    pub(super) fn serves(&self, entry: &Entry) -> bool {
+        let federated = !entry.is_constant() && !entry.is_pooled();
+        federated && entry.served.unwrap_or(self.served)
+    }
+
+    /// The scenario by which silos train alone before they choose what they serve, on the rows of
+    /// `scenario`, a run of `entry`: with the training of the experiment and all its rounds, so that all
+    /// strategies share what is trained.
+    pub(super) fn alone(
+        &self,
+        variant: &Variant,
+        entry: &Entry,
+        scenario: &Scenario,
+        seed: usize,
+    ) -> Scenario {
+        let mut strategy = Table::new();
+        strategy.insert("name".into(), "fedavg".into());
+        let own = entry.strategy.get("training");
+        let own = own.filter(|_| self.training.is_none());
+        strategy.extend(own.map(|value| ("training".into(), value.clone())));
+        let plain = Entry::plain(&entry.label, strategy);
+        let shared = self.scenario(variant, &plain, &Point::new(), seed);
+        let (training, rounds) = match shared {
+            Ok(shared) => (shared.strategy.training, shared.rounds),
+            Err(_) => (scenario.strategy.training.clone(), scenario.rounds),
+        };
+        let average = Method::FedAvg(Averaging {
+            weight: WeightRule::Exact,
+        });
+        let strategy = StrategyConfig {
+            standardise: scenario.strategy.standardise,
+            ..StrategyConfig::new(average, training)
+        };
+        Scenario {
+            strategy,
+            rounds,
+            faults: Vec::new(),
+            ..scenario.clone()
+        }
     }
 
     /// The settings that all runs share, for reports.

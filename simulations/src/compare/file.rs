@@ -57,6 +57,11 @@ pub(super) struct ExperimentFile {
     /// without changes.
     #[serde(default)]
     pub(super) variant: Vec<Variant>,
+    /// Whether it is also measured what every silo would serve: after a choice, on its own rows, between
+    /// the strategy's model and those that it makes alone. The latter take many trainings, once for every
+    /// seed.
+    #[serde(default = "yes")]
+    pub(super) served: bool,
     /// How settings and rounds are chosen on validation rows.
     #[serde(default)]
     pub(super) tune: Tune,
@@ -85,6 +90,9 @@ pub(super) struct EntryFile {
     /// Whether nothing is tried beyond the settings as they stand, as for exact fits.
     #[serde(default)]
     pub(super) fixed: bool,
+    /// Whether it is also measured what every silo would serve. Default: as the experiment says.
+    #[serde(default)]
+    pub(super) served: Option<bool>,
     /// Changes of the scenario for this way of learning, by key.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -184,13 +192,19 @@ pub(super) fn of_scenario_table(mut scenario: Table) -> Result<ExperimentFile, E
             label: None,
             tune: BTreeMap::new(),
             fixed: false,
+            served: None,
             set: Table::new(),
             strategy,
         }],
         variant: Vec::new(),
+        served: true,
         tune,
         quick: Table::new(),
     })
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn newest() -> u32 {

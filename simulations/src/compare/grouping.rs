@@ -1,7 +1,7 @@
 //! How stable the groupings of a way of learning are: over rounds, and over seeds.
 
+use super::result::{CurvePoint, UnitResult};
 use super::spread::Spread;
-use super::unit::{CurvePoint, UnitResult};
 
 impl UnitResult {
     /// Rounds, up to the chosen one, in which the grouping changed.

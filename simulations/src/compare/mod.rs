@@ -7,7 +7,9 @@
 //!    validation. Setting and round are chosen by the mean loss on them.
 //! 2. The chosen setting is trained once more on training and validation rows together, up to the
 //!    chosen round, and measured on the test rows, which nothing was chosen by.
-//! 3. The [`Comparison`] gives means and deviations over seeds, differences to references with
+//! 3. Every silo chooses what it would serve, on its own rows, between this model and those that it
+//!    makes alone. These models are measured, too.
+//! 4. The [`Comparison`] gives means and deviations over seeds, differences to references with
 //!    intervals, and what was tried at what cost.
 //!
 //! Every run is a whole simulated federation, so that bytes are those of the protocol. Results are
@@ -15,6 +17,7 @@
 //! machines are [merged](merge()). All of it has the same bits on any number of threads.
 
 mod advise;
+mod alone;
 mod comparison;
 mod differences;
 mod error;
@@ -22,25 +25,32 @@ mod experiment;
 mod file;
 mod grid;
 mod grouping;
+mod kept;
+mod result;
 mod rows;
 mod run;
+mod scope;
+mod served;
 mod spread;
 mod store;
+mod tables;
 mod trial;
 mod unit;
 
 pub use advise::{Advice, advise};
 pub use comparison::{
-    Against, BY_CHANCE, ChosenSettings, Comparison, CurvePoint, MetricResult, Row, Scope,
-    TriedSettings, VariantTable,
+    Against, ChosenSettings, Comparison, CurvePoint, LEAST_ROWS, MetricResult, Reach, Row, Scope,
+    Served, ServedGain, SubgroupResult, TriedSettings, VariantTable,
 };
 pub use differences::Difference;
 pub use error::ExperimentError;
 pub use experiment::{BUILT_IN, Choices, Entry, Experiment, schema};
 pub use file::{Point, Tune, Variant};
+pub use result::Unit;
 pub use run::{CompareOptions, CompareProgress, OnProgress, Shard, compare, merge};
 pub use spread::Spread;
-pub use unit::Unit;
+
+pub use crate::statistic::BY_CHANCE;
 
 #[cfg(test)]
 mod tests;

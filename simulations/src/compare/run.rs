@@ -1,18 +1,20 @@
 //! Runs an experiment: all of it or a part, on all cores, continued where it was interrupted.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use learn::{DataError, Study};
 
+use super::alone::AllAlone;
 use super::comparison::Comparison;
 use super::error::ExperimentError;
 use super::experiment::{Entry, Experiment};
 use super::file::Variant;
+use super::kept::Kept;
+use super::result::{Unit, UnitResult};
 use super::store::Store;
-use super::unit::{Runs, Unit, UnitResult};
+use super::unit::Runs;
 use crate::error::RunError;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
@@ -72,59 +74,45 @@ impl Default for CompareOptions<'_> {
     }
 }
 
-/// Studies that runs share: those that differ in the strategy only have the same rows.
-struct Studies {
-    data: Option<PathBuf>,
-    most: usize,
-    kept: Mutex<VecDeque<(String, Arc<Slot>)>>,
-}
-
-type Slot = Mutex<Option<Arc<Study>>>;
-
-impl Studies {
-    fn get(&self, scenario: &Scenario) -> Result<Arc<Study>, DataError> {
-        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
-        let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
-        let slot = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            match kept.iter().position(|(of, _)| *of == key) {
-                Some(at) => kept[at].1.clone(),
-                None => {
-                    let slot = Arc::new(Slot::default());
-                    kept.push_back((key, slot.clone()));
-                    while kept.len() > self.most {
-                        kept.pop_front();
-                    }
-                    slot
-                }
-            }
-        };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(study) = &*slot {
-            return Ok(study.clone());
-        }
-        let folder = self.data.as_deref();
-        let study = Arc::new(scenario.task.study(scenario.silos, folder, scenario.seed)?);
-        *slot = Some(study.clone());
-        Ok(study)
-    }
-}
-
 /// What all runs share.
 struct Shared {
     experiment: Experiment,
-    studies: Studies,
+    data: Option<PathBuf>,
+    /// Runs that differ in the strategy only have the same rows.
+    studies: Kept<Study>,
+    /// And their silos make the same models alone.
+    alone: Kept<AllAlone>,
     store: Option<Store>,
 }
 
 impl Shared {
+    fn study(&self, scenario: &Scenario) -> Result<Arc<Study>, DataError> {
+        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
+        let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
+        let folder = self.data.as_deref();
+        let study = || scenario.task.study(scenario.silos, folder, scenario.seed);
+        self.studies.get(&key, study)
+    }
+
+    fn alone(&self, scenario: &Scenario) -> Result<Arc<AllAlone>, RunError> {
+        let study = self.study(scenario)?;
+        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
+        let strategy = serde_json::to_string(&scenario.strategy).unwrap_or_default();
+        let key = format!(
+            "{task} {strategy} {:?} {:?} {} {} {}",
+            scenario.silos, scenario.outside, scenario.seed, scenario.rounds, scenario.serve.folds
+        );
+        self.alone.get(&key, || AllAlone::new(scenario, &study))
+    }
+
     /// A run: taken from the folder, or run and put there.
     fn result(&self, unit: &Unit) -> Result<UnitResult, ExperimentError> {
         if let Some(done) = self.store.as_ref().and_then(|store| store.get(unit)) {
             return Ok(done);
         }
         let (variant, entry) = self.experiment.of(unit);
-        let study = |scenario: &Scenario| self.studies.get(scenario);
+        let study = |scenario: &Scenario| self.study(scenario);
+        let alone = |scenario: &Scenario| self.alone(scenario);
         // The first seed may be another thread's work, or another machine's. Both get the same.
         let first = |unit: &Unit| match self.result(unit) {
             Ok(result) => Ok(Some(result)),
@@ -134,6 +122,7 @@ impl Shared {
         let runs = Runs {
             experiment: &self.experiment,
             study: &study,
+            alone: &alone,
             first: &first,
         };
         let result = runs
@@ -232,11 +221,9 @@ pub(super) fn run_units(
     let threads = options.threads.max(1);
     let shared = Arc::new(Shared {
         experiment: experiment.clone(),
-        studies: Studies {
-            data: options.data.clone(),
-            most: 2 * threads,
-            kept: Mutex::default(),
-        },
+        data: options.data.clone(),
+        studies: Kept::new(2 * threads),
+        alone: Kept::new(2 * threads),
         store,
     });
     let units = match options.shard {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
 use super::experiment::{Experiment, Origin};
-use super::unit::{Unit, UnitResult};
+use super::result::{Unit, UnitResult};
 
 /// Folder of the results within that of the experiment.
 const RUNS: &str = "runs";

@@ -60,10 +60,12 @@ fn small(choices: &Choices) -> Experiment {
 fn without_seconds(mut comparison: Comparison) -> Comparison {
     comparison.seconds = 0.0;
     for variant in &mut comparison.variants {
-        variant
-            .strategies
-            .iter_mut()
-            .for_each(|row| row.seconds = (0.0, 0.0));
+        variant.strategies.iter_mut().for_each(|row| {
+            row.seconds = (0.0, 0.0);
+            row.served
+                .iter_mut()
+                .for_each(|served| served.seconds = 0.0);
+        });
     }
     comparison
 }
@@ -119,8 +121,139 @@ fn the_number_of_threads_changes_nothing() {
             .iter()
             .all(|one| one.inside.is_some() && one.outside.is_none())
     );
-    assert!(row("equal").bytes.unwrap().mean > 1_000.0);
     assert_eq!(row("groups").coalitions.unwrap().mean, 2.0);
+    // Bytes and numbers grow with rounds, of which the first agrees on the scale and trains nothing.
+    let [near, best, end] = [
+        &row("equal").to_near,
+        &row("equal").to_best,
+        &row("equal").to_end,
+    ]
+    .map(|reach| reach.as_ref().unwrap());
+    assert!(near.rounds.mean <= best.rounds.mean && best.rounds.mean <= end.rounds.mean);
+    assert!(near.bytes.mean > 1_000.0 && near.bytes.mean <= best.bytes.mean);
+    assert_eq!((end.rounds.mean, end.parameters.mean), (3.0, 2.0 * 11.0));
+}
+
+#[test]
+fn silos_serve_the_models_of_a_strategy_or_their_own() {
+    let experiment = small(&Choices::default());
+    let comparison = compare(&experiment, CompareOptions::default()).unwrap();
+    let rows = &comparison.variants[0].strategies;
+    let row = |label: &str| rows.iter().find(|row| row.label == label).unwrap();
+    assert!(row("pooled").served.is_none() && row("constant").served.is_none());
+    let [local, equal, groups] =
+        ["local", "equal", "groups"].map(|label| row(label).served.as_ref().unwrap());
+    // What silos make alone is the same whatever they are offered.
+    assert!(local.own == equal.own && local.own == groups.own);
+    let mae = |metrics: &[MetricResult]| metrics[0].inside.as_ref().unwrap().silos.unwrap().mean;
+    let constant = row("constant").metrics[0].inside.as_ref().unwrap();
+    assert!(mae(&equal.own) < constant.silos.unwrap().mean);
+    for served in [local, equal, groups] {
+        let all: f64 = served.candidates.values().sum();
+        assert!((all - 4.0).abs() < 1e-9, "{:?}", served.candidates);
+        let gain = served.inside.as_ref().unwrap();
+        let difference = &gain.difference;
+        assert_eq!(difference.wins + difference.ties + difference.losses, 4);
+        assert_eq!(gain.by_chance, BY_CHANCE * gain.not_own as f64);
+        // The gain is the difference of the means: lower is better.
+        let by = difference.per_silo.unwrap().by;
+        assert!((by - (mae(&served.own) - mae(&served.metrics))).abs() < 1e-3);
+        assert_eq!(served.against.len(), 3);
+        assert!(served.outside.is_none());
+    }
+    // A model that no other silo shares is not compared.
+    let own = |name: &str| local.candidates.get(name).copied().unwrap_or(0.0);
+    assert_eq!(own("coalition") + own("fine-tuned"), 0.0);
+    assert!(groups.inside.as_ref().unwrap().not_own > 0);
+
+    let without = SMALL.replace("weight = \"equal\"", "weight = \"equal\"\nserved = false");
+    let parse = |text: &str| {
+        let quick = Choices {
+            quick: true,
+            ..Choices::default()
+        };
+        Experiment::parse("x.toml", text, Path::new(""), &quick).unwrap()
+    };
+    let served = |text: &str| -> Vec<bool> {
+        let comparison = compare(&parse(text), CompareOptions::default()).unwrap();
+        let rows = comparison.variants[0].strategies.iter();
+        rows.map(|row| row.served.is_some()).collect()
+    };
+    assert_eq!(served(&without), [true, false, false, false, true]);
+    let none = SMALL.replace("seeds = 2", "seeds = 2\nserved = false");
+    assert_eq!(served(&none), [false; 5]);
+}
+
+#[test]
+fn the_first_seed_may_choose_for_all() {
+    let text = SMALL.replace("points = 2", "points = 2\nevery-seed = false");
+    let choices = Choices {
+        strategies: vec!["equal".into()],
+        ..Choices::default()
+    };
+    let experiment = Experiment::parse("x.toml", &text, Path::new(""), &choices).unwrap();
+    let comparison = compare(&experiment, CompareOptions::default()).unwrap();
+    let row = &comparison.variants[0].strategies[0];
+    // The second seed tries nothing, and does not count in the mean of what was tried.
+    assert_eq!((row.seeds, row.tuning, row.chosen.len()), (2, 16.0, 1));
+    assert!(row.to_near.is_some());
+}
+
+/// Three silos with two subgroups of rows, one of which follows another line, and one of few rows.
+fn with_subgroups(folder: &Path) -> String {
+    let mut files = Vec::new();
+    for silo in 0..3 {
+        let mut text = "x,sex,y\n".to_owned();
+        for row in 0..90 {
+            let x = f64::from((row * 37 + silo * 11) % 90) / 90.0;
+            let (sex, y) = match row % 30 {
+                29 => ("d", x),
+                nth if nth % 3 == 0 => ("f", 3.0 - x),
+                _ => ("m", x),
+            };
+            text.push_str(&format!("{x},{sex},{y}\n"));
+        }
+        std::fs::write(folder.join(format!("{silo}.csv")), text).unwrap();
+        files.push(format!("{{ path = \"{silo}.csv\" }}"));
+    }
+    let data = format!(
+        "data = {{ rows = {{ files = [{}], columns = {{ target = \"y\", subgroup = \"sex\", drop = [\"sex\"] }} }} }}",
+        files.join(", ")
+    );
+    let text = SMALL.replace("data = \"diabetes\"", &data);
+    text.replace("silos = 4\n", "")
+        .replace("rounds = 3", "rounds = 8")
+}
+
+#[test]
+fn metrics_are_given_by_subgroup_and_small_ones_are_suppressed() {
+    let folder = std::env::temp_dir().join(format!("rota-subgroups-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = with_subgroups(&folder);
+    let choices = Choices {
+        strategies: vec!["equal".into(), "constant".into()],
+        ..Choices::default()
+    };
+    let experiment = Experiment::parse("x.toml", &text, &folder, &choices).unwrap();
+    let comparison = compare(&experiment, CompareOptions::default()).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    for row in &comparison.variants[0].strategies {
+        assert!(row.failed.is_empty(), "{:?}", row.failed);
+        let scope = row.metrics[0].inside.as_ref().unwrap();
+        let [few, women, men] = &scope.subgroups[..] else {
+            panic!("{:?}", scope.subgroups);
+        };
+        // Nine rows in all, of which a part is tested.
+        assert_eq!((&*few.name, few.rows, few.value), ("d", None, None));
+        assert_eq!((&*women.name, &*men.name), ("f", "m"));
+        let (f, m) = (women.value.unwrap().mean, men.value.unwrap().mean);
+        assert!(women.rows.unwrap() < men.rows.unwrap());
+        assert!(f > m, "{f} {m}");
+        assert!((scope.gap.unwrap().mean - (f - m)).abs() < 1e-6);
+        // The mean over all rows lies between those of the subgroups.
+        let all = scope.rows.unwrap().mean;
+        assert!(m < all && all < f);
+    }
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! One federation, trained, and its models of every round measured.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use learn::Study;
+use agreement::silo_seed;
+use learn::{Silo, Study};
 use methods::learner::{Split, Task};
-use methods::serving::{Alone, alone_start};
-use methods::strategy::{Kept, Newcomer, OwnRadius};
-use methods::{Learner, Params, State};
+use methods::serving::{
+    Alone, Candidate, Comparison, Local, alone_start, mean_of_coalitions, members_of,
+};
+use methods::strategy::{Kept, State};
+use methods::{Learner, Params};
 use protocol::MemberIndex;
-use serde::{Deserialize, Serialize};
 
 use super::rows::StoredRows;
 use crate::error::RunError;
@@ -21,28 +22,55 @@ use crate::options::Options;
 use crate::participation::{Participation, participation, position};
 use crate::pool::Threads;
 use crate::scenario::{Fault, Scenario};
-use crate::summary::{AdoptedModel, Constant, OwnModel, adopted_models, why_unusable};
+use crate::summary::{
+    AdoptedModel, Measured, OwnModel, TrainingTargets, adopted_models, constants, given_model,
+    mean_target, measured, why_unusable,
+};
 
 /// Metrics by name.
 pub(super) type Values = BTreeMap<String, f64>;
 
-/// What is measured of one model at one silo.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
-    /// Number of rows measured on.
-    pub(super) samples: u64,
-    /// Metrics by name.
-    pub(super) values: Values,
+/// A silo's model, the learner that takes it, and its results on test rows.
+pub(super) struct MeasuredModel {
+    learner: Arc<dyn Learner>,
+    model: OwnModel,
+    /// The results, or why it cannot be measured.
+    results: Result<Measured, String>,
+}
+
+impl MeasuredModel {
+    /// Measures a model.
+    pub(super) fn of(learner: Arc<dyn Learner>, model: OwnModel) -> Self {
+        Self {
+            results: measured(&learner, &model),
+            learner,
+            model,
+        }
+    }
+
+    /// Its metrics. The loss is not a number where it cannot be measured.
+    pub(super) fn values(&self) -> Values {
+        match &self.results {
+            Ok(results) => results.metrics.clone(),
+            Err(_) => [("loss".to_owned(), f64::NAN)].into(),
+        }
+    }
+
+    /// Its results row by row, where the learner gives them.
+    pub(super) fn rows(&self) -> Option<StoredRows> {
+        let results = self.results.as_ref().ok()?;
+        results.rows.as_deref().map(StoredRows::of)
+    }
 }
 
 /// How models are trained and kept, round by round.
 enum Models {
     /// By a federation.
     Federated(Box<Federated>),
-    /// On the rows of all members, by one learner: the model after every round, from 1.
+    /// On the rows of all members, by one learner: the model after every round, from the first.
     Pooled(Vec<Params>),
-    /// No models: every row is given this mean target. The model is the one of another training
-    /// that holds the scale.
+    /// No models: every row is given the mean target of the members' training rows. The model is the one
+    /// of another training that holds the scale.
     Constant(Vec<f64>, Params),
 }
 
@@ -75,6 +103,11 @@ pub(super) enum Way {
     Constant,
 }
 
+/// The first round that trains.
+fn first_round(scenario: &Scenario) -> u64 {
+    1 + u64::from(scenario.strategy.standardise)
+}
+
 impl Trial {
     /// Trains.
     ///
@@ -100,16 +133,16 @@ impl Trial {
         })
     }
 
+    /// The members, then the silos outside.
+    fn silos(&self) -> impl Iterator<Item = &Silo> {
+        let (members, others) = (&self.participation.members, &self.participation.others);
+        let places = members.iter().chain(others);
+        places.map(|&at| &self.study.silos[at])
+    }
+
     /// Names of the members, then of the silos outside.
     pub(super) fn names(&self) -> Vec<String> {
-        let places = self
-            .participation
-            .members
-            .iter()
-            .chain(&self.participation.others);
-        places
-            .map(|&at| self.study.silos[at].name.clone())
-            .collect()
+        self.silos().map(|silo| silo.name.clone()).collect()
     }
 
     /// For every member whether it is honest: no scripted fault makes it misbehave. Results are those
@@ -135,7 +168,7 @@ impl Trial {
 
     /// The rounds after which there are trained models.
     pub(super) fn rounds(&self) -> Vec<u64> {
-        let first = 1 + u64::from(self.scenario.strategy.standardise);
+        let first = first_round(&self.scenario);
         match &self.models {
             Models::Federated(federated) => {
                 let mut rounds: Vec<u64> = federated
@@ -182,15 +215,18 @@ impl Trial {
             .collect()
     }
 
+    /// The state after a round, where there is a federation.
+    fn state(&self, round: u64) -> Option<&State> {
+        let Models::Federated(federated) = &self.models else {
+            return None;
+        };
+        Some(&federated.adopted_by(0, round)?.state)
+    }
+
     /// The numbers that the strategy kept after a round, by name.
     pub(super) fn memory(&self, round: u64) -> Values {
-        let Models::Federated(federated) = &self.models else {
-            return Values::new();
-        };
-        let Some(adopted) = federated.adopted_by(0, round) else {
-            return Values::new();
-        };
-        let numbers = adopted.state.memory.iter();
+        let numbers = self.state(round).into_iter();
+        let numbers = numbers.flat_map(|state| state.memory.iter());
         numbers
             .filter_map(|(name, kept)| Some((name.to_owned(), kept.json().as_f64()?)))
             .collect()
@@ -198,212 +234,156 @@ impl Trial {
 
     /// The graph of members that the strategy kept after a round, where it keeps one.
     pub(super) fn graph(&self, round: u64) -> Option<Vec<[u32; 2]>> {
-        let Models::Federated(federated) = &self.models else {
-            return None;
-        };
-        let adopted = federated.adopted_by(0, round)?;
-        adopted
-            .state
-            .memory
-            .iter()
-            .find_map(|(_, kept)| match kept {
-                Kept::Graph(graph) if graph.nodes as usize == self.members() => {
-                    Some(graph.edges.clone())
-                }
-                _ => None,
-            })
+        let mut kept = self.state(round)?.memory.iter();
+        kept.find_map(|(_, kept)| match kept {
+            Kept::Graph(graph) if graph.nodes as usize == self.members() => {
+                Some(graph.edges.clone())
+            }
+            _ => None,
+        })
     }
 
     /// The model of silo `place` (members first) after a round, with the learner that takes it. A
     /// silo outside is given one.
     fn model(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
+        let plain = self.silos().nth(place)?.learner.clone();
+        let of_plain = |model: &Params| {
+            let personal = plain.initial_personal(self.scenario.seed);
+            Some((plain.clone(), (model.clone(), personal)))
+        };
         let federated = match &self.models {
             Models::Federated(federated) => federated,
             Models::Pooled(models) => {
-                let first = 1 + u64::from(self.scenario.strategy.standardise);
-                let model = models.get((round - first) as usize)?.clone();
-                return Some(self.plain(place, model));
+                let nth = round.checked_sub(first_round(&self.scenario))?;
+                return of_plain(models.get(nth as usize)?);
             }
-            Models::Constant(_, model) => return Some(self.plain(place, model.clone())),
+            Models::Constant(_, model) => return of_plain(model),
         };
         if place < self.members() {
             let adopted = federated.adopted_by(place, round)?;
             let learner = federated.federation.members[place].learner.clone();
             return Some((learner, adopted.model.clone()));
         }
-        let last = federated.adopted_by(0, round)?;
-        self.given(federated, place, round, &last.state)
-    }
-
-    /// A model of the plain learner.
-    fn plain(&self, place: usize, model: Params) -> (Arc<dyn Learner>, OwnModel) {
-        let learner = self.learner(place);
-        let personal = learner.initial_personal(self.scenario.seed);
-        (learner, (model, personal))
-    }
-
-    fn learner(&self, place: usize) -> Arc<dyn Learner> {
-        let places = self
-            .participation
-            .members
-            .iter()
-            .chain(&self.participation.others);
-        let at = places.copied().nth(place).unwrap_or_default();
-        self.study.silos[at].learner.clone()
-    }
-
-    /// What a silo outside is given of a state, with its personal parameters trained around it.
-    fn given(
-        &self,
-        federated: &Federated,
-        place: usize,
-        round: u64,
-        state: &State,
-    ) -> Option<(Arc<dyn Learner>, OwnModel)> {
         let strategy = &federated.federation.members[0].strategy;
-        let equipped = strategy.equip(self.learner(place)).ok()?;
-        let seed = agreement::silo_seed(self.scenario.seed, MemberIndex(place as u16));
-        let personal = equipped.initial_personal(self.scenario.seed);
-        let radius = OwnRadius::from(self.scenario.charter.radius.clone());
-        let newcomer = Newcomer {
-            learner: &*equipped,
-            personal: &personal,
-            radius: &radius,
-            seed: equipped.seed(seed, round + 1),
-        };
-        let model = strategy.unseen(state, round + 1, newcomer).ok()?;
-        let first = 1 + u64::from(self.scenario.strategy.standardise);
-        let alone = Alone {
-            start: model.clone(),
-            initial: self.scenario.seed,
-            task: Task::Train(self.scenario.strategy.training.clone()),
-            seed,
-            rounds: first..=round,
-        };
-        let own = alone.around(&*equipped, &model).ok()?;
+        let equipped = strategy.equip(plain).ok()?;
+        let alone = alone(&self.scenario, Params::empty(), place, round);
+        let radius = &self.scenario.charter.radius;
+        let state = self.state(round)?;
+        let own = given_model(&**strategy, &*equipped, state, radius, &alone).ok()?;
         Some((equipped, own))
     }
 
-    /// Metrics of silo `place` after a round. Not a number where the model cannot be measured;
-    /// `None` where there is no model or no row.
-    pub(super) fn measure(&self, place: usize, round: u64, split: Split) -> Option<Measured> {
-        let places = self
-            .participation
-            .members
-            .iter()
-            .chain(&self.participation.others);
-        let at = places.copied().nth(place)?;
-        if self.study.silos[at].rows.of(split) == 0 {
+    /// Number of rows and metrics of silo `place` after a round. The loss is not a number where the model
+    /// cannot be measured; `None` where there is no model or no row.
+    pub(super) fn evaluate(&self, place: usize, round: u64, split: Split) -> Option<(u64, Values)> {
+        if self.silos().nth(place)?.rows.of(split) == 0 {
             return None;
-        }
-        if let Models::Constant(mean, _) = &self.models {
-            let (learner, (model, personal)) = self.model(place, round)?;
-            let outputs = learner.outputs().ok()?;
-            let rows = self.study.silos[at].rows.of(split);
-            let values = outputs.constant(mean).repeat(rows);
-            let metrics = outputs.measure(&model, &personal, &values, split).ok()?;
-            return Some(Measured {
-                samples: metrics.samples,
-                values: metrics.values,
-            });
         }
         let (learner, (model, personal)) = self.model(place, round)?;
         let metrics = learner.evaluate(&model, &personal, split);
         Some(metrics.map_or_else(
-            |_| Measured {
-                samples: 1,
-                values: [("loss".to_owned(), f64::NAN)].into(),
-            },
-            |metrics| Measured {
-                samples: metrics.samples,
-                values: metrics.values,
-            },
+            |_| (1, [("loss".to_owned(), f64::NAN)].into()),
+            |metrics| (metrics.samples, metrics.values),
         ))
     }
 
-    /// Why the models of the first members are of no use after a round, as clauses: they give no finite
-    /// numbers, or are far worse than a constant prediction. `values` holds the metrics of all
-    /// members on test rows.
-    pub(super) fn unusable(&self, round: u64, values: &[Values]) -> Vec<(usize, String)> {
-        let constants = self.constants(round);
-        let why = |place: usize| {
-            let own = constants.get(place).and_then(Option::as_ref);
-            let baseline = |key: &str| own?.lenient(&constants, key);
-            why_unusable(&values[place], self.study.metric.name, baseline)
-        };
-        (0..values.len())
-            .filter_map(|place| Some((place, why(place)?)))
-            .collect()
+    /// The model of silo `place` after a round, measured row by row on test rows; `None` where there is no
+    /// model or no row.
+    pub(super) fn measured(&self, place: usize, round: u64) -> Option<MeasuredModel> {
+        if self.silos().nth(place)?.rows.test == 0 {
+            return None;
+        }
+        let (learner, model) = self.model(place, round)?;
+        let mut one = MeasuredModel::of(learner, model);
+        if let (Models::Constant(mean, _), Ok(own)) = (&self.models, &one.results) {
+            let targets = TrainingTargets::of(&one.learner, &one.model, own);
+            let constant = targets.and_then(|targets| targets.measured(mean));
+            one.results = constant.ok_or_else(|| "its targets have no mean".into());
+        }
+        Some(one)
     }
 
-    /// What the mean target of all members' training rows gives as a constant prediction on the test
-    /// rows of every member.
-    fn constants(&self, round: u64) -> Vec<Option<Constant>> {
-        let models: Vec<_> = (0..self.members())
-            .map(|place| self.model(place, round))
-            .collect();
-        let (mut sum, mut weights) = (Vec::<f64>::new(), 0.0);
-        for (learner, (model, personal)) in models.iter().flatten() {
-            let mean = || {
-                let outputs = learner.outputs().ok()?;
-                let values = outputs.outputs(model, personal, Split::Test).ok()?;
-                let rows = outputs
-                    .row_results(model, personal, &values, Split::Test)
-                    .ok()?;
-                outputs.mean_target(model, personal, values.len() / rows.len().max(1))
+    /// The model that silo `place` serves: the strategy's, after this round, or one that it makes alone.
+    /// Gives the choice, and the model where it is neither `strategys` nor the best that the silo makes
+    /// alone. `None` where there is no federation.
+    pub(super) fn serve(
+        &self,
+        place: usize,
+        round: u64,
+        strategys: &MeasuredModel,
+        local: &Local,
+    ) -> Option<(Candidate, Option<MeasuredModel>)> {
+        let Models::Federated(federated) = &self.models else {
+            return None;
+        };
+        let plain = &self.silos().nth(place)?.learner;
+        let last = federated.adopted_by(0, round)?;
+        let (models, entries) = (&last.state.models, &last.assignment);
+        let global = mean_of_coalitions(models, entries);
+        let members = match place < self.members() {
+            true => members_of(entries, federated.adopted_by(place, round)?.coalition),
+            // Its rows were in no training of the model that it is given.
+            false => usize::MAX,
+        };
+        let served = Comparison {
+            plain: &**plain,
+            equipped: &*strategys.learner,
+            alone: &alone(&self.scenario, Params::empty(), place, round),
+            local,
+            coalition: &strategys.model,
+            members,
+            global: global.as_ref().zip(Some(entries.len())),
+            folds: self.scenario.serve.folds,
+        }
+        .serve();
+        let other = match served.candidate {
+            Candidate::Local | Candidate::Coalition => None,
+            Candidate::Robust => Some(plain),
+            Candidate::Global | Candidate::FineTuned => Some(&strategys.learner),
+        };
+        let other = other.map(|learner| MeasuredModel::of(learner.clone(), served.model));
+        Some((served.candidate, other))
+    }
+
+    /// Names of the subgroups of rows.
+    pub(super) fn subgroups(&self) -> &[String] {
+        &self.study.subgroups
+    }
+
+    /// Why these models of the members are of no use, as clauses: they give no finite numbers, or are far
+    /// worse than a constant prediction.
+    pub(super) fn unusable(&self, members: &[Option<MeasuredModel>]) -> Vec<(usize, String)> {
+        let targets = |one: &Option<MeasuredModel>| {
+            let one = one.as_ref()?;
+            TrainingTargets::of(&one.learner, &one.model, one.results.as_ref().ok()?)
+        };
+        let targets: Vec<Option<TrainingTargets>> = members.iter().map(targets).collect();
+        let targets: Vec<_> = targets.iter().map(Option::as_ref).collect();
+        let constants = constants(&targets, targets.len());
+        let metric = self.study.metric.name;
+        let why = |(place, one): (usize, &Option<MeasuredModel>)| {
+            let baseline = |key: &str| constants[place].as_ref()?.lenient(&constants, key);
+            let why = match &one.as_ref()?.results {
+                Ok(results) => why_unusable(&results.metrics, metric, baseline)?,
+                Err(error) => error.clone(),
             };
-            let Some(mean) = mean() else { continue };
-            let weight = learner.samples() as f64;
-            sum.resize(mean.len(), 0.0);
-            sum.iter_mut()
-                .zip(&mean)
-                .for_each(|(sum, mean)| *sum += weight * mean);
-            weights += weight;
-        }
-        sum.iter_mut().for_each(|sum| *sum /= weights);
-        let constant = |place: usize| {
-            let (learner, (model, personal)) = models[place].as_ref()?;
-            let outputs = learner.outputs().ok()?;
-            let rows = self.study.silos[self.participation.members[place]]
-                .rows
-                .test;
-            let values = outputs.constant(&sum).repeat(rows);
-            let metrics = outputs
-                .measure(model, personal, &values, Split::Test)
-                .ok()?;
-            Some(Constant {
-                metrics: metrics.values,
-                rows: rows as f64,
-            })
+            Some((place, why))
         };
-        match sum.is_empty() {
-            true => vec![None; self.members()],
-            false => (0..self.members()).map(constant).collect(),
-        }
+        members.iter().enumerate().filter_map(why).collect()
     }
 
-    /// What the model of silo `place` gives row by row on its test rows after a round.
-    pub(super) fn rows(&self, place: usize, round: u64) -> Option<StoredRows> {
-        let (learner, (model, personal)) = self.model(place, round)?;
-        let outputs = learner.outputs().ok()?;
-        let values = match &self.models {
-            Models::Constant(mean, _) => {
-                let places = self
-                    .participation
-                    .members
-                    .iter()
-                    .chain(&self.participation.others);
-                let at = places.copied().nth(place)?;
-                outputs
-                    .constant(mean)
-                    .repeat(self.study.silos[at].rows.test)
-            }
-            _ => outputs.outputs(&model, &personal, Split::Test).ok()?,
+    /// The first training that failed, in a sentence without a full stop.
+    pub(super) fn failure(&self) -> Option<String> {
+        let Models::Federated(federated) = &self.models else {
+            return None;
         };
-        let results = outputs
-            .row_results(&model, &personal, &values, Split::Test)
-            .ok()?;
-        Some(StoredRows::of(&results))
+        let mut failures = federated.failures();
+        let (round, reason) = failures.next()?;
+        let more = failures.count();
+        Some(match more {
+            0 => format!("training failed in round {round}: {reason}"),
+            more => format!("training failed in round {round} and {more} times more: {reason}"),
+        })
     }
 }
 
@@ -444,7 +424,7 @@ impl Federated {
         own.max_by_key(|one| one.round)
     }
 
-    /// Trainings that failed, with the silo's position and the reason.
+    /// Trainings that failed: the round and the reason.
     fn failures(&self) -> impl Iterator<Item = (u64, &str)> {
         self.record
             .notices
@@ -458,24 +438,22 @@ impl Federated {
     }
 }
 
-impl Trial {
-    /// The first training that failed, in a sentence without a full stop.
-    pub(super) fn failure(&self) -> Option<String> {
-        let Models::Federated(federated) = &self.models else {
-            return None;
-        };
-        let mut failures = federated.failures();
-        let (round, reason) = failures.next()?;
-        let more = failures.count();
-        Some(match more {
-            0 => format!("training failed in round {round}: {reason}"),
-            more => format!("training failed in round {round} and {more} times more: {reason}"),
-        })
+/// How silo `place` trains without a federation, as the federation trains, up to a round.
+pub(super) fn alone(scenario: &Scenario, start: Params, place: usize, round: u64) -> Alone {
+    Alone {
+        start,
+        initial: scenario.seed,
+        task: Task::Train(scenario.strategy.training.clone()),
+        seed: silo_seed(scenario.seed, MemberIndex(place as u16)),
+        rounds: first_round(scenario)..=round,
     }
 }
 
 /// A model from which all rows can be trained, on the common scale where there is one.
-fn start(scenario: &Scenario, participation: &Participation) -> Result<Params, RunError> {
+pub(super) fn start(
+    scenario: &Scenario,
+    participation: &Participation,
+) -> Result<Params, RunError> {
     let plain = &*participation.study.silos[0].learner;
     if !scenario.strategy.standardise {
         return Ok(plain.initial(scenario.seed));
@@ -499,48 +477,35 @@ fn pooled(
         .pooled
         .as_ref()
         .ok_or_else(|| RunError::Setup("the rows of these silos cannot be pooled".into()))?;
-    let learner = pool(&participation.members);
-    let mut model = start(scenario, participation)?;
-    let mut personal = learner.initial_personal(scenario.seed);
+    let alone = Alone {
+        seed: scenario.seed,
+        ..alone(
+            scenario,
+            start(scenario, participation)?,
+            0,
+            scenario.rounds,
+        )
+    };
     let mut models = Vec::new();
-    let first = 1 + u64::from(scenario.strategy.standardise);
-    for round in first..=scenario.rounds {
-        let task = Task::Train(scenario.strategy.training.at(round + 1 - first));
-        let mut go_on = |_| ControlFlow::Continue(());
-        let seed = learner.seed(scenario.seed, round);
-        let update = learner
-            .carry_out(&model, &personal, &task, seed, &mut go_on)
-            .map_err(|error| {
-                RunError::Setup(format!("training on the rows of all members: {error}"))
-            })?;
-        (model, personal) = (update.shared, update.personal);
+    let trained = alone.train_watched(&*pool(&participation.members), |model| {
         models.push(model.clone());
-    }
+    });
+    let failed = |error| format!("training on the rows of all members: {error}");
+    trained.map_err(|error| RunError::Setup(failed(error)))?;
     Ok(Models::Pooled(models))
 }
 
 /// The mean target of all members' training rows.
 fn constant(scenario: &Scenario, participation: &Participation) -> Result<Models, RunError> {
     let model = start(scenario, participation)?;
-    let mut sum: Vec<f64> = Vec::new();
-    let mut rows = 0.0;
-    let refused = || RunError::Setup("the targets of these silos have no mean".into());
-    for silo in &participation.study.silos {
-        let outputs = silo.learner.outputs().map_err(|_| refused())?;
-        let personal = silo.learner.initial_personal(scenario.seed);
-        let own = outputs.outputs(&model, &personal, Split::Train);
-        let own = own.map_err(|error| RunError::Setup(error.to_string()))?;
-        let width = own.len() / silo.rows.train.max(1);
-        let mean = outputs
-            .mean_target(&model, &personal, width)
-            .ok_or_else(refused)?;
-        let weight = silo.learner.samples() as f64;
-        sum.resize(mean.len(), 0.0);
-        sum.iter_mut()
-            .zip(&mean)
-            .for_each(|(sum, mean)| *sum += weight * mean);
-        rows += weight;
-    }
-    sum.iter_mut().for_each(|sum| *sum /= rows);
-    Ok(Models::Constant(sum, model))
+    let targets = participation.study.silos.iter().map(|silo| {
+        let own = (model.clone(), silo.learner.initial_personal(scenario.seed));
+        let measured = measured(&silo.learner, &own).unwrap_or_default();
+        TrainingTargets::of(&silo.learner, &own, &measured)
+    });
+    let targets: Option<Vec<TrainingTargets>> = targets.collect();
+    let mean = targets.and_then(|targets| mean_target(targets.iter()));
+    let mean =
+        mean.ok_or_else(|| RunError::Setup("the targets of these silos have no mean".into()));
+    Ok(Models::Constant(mean?, model))
 }

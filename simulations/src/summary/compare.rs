@@ -9,7 +9,7 @@ use methods::serving::{Candidate, Tuned};
 
 use super::classes::class_results;
 use super::gains::{Compared as Comparing, gains};
-use super::measured::{Constant, Measured, why_unusable};
+use super::measured::{Constant, Measured, constants, why_unusable};
 use super::results::{
     Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Tuning, Unusable,
 };
@@ -18,9 +18,7 @@ use super::{MetricInfo, SiloInfo};
 use crate::error::RunError;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
-
-/// The part of a 95 % interval's misses that lie on one side.
-const TAIL: f64 = 0.025;
+use crate::statistic::BY_CHANCE;
 
 /// The compared silos, and what follows for the federation.
 pub(super) struct Compared {
@@ -46,7 +44,8 @@ pub(super) fn compare(
     let second_metric = second(metric, study.classes.len(), &results);
     let second = second_metric.as_ref().map(|second| second.name.as_str());
     let members = results.iter().filter(|one| one.member.is_some()).count();
-    let constants = constants(&results, members);
+    let targets: Vec<_> = results.iter().map(|one| one.targets.as_ref()).collect();
+    let constants = constants(&targets, members);
     // It is one of the references; without them, only what they are measured by.
     let referenced = |one: &SiloResult| one.models.contains_key(&ModelKind::Local);
     if results.iter().any(referenced) {
@@ -189,7 +188,7 @@ fn harmed(members: &[SiloResult], gains: &[Vec<Gain>]) -> Option<Harmed> {
             }
         }
     }
-    found.by_chance = TAIL * found.not_own as f64;
+    found.by_chance = BY_CHANCE * found.not_own as f64;
     (found.compared > 0).then_some(found)
 }
 
@@ -246,27 +245,6 @@ fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<Met
         unit,
         higher_is_better: ["accuracy", "roc-auc", "dice"].contains(&name),
     })
-}
-
-/// What a constant prediction, the mean target of all members' training rows, gives at every silo.
-fn constants(results: &[SiloResult], members: usize) -> Vec<Option<Constant>> {
-    let mut total: Option<(Vec<f64>, f64)> = None;
-    for targets in results[..members]
-        .iter()
-        .filter_map(|one| one.targets.as_ref())
-    {
-        let (sum, weight) = total.get_or_insert_with(|| (vec![0.0; targets.mean.len()], 0.0));
-        if sum.len() != targets.mean.len() {
-            return results.iter().map(|_| None).collect();
-        }
-        let each = sum.iter_mut().zip(&targets.mean);
-        each.for_each(|(sum, mean)| *sum += targets.weight * mean);
-        *weight += targets.weight;
-    }
-    let mean = total
-        .map(|(sum, weight)| -> Vec<f64> { sum.into_iter().map(|sum| sum / weight).collect() });
-    let constant = |one: &SiloResult| one.constant(mean.as_ref()?);
-    results.iter().map(constant).collect()
 }
 
 /// The models of a silo that are of no use there, with the reasons.

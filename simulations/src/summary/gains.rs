@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use methods::learner::RowResults;
 
-use super::results::{Gain, Interval, MeanGain, ModelKind};
+use super::results::{Gain, MeanGain, ModelKind};
 use crate::pool::Threads;
 use crate::random::Random;
+use crate::statistic::{Interval, Statistic, TELLING};
 
 /// Draws of the held-out rows.
 const DRAWS: usize = 1_000;
@@ -23,8 +24,6 @@ const FEWEST: usize = 200;
 const ROWS: usize = 50_000_000;
 /// Silos of one job.
 const PART: usize = 16;
-/// Fewest held-out rows for an interval of one silo.
-const TELLING: usize = 10;
 /// The normal deviate of 95 % intervals.
 const NORMAL: f64 = 1.959_964;
 
@@ -163,11 +162,12 @@ fn drawn(
         .iter()
         .map(|(_, models)| {
             let each = models.iter().filter(|(_, results)| results.len() == count);
-            each.filter_map(|(&kind, results)| Some((kind, Statistic::of(what.metric, results)?)))
-                .collect()
+            each.filter_map(|(&kind, results)| {
+                Some((kind, Statistic::of(what.metric, &[&**results])?))
+            })
+            .collect()
         })
         .collect();
-    let once = vec![1u32; count];
     let mut out: Vec<(usize, DrawnModels)> = silos
         .iter()
         .zip(&statistics)
@@ -175,7 +175,7 @@ fn drawn(
             let measured = statistics.iter().map(|(kind, statistic)| {
                 let drawn = Drawn {
                     rows: count,
-                    measured: statistic.value(&once),
+                    measured: statistic.measured(),
                     draws: Vec::with_capacity(draws),
                 };
                 (*kind, drawn)
@@ -195,56 +195,6 @@ fn drawn(
         }
     }
     out
-}
-
-/// A metric as a function of how often each row counts.
-enum Statistic {
-    /// The mean of these values.
-    Mean(Vec<f64>),
-    /// The area under the ROC curve: rows by ascending score, those of equal score together, each
-    /// with its class.
-    Area(Vec<Vec<(usize, bool)>>),
-}
-
-impl Statistic {
-    fn of(metric: &str, results: &RowResults) -> Option<Self> {
-        if metric == "roc-auc" {
-            let rows = results.positive()?;
-            let mut order: Vec<usize> = (0..rows.len()).collect();
-            order.sort_by(|&a, &b| rows[a].0.total_cmp(&rows[b].0));
-            let equal = order.chunk_by(|&a, &b| rows[a].0 == rows[b].0);
-            let equal = equal.map(|chunk| chunk.iter().map(|&row| (row, rows[row].1)).collect());
-            return Some(Self::Area(equal.collect()));
-        }
-        let values = results.scores.get(metric)?;
-        let finite = !values.is_empty() && values.iter().all(|value| value.is_finite());
-        finite.then(|| Self::Mean(values.clone()))
-    }
-
-    /// Not a number where a draw has one class only.
-    fn value(&self, times: &[u32]) -> f64 {
-        match self {
-            Self::Mean(values) => {
-                let each = values.iter().zip(times);
-                let sum: f64 = each.map(|(value, &times)| value * f64::from(times)).sum();
-                sum / times.len() as f64
-            }
-            Self::Area(equal) => {
-                let (mut positives, mut negatives, mut wins) = (0.0, 0.0, 0.0);
-                for rows in equal {
-                    let (mut ups, mut downs) = (0.0, 0.0);
-                    for &(row, positive) in rows {
-                        let side = if positive { &mut ups } else { &mut downs };
-                        *side += f64::from(times[row]);
-                    }
-                    wins += ups * (negatives + downs / 2.0);
-                    positives += ups;
-                    negatives += downs;
-                }
-                wins / (positives * negatives)
-            }
-        }
-    }
 }
 
 /// How much better one model is than another at one silo: as measured, and on each draw, whose
@@ -279,7 +229,7 @@ impl Difference {
             return None;
         }
         let wider = student(self.rows as f64 - 1.0) / NORMAL;
-        interval(
+        Interval::of(
             self.measured,
             self.draws
                 .iter()
@@ -303,28 +253,7 @@ fn weighted(differences: &[Difference], weight: impl Fn(&Difference) -> f64) -> 
         sum / weights
     };
     let each = (0..draws).map(|draw| mean(&|difference| difference.draws[draw]));
-    interval(mean(&|difference| difference.measured), each)
-}
-
-/// The interval between the 2.5th and the 97.5th percentile of the draws that are finite; `None`
-/// where fewer than half of them are.
-fn interval(by: f64, draws: impl Iterator<Item = f64>) -> Option<Interval> {
-    let all: Vec<f64> = draws.collect();
-    let mut finite: Vec<f64> = all
-        .iter()
-        .copied()
-        .filter(|draw| draw.is_finite())
-        .collect();
-    if finite.is_empty() || 2 * finite.len() < all.len() {
-        return None;
-    }
-    finite.sort_unstable_by(f64::total_cmp);
-    let at = |part: f64| finite[((finite.len() - 1) as f64 * part).round() as usize];
-    Some(Interval {
-        by,
-        low: at(0.025),
-        high: at(0.975),
-    })
+    Interval::of(mean(&|difference| difference.measured), each)
 }
 
 /// The 97.5th percentile of Student's distribution (Cornish & Fisher 1938), to 1 % from 5 degrees of

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use learn::MetricName;
-use methods::Learner;
-use methods::learner::{RowResults, Split};
+use methods::learner::{LearnError, Outputs, RowResults, Split};
+use methods::{Learner, Params};
 
 use super::metrics::OwnModel;
 
@@ -15,14 +15,14 @@ use super::metrics::OwnModel;
 const FAR_WORSE: f64 = 10.0;
 
 /// A model's results on held-out rows.
-#[derive(Clone)]
-pub(super) struct Measured {
+#[derive(Clone, Default)]
+pub(crate) struct Measured {
     /// All metrics by name.
-    pub(super) metrics: BTreeMap<String, f64>,
+    pub(crate) metrics: BTreeMap<String, f64>,
     /// Outputs of the model per row; 0 where they are not known.
     width: usize,
     /// Row by row, where the learner gives them.
-    pub(super) rows: Option<Arc<RowResults>>,
+    pub(crate) rows: Option<Arc<RowResults>>,
 }
 
 impl Measured {
@@ -37,7 +37,7 @@ impl Measured {
 }
 
 /// Measures a model on the held-out rows.
-pub(super) fn measured(
+pub(crate) fn measured(
     learner: &Arc<dyn Learner>,
     (model, personal): &OwnModel,
 ) -> Result<Measured, String> {
@@ -54,57 +54,105 @@ pub(super) fn measured(
     };
     let all = || {
         let values = outputs.outputs(model, personal, test)?;
-        let rows = outputs.row_results(model, personal, &values, test)?;
-        Ok(Measured {
-            metrics: outputs.measure(model, personal, &values, test)?.values,
-            width: values.len() / rows.len().max(1),
-            rows: Some(Arc::new(rows)),
-        })
+        of_outputs(outputs, (model, personal), &values)
     };
-    all().map_err(|error: methods::LearnError| error.to_string())
+    all().map_err(|error| error.to_string())
+}
+
+/// What these outputs for all held-out rows are worth.
+fn of_outputs(
+    outputs: &dyn Outputs,
+    (model, personal): (&Params, &Params),
+    values: &[f64],
+) -> Result<Measured, LearnError> {
+    let rows = outputs.row_results(model, personal, values, Split::Test)?;
+    let metrics = outputs.measure(model, personal, values, Split::Test)?;
+    Ok(Measured {
+        metrics: metrics.values,
+        width: values.len() / rows.len().max(1),
+        rows: Some(Arc::new(rows)),
+    })
 }
 
 /// The training targets of a silo.
-pub(super) struct TrainingTargets {
+pub(crate) struct TrainingTargets {
     learner: Arc<dyn Learner>,
     model: OwnModel,
     rows: usize,
     /// Their mean.
-    pub(super) mean: Vec<f64>,
+    mean: Vec<f64>,
     /// Their number.
-    pub(super) weight: f64,
+    weight: f64,
 }
 
 impl TrainingTargets {
-    /// Those of a silo with this model, which holds their scale and was measured; `None` where they have no mean.
-    pub(super) fn of(
+    /// Those of a silo with this model, which holds their scale and was measured; `None` where they have
+    /// no mean.
+    pub(crate) fn of(
         learner: &Arc<dyn Learner>,
         (model, personal): &OwnModel,
         measured: &Measured,
     ) -> Option<Self> {
         let outputs = learner.outputs().ok()?;
+        let width = match measured.width {
+            // Without held-out rows the model's outputs are counted on training rows.
+            0 => {
+                let values = outputs.outputs(model, personal, Split::Train).ok()?;
+                values.len() / learner.samples().max(1) as usize
+            }
+            width => width,
+        };
         Some(Self {
-            mean: outputs.mean_target(model, personal, measured.width)?,
+            mean: outputs.mean_target(model, personal, width)?,
             weight: learner.samples() as f64,
-            rows: measured.rows.as_ref()?.len(),
+            rows: measured.rows.as_ref().map_or(0, |rows| rows.len()),
             model: (model.clone(), personal.clone()),
             learner: learner.clone(),
         })
     }
 
-    /// What a constant prediction of this mean gives on the held-out rows.
-    pub(super) fn constant(&self, mean: &[f64]) -> Option<Constant> {
+    /// What a prediction of this mean for every row gives on the held-out rows.
+    pub(crate) fn measured(&self, mean: &[f64]) -> Option<Measured> {
         let outputs = self.learner.outputs().ok()?;
         let values = outputs.constant(mean).repeat(self.rows);
         let (model, personal) = &self.model;
-        let metrics = outputs
-            .measure(model, personal, &values, Split::Test)
-            .ok()?;
-        Some(Constant {
-            metrics: metrics.values,
-            rows: self.rows as f64,
-        })
+        of_outputs(outputs, (model, personal), &values).ok()
     }
+}
+
+/// The mean target over the training rows of several silos; `None` where it is not known or they do not
+/// have the same number of outputs.
+pub(crate) fn mean_target<'a>(
+    silos: impl Iterator<Item = &'a TrainingTargets>,
+) -> Option<Vec<f64>> {
+    let mut total: Option<(Vec<f64>, f64)> = None;
+    for targets in silos {
+        let (sum, weight) = total.get_or_insert_with(|| (vec![0.0; targets.mean.len()], 0.0));
+        if sum.len() != targets.mean.len() {
+            return None;
+        }
+        let each = sum.iter_mut().zip(&targets.mean);
+        each.for_each(|(sum, mean)| *sum += targets.weight * mean);
+        *weight += targets.weight;
+    }
+    total.map(|(sum, weight)| sum.into_iter().map(|sum| sum / weight).collect())
+}
+
+/// What a constant prediction, the mean target of all members' training rows, gives at every silo. The
+/// first `members` silos are members.
+pub(crate) fn constants(
+    silos: &[Option<&TrainingTargets>],
+    members: usize,
+) -> Vec<Option<Constant>> {
+    let mean = mean_target(silos[..members].iter().flatten().copied());
+    let constant = |targets: &Option<&TrainingTargets>| {
+        let targets = (*targets)?;
+        Some(Constant {
+            metrics: targets.measured(mean.as_ref()?)?.metrics,
+            rows: targets.rows as f64,
+        })
+    };
+    silos.iter().map(constant).collect()
 }
 
 /// The metrics of a constant prediction.

@@ -16,7 +16,7 @@ mod silos;
 
 use std::collections::BTreeMap;
 
-use methods::serving::{Candidate, ComparedOn, Measured, Tuned};
+use methods::serving::{Candidate, ComparedOn, Measured as ComparedLoss, Tuned};
 use serde::Serialize;
 use serde_json::Value;
 use silo::Totals;
@@ -24,13 +24,18 @@ use silo::Totals;
 use crate::environment::Mesh;
 use crate::network::Traffic;
 
+pub use crate::statistic::Interval;
+
 pub(crate) use build::build;
-pub(crate) use measured::{Constant, why_unusable};
+pub(crate) use measured::{
+    Measured, TrainingTargets, constants, mean_target, measured, why_unusable,
+};
 pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models};
 pub use newcomers::NewcomerInfo;
+pub(crate) use newcomers::given_model;
 pub use results::{
-    Bin, ClassResults, Gain, Harmed, Interval, MeanGain, ModelKind, ModelMean, SecondMetric,
-    Settings, TrainingFailed, Tuning, Unusable,
+    Bin, ClassResults, Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Settings,
+    TrainingFailed, Tuning, Unusable,
 };
 
 /// The summary of a run.
@@ -215,7 +220,7 @@ pub struct ServedInfo {
     /// Held-out metric of the chosen model.
     pub metric: Option<f64>,
     /// The losses that the choice is based on.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<ComparedLoss>,
 }
 
 /// Messages of a member that were refused for one reason.

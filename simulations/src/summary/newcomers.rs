@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use agreement::silo_seed;
 use learn::Study;
-use methods::learner::{Split, Task};
+use methods::learner::{LearnError, Split, Task};
+use methods::robust::Radius;
 use methods::serving::Alone;
 use methods::strategy::{Newcomer, OwnRadius};
+use methods::{Learner, State, Strategy};
 use protocol::MemberIndex;
 use serde::Serialize;
 
@@ -17,7 +19,7 @@ use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::scenario::Scenario;
 
-use super::metrics::AdoptedModel;
+use super::metrics::{AdoptedModel, OwnModel};
 
 /// What a silo outside the federation would have got as a newcomer after a round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,9 +32,33 @@ pub struct NewcomerInfo {
     pub metric: Option<f64>,
 }
 
+/// The model that a silo which took no part is given of the state after the last of `alone`'s rounds. The
+/// silo, as the strategy equips it, trains its personal parameters around that model, where the strategy
+/// has some.
+///
+/// # Errors
+/// [`LearnError`]: there is no model for it, or it cannot train.
+pub(crate) fn given_model(
+    strategy: &dyn Strategy,
+    equipped: &dyn Learner,
+    state: &State,
+    radius: &Radius,
+    alone: &Alone,
+) -> Result<OwnModel, LearnError> {
+    let personal = equipped.initial_personal(alone.initial);
+    let round = alone.rounds.end() + 1;
+    let newcomer = Newcomer {
+        learner: equipped,
+        personal: &personal,
+        radius: &OwnRadius::from(radius.clone()),
+        seed: equipped.seed(alone.seed, round),
+    };
+    let model = strategy.unseen(state, round, newcomer)?;
+    alone.around(equipped, &model)
+}
+
 /// Every silo outside after each of the scenario's rounds for newcomers that became final, by round and
-/// then in the order of the study. As at the end of a run, a newcomer trains its personal parameters,
-/// where the strategy has some, around the model that it is given.
+/// then in the order of the study.
 pub(super) fn newcomers(
     scenario: &Scenario,
     study: &Study,
@@ -66,19 +92,11 @@ pub(super) fn newcomers(
                 seed,
                 rounds: first..=round,
             };
-            let radius = OwnRadius::from(scenario.charter.radius.clone());
+            let radius = scenario.charter.radius.clone();
             let (state, strategy) = (after.state.clone(), strategy.clone());
             let silo = silo.name.clone();
             jobs.push(move || {
-                let personal = equipped.initial_personal(initial);
-                let newcomer = Newcomer {
-                    learner: &*equipped,
-                    personal: &personal,
-                    radius: &radius,
-                    seed: equipped.seed(seed, round + 1),
-                };
-                let given = strategy.unseen(&state, round + 1, newcomer);
-                let given = given.and_then(|model| alone.around(&*equipped, &model));
+                let given = given_model(&*strategy, &*equipped, &state, &radius, &alone);
                 let metrics = given.and_then(|(model, personal)| {
                     equipped.evaluate(&model, &personal, Split::Test)
                 });

@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::statistic::Interval;
+
 /// A model whose held-out results are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -97,25 +99,6 @@ pub struct Tuning {
     pub trainings: f64,
     /// Mean number of exact fits at a member.
     pub fits: f64,
-}
-
-/// How much better one model is than another on held-out rows, in units of the metric: positive is
-/// better, whether the metric is to be high or low.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval {
-    /// As measured.
-    pub by: f64,
-    /// Lower end of the 95 % interval, by resampling the held-out rows in pairs.
-    pub low: f64,
-    /// Upper end of that interval.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Whether the interval leaves out zero, so that the difference is more than noise.
-    pub fn is_clear(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
 }
 
 /// How much better one model is than another at a silo.

@@ -12,7 +12,7 @@ use methods::serving::{
     Alone, Comparison, Effort, Local, TUNING_FOLDS, Tuned, alone_start, mean_of_coalitions,
     members_of,
 };
-use methods::strategy::{Newcomer, OwnRadius, WeightRule};
+use methods::strategy::WeightRule;
 use methods::{Learner, Params};
 use protocol::{Hash, MemberIndex};
 
@@ -26,8 +26,9 @@ use crate::scenario::Scenario;
 
 use super::ServedInfo;
 use super::gains::Models;
-use super::measured::{Constant, Measured, TrainingTargets, measured};
+use super::measured::{Measured, TrainingTargets, measured};
 use super::metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
+use super::newcomers::given_model;
 use super::results::ModelKind;
 
 /// The result of one silo, with metrics on its own held-out rows.
@@ -63,11 +64,6 @@ impl SiloResult {
         let rows = usable
             .filter_map(|(&kind, measured)| Some((kind, measured.as_ref().ok()?.rows.clone()?)));
         rows.collect()
-    }
-
-    /// What a constant prediction of this mean target gives on its held-out rows.
-    pub(super) fn constant(&self, mean: &[f64]) -> Option<Constant> {
-        self.targets.as_ref()?.constant(mean)
     }
 }
 
@@ -174,21 +170,12 @@ pub(super) fn silo_results(
             let own = match (adopted, &context.last) {
                 (Some(adopted), _) => Some(adopted.model),
                 (None, Some(last)) if !takes_part => {
-                    let personal = equipped.initial_personal(initial);
-                    let radius = OwnRadius::from(context.radius.clone());
-                    let newcomer = Newcomer {
-                        learner: &*equipped,
-                        personal: &personal,
-                        radius: &radius,
-                        seed: equipped.seed(seed, last.round + 1),
+                    let alone = Alone {
+                        rounds: *context.alone.rounds.start()..=last.round,
+                        ..context.alone_with(seed)
                     };
-                    let given = strategy.unseen(&last.state, last.round + 1, newcomer);
-                    // The newcomer trains its personal parameters around the model that it is
-                    // given.
-                    let alone = context.alone_with(seed);
-                    given
-                        .and_then(|model| alone.around(&*equipped, &model))
-                        .ok()
+                    let (state, radius) = (&last.state, &context.radius);
+                    given_model(&*strategy, &*equipped, state, radius, &alone).ok()
                 }
                 _ => None,
             };

@@ -51,7 +51,7 @@ impl<'a> Eicu<'a> {
     }
 }
 
-/// Minutes of so many hours.
+/// A number of hours in minutes.
 pub(super) fn hours(hours: u32) -> f64 {
     60.0 * f64::from(hours)
 }
@@ -72,7 +72,7 @@ impl Hospitals {
         self.0.entry(number).or_insert_with(new)
     }
 
-    /// Those with at least so many rows, by name.
+    /// Those with at least this number of rows, by name.
     pub(super) fn with_rows(self, least: usize) -> Vec<(String, Table)> {
         let enough = self.0.into_iter().filter(|(_, table)| table.len() >= least);
         enough

@@ -69,7 +69,8 @@ pub(crate) fn eicu_los_target() -> Target {
 /// Hospitals of the eICU demo, from `eicu_demo/` under `folder`: whether a stay in intensive care lasts
 /// more than a day, from gender, ethnicity (Caucasian or not), age (90 for "> 89"), the number of
 /// medicines started in the first 24 hours, heart rate and APACHE score. Stays without one of these are
-/// left out, which leaves 1,776 in 173 hospitals. All hospitals scale alike, by constants.
+/// left out, which leaves 1,776 in 173 hospitals. The features of all hospitals are scaled by the
+/// same constants.
 ///
 /// # Errors
 /// [`DataError`], saying where the files can be had; fewer hospitals than asked for.

@@ -67,7 +67,7 @@ impl Columns {
         }
     }
 
-    /// The sentence about what they hold in the training rows, of so many silos.
+    /// The sentence about what they hold in the training rows, of this number of silos.
     pub(super) fn note(mut self, what: &str, silos: usize) -> Option<String> {
         self.0.sort_by_key(|(_, silos)| std::cmp::Reverse(*silos));
         let columns: Vec<String> = self

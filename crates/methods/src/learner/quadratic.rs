@@ -93,7 +93,7 @@ impl QuadraticLearner {
         self
     }
 
-    /// The same with so many training rows in [`samples`](Learner::samples).
+    /// The same with this number of training rows in [`samples`](Learner::samples).
     #[must_use]
     pub fn with_samples(mut self, samples: u64) -> Self {
         self.samples = samples;

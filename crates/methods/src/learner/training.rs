@@ -29,7 +29,7 @@ pub struct Training {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Decay {
-    /// After every so many rounds the rate is multiplied with a factor.
+    /// The rate is multiplied with a factor each time a number of rounds has passed.
     Step {
         /// Number of rounds with the same rate.
         #[schemars(range(min = 1), extend("x-unit" = "rounds"))]

@@ -19,7 +19,7 @@ pub(crate) fn model(weight: f32) -> Params {
     Params::from_values(&learner(0.0).layout(), &[weight])
 }
 
-/// The personal state after so many trainings.
+/// The personal state after this number of trainings.
 pub(crate) fn trained(times: f32) -> Params {
     Params::from_values(learner(0.0).initial_personal(0).layout(), &[times])
 }

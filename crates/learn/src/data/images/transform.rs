@@ -21,7 +21,8 @@ impl Picture {
     }
 
     /// In one channel: the luminance `0.299 R + 0.587 G + 0.114 B` (ITU-R BT.601), as in JPEG and in
-    /// Pillow's mode L. A grey picture stays as it is.
+    /// Pillow's mode L. A picture that has one channel already is returned
+    /// unchanged.
     #[must_use]
     pub(crate) fn grey(self) -> Self {
         let [channels, height, width] = self.shape;

@@ -174,7 +174,7 @@ impl PartitionConfig {
     }
 }
 
-/// Users with at least so many rows, in their order.
+/// Users with at least this number of rows, in their order.
 fn enough(population: &Population<'_>, least: usize) -> Vec<usize> {
     let mut counts = vec![0usize; population.users.len()];
     for row in population.rows {

@@ -119,7 +119,7 @@ fn graphs_of_tables_equal_the_forward_pass() {
     }
 }
 
-/// The schema of images of so many numbers, to be sorted into classes, or with a mask.
+/// The schema of images with this number of values, to be sorted into classes, or with a mask.
 fn images(numbers: usize, target: &str) -> String {
     let names: Vec<String> = (0..numbers).map(|at| format!("\"p{at}\"")).collect();
     let names = names.join(", ");

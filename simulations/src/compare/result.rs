@@ -1,0 +1,368 @@
+//! The result of one way of learning with one seed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use learn::MetricName;
+use methods::learner::Split;
+use methods::serving::Candidate;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::alone::OwnModels;
+use super::rows::StoredRows;
+use super::trial::{MeasuredModel, Trial, Values};
+
+/// Which run of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Unit {
+    /// Name of the variant; empty where there is one only.
+    pub variant: String,
+    /// Label of the way of learning.
+    pub strategy: String,
+    /// The seed, from 0: the scenario's seed plus this.
+    pub seed: usize,
+}
+
+/// Settings that were tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Tried {
+    /// The settings.
+    pub(super) point: BTreeMap<String, Value>,
+    /// The round with the best value.
+    pub(super) round: Option<u64>,
+    /// The first round with a value that is nearly as good.
+    pub(super) near: Option<u64>,
+    /// The value of the best round on validation rows.
+    pub(super) value: Option<f64>,
+    /// Why there is none.
+    pub(super) failed: Option<String>,
+}
+
+/// The mean over silos of a metric after a round.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct CurvePoint {
+    pub(super) round: u64,
+    /// Bytes that all members had sent.
+    pub(super) bytes: u64,
+    /// Mean over the members of the first metric on test rows.
+    pub(super) inside: Option<f64>,
+    /// Mean over the silos outside.
+    pub(super) outside: Option<f64>,
+    /// Coalition of every member.
+    pub(super) coalitions: Vec<Option<u32>>,
+}
+
+/// A silo's results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct SiloResult {
+    pub(super) name: String,
+    /// Whether it took no part and was given a model.
+    pub(super) outside: bool,
+    /// Metrics on its test rows, with the model of the chosen round.
+    pub(super) values: Values,
+    /// Metrics with the model of the round that is best on test rows.
+    pub(super) best: Values,
+    /// Row by row, with the model of the chosen round.
+    pub(super) rows: Option<StoredRows>,
+    /// What it would serve, where it compared candidates.
+    pub(super) served: Option<ServedResult>,
+}
+
+/// What a silo would serve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ServedResult {
+    /// What it chose.
+    pub(super) candidate: Candidate,
+    /// The model that it makes alone.
+    pub(super) own: ModelResult,
+    /// The served model, where it is neither that nor the strategy's model of the chosen round.
+    pub(super) other: Option<ModelResult>,
+}
+
+/// The results of one model at one silo.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ModelResult {
+    /// Metrics on its test rows.
+    pub(super) values: Values,
+    /// Row by row.
+    pub(super) rows: Option<StoredRows>,
+}
+
+impl ModelResult {
+    /// The results, without what is not finite: that cannot be written down, and is of no use for
+    /// comparisons.
+    fn of(model: &MeasuredModel) -> Self {
+        let mut values = model.values();
+        values.retain(|_, value| value.is_finite());
+        Self {
+            values,
+            rows: model.rows().filter(StoredRows::is_finite),
+        }
+    }
+}
+
+/// Which model of a silo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// The strategy's, of the chosen round.
+    Strategy,
+    /// The one that it would serve.
+    Served,
+    /// The one that it makes alone, against which it compares what it serves.
+    Own,
+}
+
+impl SiloResult {
+    /// Metrics of a model, and its results row by row; `None` where there is no such model.
+    pub(super) fn model(&self, which: Which) -> Option<(&Values, Option<&StoredRows>)> {
+        let strategys = (&self.values, self.rows.as_ref());
+        let served = match which {
+            Which::Strategy => return Some(strategys),
+            Which::Served | Which::Own => self.served.as_ref()?,
+        };
+        let model = match (which, served.candidate) {
+            (Which::Served, Candidate::Coalition) => return Some(strategys),
+            (Which::Own, _) | (_, Candidate::Local) => &served.own,
+            _ => served.other.as_ref()?,
+        };
+        Some((&model.values, model.rows.as_ref()))
+    }
+}
+
+/// The result of one way of learning with one seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct UnitResult {
+    #[serde(flatten)]
+    pub(super) unit: Unit,
+    pub(super) tried: Vec<Tried>,
+    /// The chosen settings.
+    pub(super) point: BTreeMap<String, Value>,
+    /// The first round that was nearly as good on validation rows as the chosen one.
+    pub(super) near: Option<u64>,
+    /// The chosen round, and the one that is best on test rows.
+    pub(super) round: u64,
+    pub(super) best_round: u64,
+    /// Trainings of single silos that the choice took, and that the result took.
+    pub(super) trainings: (u64, u64),
+    pub(super) curve: Vec<CurvePoint>,
+    /// Members first.
+    pub(super) silos: Vec<SiloResult>,
+    /// Trained parameters of a model.
+    pub(super) parameters: u64,
+    /// Wall-clock seconds: of the choice, of the result, and of the choice of what is served.
+    pub(super) seconds: (f64, f64, f64),
+    /// Names of the subgroups of rows; empty where there are none.
+    pub(super) subgroups: Vec<String>,
+    /// Numbers that the strategy kept after the chosen round.
+    pub(super) memory: Values,
+    /// The graph of members that it kept: pairs of members.
+    pub(super) graph: Option<Vec<[u32; 2]>>,
+    /// Why there is no result, or why it is not to be used.
+    pub(super) failed: Option<String>,
+}
+
+impl UnitResult {
+    /// No result yet.
+    pub(super) fn new(unit: &Unit) -> Self {
+        Self {
+            unit: unit.clone(),
+            tried: Vec::new(),
+            point: BTreeMap::new(),
+            near: None,
+            round: 0,
+            best_round: 0,
+            trainings: (0, 0),
+            curve: Vec::new(),
+            silos: Vec::new(),
+            parameters: 0,
+            seconds: (0.0, 0.0, 0.0),
+            subgroups: Vec::new(),
+            memory: Values::new(),
+            graph: None,
+            failed: None,
+        }
+    }
+
+    /// The point of the course after a round.
+    pub(super) fn at(&self, round: u64) -> Option<&CurvePoint> {
+        self.curve.iter().find(|point| point.round == round)
+    }
+
+    /// The members, or the silos outside.
+    pub(super) fn scope(&self, outside: bool) -> impl Iterator<Item = &SiloResult> {
+        let silos = self.silos.iter();
+        silos.filter(move |silo| silo.outside == outside)
+    }
+
+    /// Measures the models of the chosen round, or of the last one, on test rows, and the course over
+    /// all rounds. Returns the models of the chosen round, members first.
+    pub(super) fn measure(
+        &mut self,
+        metrics: &[MetricName],
+        trial: &Trial,
+        round: Option<u64>,
+    ) -> Vec<Option<MeasuredModel>> {
+        self.seconds.1 = trial.seconds;
+        self.trainings.1 = trainings(trial);
+        self.parameters = trial.parameters();
+        let rounds = trial.rounds();
+        let Some(&last) = rounds.last() else {
+            self.failed = Some(
+                trial
+                    .failure()
+                    .unwrap_or_else(|| "no model was trained".into()),
+            );
+            return Vec::new();
+        };
+        self.subgroups = trial.subgroups().to_vec();
+        self.round = round.unwrap_or(last).min(last);
+        let names = trial.names();
+        let members = trial.members();
+        let honest = trial.honest();
+        let is_honest = |place: usize| honest.get(place).copied().unwrap_or(true);
+        let key = metrics.first().map_or("loss", |metric| metric.key());
+        let higher = metrics
+            .first()
+            .is_some_and(|metric| metric.higher_is_better());
+        let chosen: Vec<Option<MeasuredModel>> = (0..names.len())
+            .map(|place| match is_honest(place) {
+                true => trial.measured(place, self.round),
+                false => None,
+            })
+            .collect();
+        let mut all: BTreeMap<u64, Vec<Values>> = BTreeMap::new();
+        for &round in &rounds {
+            let each = chosen.iter().enumerate().map(|(place, chosen)| {
+                if !is_honest(place) {
+                    return Values::new();
+                }
+                let values = match round == self.round {
+                    true => chosen.as_ref().map(MeasuredModel::values),
+                    false => trial
+                        .evaluate(place, round, Split::Test)
+                        .map(|(_, values)| values),
+                };
+                values.unwrap_or_default()
+            });
+            let each: Vec<Values> = each.collect();
+            let mean = |silos: &[Values]| {
+                let known = silos.iter().filter_map(|values| values.get(key));
+                let (count, sum) =
+                    known.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+                (count > 0.0)
+                    .then_some(sum / count)
+                    .filter(|mean: &f64| mean.is_finite())
+            };
+            self.curve.push(CurvePoint {
+                round,
+                bytes: trial.bytes(round),
+                inside: mean(&each[..members]),
+                outside: mean(&each[members..]),
+                coalitions: of_honest(trial.coalitions(round), &honest),
+            });
+            all.insert(round, each);
+        }
+        let mut best = (last, None::<f64>);
+        for point in &self.curve {
+            // Where silos are outside, they are what the papers choose the round by.
+            let value = point.outside.or(point.inside);
+            if let Some(value) = value {
+                let ahead = best
+                    .1
+                    .is_none_or(|than| if higher { value > than } else { value < than });
+                if ahead {
+                    best = (point.round, Some(value));
+                }
+            }
+        }
+        self.best_round = best.0;
+        self.memory = trial.memory(self.round);
+        let graph = trial.graph(self.round);
+        self.graph = graph.map(|edges| among_honest(&edges, &honest));
+        let best = |place: usize| {
+            let silos = all.get(&self.best_round);
+            let values = silos.and_then(|silos| silos.get(place));
+            values.cloned().unwrap_or_default()
+        };
+        let unusable = trial.unusable(&chosen[..members]);
+        let named = names.into_iter().zip(&chosen).enumerate();
+        for (place, (name, chosen)) in named.filter(|(place, _)| is_honest(*place)) {
+            let model = chosen.as_ref().map(ModelResult::of);
+            let (values, rows) = model.map_or_else(Default::default, |own| (own.values, own.rows));
+            let mut best = best(place);
+            best.retain(|_, value| value.is_finite());
+            self.silos.push(SiloResult {
+                name,
+                outside: place >= members,
+                values,
+                best,
+                rows,
+                served: None,
+            });
+        }
+        let members = honest.iter().filter(|honest| **honest).count();
+        if let Some((place, reason)) = unusable.first().filter(|_| 2 * unusable.len() >= members) {
+            self.failed = Some(format!(
+                "the models of {} of {members} silos are of no use after round {}: at {}, {reason}",
+                unusable.len(),
+                self.round,
+                trial.names()[*place],
+            ));
+        }
+        self.failed = self.failed.take().or_else(|| trial.failure());
+        self.memory.retain(|_, value| value.is_finite());
+        chosen
+    }
+
+    /// Lets every silo choose what it serves: the strategy's model of the chosen round, or one that it
+    /// makes alone.
+    pub(super) fn serve(
+        &mut self,
+        trial: &Trial,
+        chosen: &[Option<MeasuredModel>],
+        alone: &[Arc<Option<OwnModels>>],
+    ) {
+        let honest = trial.honest();
+        let is_honest = |place: &usize| honest.get(*place).copied().unwrap_or(true);
+        let places = (0..chosen.len()).filter(is_honest);
+        for (place, silo) in places.zip(&mut self.silos) {
+            let (Some(Some(strategys)), Some(Some(own))) =
+                (chosen.get(place), alone.get(place).map(|own| &**own))
+            else {
+                continue;
+            };
+            let served = trial.serve(place, self.round, strategys, &own.local);
+            silo.served = served.map(|(candidate, other)| ServedResult {
+                candidate,
+                own: ModelResult::of(&own.measured),
+                other: other.as_ref().map(ModelResult::of),
+            });
+        }
+    }
+}
+
+/// What belongs to the honest members.
+fn of_honest<T>(members: Vec<T>, honest: &[bool]) -> Vec<T> {
+    let each = members.into_iter().zip(honest);
+    each.filter_map(|(one, &honest)| honest.then_some(one))
+        .collect()
+}
+
+/// The edges between honest members, which are counted from 0 without the others.
+fn among_honest(edges: &[[u32; 2]], honest: &[bool]) -> Vec<[u32; 2]> {
+    let place = |member: u32| {
+        let before = honest.get(..member as usize)?;
+        let is_honest = *honest.get(member as usize)?;
+        is_honest.then(|| before.iter().filter(|honest| **honest).count() as u32)
+    };
+    let edges = edges.iter();
+    edges
+        .filter_map(|&[one, other]| Some([place(one)?, place(other)?]))
+        .collect()
+}
+
+/// Trainings of single silos in a trial.
+pub(super) fn trainings(trial: &Trial) -> u64 {
+    (trial.members() * trial.rounds().len()) as u64
+}

@@ -1,0 +1,69 @@
+//! What the silos would serve under a way of learning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use learn::MetricName;
+use methods::serving::Candidate;
+
+use super::comparison::{Against, Served, ServedGain};
+use super::result::{SiloResult, UnitResult, Which};
+use super::scope::{References, difference, metric_results};
+use super::spread::Spread;
+use crate::statistic::{BY_CHANCE, TELLING};
+
+impl Served {
+    /// `None` where it was not measured.
+    pub(super) fn of(
+        metrics: &[MetricName],
+        results: &[&UnitResult],
+        references: &References<'_>,
+    ) -> Option<Self> {
+        let mut silos = results.iter().flat_map(|one| &one.silos);
+        if !silos.any(|silo| silo.served.is_some()) {
+            return None;
+        }
+        let mut candidates = BTreeMap::<String, f64>::new();
+        let members = results.iter().flat_map(|one| one.scope(false));
+        for served in members.filter_map(|silo| silo.served.as_ref()) {
+            let key = serde_json::to_value(served.candidate).unwrap_or_default();
+            let key = key.as_str().unwrap_or_default().to_owned();
+            *candidates.entry(key).or_default() += 1.0 / results.len() as f64;
+        }
+        let seconds = Spread::of(results.iter().map(|one| one.seconds.2));
+        let gain = |outside| ServedGain::of(metrics[0], results, outside);
+        Some(Self {
+            metrics: metric_results(metrics, results, Which::Served),
+            own: metric_results(metrics, results, Which::Own),
+            inside: gain(false),
+            outside: gain(true),
+            against: Against::all(metrics[0], results, Which::Served, references),
+            candidates,
+            seconds: seconds.map_or(0.0, |seconds| seconds.mean),
+        })
+    }
+}
+
+impl ServedGain {
+    fn of(metric: MetricName, results: &[&UnitResult], outside: bool) -> Option<Self> {
+        let (served, own) = ((results, Which::Served), (results, Which::Own));
+        let difference = difference(metric, served, own, outside)?;
+        let other = |silo: &&SiloResult| {
+            let served = silo.served.as_ref();
+            served.is_some_and(|served| served.candidate != Candidate::Local)
+        };
+        let silos = || results.iter().flat_map(|one| one.scope(outside));
+        let mut rows = BTreeMap::<&str, usize>::new();
+        for silo in silos() {
+            let own = silo.rows.as_ref().map_or(0, |rows| rows.len());
+            *rows.entry(&silo.name).or_default() += own;
+        }
+        let others: BTreeSet<&str> = silos().filter(other).map(|silo| &*silo.name).collect();
+        let telling = |name: &&&str| rows.get(**name).is_some_and(|&rows| rows >= TELLING);
+        let not_own = others.iter().filter(telling).count();
+        Some(Self {
+            difference,
+            not_own,
+            by_chance: BY_CHANCE * not_own as f64,
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! The tables of a comparison: one row for every way of learning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use learn::MetricName;
+use serde_json::Value;
+
+use super::comparison::{
+    Against, ChosenSettings, CurvePoint, Reach, Row, Served, TriedSettings, VariantTable,
+};
+use super::experiment::{Entry, POOLED};
+use super::grouping::{stability, together};
+use super::result::{Tried, UnitResult, Which};
+use super::scope::{References, metric_results};
+use super::spread::Spread;
+
+/// Whether an entry is a reference that all others are compared with.
+fn is_reference(entry: &Entry) -> bool {
+    let plain =
+        !entry.strategy.contains_key("personal") && !entry.strategy.contains_key("aggregation");
+    match entry.name() {
+        "local" | POOLED => true,
+        "fedavg" => plain && entry.set.is_empty(),
+        _ => false,
+    }
+}
+
+impl VariantTable {
+    pub(super) fn of(
+        name: &str,
+        metrics: &[MetricName],
+        all: &[(&Entry, Vec<&UnitResult>)],
+    ) -> Self {
+        let first = all
+            .iter()
+            .flat_map(|(_, results)| results)
+            .find(|one| !one.silos.is_empty());
+        let names = |outside: bool| -> Vec<String> {
+            let silos = first.into_iter().flat_map(|result| &result.silos);
+            let chosen = silos.filter(|silo| silo.outside == outside);
+            chosen.map(|silo| silo.name.clone()).collect()
+        };
+        let rows = |outside: bool| {
+            let results = all.iter().map(|(_, results)| results);
+            let measured = results
+                .max_by_key(|results| results.len())
+                .into_iter()
+                .flatten();
+            let each = measured.map(|result| {
+                let silos = result.silos.iter().filter(|silo| silo.outside == outside);
+                silos
+                    .filter_map(|silo| Some(silo.rows.as_ref()?.len() as f64))
+                    .sum::<f64>()
+            });
+            Spread::of(each).map_or(0.0, |spread| spread.mean)
+        };
+        let references: References<'_> = all
+            .iter()
+            .filter(|(entry, _)| is_reference(entry))
+            .map(|(entry, results)| (entry.label.as_str(), usable(results)))
+            .collect();
+        let strategies = all
+            .iter()
+            .map(|(entry, results)| Row::of(entry, metrics, results, &references));
+        Self {
+            name: name.into(),
+            members: names(false),
+            outside: names(true),
+            rows: (rows(false), rows(true)),
+            strategies: strategies.collect(),
+        }
+    }
+}
+
+fn usable<'a>(results: &[&'a UnitResult]) -> Vec<&'a UnitResult> {
+    results
+        .iter()
+        .copied()
+        .filter(|result| result.failed.is_none())
+        .collect()
+}
+
+impl Row {
+    fn of(
+        entry: &Entry,
+        metrics: &[MetricName],
+        results: &[&UnitResult],
+        references: &References<'_>,
+    ) -> Self {
+        let good = usable(results);
+        let spread = |of: &dyn Fn(&UnitResult) -> f64| Spread::of(good.iter().map(|one| of(one)));
+        let mean = |of: &dyn Fn(&UnitResult) -> Option<f64>| {
+            Spread::of(results.iter().filter_map(|one| of(one))).map_or(0.0, |spread| spread.mean)
+        };
+        // Where the first seed chooses for all, the others tried nothing.
+        let tried_any = |one: &UnitResult| one.trainings.0 > 0;
+        let own = |(label, _): &&(&str, Vec<&UnitResult>)| *label != entry.label;
+        let others: References<'_> = references.iter().filter(own).cloned().collect();
+        let names: BTreeSet<&String> = good.iter().flat_map(|one| one.memory.keys()).collect();
+        let memory = names.into_iter().filter_map(|name| {
+            let values = good.iter().filter_map(|one| one.memory.get(name).copied());
+            Some((name.clone(), Spread::of(values)?))
+        });
+        Self {
+            label: entry.label.clone(),
+            strategy: entry.name().into(),
+            seeds: good.len(),
+            metrics: metric_results(metrics, &good, Which::Strategy),
+            against: Against::all(metrics[0], &good, Which::Strategy, &others),
+            served: Served::of(metrics, &good, references),
+            chosen: chosen(&good),
+            tried: tried(results),
+            tuning: mean(&|one| tried_any(one).then_some(one.trainings.0 as f64)),
+            to_best: reach(&good, |one| Some(one.round)),
+            to_near: reach(&good, |one| one.near),
+            to_end: reach(&good, |one| Some(one.curve.last()?.round)),
+            best_round: spread(&|one| one.best_round as f64),
+            parameters: good.first().map_or(0, |one| one.parameters),
+            seconds: (
+                mean(&|one| Some(one.seconds.1)),
+                mean(&|one| tried_any(one).then_some(one.seconds.0)),
+            ),
+            coalitions: spread(&|one| {
+                let point = one.at(one.round);
+                point.map_or(f64::NAN, |point| {
+                    let own: BTreeSet<&Option<u32>> = point.coalitions.iter().collect();
+                    own.len() as f64
+                })
+            }),
+            changes: spread(&|one| one.changes() as f64),
+            stability: stability(&good),
+            memory: memory.collect(),
+            together: together(&good),
+            graph: good.first().and_then(|one| one.graph.clone()),
+            curve: curve(&good),
+            failed: results
+                .iter()
+                .filter_map(|one| Some((one.unit.seed, one.failed.clone()?)))
+                .collect(),
+        }
+    }
+}
+
+/// What it took to a round, where all seeds know it.
+fn reach(results: &[&UnitResult], round: impl Fn(&UnitResult) -> Option<u64>) -> Option<Reach> {
+    let rounds: Vec<u64> = results
+        .iter()
+        .map(|one| round(one))
+        .collect::<Option<_>>()?;
+    let all = || results.iter().zip(&rounds);
+    let trained = |one: &UnitResult, until: u64| {
+        let trained = one.curve.iter().filter(|point| point.round <= until);
+        trained.count() as u64 * one.parameters
+    };
+    let bytes = all().filter_map(|(one, &until)| Some(one.at(until)?.bytes as f64));
+    Some(Reach {
+        rounds: Spread::of(rounds.iter().map(|&round| round as f64))?,
+        bytes: Spread::of(bytes)?,
+        parameters: Spread::of(all().map(|(one, &until)| trained(one, until) as f64))?,
+    })
+}
+
+fn chosen(results: &[&UnitResult]) -> Vec<ChosenSettings> {
+    let mut counted: Vec<ChosenSettings> = Vec::new();
+    for result in results {
+        match counted.iter_mut().find(|one| one.settings == result.point) {
+            Some(one) => one.seeds += 1,
+            None => counted.push(ChosenSettings {
+                settings: result.point.clone(),
+                seeds: 1,
+            }),
+        }
+    }
+    counted.sort_by_key(|one| std::cmp::Reverse(one.seeds));
+    counted
+}
+
+fn tried(results: &[&UnitResult]) -> Vec<TriedSettings> {
+    let mut order: Vec<&BTreeMap<String, Value>> = Vec::new();
+    let all = || results.iter().flat_map(|result| &result.tried);
+    for tried in all() {
+        if !order.contains(&&tried.point) {
+            order.push(&tried.point);
+        }
+    }
+    let of = |point: &&BTreeMap<String, Value>| {
+        let own: Vec<&Tried> = all().filter(|tried| tried.point == **point).collect();
+        let mean = |of: &dyn Fn(&Tried) -> Option<f64>| {
+            Spread::of(own.iter().filter_map(|tried| of(tried))).map(|spread| spread.mean)
+        };
+        TriedSettings {
+            settings: (*point).clone(),
+            value: mean(&|tried| tried.value),
+            round: mean(&|tried| tried.round.map(|round| round as f64)),
+            failed: own.iter().filter(|tried| tried.failed.is_some()).count(),
+        }
+    };
+    order.iter().map(of).collect()
+}
+
+fn curve(results: &[&UnitResult]) -> Vec<CurvePoint> {
+    let rounds: BTreeSet<u64> = results
+        .iter()
+        .flat_map(|one| one.curve.iter().map(|point| point.round))
+        .collect();
+    let of = |round: u64| {
+        let points = || results.iter().filter_map(move |one| one.at(round));
+        let mean = |of: &dyn Fn(&super::result::CurvePoint) -> Option<f64>| {
+            Spread::of(points().filter_map(of)).map(|spread| spread.mean)
+        };
+        CurvePoint {
+            round,
+            bytes: mean(&|point| Some(point.bytes as f64)).unwrap_or_default(),
+            inside: mean(&|point| point.inside),
+            outside: mean(&|point| point.outside),
+        }
+    };
+    rounds.into_iter().map(of).collect()
+}

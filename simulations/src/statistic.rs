@@ -1,0 +1,336 @@
+//! A metric over rows as a function of how often each row counts, and intervals from draws of rows.
+
+use std::collections::BTreeMap;
+
+use methods::learner::RowResults;
+use serde::Serialize;
+
+/// The part of the draws that lies below a 95 % interval, and as large a part above it. Where two models
+/// are equally good, so large a share of silos seems worse with one of them, and so large a share better.
+pub const BY_CHANCE: f64 = 0.025;
+
+/// Fewest rows for an interval of one silo.
+pub(crate) const TELLING: usize = 10;
+
+/// Bins of the calibration error.
+const BINS: usize = 10;
+
+/// How much better one model is than another on held-out rows, in units of the metric: positive is
+/// better, whether the metric is to be high or low.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// As measured.
+    pub by: f64,
+    /// Lower end of the 95 % interval, by resampling the held-out rows in pairs.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether the interval leaves out zero, so that the difference is more than noise.
+    pub fn is_clear(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+
+    /// The interval between the 2.5th and the 97.5th percentile of the finite draws; `None` where fewer
+    /// than half of them are finite, or the measured difference is not.
+    pub(crate) fn of(by: f64, draws: impl Iterator<Item = f64>) -> Option<Self> {
+        let all: Vec<f64> = draws.collect();
+        let finite = all.iter().copied().filter(|draw| draw.is_finite());
+        let mut finite: Vec<f64> = finite.collect();
+        if !by.is_finite() || finite.is_empty() || 2 * finite.len() < all.len() {
+            return None;
+        }
+        finite.sort_unstable_by(f64::total_cmp);
+        let at = |part: f64| finite[((finite.len() - 1) as f64 * part).round() as usize];
+        Some(Self {
+            by,
+            low: at(BY_CHANCE),
+            high: at(1.0 - BY_CHANCE),
+        })
+    }
+}
+
+/// What a model gives for every row, as far as metrics need it.
+pub(crate) trait Rows {
+    /// Values of every row, for metrics that are their mean.
+    fn scores(&self, metric: &str) -> Option<Vec<f64>>;
+
+    /// The class of every row.
+    fn classes(&self) -> Option<Vec<u16>>;
+
+    /// Where there are two classes: the probability of the second one, for every row.
+    fn second_class(&self) -> Option<Vec<f64>>;
+
+    /// The probability of the class that every row is given.
+    fn confidences(&self) -> Option<Vec<f64>>;
+}
+
+impl Rows for RowResults {
+    fn scores(&self, metric: &str) -> Option<Vec<f64>> {
+        self.scores.get(metric).cloned()
+    }
+
+    fn classes(&self) -> Option<Vec<u16>> {
+        let classes = self.targets.iter().map(|&class| class as u16);
+        (RowResults::classes(self) > 0).then(|| classes.collect())
+    }
+
+    fn second_class(&self) -> Option<Vec<f64>> {
+        let both = self.probabilities.chunks_exact(2);
+        (RowResults::classes(self) == 2).then(|| both.map(|both| both[1]).collect())
+    }
+
+    fn confidences(&self) -> Option<Vec<f64>> {
+        let classes = RowResults::classes(self);
+        let largest = |row: &[f64]| row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (classes > 0).then(|| {
+            let rows = self.probabilities.chunks_exact(classes);
+            rows.map(largest).collect()
+        })
+    }
+}
+
+/// A metric over rows of one or several silos.
+pub(crate) enum Statistic {
+    /// The mean of these values.
+    Mean(Vec<f64>),
+    /// The area under the ROC curve: rows by ascending probability, those of equal probability together,
+    /// each with whether it is positive.
+    Area(Vec<Vec<(usize, bool)>>),
+    /// The mean over classes of the mean over the rows of a class.
+    Balanced(Vec<f64>, Vec<u16>),
+    /// The expected calibration error (Guo et al. 2017), as in
+    /// [`MetricName::CalibrationError`](learn::MetricName::CalibrationError): the probability of the class
+    /// that a row is given, and 1 where that is right.
+    Calibration(Vec<(f64, f64)>),
+}
+
+impl Statistic {
+    /// A metric over the rows of all parts, in their order; `None` where a part does not give it, where
+    /// a value is not finite, and without rows.
+    pub(crate) fn of<R: Rows>(metric: &str, parts: &[&R]) -> Option<Self> {
+        let all = |of: &dyn Fn(&R) -> Option<Vec<f64>>| -> Option<Vec<f64>> {
+            let each: Vec<Vec<f64>> = parts.iter().map(|part| of(part)).collect::<Option<_>>()?;
+            let all = each.concat();
+            let finite = !all.is_empty() && all.iter().all(|value| value.is_finite());
+            finite.then_some(all)
+        };
+        let classes = || -> Option<Vec<u16>> {
+            let each: Option<Vec<_>> = parts.iter().map(|part| part.classes()).collect();
+            Some(each?.concat())
+        };
+        Some(match metric {
+            "roc-auc" => {
+                let (probabilities, classes) = (all(&R::second_class)?, classes()?);
+                let mut order: Vec<usize> = (0..probabilities.len()).collect();
+                order.sort_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]));
+                let equal = order.chunk_by(|&a, &b| probabilities[a] == probabilities[b]);
+                let positive = |rows: &[usize]| -> Vec<(usize, bool)> {
+                    rows.iter().map(|&row| (row, classes[row] == 1)).collect()
+                };
+                Self::Area(equal.map(positive).collect())
+            }
+            "balanced-accuracy" => {
+                Self::Balanced(all(&|part: &R| part.scores("accuracy"))?, classes()?)
+            }
+            "calibration-error" => {
+                let right = all(&|part: &R| part.scores("accuracy"))?;
+                let confidences = all(&R::confidences)?.into_iter();
+                Self::Calibration(confidences.zip(right).collect())
+            }
+            metric => Self::Mean(all(&|part: &R| part.scores(metric))?),
+        })
+    }
+
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Mean(values) | Self::Balanced(values, _) => values.len(),
+            Self::Area(equal) => equal.iter().map(Vec::len).sum(),
+            Self::Calibration(rows) => rows.len(),
+        }
+    }
+
+    /// The value where row i counts `times[i]` times. Not a number where it is not defined, as for an
+    /// area without positive rows.
+    pub(crate) fn value(&self, times: &[u32]) -> f64 {
+        match self {
+            Self::Mean(values) => {
+                let (mut sum, mut count) = (0.0, 0.0);
+                for (value, &times) in values.iter().zip(times) {
+                    sum += value * f64::from(times);
+                    count += f64::from(times);
+                }
+                sum / count
+            }
+            Self::Area(equal) => {
+                let (mut positives, mut negatives, mut wins) = (0.0, 0.0, 0.0);
+                for rows in equal {
+                    let (mut ups, mut downs) = (0.0, 0.0);
+                    for &(row, positive) in rows {
+                        let side = if positive { &mut ups } else { &mut downs };
+                        *side += f64::from(times[row]);
+                    }
+                    wins += ups * (negatives + downs / 2.0);
+                    positives += ups;
+                    negatives += downs;
+                }
+                wins / (positives * negatives)
+            }
+            Self::Balanced(values, classes) => {
+                let mut sums = BTreeMap::<u16, (f64, f64)>::new();
+                for ((value, class), &times) in values.iter().zip(classes).zip(times) {
+                    let entry = sums.entry(*class).or_default();
+                    entry.0 += value * f64::from(times);
+                    entry.1 += f64::from(times);
+                }
+                let there = sums.values().filter(|(_, count)| *count > 0.0);
+                let means: Vec<f64> = there.map(|(sum, count)| sum / count).collect();
+                means.iter().sum::<f64>() / means.len() as f64
+            }
+            Self::Calibration(rows) => {
+                let mut bins = [(0.0, 0.0); BINS];
+                let mut all = 0.0;
+                for ((confidence, right), &times) in rows.iter().zip(times) {
+                    let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
+                    bin.0 += right * f64::from(times);
+                    bin.1 += confidence * f64::from(times);
+                    all += f64::from(times);
+                }
+                let apart = bins.iter().map(|(right, sum)| (right - sum).abs());
+                apart.sum::<f64>() / all
+            }
+        }
+    }
+
+    /// The value on the rows as they are.
+    pub(crate) fn measured(&self) -> f64 {
+        self.value(&vec![1; self.rows()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use learn::MetricName::{
+        Accuracy, BalancedAccuracy, Brier, CalibrationError, LogLoss, Mae, RocAuc,
+    };
+
+    /// Rows with these probabilities of every class, and these classes.
+    fn rows(probabilities: &[&[f64]], classes: &[u16]) -> RowResults {
+        let most = |row: &[f64]| {
+            (1..row.len()).fold(0, |best, at| if row[at] > row[best] { at } else { best })
+        };
+        let each = || probabilities.iter().zip(classes);
+        let score = |of: &dyn Fn(&[f64], usize) -> f64| {
+            each()
+                .map(|(row, &class)| of(row, usize::from(class)))
+                .collect()
+        };
+        let scores: [(&str, Vec<f64>); 3] = [
+            (
+                "accuracy",
+                score(&|row, class| f64::from(u8::from(most(row) == class))),
+            ),
+            ("log-loss", score(&|row, class| -row[class].ln())),
+            ("brier", score(&|row, class| (1.0 - row[class]).powi(2))),
+        ];
+        RowResults {
+            scores: scores
+                .map(|(name, values)| (name.to_owned(), values))
+                .into(),
+            targets: classes.iter().map(|&class| f32::from(class)).collect(),
+            probabilities: probabilities.concat(),
+            ..RowResults::default()
+        }
+    }
+
+    fn two(second: &[f64], classes: &[u16]) -> RowResults {
+        let both: Vec<[f64; 2]> = second.iter().map(|&p| [1.0 - p, p]).collect();
+        rows(
+            &both.iter().map(|row| &row[..]).collect::<Vec<_>>(),
+            classes,
+        )
+    }
+
+    #[test]
+    fn metrics_are_those_of_the_task() {
+        let well = two(&[0.1, 0.44, 0.97], &[0, 0, 0]);
+        let ill = two(&[0.35, 0.83, 0.61, 0.61], &[1, 1, 0, 1]);
+        let three = rows(
+            &[
+                &[0.2, 0.5, 0.3],
+                &[0.9, 0.05, 0.05],
+                &[0.15, 0.1, 0.75],
+                &[0.25, 0.36, 0.39],
+            ],
+            &[1, 1, 2, 0],
+        );
+        let metrics = [
+            Accuracy,
+            BalancedAccuracy,
+            Brier,
+            CalibrationError,
+            LogLoss,
+            RocAuc,
+        ];
+        for parts in [&[&well, &ill][..], &[&ill], &[&three]] {
+            for metric in metrics {
+                let here = Statistic::of(metric.key(), parts).map(|one| one.measured());
+                match (here, metric.over(parts)) {
+                    (Some(here), Some(wanted)) => {
+                        assert!(
+                            (here - wanted).abs() < 1e-12,
+                            "{metric:?}: {here}, {wanted}"
+                        );
+                    }
+                    (here, wanted) => assert_eq!((here, metric), (wanted, RocAuc)),
+                }
+            }
+        }
+        assert!(Statistic::of(Mae.key(), &[&well]).is_none());
+        // Of one class alone there is no area.
+        assert!(
+            Statistic::of("roc-auc", &[&well])
+                .unwrap()
+                .measured()
+                .is_nan()
+        );
+    }
+
+    #[test]
+    fn calibration_is_that_of_the_class_given() {
+        // .2 for class 1 is .8 for class 0, which is right: all four rows are in one bin.
+        let rows = two(&[0.2, 0.8, 0.2, 0.8], &[0, 1, 0, 0]);
+        let error = Statistic::of("calibration-error", &[&rows])
+            .unwrap()
+            .measured();
+        assert!((error - (0.8 - 0.75)).abs() < 1e-12, "{error}");
+    }
+
+    #[test]
+    fn rows_that_are_drawn_twice_count_twice() {
+        let rows = two(&[0.9, 0.9, 0.2], &[1, 0, 0]);
+        let value =
+            |metric: &str, times: &[u32]| Statistic::of(metric, &[&rows]).unwrap().value(times);
+        assert_eq!(value("accuracy", &[2, 1, 0]), 2.0 / 3.0);
+        assert_eq!(value("balanced-accuracy", &[2, 3, 1]), (1.0 + 0.25) / 2.0);
+        assert_eq!(value("roc-auc", &[1, 1, 0]), 0.5);
+        assert_eq!(value("roc-auc", &[1, 0, 3]), 1.0);
+    }
+
+    #[test]
+    fn what_is_not_finite_gives_no_metric_and_no_interval() {
+        let mut rows = two(&[0.9, 0.2], &[1, 0]);
+        rows.scores.insert("mae".into(), vec![f64::NAN, 1.0]);
+        assert!(Statistic::of("mae", &[&rows]).is_none());
+        let interval = |draws: &[f64]| Interval::of(1.0, draws.iter().copied());
+        assert_eq!(interval(&[f64::NAN, f64::NAN, 1.0]), None);
+        let found = interval(&[3.0, f64::NAN, 1.0]).unwrap();
+        assert_eq!((found.low, found.high), (1.0, 3.0));
+        assert!(found.is_clear());
+    }
+}
