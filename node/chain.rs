@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use protocol::certificate::Certificate;
 use protocol::identity::Strict;
 use protocol::message::Block;
-use protocol::{Epoch, Hash};
+use protocol::rotation::Turns;
+use protocol::{Epoch, Hash, MemberIndex};
 use serde::Serialize;
 use silo::Record;
 
@@ -214,6 +215,7 @@ fn short(hash: &str) -> &str {
 fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<Vec<Link>, String> {
     let mut parent = epoch.map(|epoch| epoch.id);
     let mut links = Vec::new();
+    let mut leads = epoch.map(Leads::new);
     for (blocks, proof) in parts {
         for block in blocks {
             if parent.is_some_and(|parent| parent != block.parent) {
@@ -223,7 +225,8 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
                 ));
             }
             parent = Some(block.hash());
-            links.push(link(block, epoch));
+            let lead = leads.as_mut().and_then(|leads| leads.of(block));
+            links.push(link(block, epoch, lead));
         }
         if proof.verdict.block() != parent {
             return Err(format!(
@@ -239,7 +242,44 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
     Ok(links)
 }
 
-fn link(block: &Block, epoch: Option<&Epoch>) -> Link {
+/// The leads of a chain's blocks, asked for in order.
+struct Leads<'a> {
+    epoch: &'a Epoch,
+    turns: Turns,
+    /// Who led before the last learning block, if the block before was that one.
+    before: Option<Turns>,
+}
+
+impl<'a> Leads<'a> {
+    fn new(epoch: &'a Epoch) -> Self {
+        Self {
+            epoch,
+            turns: epoch.turns(),
+            before: None,
+        }
+    }
+
+    /// The lead of a block. An empty block after a learning block was proposed before that one was
+    /// known to be final; for one after an empty block the chain does not tell, unless the view
+    /// alone does.
+    fn of(&mut self, block: &Block) -> Option<MemberIndex> {
+        let Some(learning) = block.learning() else {
+            let before = self.before.take();
+            let turns = match self.epoch.charter.rotation.follows_rounds() {
+                true => before?,
+                false => self.turns.clone(),
+            };
+            return Some(turns.lead(self.epoch, block.view));
+        };
+        let lead = self.turns.lead(self.epoch, block.view);
+        let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+        self.before = Some(self.turns.clone());
+        self.turns.advance(self.epoch, block.view, &authors);
+        Some(lead)
+    }
+}
+
+fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
     let who = |member: protocol::MemberIndex| match epoch {
         Some(epoch) => Who::Name(epoch.roster.name(member).to_owned()),
         None => Who::Position(member.0),
@@ -264,7 +304,7 @@ fn link(block: &Block, epoch: Option<&Epoch>) -> Link {
     Link {
         round: learning.map(|learning| learning.round),
         view: block.view,
-        lead: epoch.map(|epoch| who(epoch.lead(block.view))),
+        lead: lead.map(who),
         block: format!("{:#}", block.hash()),
         parent: format!("{:#}", block.parent),
         outcome: learning.map(|learning| format!("{:#}", learning.outcome)),

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use protocol::charter::Rotation;
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
 
 use super::Finding;
 use crate::equipment::Equipment;
-use crate::federation::{consents_beside, recomputed};
+use crate::federation::{self, consents_beside, recomputed};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Configured, Data, Unsigned, consent_in};
 use crate::model::find_start;
@@ -35,6 +36,16 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
     );
     let mut findings = vec![Finding::good("agreement", well)];
     findings.extend(start);
+    let rotation = epoch.charter.rotation;
+    if rotation != Rotation::EveryRound {
+        let words = federation::rotation(rotation, &epoch.roster);
+        findings.push(match rotation {
+            Rotation::Fixed => Finding::note("agreement", words).remedy(
+                "agree on another `rotation`, such as \"on-failure\", if rounds must go on",
+            ),
+            _ => Finding::good("agreement", words),
+        });
+    }
     if epoch.roster.faulty() == 0 {
         findings.push(Finding::note(
             "agreement",

@@ -194,6 +194,10 @@ pub(crate) struct NewFederation {
     /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
+    /// Who leads when: every-round, every-K-rounds, on-failure, reliability or fixed [default: the
+    /// scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) rotation: Option<rota::protocol::charter::Rotation>,
     /// Number of rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u64>,

@@ -60,7 +60,11 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
             composed
         }
     };
-    let text = init::agreement(&composed.scenario, &members)?;
+    let mut scenario = composed.scenario;
+    if let Some(rotation) = options.rotation {
+        scenario.charter.rotation.0 = rotation;
+    }
+    let text = init::agreement(&scenario, &members)?;
     write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "written: {}", file.display())?;

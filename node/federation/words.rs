@@ -5,6 +5,8 @@ use learn::TaskConfig;
 use learn::data::Target;
 use learn::schema::{FeatureColumns, MissingRule, Schema};
 use methods::strategy::StrategyConfig;
+use protocol::Roster;
+use protocol::charter::Rotation;
 
 use super::disclosure::disclosure;
 use crate::report::numbers;
@@ -57,12 +59,32 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
             .into(),
         f => format!("  up to {f} of {}, in any way, also if they work together", roster.len()),
     });
+    lines.push(format!("  {}", rotation(charter.rotation, roster)));
     lines.push(format!(
         "  a round waits {} for a slow member, and needs {} contributions",
         numbers::seconds(charter.beat_ms as f64 / 1000.0 * f64::from(charter.patience)),
         charter.min_contributions
     ));
     lines
+}
+
+/// Who leads, in a sentence.
+pub fn rotation(rotation: Rotation, roster: &Roster) -> String {
+    let first = roster.silos().first().map_or("", |silo| &silo.name);
+    match rotation {
+        Rotation::EveryRound => "the lead changes with every attempt at a round".into(),
+        Rotation::EveryRounds(rounds) => {
+            format!("the lead changes after {rounds} rounds, and whenever it fails")
+        }
+        Rotation::OnFailure => "the lead changes only when it fails".into(),
+        Rotation::Reliability => {
+            "the lead of every round is drawn; members that failed or were absent seldom lead"
+                .into()
+        }
+        Rotation::Fixed => {
+            format!("{first} leads every round: without it no round becomes final")
+        }
+    }
 }
 
 /// A draft in sentences and lists: what stands already.

@@ -1,6 +1,6 @@
 //! Turns what a silo reports into lines for its operator, and measures adopted models on its own rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -17,6 +17,8 @@ use crate::status::document::HeldOut;
 
 /// Warnings that are remembered, so that each is printed once.
 const WARNINGS: usize = 256;
+/// Views whose leads are remembered.
+const LEADS: usize = 64;
 
 /// Turns a silo's notices into lines.
 pub(super) struct News {
@@ -28,6 +30,10 @@ pub(super) struct News {
     now: SystemTime,
     /// The round under way.
     round: u64,
+    /// The leads of the last views that this member entered.
+    leads: BTreeMap<u64, MemberIndex>,
+    /// A view that was nullified, until the next one is entered.
+    nullified: Option<u64>,
     /// Training loss of a round.
     loss: Option<(u64, f64)>,
     /// Rounds that are final and not adopted yet.
@@ -58,6 +64,8 @@ impl News {
             health,
             now: SystemTime::now(),
             round: 0,
+            leads: BTreeMap::new(),
+            nullified: None,
             loss: None,
             finals: Vec::new(),
             warnings: BTreeSet::new(),
@@ -123,10 +131,33 @@ impl News {
         }
     }
 
+    /// A view ended without a block.
+    fn replaced(&mut self, at: Time, view: u64) {
+        let lead = |view| self.leads.get(&view).map(|&lead| self.name(lead));
+        let (old, new) = (lead(view), lead(view + 1));
+        let document = json!({ "view": view, "lead": old });
+        let line = match (old, new) {
+            (Some(old), Some(new)) => format!(
+                "round {:>4}   view {view:>4}   lead {old} was replaced before the round was final; {new} leads now",
+                self.round,
+            ),
+            // This member was never in that view.
+            _ => String::new(),
+        };
+        self.print(at, "nullified", document, line);
+    }
+
     fn report(&mut self, at: Time, report: &Report) {
         match report {
             Report::Entered { view, lead, round } => {
                 self.round = *round;
+                self.leads.insert(*view, *lead);
+                while self.leads.len() > LEADS {
+                    self.leads.pop_first();
+                }
+                if let Some(view) = self.nullified.take() {
+                    self.replaced(at, view);
+                }
                 let document = json!({ "view": view, "lead": self.name(*lead), "round": round });
                 self.print(at, "view", document, String::new());
             }
@@ -137,14 +168,11 @@ impl News {
             }
             Report::Certified(certificate) if certificate.verdict == Verdict::Nullified => {
                 let view = certificate.view;
-                let lead = |view| self.name(self.epoch.lead(view));
-                let line = format!(
-                    "round {:>4}   view {view:>4}   lead {} was replaced before the round was final; {} leads now",
-                    self.round,
-                    lead(view),
-                    lead(view + 1),
-                );
-                self.print(at, "nullified", json!({ "view": view }), line);
+                // Who leads next is known with the next view, which follows at once.
+                match self.leads.keys().next_back() == Some(&view) {
+                    true => self.nullified = Some(view),
+                    false => self.replaced(at, view),
+                }
             }
             Report::Refused {
                 member,

@@ -47,6 +47,7 @@ struct Actor {
     /// How it restarts after its journal fails as scripted.
     back: Option<Restart>,
     view: u64,
+    lead: Option<MemberIndex>,
     round: u64,
     /// The last round in which its training failed.
     failed: Option<u64>,
@@ -61,8 +62,8 @@ pub(crate) struct Director<'a> {
     actions: BTreeMap<(Duration, usize), Action>,
     sequence: usize,
     kills: Vec<(u64, Moment, Option<MemberIndex>, Restart)>,
-    /// The round of every view that came to a vote.
-    voted: BTreeMap<u64, u64>,
+    /// The round and the lead of every view that came to a vote.
+    voted: BTreeMap<u64, (u64, MemberIndex)>,
     done: u64,
 }
 
@@ -210,10 +211,9 @@ impl<'a> Director<'a> {
                 let newest = self
                     .actors
                     .iter()
-                    .map(|actor| actor.view)
-                    .max()
-                    .unwrap_or(1);
-                let lead = self.federation.epoch.lead(newest);
+                    .max_by_key(|actor| (actor.view, actor.round));
+                let lead = newest.and_then(|actor| actor.lead);
+                let lead = lead.unwrap_or(self.federation.epoch.lead(1));
                 self.kill(if member.0 == u16::MAX { lead } else { member }, back);
             }
             Action::Start(member) => self.start(member)?,
@@ -272,8 +272,8 @@ impl<'a> Director<'a> {
     ) -> Result<(), RunError> {
         let actor = &mut self.actors[member.at()];
         match notice {
-            Notice::Protocol(Report::Entered { view, round, .. }) => {
-                (actor.view, actor.round) = (*view, *round);
+            Notice::Protocol(Report::Entered { view, lead, round }) => {
+                (actor.view, actor.lead, actor.round) = (*view, Some(*lead), *round);
             }
             Notice::Protocol(Report::TrainingFailed { round, reason }) => {
                 actor.failed = Some(*round);
@@ -282,15 +282,14 @@ impl<'a> Director<'a> {
             Notice::Protocol(Report::Complete) => actor.complete = actor.handle.is_some(),
             Notice::Protocol(Report::Leading { view, round, phase }) => {
                 if *phase == Phase::Voting {
-                    self.voted.insert(*view, *round);
+                    self.voted.insert(*view, (*round, member));
                 }
                 self.reached(member, *round, Moment::Phase(*phase));
             }
             Notice::Protocol(Report::Certified(certificate)) => {
-                let leads = self.federation.epoch.lead(certificate.view) == member;
-                let round = self.voted.get(&certificate.view).copied();
-                if let (true, Verdict::Notarised(_), Some(round)) =
-                    (leads, certificate.verdict, round)
+                let voted = self.voted.get(&certificate.view).copied();
+                if let (Verdict::Notarised(_), Some((round, lead))) = (certificate.verdict, voted)
+                    && lead == member
                 {
                     self.reached(member, round, Moment::Notarised);
                 }

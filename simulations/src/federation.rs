@@ -10,7 +10,7 @@ use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
-use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
+use protocol::charter::{Charter, Epoch, Genesis, Verification};
 use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
@@ -97,7 +97,7 @@ impl Federation {
             patience: numbers.patience,
             view_timeout: numbers.view_timeout_for(n),
             min_contributions: numbers.min_contributions_for(n),
-            rotation: Rotation::EveryRound,
+            rotation: numbers.rotation.0,
             verification: Verification::Full,
             names_shown: built.names() == Names::Shown,
             blob_limit: largest_contribution(&*built, &**first),

@@ -14,11 +14,11 @@ pub(crate) const PATIENCE: u32 = 6;
 /// The size of a model in it, in bytes.
 pub(crate) const MODEL_BYTES: u64 = 8;
 
-/// The epoch of members with these keys and this number of rounds.
+/// The epoch of members with these keys, this number of rounds and this rotation.
 ///
 /// # Panics
 /// If two keys are equal, there are no keys or more than a roster can hold, or there are no rounds.
-pub(crate) fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
+pub(crate) fn epoch(keys: &[SecretKey], rounds: u64, rotation: Rotation) -> Epoch {
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
         key: key.public(),
@@ -33,7 +33,7 @@ pub(crate) fn epoch(keys: &[SecretKey], rounds: u64) -> Epoch {
         patience: PATIENCE,
         view_timeout: 2 * PATIENCE + 8 * (f as u32 + 4),
         min_contributions: (2 * f + 1) as u16,
-        rotation: Rotation::EveryRound,
+        rotation,
         verification: Verification::Full,
         names_shown: false,
         blob_limit: 1 << 20,

@@ -36,8 +36,8 @@ pub(crate) struct Log {
     monitor: Monitor,
     trace: blake3::Hasher,
     signals: Vec<Signal>,
-    /// The view that every member entered last, and its round.
-    entered: BTreeMap<MemberIndex, (u64, u64)>,
+    /// The view that every member entered last, its lead, and its round.
+    entered: BTreeMap<MemberIndex, (u64, MemberIndex, u64)>,
     /// Every notice of the silos, in order.
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
@@ -98,8 +98,8 @@ impl Recorder {
         self.read().monitor.names()
     }
 
-    /// The view that a member entered last, and the round that it works on there.
-    pub(crate) fn entered(&self, member: MemberIndex) -> Option<(u64, u64)> {
+    /// The view that a member entered last, its lead, and the round that it works on there.
+    pub(crate) fn entered(&self, member: MemberIndex) -> Option<(u64, MemberIndex, u64)> {
         self.read().entered.get(&member).copied()
     }
 
@@ -164,8 +164,8 @@ impl Recorder {
             self.with(|monitor, now| monitor.accused(now, by, evidence));
         }
         let mut log = self.read();
-        if let Notice::Protocol(Report::Entered { view, round, .. }) = notice {
-            log.entered.insert(by, (*view, *round));
+        if let Notice::Protocol(Report::Entered { view, lead, round }) = notice {
+            log.entered.insert(by, (*view, *lead, *round));
         }
         log.notices.push((at, by, notice.clone()));
         log.signals.push(Signal::Notice(by, notice.clone()));

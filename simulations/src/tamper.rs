@@ -16,7 +16,7 @@ pub struct Tamper {
     member: ByzantineMember,
     /// Has the clock, and knows the view that the silo is in.
     recorder: Recorder,
-    view: u64,
+    view: (u64, MemberIndex),
 }
 
 impl Tamper {
@@ -31,12 +31,13 @@ impl Tamper {
     ) -> Self {
         let silo = &silo.member;
         let (epoch, key) = (silo.epoch.clone(), silo.key.clone());
+        let first = epoch.lead(1);
         let member = ByzantineMember::new(epoch, silo.me, key, behaviours, seed);
         Self {
             me: silo.me,
             member: member.with_blobs(blobs),
             recorder,
-            view: 1,
+            view: (1, first),
         }
     }
 
@@ -49,11 +50,11 @@ impl Tamper {
         };
         let now = self.recorder.now();
         let mut out = Vec::new();
-        if let Some((view, round)) = self.recorder.entered(self.me)
-            && view > self.view
+        if let Some((view, lead, round)) = self.recorder.entered(self.me)
+            && (view, lead) != self.view
         {
-            self.view = view;
-            out = self.member.entered(now, view, round).out;
+            self.view = (view, lead);
+            out = self.member.entered(now, (view, lead), round).out;
         }
         out.extend(self.member.outgoing(now, to, frame).out);
         let command = |(to, frame)| match to {

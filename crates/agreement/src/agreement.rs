@@ -14,6 +14,7 @@ use protocol::{Hash, PublicKey};
 
 use crate::continues::Continues;
 use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable};
+use crate::rotation::RotationName;
 use crate::source::{FileError, Source};
 use crate::span::Span;
 use crate::strategy::strategy_error;
@@ -147,7 +148,7 @@ impl Agreement {
                 .charter
                 .min_contributions
                 .unwrap_or(default_min_contributions(silos.len())),
-            rotation: raw.charter.rotation,
+            rotation: raw.charter.rotation.0,
             verification: raw.charter.verification,
             names_shown: raw.charter.names == EntryNames::Shown,
             blob_limit: raw.charter.blob_limit,
@@ -201,7 +202,7 @@ impl Agreement {
                 blob_limit: charter.blob_limit,
                 discovery: charter.discovery,
                 max_model_norm: self.max_model_norm,
-                rotation: charter.rotation,
+                rotation: RotationName(charter.rotation),
                 verification: charter.verification,
                 names: match charter.names_shown {
                     true => EntryNames::Shown,

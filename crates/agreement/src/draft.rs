@@ -14,6 +14,7 @@ use crate::agreement::{
     Agreement, ConfigError, ID, default_min_contributions, default_view_timeout, refused, silos_of,
 };
 use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable};
+use crate::rotation::RotationName;
 use crate::source::Source;
 use crate::span::Span;
 use crate::strategy::strategy_error;
@@ -57,6 +58,8 @@ pub struct NewDraft {
     pub blob_limit: u64,
     /// Largest ℓ2 norm of a contributed model.
     pub max_model_norm: Option<f64>,
+    /// Who leads when.
+    pub rotation: Rotation,
     /// Whether contributions carry the names of their authors.
     pub names_shown: bool,
     /// What is learned.
@@ -167,7 +170,7 @@ impl Draft {
                 blob_limit: new.blob_limit,
                 discovery: false,
                 max_model_norm: new.max_model_norm,
-                rotation: Rotation::EveryRound,
+                rotation: RotationName(new.rotation),
                 verification: Verification::Full,
                 names: match new.names_shown {
                     true => EntryNames::Shown,
@@ -282,7 +285,7 @@ const COMMENTS: [(&str, &str, &str); 16] = [
     (
         "charter",
         "rotation",
-        "who leads when: each member once per cycle",
+        "who leads when: every-round, every-K-rounds, on-failure, reliability or fixed",
     ),
     (
         "charter",
@@ -430,6 +433,7 @@ mod tests {
             keep_rounds: 3,
             blob_limit: 312,
             max_model_norm: None,
+            rotation: Rotation::EveryRound,
             names_shown: false,
             task: TaskConfig::Table(task),
             strategy: example.strategy_config,

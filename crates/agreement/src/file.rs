@@ -2,10 +2,11 @@
 
 use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
-use protocol::charter::{self, Rotation, Verification};
+use protocol::charter::{self, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rotation::RotationName;
 use crate::span::Span;
 
 /// The agreement of a federation. Every member has the same file.
@@ -106,10 +107,9 @@ pub(crate) struct CharterTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) max_model_norm: Option<f64>,
-    /// Order in which members lead.
-    #[serde(default = "rotation")]
-    #[schemars(with = "RotationName")]
-    pub(crate) rotation: Rotation,
+    /// Who leads when.
+    #[serde(default)]
+    pub(crate) rotation: RotationName,
     /// What a member checks before it votes.
     #[serde(default = "verification")]
     #[schemars(with = "VerificationName")]
@@ -119,15 +119,6 @@ pub(crate) struct CharterTable {
     pub(crate) names: EntryNames,
 }
 
-/// The rotation of leads: the names of [`Rotation`], which has no schema of its own.
-#[derive(JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "read by the derived schema only")]
-enum RotationName {
-    /// A new lead in every view; each member leads once per cycle.
-    EveryRound,
-}
-
 /// What a member checks before it votes: the names of [`Verification`].
 #[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -135,10 +126,6 @@ enum RotationName {
 enum VerificationName {
     /// It fetches every model, checks the decision and computes the new models itself.
     Full,
-}
-
-fn rotation() -> Rotation {
-    Rotation::EveryRound
 }
 
 fn verification() -> Verification {

@@ -8,15 +8,9 @@ use crate::codec;
 use crate::hash::Hash;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
-use crate::rotation::Leads;
+use crate::rotation::{Cycles, Turns};
 
-/// The order in which members lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rotation {
-    /// A new lead in every view; each member leads once per cycle.
-    EveryRound,
-}
+pub use crate::rotation::Rotation;
 
 /// What a member does before it votes for a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,7 +46,7 @@ pub struct Charter {
     pub view_timeout: u32,
     /// Fewest contributions that a round may have.
     pub min_contributions: u16,
-    /// The order in which members lead.
+    /// Who leads when.
     pub rotation: Rotation,
     /// What a member checks before it votes.
     pub verification: Verification,
@@ -108,7 +102,7 @@ pub struct Epoch {
     pub roster: Roster,
     /// The agreement.
     pub charter: Charter,
-    leads: Leads,
+    cycles: Cycles,
 }
 
 impl Genesis {
@@ -133,15 +127,28 @@ impl Epoch {
             id: Hash::labelled("rota epoch", &[&bytes]),
             roster,
             charter: genesis.charter.clone(),
-            leads: Leads::default(),
+            cycles: Cycles::default(),
         })
     }
 
-    /// The lead of a view.
+    /// Who leads which view before the first final round. [`Turns::advance`] follows the final
+    /// rounds.
+    pub fn turns(&self) -> Turns {
+        Turns::first(self)
+    }
+
+    /// The lead of a view as long as no round is final. Under `every-round` and `fixed` it is the
+    /// lead of that view for ever; under the others [`turns`](Self::turns) tells.
     pub fn lead(&self, view: u64) -> MemberIndex {
         match self.charter.rotation {
-            Rotation::EveryRound => self.leads.lead(&self.federation, self.roster.len(), view),
+            Rotation::EveryRound => self.lead_by_view(view),
+            _ => self.turns().lead(self, view),
         }
+    }
+
+    /// The lead of a view under `every-round`.
+    pub(crate) fn lead_by_view(&self, view: u64) -> MemberIndex {
+        self.cycles.lead(&self.federation, self.roster.len(), view)
     }
 
     /// One beat.
@@ -199,6 +206,10 @@ impl Charter {
                 "at least {shortest} beats: twice the patience and half a beat for f + 4 phases"
             ),
         )?;
+        if let Rotation::EveryRounds(rounds) = self.rotation {
+            let (key, allowed) = ("rotation = every-K-rounds", "at least 2: 1 is every-round");
+            range(key, rounds.into(), rounds >= 2, allowed.into())?;
+        }
         range(
             "blob-limit",
             self.blob_limit,

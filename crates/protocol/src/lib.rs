@@ -12,7 +12,7 @@
 //! - **Who agrees on what.** A [`Roster`] lists the members with their [public keys](PublicKey), a
 //!   [`Charter`] holds the numbers and the work that they agreed on. Together they are the
 //!   [`Genesis`], from which the [`Epoch`] follows, with the federation's id and the
-//!   [rotation] of leads.
+//!   [rotation] of leads; [`Turns`](rotation::Turns) says who leads after the final rounds.
 //! - **What members send.** A [`Message`] has one of the [kinds](message::Kind) in [`message`]. Each
 //!   travels in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
 //!   and a [`budget`] limits what they may cost. [Certificates](certificate) and

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::Time;
+use protocol::charter::Rotation;
 use protocol::member;
 
 pub use deaths::Deaths;
@@ -40,6 +41,8 @@ pub struct Options {
     pub cross_evaluate: Option<bool>,
     /// Which members the plans name.
     pub plans: Plans,
+    /// Who leads when. Under [`Rotation::Fixed`] a run may end without all rounds.
+    pub rotation: Rotation,
     /// What goes wrong.
     pub faults: Faults,
     /// Changes the configuration of every member that starts, to break a rule on purpose.
@@ -59,6 +62,7 @@ impl fmt::Debug for Options {
             .field("rounds", &self.rounds)
             .field("cross_evaluate", &self.cross_evaluate)
             .field("plans", &self.plans)
+            .field("rotation", &self.rotation)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
     }
@@ -72,6 +76,7 @@ impl Options {
             rounds: 3,
             cross_evaluate: None,
             plans: Plans::All,
+            rotation: Rotation::EveryRound,
             faults,
             configure: None,
             persist_last: false,

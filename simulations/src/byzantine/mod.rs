@@ -81,6 +81,8 @@ struct Attacker {
     blobs: Option<Arc<dyn Blobs>>,
     now: Time,
     view: u64,
+    /// The lead of that view.
+    lead: MemberIndex,
     /// The round that its member works on.
     round: u64,
 }
@@ -88,7 +90,7 @@ struct Attacker {
 impl Attacker {
     /// Whether it leads the current view.
     fn leads(&self) -> bool {
-        self.epoch.lead(self.view) == self.me
+        self.lead == self.me
     }
 
     /// Signs a body with its own key.
@@ -204,6 +206,7 @@ impl ByzantineMember {
         behaviours: &[Behaviour],
         seed: u64,
     ) -> Self {
+        let lead = epoch.lead(1);
         let mut attacker = Attacker {
             epoch,
             me,
@@ -213,6 +216,7 @@ impl ByzantineMember {
             blobs: None,
             now: Time::ZERO,
             view: 1,
+            lead,
             round: 1,
         };
         let deviations = behaviours
@@ -236,9 +240,15 @@ impl ByzantineMember {
         self
     }
 
-    /// Its member entered a view and works on this round.
-    pub(crate) fn entered(&mut self, now: Time, view: u64, round: u64) -> Actions {
-        (self.attacker.now, self.attacker.view, self.attacker.round) = (now, view, round);
+    /// Its member entered a view with this lead, and works on this round.
+    pub(crate) fn entered(
+        &mut self,
+        now: Time,
+        (view, lead): (u64, MemberIndex),
+        round: u64,
+    ) -> Actions {
+        (self.attacker.now, self.attacker.round) = (now, round);
+        (self.attacker.view, self.attacker.lead) = (view, lead);
         let mut actions = Actions::default();
         for deviation in &mut self.deviations {
             deviation.entered(&mut self.attacker, &mut actions);

@@ -189,7 +189,7 @@ impl Deviation for Impostor {
             return false;
         };
         // Otherwise two impostors would repeat each other for ever.
-        if message.sender != attacker.epoch.lead(message.view) {
+        if (message.view, message.sender) != (attacker.view, attacker.lead) {
             return false;
         }
         let body = match &message.body {

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use protocol::message::Body;
+use protocol::rotation::Turns;
 use protocol::{Hash, MemberIndex, Time};
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// The round of an entry, its id, and when its Receipt arrived.
-type Held = (u64, Hash, Time);
+/// The lead that gave a Receipt, the round of the entry, its id, and when the Receipt arrived.
+type Held = (MemberIndex, u64, Hash, Time);
 
 /// Receipts that members hold.
 pub(super) struct ReceiptsKept {
@@ -23,6 +24,8 @@ pub(super) struct ReceiptsKept {
     held: BTreeMap<(MemberIndex, u64), Vec<Held>>,
     /// Votes are sent repeatedly; the Receipts held at the first vote count.
     voted: BTreeSet<(MemberIndex, u64)>,
+    /// Who leads after each block that a learning block stood on.
+    turns: BTreeMap<Hash, Turns>,
 }
 
 impl ReceiptsKept {
@@ -32,7 +35,31 @@ impl ReceiptsKept {
             reading,
             held: BTreeMap::new(),
             voted: BTreeSet::new(),
+            turns: BTreeMap::new(),
         }
+    }
+
+    /// Who leads after `block`, which is final or the epoch.
+    fn turns(&mut self, block: Hash, ledger: &Ledger) -> Turns {
+        let (mut at, mut path) = (block, Vec::new());
+        let mut turns = loop {
+            if let Some(known) = self.turns.get(&at) {
+                break known.clone();
+            }
+            let Some(block) = ledger.blocks.get(&at) else {
+                break ledger.epoch.turns();
+            };
+            path.push(block);
+            at = block.parent;
+        };
+        for block in path.into_iter().rev() {
+            if let Some(learning) = block.learning() {
+                let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+                turns.advance(&ledger.epoch, block.view, &authors);
+            }
+        }
+        self.turns.insert(block, turns.clone());
+        turns
     }
 }
 
@@ -50,14 +77,11 @@ impl Property for ReceiptsKept {
                 view,
                 entry,
             } => {
-                let right = ledger.epoch.lead(view) == lead;
-                if let (true, Some(&(author, round))) = (right, ledger.authors.get(&entry))
+                if let Some(&(author, round)) = ledger.authors.get(&entry)
                     && author == member
                 {
-                    self.held
-                        .entry((member, view))
-                        .or_default()
-                        .push((round, entry, ledger.now));
+                    let held = self.held.entry((member, view)).or_default();
+                    held.push((lead, round, entry, ledger.now));
                 }
             }
             Fact::Signed(message) if ledger.honest(message.sender) => {
@@ -67,14 +91,23 @@ impl Property for ReceiptsKept {
                 if !self.voted.insert((message.sender, message.view)) {
                     return Ok(());
                 }
-                let learning = ledger.blocks.get(block).and_then(|block| block.learning());
-                let held = self.held.get(&(message.sender, message.view));
-                let (Some(learning), Some(held)) = (learning, held) else {
+                let held = self.held.get(&(message.sender, message.view)).cloned();
+                let (Some(block), Some(held)) = (ledger.blocks.get(block), held) else {
                     return Ok(());
+                };
+                let Some(learning) = block.learning() else {
+                    return Ok(());
+                };
+                let lead = match ledger.epoch.charter.rotation.follows_rounds() {
+                    true => self
+                        .turns(block.parent, ledger)
+                        .lead(&ledger.epoch, block.view),
+                    false => ledger.epoch.lead(block.view),
                 };
                 let sheet = ledger.sheets.get(&learning.sheet);
                 // A view may begin in one round and end in the next.
-                for (_, entry, since) in held.iter().filter(|(of, ..)| *of == learning.round) {
+                let of = |held: &&Held| (held.0, held.1) == (lead, learning.round);
+                for (_, _, entry, since) in held.iter().filter(of) {
                     let read = *since + self.reading <= ledger.now;
                     let lacks = sheet.is_none_or(|(sheet, _)| sheet.position(entry).is_none());
                     if read && lacks {

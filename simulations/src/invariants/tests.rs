@@ -26,7 +26,7 @@ const NOW: Time = Time::ZERO;
 impl Four {
     fn new(faulty: &[u16]) -> Self {
         let keys: Vec<_> = (1..5u8).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
-        let epoch = Arc::new(epoch(&keys, 9));
+        let epoch = Arc::new(epoch(&keys, 9, protocol::charter::Rotation::EveryRound));
         let faulty = faulty.iter().copied().map(MemberIndex).collect();
         let monitor = Monitor::new(epoch.clone(), faulty, Duration::ZERO);
         Self {

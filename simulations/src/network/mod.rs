@@ -94,7 +94,10 @@ impl SimulatedNetwork {
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let (epoch, now) = (Arc::new(epoch(&keys, 1)), Instant::now());
+        let (epoch, now) = (
+            Arc::new(epoch(&keys, 1, protocol::charter::Rotation::EveryRound)),
+            Instant::now(),
+        );
         let recorder = Recorder::new(epoch, BTreeSet::new(), now, Duration::ZERO);
         Self::start(
             config,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agreement::{Span, default_min_contributions, default_view_timeout};
+use agreement::{RotationName, Span, default_min_contributions, default_view_timeout};
 use methods::robust::Radius;
 use serde::Deserialize;
 
@@ -32,6 +32,8 @@ pub struct CharterConfig {
     /// is accepted.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_model_norm: Option<f64>,
+    /// Who leads when.
+    pub rotation: RotationName,
     /// Every silo's robustness radius, in standardised units: a number, or a rule that chooses one.
     pub radius: Radius,
 }
@@ -46,6 +48,7 @@ impl Default for CharterConfig {
             min_contributions: None,
             keep_rounds: 3,
             max_model_norm: None,
+            rotation: RotationName::default(),
             radius: Radius::default(),
         }
     }

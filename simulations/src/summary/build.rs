@@ -414,24 +414,32 @@ impl Reports<'_> {
     }
 
     fn nullified(&self) -> Vec<Nullified> {
-        self.reports()
-            .filter_map(|(_, silo, report)| match report {
-                Report::Nullifying { view, reason } => Some(Nullified {
+        let mut leads = BTreeMap::new();
+        let mut votes = Vec::new();
+        for (_, silo, report) in self.reports() {
+            match report {
+                Report::Entered { lead, .. } => {
+                    leads.insert(silo, *lead);
+                }
+                Report::Nullifying { view, reason } => votes.push(Nullified {
                     view: *view,
-                    lead: self.name(self.federation.epoch.lead(*view)),
+                    lead: leads
+                        .get(&silo)
+                        .map_or(String::new(), |&lead| self.name(lead)),
                     silo: self.name(silo),
                     reason: reason.to_string(),
                 }),
-                _ => None,
-            })
-            .collect()
+                _ => {}
+            }
+        }
+        votes
     }
 
     fn timeline(&self, rounds: &[RoundInfo]) -> Vec<Lead> {
         let mut views = BTreeMap::<u64, Lead>::new();
         for (at, _, report) in self.reports() {
             if let Report::Entered { view, lead, round } = report {
-                views.entry(*view).or_insert_with(|| Lead {
+                let entered = views.entry(*view).or_insert_with(|| Lead {
                     view: *view,
                     lead: self.name(*lead),
                     from: at,
@@ -439,6 +447,10 @@ impl Reports<'_> {
                     round: *round,
                     result: "open",
                 });
+                if *round > entered.round {
+                    // A round became final within the view, which may give it another lead.
+                    (entered.lead, entered.round) = (self.name(*lead), *round);
+                }
             }
         }
         let mut result = |view: &u64, result: &'static str| {

@@ -180,18 +180,9 @@ impl Member {
         }
     }
 
-    /// The collectors of a view, who make certificates of its votes: its lead and the next lead; if
-    /// these are the same member, the one after.
+    /// The collectors of a view, who make certificates of its votes.
     fn collectors(&self, view: u64) -> Vec<MemberIndex> {
-        let epoch = &self.config.epoch;
-        let mut collectors = vec![epoch.lead(view)];
-        for next in [view + 1, view + 2] {
-            let lead = epoch.lead(next);
-            if collectors.len() < 2 && !collectors.contains(&lead) {
-                collectors.push(lead);
-            }
-        }
-        collectors
+        self.chain.turns.collectors(&self.config.epoch, view)
     }
 
     /// A vote of any member.

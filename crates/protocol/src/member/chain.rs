@@ -8,8 +8,9 @@ use crate::charter::Epoch;
 use crate::effects::{Effect, FinalRound, Record, Report};
 use crate::envelope::{self, Known};
 use crate::hash::Hash;
-use crate::message::Block;
+use crate::message::{Block, Proposal};
 use crate::roster::MemberIndex;
+use crate::rotation::Turns;
 use crate::time::Time;
 
 /// Most nullifications in a proposal, so that its size does not grow with the views that failed.
@@ -36,6 +37,9 @@ pub(super) struct Learned {
 pub(super) struct Chain {
     pub(super) tip: Tip,
     pub(super) learned: Learned,
+    /// Who leads the views after the last final learning block, and who led those before it.
+    pub(super) turns: Turns,
+    before: Turns,
     /// Final blocks, oldest first, each with its final certificate if it has one of its own. Others
     /// are final as ancestors.
     pub(super) history: Vec<(Block, Option<Certificate>)>,
@@ -61,11 +65,33 @@ impl Chain {
                 outcome: epoch.charter.start,
                 authors: Vec::new(),
             },
+            turns: epoch.turns(),
+            before: epoch.turns(),
             history: Vec::new(),
             blocks: BTreeMap::new(),
             certificates: BTreeMap::new(),
             unresolved: None,
         }
+    }
+
+    /// Whether `by` may propose this block in a view.
+    ///
+    /// The lead of a learning block follows from the last final learning block. That of an empty
+    /// block may also be the member that led the view before its parent was known to be final: by
+    /// the time that its block arrives, the parent may be.
+    pub(super) fn may_propose(
+        &self,
+        epoch: &Epoch,
+        view: u64,
+        by: MemberIndex,
+        proposal: &Proposal,
+    ) -> bool {
+        let known = |parent: &Certificate| parent.view <= self.tip.view;
+        let parent_final = proposal.parent.as_ref().is_some_and(known);
+        self.turns.lead(epoch, view) == by
+            || proposal.block.learning().is_none()
+                && parent_final
+                && self.before.lead(epoch, view) == by
     }
 
     /// The certificates that were verified here.
@@ -231,7 +257,7 @@ impl Chain {
     }
 
     /// Moves the tip over final blocks; `proof` is the final certificate of the last.
-    pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
+    pub(super) fn advance(&mut self, epoch: &Epoch, blocks: Vec<Block>, proof: Certificate) {
         let last = blocks.len().saturating_sub(1);
         let hashes = hashes(&blocks, &proof);
         for ((at, block), hash) in blocks.into_iter().enumerate().zip(hashes) {
@@ -246,6 +272,8 @@ impl Chain {
                         .map(|(member, _)| *member)
                         .collect(),
                 };
+                self.before = self.turns.clone();
+                self.turns.advance(epoch, block.view, &self.learned.authors);
             }
             self.tip.hash = hash;
             self.tip.view = block.view;
@@ -332,6 +360,8 @@ impl Member {
     /// by (R4).
     pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
         let before = self.chain.learned.round;
+        let epoch = self.config.epoch.clone();
+        let mut turns = self.chain.turns.clone();
         self.out.push(Effect::Persist(Record::Final {
             blocks: blocks.clone(),
             proof: proof.clone(),
@@ -355,20 +385,20 @@ impl Member {
                 outcome: learning.outcome,
                 position,
             });
+            let authors = learning.inclusions.iter().map(|(member, _)| *member);
+            let authors: Vec<_> = authors.collect();
+            let lead = turns.lead(&epoch, block.view);
+            turns.advance(&epoch, block.view, &authors);
             self.out.push(Effect::Report(Report::Final {
                 round: learning.round,
                 view: block.view,
-                lead: self.config.epoch.lead(block.view),
+                lead,
                 block: hash,
-                authors: learning
-                    .inclusions
-                    .iter()
-                    .map(|(member, _)| *member)
-                    .collect(),
+                authors,
             }));
         }
         self.look_for_own_signatures(&blocks, &proof);
-        self.chain.advance(blocks, proof);
+        self.chain.advance(&epoch, blocks, proof);
         let tip = self.chain.tip.view;
         self.ballots.forget(tip);
         if self
@@ -392,6 +422,9 @@ impl Member {
         self.try_to_take_part();
         if tip >= self.view.number {
             self.enter(tip + 1);
+        } else if self.lead_of(self.view.number) != self.view.lead {
+            // The view began before this block was known to be final.
+            self.enter(self.view.number);
         } else if self.lead.is_some() {
             self.start_leading();
         }

@@ -223,6 +223,11 @@ impl Member {
         self.view.number
     }
 
+    /// The lead of the current view, as far as this member knows the final rounds.
+    pub fn lead_now(&self) -> MemberIndex {
+        self.view.lead
+    }
+
     /// The round under way; one more than the charter's rounds when all are final.
     pub fn round(&self) -> u64 {
         self.round.number
@@ -240,7 +245,7 @@ impl Member {
         for record in records {
             match record {
                 Record::Final { blocks, proof } => {
-                    self.chain.advance(blocks, proof);
+                    self.chain.advance(&self.config.epoch, blocks, proof);
                 }
                 Record::Certified(certificate) => {
                     if matches!(certificate.verdict, Verdict::Final(_)) {
@@ -331,9 +336,22 @@ impl Member {
         if of_view && !(self.view.number..=furthest).contains(&message.view) {
             return;
         }
-        if of_view && message.sender != self.config.epoch.lead(message.view) {
+        let by_lead = || match &message.body {
+            Body::Proposal(proposal) if message.view == self.view.number => {
+                let epoch = &self.config.epoch;
+                self.chain
+                    .may_propose(epoch, message.view, message.sender, proposal)
+            }
+            _ => message.sender == self.lead_of(message.view),
+        };
+        if of_view && !by_lead() {
+            if self.config.epoch.charter.rotation.follows_rounds() {
+                // Its sender may know a final round that this member does not know yet, or the
+                // other way round. An honest lead sends it again.
+                return;
+            }
             let view = message.view;
-            let lead = self.config.epoch.lead(view);
+            let lead = self.lead_of(view);
             let lead = self.config.epoch.roster.name(lead).to_owned();
             let reason = Refusal::NotTheLead { kind, view, lead };
             return self.refuse(message.sender, message.round, reason);
@@ -365,11 +383,19 @@ impl Member {
         }
     }
 
-    /// Enters a view. The number never falls.
+    /// The lead of a view after the last final learning block.
+    fn lead_of(&self, view: u64) -> MemberIndex {
+        self.chain.turns.lead(&self.config.epoch, view)
+    }
+
+    /// Enters a view. The number never falls. It stays the same where a block that became final
+    /// gives the view another lead.
     fn enter(&mut self, number: u64) {
-        let lead = self.config.epoch.lead(number);
+        let lead = self.lead_of(number);
+        let again = number == self.view.number;
         self.view = View::new(number, lead, self.now);
-        self.lead = None;
+        // What this member proposed in a view stays its only proposal there, and is sent on.
+        self.lead.take_if(|lead| !(again && lead.proposed()));
         // Models of an earlier lead's sheet may never arrive.
         self.round.models.fetching = false;
         if self.completion.reached {

@@ -191,7 +191,7 @@ impl Member {
         };
         // Votes, proposals and contributions may have reached only the leads of these views.
         let view = self.view.number;
-        let leads = [view, view + 1].map(|view| self.config.epoch.lead(view));
+        let leads = [view, view + 1].map(|view| self.lead_of(view));
         let under_way = answers.len() + self.sync.asked.len();
         under_way <= self.config.epoch.roster.faulty() || leads.contains(&peer)
     }

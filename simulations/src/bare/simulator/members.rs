@@ -194,11 +194,11 @@ impl Simulator<'_> {
                     .monitor
                     .accused(self.now, me, &evidence)
                     .map_err(violated),
-                Report::Entered { view, round, .. } => {
+                Report::Entered { view, lead, round } => {
                     self.ended.views = self.ended.views.max(view);
                     let byzantine = self.nodes[at].byzantine.as_mut();
                     let actions =
-                        byzantine.map(|byzantine| byzantine.entered(self.now, view, round));
+                        byzantine.map(|byzantine| byzantine.entered(self.now, (view, lead), round));
                     actions.map_or(Ok(()), |actions| self.perform_actions(at, actions))
                 }
                 Report::KeyUsedBefore => {

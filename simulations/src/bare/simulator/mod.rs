@@ -114,7 +114,7 @@ impl<'a> Simulator<'a> {
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let epoch = Arc::new(epoch(&keys, options.rounds));
+        let epoch = Arc::new(epoch(&keys, options.rounds, options.rotation));
         let Script {
             timed,
             byzantine,

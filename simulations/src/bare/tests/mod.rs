@@ -8,6 +8,7 @@ mod broken_rules;
 mod byzantine;
 mod deaths;
 mod plans;
+mod rotation;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -93,6 +93,11 @@ impl Lead {
         }
     }
 
+    /// Whether it has proposed a block.
+    pub(super) fn proposed(&self) -> bool {
+        matches!(self.stage, Stage::Voting { .. })
+    }
+
     /// The members whose entries these are.
     fn authors(&self, entries: &[Entry]) -> Vec<MemberIndex> {
         let listed = |entry: &Entry| entries.iter().any(|other| other.id == entry.id);
@@ -111,6 +116,9 @@ impl Member {
         let durable = self.ballots.proposal(self.view.number).cloned();
         let waiting =
             self.chain.newest_notarised().is_some() && !self.broken(Mutation::RoundFromNotarised);
+        // While a round may become final, the next beat is early enough to say who leads: with its
+        // finality the lead may change.
+        let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
         let Some(lead) = &mut self.lead else { return };
         lead.stage = match durable {
             Some((message, frame)) => Stage::Voting { message, frame },
@@ -118,7 +126,7 @@ impl Member {
             None => Stage::Collecting,
         };
         lead.receipts.clear();
-        if lead.beats == 0 {
+        if lead.beats == 0 && sure {
             self.send_progress();
         }
         if let Some(Lead {

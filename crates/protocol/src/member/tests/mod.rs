@@ -14,6 +14,7 @@ mod one;
 mod outcome;
 mod propose;
 mod refusals;
+mod rotation;
 mod round;
 mod sheet;
 mod sync;

@@ -113,7 +113,19 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(n: u16, rounds: u64, cross_evaluate: bool) -> Self {
-        let epoch = epoch(n, rounds);
+        Self::of(epoch(n, rounds), cross_evaluate)
+    }
+
+    /// A federation under another rotation.
+    pub(super) fn under(rotation: Rotation, n: u16, rounds: u64) -> Self {
+        Self::of(
+            epoch_with(n, rounds, |charter| charter.rotation = rotation),
+            true,
+        )
+    }
+
+    fn of(epoch: Arc<Epoch>, cross_evaluate: bool) -> Self {
+        let n = epoch.roster.len() as u16;
         let mut table = Self {
             members: (0..n).map(|_| None).collect(),
             journal: vec![Vec::new(); usize::from(n)],
@@ -318,6 +330,17 @@ impl Table {
         for other in 0..self.members.len() {
             self.queue.push_back((other, Input::Down { peer }));
         }
+    }
+
+    /// A member starts again with its journal.
+    pub(super) fn restart(&mut self, i: usize) {
+        self.start(i, Start::Kept(self.journal[i].clone()));
+    }
+
+    /// The lead of the current view as each running member knows it.
+    pub(super) fn leads(&self) -> Vec<MemberIndex> {
+        let running = self.members.iter().flatten();
+        running.map(Member::lead_now).collect()
     }
 
     /// Delivers messages until none is under way.

@@ -1,17 +1,17 @@
-//! The rotation of leads: which member leads which view.
+//! A new lead in every view: each member leads once per cycle of n views.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
 
-/// The leads of a federation's views.
+/// The leads of a federation's views under `every-round`.
 ///
 /// View v of n members belongs to cycle c = ⌊v/n⌋. The leads of a cycle are all members in the order
 /// of a Fisher–Yates shuffle seeded by BLAKE3("lead" ‖ federation ‖ c). So every member leads once
 /// per cycle, and no member can influence when.
 #[derive(Debug, Default)]
-pub struct Leads {
+pub(crate) struct Cycles {
     /// A cache of one even and one odd cycle: a view and the next are in at most two cycles.
     cycles: [Mutex<Option<Cycle>>; 2],
 }
@@ -19,10 +19,10 @@ pub struct Leads {
 /// A cycle's number, and its leads in order.
 type Cycle = (u64, Vec<u16>);
 
-impl Leads {
+impl Cycles {
     /// The lead of `view` (from 1) among `n` members. Callers always pass the same federation and
     /// `n`, because the cache does not tell others apart.
-    pub fn lead(&self, federation: &Hash, n: usize, view: u64) -> MemberIndex {
+    pub(crate) fn lead(&self, federation: &Hash, n: usize, view: u64) -> MemberIndex {
         let (cycle, at) = (view / n as u64, (view % n as u64) as usize);
         // Nothing panics while it holds this lock.
         let cached = self.cycles[(cycle % 2) as usize].lock();
@@ -34,14 +34,15 @@ impl Leads {
     }
 }
 
-impl Clone for Leads {
+impl Clone for Cycles {
     /// With an empty cache.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-fn permutation(federation: &Hash, n: usize, cycle: u64) -> Vec<u16> {
+/// All members in the order of a cycle.
+pub(super) fn permutation(federation: &Hash, n: usize, cycle: u64) -> Vec<u16> {
     let mut hasher = blake3::Hasher::new();
     hasher
         .update(b"lead")
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn every_member_leads_once_per_cycle() {
         let federation = Hash::of(b"a federation");
-        let lead = |federation: &Hash, n, view| Leads::default().lead(federation, n, view);
+        let lead = |federation: &Hash, n, view| Cycles::default().lead(federation, n, view);
         for n in [1u64, 2, 4, 7, 100] {
             for cycle in 0..3 {
                 let mut leads: Vec<_> = (cycle * n..(cycle + 1) * n)
@@ -83,9 +84,9 @@ mod tests {
 
     #[test]
     fn cached_cycles_give_the_same_leads_as_new_ones() {
-        let (federation, leads) = (Hash::of(b"a federation"), Leads::default());
+        let (federation, leads) = (Hash::of(b"a federation"), Cycles::default());
         for view in [1, 9, 12, 31, 2, 1, 30, 8, 9] {
-            let anew = Leads::default().lead(&federation, 4, view);
+            let anew = Cycles::default().lead(&federation, 4, view);
             assert_eq!(leads.lead(&federation, 4, view), anew, "view {view}");
         }
     }
