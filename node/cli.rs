@@ -3,6 +3,7 @@
 mod compare;
 mod data;
 mod institution;
+mod lab;
 mod model;
 mod solve;
 
@@ -21,6 +22,7 @@ pub(crate) use institution::{
     AddMember, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo, Federation,
     Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Watch,
 };
+pub(crate) use lab::{Lab, LabRotation, Report};
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
@@ -53,6 +55,9 @@ pub(crate) enum Command {
     Simulate(Simulate),
     /// Compare ways of learning on the same data, over several seeds, with uncertainty
     Compare(Box<Compare>),
+    /// Experiments with rotating leads: what each rotation costs and buys
+    #[command(subcommand)]
+    Lab(Lab),
     /// Find out which way of learning serves the members best on their data, and whether any does
     Advise(Advise),
     /// Look at data files and write a scenario for them, with comments
@@ -79,6 +84,8 @@ pub(crate) enum Command {
     Status(Status),
     /// Show the same on a screen of the terminal that follows the node
     Watch(Watch),
+    /// Put the JSON lines of a federation's nodes together: who led when, who took over, on one page
+    Report(Report),
     /// Print the agreed chain in a node's journal: leads, contributors and outcomes
     Chain(Chain),
     /// Take models out of a node: list, show, export, predict

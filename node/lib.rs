@@ -22,7 +22,7 @@
 //! | [`institution`] | one institution's node: its configuration and its run |
 //! | [`check`] | looks at everything that a node needs, before it runs or while it does |
 //! | [`status`] | what a running node says of itself: socket, text, screen, page, metrics |
-//! | [`chain`] | the agreed chain, read from a journal |
+//! | [`chain`], [`history`] | the agreed chain, read from a journal; a federation, read from logs |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`datasets`] | public data sets: where they are from, downloads, checksums |
 //! | [`store`] | the journal and blobs of a silo on disk |
@@ -52,6 +52,7 @@ pub mod check;
 pub mod datasets;
 pub mod equipment;
 pub mod federation;
+pub mod history;
 pub mod identity;
 pub mod init;
 pub mod institution;

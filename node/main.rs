@@ -28,7 +28,10 @@ fn main() -> ExitCode {
     };
     let log = Log {
         verbose: cli.verbose,
-        many_runs: matches!(cli.command, Command::Compare(_) | Command::Advise(_)),
+        many_runs: matches!(
+            cli.command,
+            Command::Compare(_) | Command::Advise(_) | Command::Lab(_)
+        ),
         timed: run.is_some(),
         format: cli.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
         Command::Compare(options) => commands::compare::run(options, bar),
+        Command::Lab(options) => commands::lab::run(options, bar),
         Command::Advise(options) => commands::advise::run(options, bar),
         Command::Init(init) => commands::init::run(init),
         Command::Scenarios => commands::scenarios::run(),
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Check(check) => commands::check::run(check),
         Command::Status(status) => commands::status::status(status),
         Command::Watch(watch) => commands::status::watch(watch),
+        Command::Report(report) => commands::report::run(report),
         Command::Chain(chain) => commands::chain::run(chain),
         Command::Model(model) => commands::model::run(model),
         Command::Identity(identity) => commands::identity::run(identity),

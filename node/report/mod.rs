@@ -8,6 +8,8 @@
 pub mod compare;
 pub mod comparison;
 pub mod diagram;
+pub mod history;
+pub mod lab;
 pub mod numbers;
 pub mod story;
 pub mod terminal;

@@ -15,6 +15,7 @@ use crate::environment::Environment;
 use crate::error::RunError;
 use crate::federation::Federation;
 use crate::moments::Moment;
+use crate::network::Traffic;
 use crate::options::RoundDone;
 use crate::recorder::{Recorder, Signal};
 use crate::scenario::{Fault, When, Who};
@@ -53,6 +54,36 @@ struct Actor {
     failed: Option<u64>,
 }
 
+/// A silo that stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stop {
+    /// When, after the start.
+    pub(crate) at: Duration,
+    pub(crate) member: MemberIndex,
+    /// Time until it was started again; `None`: never.
+    pub(crate) back: Option<Duration>,
+}
+
+/// A round that became final, and what every member had sent and worked by then.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    pub(crate) round: u64,
+    /// When the first member knew, after the start.
+    pub(crate) at: Duration,
+    pub(crate) lead: MemberIndex,
+    pub(crate) traffic: Vec<Traffic>,
+    pub(crate) work: Vec<Duration>,
+}
+
+/// A run that has ended.
+pub(crate) struct Directed<'a> {
+    pub(crate) environment: Box<dyn Environment + 'a>,
+    /// Whether every honest silo was complete, except those killed without a restart.
+    pub(crate) complete: bool,
+    pub(crate) stops: Vec<Stop>,
+    pub(crate) marks: Vec<Mark>,
+}
+
 /// Directs one run of a federation.
 pub(crate) struct Director<'a> {
     federation: &'a Federation,
@@ -65,6 +96,8 @@ pub(crate) struct Director<'a> {
     /// The round and the lead of every view that came to a vote.
     voted: BTreeMap<u64, (u64, MemberIndex)>,
     done: u64,
+    stops: Vec<Stop>,
+    marks: Vec<Mark>,
 }
 
 impl<'a> Director<'a> {
@@ -88,6 +121,8 @@ impl<'a> Director<'a> {
             kills: Vec::new(),
             voted: BTreeMap::new(),
             done: 0,
+            stops: Vec::new(),
+            marks: Vec::new(),
         };
         faults
             .iter()
@@ -153,12 +188,15 @@ impl<'a> Director<'a> {
         self.actions.insert((at, self.sequence), action);
     }
 
-    /// Runs until every honest silo is complete, except those that were killed without a restart.
+    /// Runs until every honest silo is complete, except those that were killed without a restart, or
+    /// until `limit`.
     pub(crate) async fn run(
         mut self,
         bound: Duration,
+        limit: Option<Duration>,
         progress: &mut dyn FnMut(&RoundDone),
-    ) -> Result<Box<dyn Environment + 'a>, RunError> {
+    ) -> Result<Directed<'a>, RunError> {
+        let bound = limit.unwrap_or(bound);
         for member in self.federation.epoch.roster.members() {
             self.start(member)?;
         }
@@ -169,12 +207,19 @@ impl<'a> Director<'a> {
                     violation,
                 });
             }
-            if self.complete() {
+            let complete = self.complete();
+            let over = limit.is_some_and(|limit| self.recorder.now().elapsed() >= limit);
+            if complete || over {
                 self.actors
                     .iter()
                     .filter_map(|actor| actor.handle.as_ref())
                     .for_each(SiloHandle::kill);
-                return Ok(self.environment);
+                return Ok(Directed {
+                    environment: self.environment,
+                    complete,
+                    stops: self.stops,
+                    marks: self.marks,
+                });
             }
             let next = self
                 .actions
@@ -191,7 +236,7 @@ impl<'a> Director<'a> {
                 }
             }
             let now = self.recorder.now().elapsed();
-            if now >= bound {
+            if now >= bound && limit.is_none() {
                 return Err(self.stuck(now));
             }
             while let Some(first) = self
@@ -259,6 +304,11 @@ impl<'a> Director<'a> {
         actor.complete &= !back.journal_lost;
         self.environment.stop(member, back.journal_lost);
         self.recorder.crashed(member, back.journal_lost);
+        self.stops.push(Stop {
+            at: self.recorder.now().elapsed(),
+            member,
+            back: back.after,
+        });
         if let Some(after) = back.after {
             self.schedule(self.recorder.now().elapsed() + after, Action::Start(member));
         }
@@ -298,18 +348,22 @@ impl<'a> Director<'a> {
                 round, view, lead, ..
             }) if *round > self.done => {
                 self.done = *round;
+                let traffic = self.environment.traffic();
+                let bytes = traffic.iter().map(|sent| sent.messages + sent.blobs).sum();
+                self.marks.push(Mark {
+                    round: *round,
+                    at: self.recorder.now().elapsed(),
+                    lead: *lead,
+                    traffic,
+                    work: self.environment.work(),
+                });
                 progress(&RoundDone {
                     round: *round,
                     rounds: self.federation.epoch.charter.rounds,
                     view: *view,
                     lead: self.federation.epoch.roster.name(*lead).into(),
                     at: self.recorder.now().elapsed().as_secs_f64(),
-                    bytes: self
-                        .environment
-                        .traffic()
-                        .iter()
-                        .map(|sent| sent.messages + sent.blobs)
-                        .sum(),
+                    bytes,
                 });
             }
             Notice::Stopped(Stopped::Journal(_)) => {

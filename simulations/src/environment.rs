@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use protocol::MemberIndex;
 use serde::Serialize;
@@ -107,6 +108,12 @@ pub trait Environment {
     /// The bytes that every member sent so far, in roster order.
     fn traffic(&self) -> Vec<Traffic>;
 
+    /// The modelled time that every member has worked besides training, in roster order; empty where
+    /// work takes real time.
+    fn work(&self) -> Vec<Duration> {
+        Vec::new()
+    }
+
     /// The members' disks, in roster order.
     fn disks(&self) -> Vec<Disk>;
 }
@@ -115,7 +122,7 @@ pub trait Environment {
 pub(crate) struct VirtualEnvironment {
     network: SimulatedNetwork,
     disks: Vec<Disk>,
-    pool: Arc<VirtualPool>,
+    pools: Vec<Arc<VirtualPool>>,
     checks: Arc<Checks>,
     recorder: Recorder,
 }
@@ -127,7 +134,9 @@ impl VirtualEnvironment {
         costs: Costs,
         threads: Arc<Threads>,
     ) -> Self {
-        let pool = VirtualPool::new(threads.clone(), costs);
+        let members = config.federation.members.iter();
+        let pools = members.map(|_| VirtualPool::new(threads.clone(), costs));
+        let pools = pools.collect();
         let network = SimulatedNetwork::start(
             links,
             config.federation.members.len(),
@@ -143,7 +152,7 @@ impl VirtualEnvironment {
         Self {
             network,
             disks,
-            pool,
+            pools,
             checks: config.checks.clone(),
             recorder: config.recorder.clone(),
         }
@@ -161,7 +170,7 @@ impl Environment for VirtualEnvironment {
             network: self.network.connect(member, EVENTS),
             journal: disk.journal(),
             blobs: disk.blobs(),
-            pool: self.pool.clone(),
+            pool: self.pools[member.at()].clone(),
             checks: self.checks.clone(),
             feed,
             origin: self.recorder.origin(),
@@ -187,6 +196,10 @@ impl Environment for VirtualEnvironment {
 
     fn traffic(&self) -> Vec<Traffic> {
         self.network.traffic()
+    }
+
+    fn work(&self) -> Vec<Duration> {
+        self.pools.iter().map(|pool| pool.worked()).collect()
     }
 
     fn disks(&self) -> Vec<Disk> {

@@ -7,7 +7,7 @@ use protocol::{MemberIndex, Time};
 use silo::{Checks, Notice, Totals, block_on};
 
 use crate::audit::audit;
-use crate::director::Director;
+use crate::director::{Directed, Director, Mark, Stop};
 use crate::environment::{Environment, EnvironmentConfig, Mesh, VirtualEnvironment};
 use crate::error::RunError;
 use crate::federation::Federation;
@@ -28,6 +28,14 @@ pub(crate) struct RunRecord {
     pub(crate) mesh: Mesh,
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     pub(crate) traffic: Vec<Traffic>,
+    /// The modelled time that every member worked besides training.
+    pub(crate) work: Vec<Duration>,
+    /// Whether every honest silo was complete in the end, except those killed without a restart.
+    pub(crate) complete: bool,
+    pub(crate) stops: Vec<Stop>,
+    pub(crate) marks: Vec<Mark>,
+    /// Members whose contributions a member got, each once: when, who, whose.
+    pub(crate) sightings: Vec<(Time, MemberIndex, MemberIndex)>,
     pub(crate) totals: Totals,
     pub(crate) trace: String,
     pub(crate) events: u64,
@@ -60,6 +68,7 @@ pub(crate) fn federate(
         environment: make,
         progress,
         audit: audited,
+        limit,
         ..
     } = options;
     block_on(runtime, async {
@@ -86,7 +95,14 @@ pub(crate) fn federate(
             }
         };
         let director = Director::new(federation, environment, recorder.clone(), faults)?;
-        let environment = director.run(bound(federation), &mut **progress).await?;
+        let Directed {
+            environment,
+            complete,
+            stops,
+            marks,
+        } = director
+            .run(bound(federation), *limit, &mut **progress)
+            .await?;
         if *audited {
             let seed = federation.seed;
             audit(federation, &environment.disks(), &recorder)
@@ -94,13 +110,18 @@ pub(crate) fn federate(
         }
         let trace = format!("{:#}", recorder.trace());
         let ended = recorder.now();
-        let traffic = environment.traffic();
+        let (traffic, work) = (environment.traffic(), environment.work());
         let invariants = recorder.invariants();
         let mut log = recorder.read();
         Ok(RunRecord {
             mesh: environment.mesh(),
             notices: std::mem::take(&mut log.notices),
             traffic,
+            work,
+            complete,
+            stops,
+            marks,
+            sightings: std::mem::take(&mut log.sightings),
             totals: checks.totals(),
             trace,
             events: log.events,

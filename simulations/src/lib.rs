@@ -58,6 +58,7 @@
 //! | [`Recorder`] | receives every event; feeds invariants, trace and summary |
 //! | [`invariants`] | the safety properties |
 //! | [`summary`] | the result of a run, as a document |
+//! | [`lab`] | experiments: a federation under several rotations of leads |
 //! | [`toy`] | studies of silos with a known optimum |
 //! | [`Behaviour`] | what a Byzantine member does, in both simulators |
 //! | [`Moment`], [`StepCut`] | when a member stops, in both simulators |
@@ -76,6 +77,7 @@ mod federate;
 mod federation;
 mod genesis;
 pub mod invariants;
+pub mod lab;
 mod moments;
 pub mod network;
 mod options;

@@ -1,6 +1,7 @@
 //! Options of a run.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::environment::{Environment, EnvironmentConfig};
 
@@ -40,6 +41,9 @@ pub struct Options<'a> {
     /// Whether to compare the chains of all members after the run and to recompute every outcome on
     /// them. Needs a charter that keeps the models of all rounds (`keep-rounds`).
     pub audit: bool,
+    /// Time on the federation's clock after which the run ends, whether or not the federation is
+    /// complete; `None`: a federation that does not get ahead is an error in the end.
+    pub limit: Option<Duration>,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
     /// Makes the environment of the silos; `None`: the simulated one, in virtual time.
@@ -56,6 +60,7 @@ impl Default for Options<'_> {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             references: true,
             audit: false,
+            limit: None,
             progress: Box::new(|_| ()),
             environment: None,
         }

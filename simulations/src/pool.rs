@@ -1,6 +1,7 @@
 //! Heavy work in virtual time: computed in parallel on real threads, with a modelled duration.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -56,12 +57,33 @@ const INLINE_BYTES: u64 = 64 << 10;
 pub struct VirtualPool {
     threads: Arc<Threads>,
     costs: Costs,
+    /// Modelled time of all work besides training, in microseconds.
+    worked: AtomicU64,
 }
 
 impl VirtualPool {
     /// A pool that computes on `threads` and takes as long as `costs` say.
     pub fn new(threads: Arc<Threads>, costs: Costs) -> Arc<Self> {
-        Arc::new(Self { threads, costs })
+        Arc::new(Self {
+            threads,
+            costs,
+            worked: AtomicU64::new(0),
+        })
+    }
+
+    /// The modelled time of all work so far besides training.
+    pub fn worked(&self) -> Duration {
+        Duration::from_micros(self.worked.load(Ordering::Relaxed))
+    }
+
+    /// The modelled duration of a piece of work, which is counted.
+    fn takes(&self, work: Work) -> Duration {
+        let takes = self.costs.of(work);
+        if !matches!(work, Work::Train { .. }) {
+            let micros = takes.as_micros() as u64;
+            self.worked.fetch_add(micros, Ordering::Relaxed);
+        }
+        takes
     }
 }
 
@@ -71,7 +93,7 @@ impl Pool for VirtualPool {
             return self.wait(work, job);
         }
         let answer = self.threads.start(job);
-        let takes = self.costs.of(work);
+        let takes = self.takes(work);
         Box::pin(async move {
             tokio::time::sleep(takes).await;
             wait(&answer)
@@ -80,7 +102,7 @@ impl Pool for VirtualPool {
 
     /// Runs on the runtime's own thread, which has nothing else to do until the result is there.
     fn wait(&self, work: Work, job: Job) -> Done {
-        let takes = self.costs.of(work);
+        let takes = self.takes(work);
         Box::pin(async move {
             tokio::time::sleep(takes).await;
             caught(job)
@@ -102,9 +124,11 @@ mod tests {
             .await;
         assert_eq!(*done.unwrap().downcast::<u8>().unwrap(), 7);
         assert_eq!(start.elapsed(), Duration::from_secs(1));
+        assert_eq!(pool.worked(), Duration::ZERO, "training is not counted");
         let panics = pool
             .run(Work::Evaluate { models: 1 }, Box::new(|| panic!("no data")))
             .await;
         assert_eq!(panics.unwrap_err(), "no data");
+        assert_eq!(pool.worked(), Duration::from_millis(5));
     }
 }

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use protocol::charter::Epoch;
-use protocol::message::Sheet;
+use protocol::message::{Kind, Sheet};
 use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{Notice, Record};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::invariants::{Monitor, Violation};
+use crate::invariants::{Monitor, Violation, kind};
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]
@@ -38,6 +38,9 @@ pub(crate) struct Log {
     signals: Vec<Signal>,
     /// The view that every member entered last, its lead, and its round.
     entered: BTreeMap<MemberIndex, (u64, MemberIndex, u64)>,
+    /// Members whose contributions a member got, each once: when, who, whose.
+    pub(crate) sightings: Vec<(Time, MemberIndex, MemberIndex)>,
+    seen: BTreeSet<(MemberIndex, MemberIndex)>,
     /// Every notice of the silos, in order.
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
@@ -61,6 +64,8 @@ impl Recorder {
             trace: blake3::Hasher::new(),
             signals: Vec::new(),
             entered: BTreeMap::new(),
+            sightings: Vec::new(),
+            seen: BTreeSet::new(),
             notices: Vec::new(),
             violation: None,
             events: 0,
@@ -122,6 +127,13 @@ impl Recorder {
     /// `frame`, whose hash is `id`, is delivered to `to`.
     pub fn delivered(&self, from: MemberIndex, to: MemberIndex, id: &Hash, frame: &[u8]) {
         self.event(1, &[from, to], id);
+        if kind(frame) == Some(Kind::Contribution) {
+            let now = self.now();
+            let mut log = self.read();
+            if log.seen.insert((to, from)) {
+                log.sightings.push((now, to, from));
+            }
+        }
         self.with(|monitor, now| monitor.delivered(now, to, frame));
     }
 

@@ -12,7 +12,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values
             .into_iter()
             .filter(|value| value.is_finite())

@@ -71,6 +71,15 @@ pub(super) struct ScenarioFile {
     pub(super) fault: Vec<RawFault>,
 }
 
+/// A file of faults alone.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FaultsFile {
+    /// Faults, as in a scenario.
+    #[serde(default)]
+    pub(super) fault: Vec<RawFault>,
+}
+
 fn newest() -> u32 {
     FORMAT
 }

@@ -20,7 +20,7 @@ use crate::pool::Costs;
 pub use charter::CharterConfig;
 pub use error::ScenarioError;
 pub use fault::{Fault, When, Who};
-use file::{FORMAT, ScenarioFile};
+use file::{FORMAT, FaultsFile, ScenarioFile};
 pub use methods::serving::ServeConfig;
 
 /// The built-in scenarios: name and text. The first is the default.
@@ -30,6 +30,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("digits20", include_str!("../../scenarios/digits20.toml")),
     ("digits100", include_str!("../../scenarios/digits100.toml")),
     ("null", include_str!("../../scenarios/null.toml")),
+    ("rotation", include_str!("../../scenarios/rotation.toml")),
 ];
 
 /// Largest number of silos of a federation: the size of the largest roster.
@@ -231,6 +232,19 @@ impl Scenario {
             self.rounds
         ))
     }
+}
+
+/// The faults of a file that holds nothing but `[[fault]]` tables, as in a scenario; errors name
+/// `file`.
+///
+/// # Errors
+/// [`ScenarioError::At`]: the first error in the text.
+pub fn faults(file: &str, text: &str) -> Result<Vec<Fault>, ScenarioError> {
+    let source = Source { file, text };
+    let raw: FaultsFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
+    let faults = raw.fault.into_iter().enumerate();
+    let faults = faults.map(|(nth, fault)| fault.validate(nth, source));
+    Ok(faults.collect::<Result<_, _>>()?)
 }
 
 /// The JSON Schema of a scenario.

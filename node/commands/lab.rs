@@ -1,0 +1,113 @@
+//! `rota lab rotation`: a federation under several rotations of leads.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use indicatif::ProgressBar;
+use rota::report::{lab as report, numbers};
+use rota::simulations::lab::{self, Experiment, LabOptions, LabProgress, Laboratory};
+use rota::simulations::{Overrides, Scenario, scenario};
+
+use super::{CommandError, write};
+use crate::cli::{Lab, LabRotation, data_folder};
+use crate::progress::{Counted, say};
+
+/// Runs the experiment, prints the tables and writes results and page.
+pub(crate) fn run(options: &Lab, bar: ProgressBar) -> Result<(), CommandError> {
+    let Lab::Rotation(options) = options;
+    let experiment = experiment(options)?;
+    let progress = Counted::new(bar, options.quiet, "running without faults");
+    let result = lab::rotation(
+        &experiment,
+        LabOptions {
+            data: data_folder(options.data.as_deref()),
+            progress: Box::new(|done| progress.step(done.done, done.runs, &line(done))),
+            ..LabOptions::default()
+        },
+    );
+    progress.end();
+    finish(&result?, options)
+}
+
+/// What to run.
+fn experiment(options: &LabRotation) -> Result<Experiment, CommandError> {
+    let policies = lab::policies(&options.policies);
+    let policies = policies.map_err(|why| CommandError::Usage(format!("--policies: {why}")))?;
+    if options.seeds == 0 {
+        return Err(CommandError::Usage(
+            "--seeds is 0, it must be at least 1".into(),
+        ));
+    }
+    let name = options.scenario.as_deref().unwrap_or(lab::SCENARIO);
+    let scenario = Scenario::load(name)?.with(&Overrides {
+        silos: options.silos,
+        rounds: options.rounds,
+        ..Overrides::default()
+    })?;
+    let faults = options.faults.as_deref().map(read).transpose()?;
+    Ok(Experiment {
+        scenario,
+        policies,
+        seeds: options.seeds,
+        faults,
+        limit: options.limit,
+    })
+}
+
+fn read(file: &Path) -> Result<Vec<scenario::Fault>, CommandError> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|why| CommandError::Usage(format!("--faults: cannot read {name}: {why}")))?;
+    Ok(scenario::faults(&name, &text)?)
+}
+
+fn line(done: &LabProgress) -> String {
+    format!("{}, seed {}", done.policy, done.seed)
+}
+
+/// Prints and writes the result.
+fn finish(all: &Laboratory, options: &LabRotation) -> Result<(), CommandError> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let date = now.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
+    let json = serde_json::to_string_pretty(all).map_err(io::Error::from)?;
+    let mut written = None;
+    if let Some(folder) = folder(all, options) {
+        std::fs::create_dir_all(&folder).map_err(|reason| CommandError::Write {
+            path: folder.clone(),
+            reason,
+        })?;
+        write(&folder.join("rotation.csv"), &report::csv(all))?;
+        write(&folder.join("rotation.json"), &json)?;
+        let page = folder.join("rotation.html");
+        write(&page, &report::page(all, &options.again(), &date))?;
+        written = Some(page);
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match options.json {
+        true => writeln!(out, "{}", numbers::escaped(&json))?,
+        false => report::write(&mut out, all)?,
+    }
+    out.flush()?;
+    if let Some(page) = written {
+        let line = format!("report    {}", page.display());
+        match options.json {
+            true => say(&line)?,
+            false => writeln!(out, "\n{line}")?,
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// The folder of results: as given, or named after the scenario; none with `--json` alone.
+fn folder(all: &Laboratory, options: &LabRotation) -> Option<PathBuf> {
+    if options.out.is_some() || options.json {
+        return options.out.clone();
+    }
+    let harmless = |c: char| match c.is_alphanumeric() || "-_".contains(c) {
+        true => c,
+        false => '-',
+    };
+    let name: String = all.scenario.chars().map(harmless).take(64).collect();
+    Some(Path::new("rota-lab").join(name))
+}

@@ -1,0 +1,432 @@
+//! Reads the JSON lines of nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde_json::Value;
+use simulations::lab::{Event, Lost, View, take_overs};
+
+use super::{History, Log, Metric, Round};
+
+/// Seconds without a line, at the end of the logs, after which a node counts as stopped.
+const SILENT: f64 = 30.0;
+
+/// Why logs cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The system's error.
+        reason: std::io::Error,
+    },
+    /// A file without events of a node.
+    #[error(
+        "{} holds no JSON lines of a node: expected what `rota run --json` prints, one document a \
+         line, from its \"start\" on", .0.display()
+    )]
+    Empty(PathBuf),
+    /// Logs of several federations.
+    #[error("{} is of the federation {found}, and the first log of {expected}", file.display())]
+    Federation {
+        /// The file.
+        file: PathBuf,
+        /// Its federation.
+        found: String,
+        /// That of the first log.
+        expected: String,
+    },
+}
+
+/// One event of a node.
+struct Line {
+    /// Seconds since 1970.
+    at: f64,
+    event: String,
+    document: Value,
+}
+
+/// One file.
+struct NodeLog {
+    log: Log,
+    federation: String,
+    lines: Vec<Line>,
+}
+
+/// The history in these files, at least one.
+///
+/// # Errors
+/// [`LogError`]: a file that cannot be read or holds no lines of a node, or several federations.
+pub fn read(files: &[PathBuf]) -> Result<History, LogError> {
+    let nodes: Vec<NodeLog> = files
+        .iter()
+        .map(|file| node(file))
+        .collect::<Result<_, _>>()?;
+    let expected = nodes.first().map_or("", |node| node.federation.as_str());
+    for (node, file) in nodes.iter().zip(files) {
+        if node.federation != expected {
+            return Err(LogError::Federation {
+                file: file.clone(),
+                found: node.federation.clone(),
+                expected: expected.to_owned(),
+            });
+        }
+    }
+    Ok(together(&nodes))
+}
+
+fn node(file: &Path) -> Result<NodeLog, LogError> {
+    let text = std::fs::read_to_string(file).map_err(|reason| LogError::File {
+        file: file.to_owned(),
+        reason,
+    })?;
+    let (mut lines, mut skipped) = (Vec::new(), 0);
+    for text in text.lines().filter(|line| !line.trim().is_empty()) {
+        match line(text) {
+            Some(line) => lines.push(line),
+            None => skipped += 1,
+        }
+    }
+    let starts: Vec<&Line> = lines.iter().filter(|line| line.event == "start").collect();
+    let text = |line: &&Line, key: &str| line.document[key].as_str().map(str::to_owned);
+    let first = starts.first();
+    let silo = first.and_then(|line| text(line, "silo"));
+    let federation = first.and_then(|line| text(line, "federation"));
+    let (Some(silo), Some(federation)) = (silo, federation) else {
+        return Err(LogError::Empty(file.to_owned()));
+    };
+    let log = Log {
+        file: file.display().to_string(),
+        silo,
+        lines: lines.len(),
+        skipped,
+        starts: starts.len(),
+    };
+    Ok(NodeLog {
+        log,
+        federation,
+        lines,
+    })
+}
+
+/// An event with a time, if the text is one.
+fn line(text: &str) -> Option<Line> {
+    let document: Value = serde_json::from_str(text).ok()?;
+    let event = document["event"].as_str()?.to_owned();
+    let time = humantime::parse_rfc3339_weak(document["time"].as_str()?).ok()?;
+    let at = time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+    Some(Line {
+        at,
+        event,
+        document,
+    })
+}
+
+fn together(nodes: &[NodeLog]) -> History {
+    let lines = || {
+        nodes
+            .iter()
+            .flat_map(|node| node.lines.iter().map(move |line| (node, line)))
+    };
+    let times = || lines().map(|(_, line)| line.at);
+    let (began, ended) = (
+        times().fold(f64::INFINITY, f64::min),
+        times().fold(0.0, f64::max),
+    );
+    let mut names: BTreeSet<String> = nodes.iter().map(|node| node.log.silo.clone()).collect();
+    let named = lines().filter_map(|(_, line)| line.document["lead"].as_str());
+    names.extend(named.map(str::to_owned));
+    let silos: Vec<String> = names.into_iter().collect();
+    let place = |name: &str| silos.iter().position(|silo| silo == name);
+    let number = |line: &Line, key: &str| line.document[key].as_u64();
+    let lead = |line: &Line| line.document["lead"].as_str().and_then(place);
+    let stops = stops(nodes, ended, &place);
+    let (mut events, mut rounds) = (Vec::new(), BTreeMap::<u64, Round>::new());
+    let (mut nullified, mut metrics) = (BTreeSet::new(), Vec::new());
+    for (node, line) in lines() {
+        let at = line.at - began;
+        match (
+            line.event.as_str(),
+            number(line, "view"),
+            number(line, "round"),
+        ) {
+            ("view", Some(view), Some(round)) => {
+                events.extend(lead(line).map(|lead| Event::Entered {
+                    at,
+                    view,
+                    lead,
+                    round,
+                }));
+            }
+            ("nullified", Some(view), _) => {
+                nullified.insert(view);
+            }
+            ("final", Some(view), Some(round)) => {
+                let Some(lead) = lead(line) else { continue };
+                events.push(Event::Final {
+                    at,
+                    round,
+                    view,
+                    lead,
+                });
+                let authors = number(line, "authors").unwrap_or(0);
+                let known = rounds.entry(round).or_insert(Round {
+                    round,
+                    view,
+                    lead,
+                    at,
+                    authors,
+                });
+                known.at = known.at.min(at);
+            }
+            ("adopted", _, Some(round)) => {
+                metrics.extend(metric(
+                    &line.document["held-out"],
+                    place(&node.log.silo),
+                    round,
+                ));
+            }
+            _ => {}
+        }
+    }
+    for stop in &stops {
+        events.push(Event::Stopped {
+            at: stop.at - began,
+            member: stop.member,
+        });
+    }
+    let moved = |stop: Lost| Lost {
+        at: stop.at - began,
+        back: stop.back.map(|back| back - began),
+        ..stop
+    };
+    let first = lines().min_by(|a, b| a.1.at.total_cmp(&b.1.at));
+    let first = first.and_then(|(_, line)| line.document["time"].as_str());
+    History {
+        federation: nodes
+            .first()
+            .map_or(String::new(), |node| node.federation.clone()),
+        began: first.unwrap_or_default().to_owned(),
+        seconds: ended - began,
+        logs: nodes.iter().map(|node| node.log.clone()).collect(),
+        views: views(&events, &rounds, &nullified, ended - began),
+        take_overs: take_overs(&events),
+        stops: stops.into_iter().map(moved).collect(),
+        rounds: rounds.into_values().collect(),
+        metrics,
+        silos,
+    }
+}
+
+/// The first metric of a document of held-out results.
+fn metric(held_out: &Value, silo: Option<usize>, round: u64) -> Option<Metric> {
+    let name = held_out["metric"].as_str()?;
+    let value = held_out["metrics"][name].as_f64()?;
+    Some(Metric {
+        silo: silo?,
+        round,
+        name: name.to_owned(),
+        value,
+    })
+}
+
+/// Nodes that stopped, with times since 1970.
+///
+/// A node stopped before every start but its first, and at the end if it printed nothing for a while
+/// before the others ended and did not say that it leaves. It stopped when another node first lost
+/// its connection to it after its last line, or with that line.
+fn stops(nodes: &[NodeLog], ended: f64, place: &impl Fn(&str) -> Option<usize>) -> Vec<Lost> {
+    let mut stops = Vec::new();
+    for node in nodes {
+        let Some(member) = place(&node.log.silo) else {
+            continue;
+        };
+        let starts = node.lines.iter().enumerate().skip(1);
+        let starts = starts.filter(|(_, line)| line.event == "start");
+        let mut ends: Vec<(f64, Option<f64>)> = starts
+            .map(|(nth, line)| (node.lines[nth - 1].at, Some(line.at)))
+            .collect();
+        if let Some(last) = node.lines.last()
+            && last.event != "leaving"
+            && ended - last.at > SILENT
+        {
+            ends.push((last.at, None));
+        }
+        for (last, back) in ends {
+            let others = nodes.iter().filter(|other| other.log.silo != node.log.silo);
+            let lost = others.flat_map(|other| &other.lines).filter(|line| {
+                line.event == "peer-down"
+                    && line.document["member"] == node.log.silo.as_str()
+                    && line.at >= last
+                    && back.is_none_or(|back| line.at <= back)
+            });
+            let noticed = lost.map(|line| line.at).fold(f64::INFINITY, f64::min);
+            let at = if noticed.is_finite() { noticed } else { last };
+            stops.push(Lost { at, member, back });
+        }
+    }
+    stops
+}
+
+/// The views, by what nodes said when they entered them and how they ended.
+fn views(
+    events: &[Event],
+    rounds: &BTreeMap<u64, Round>,
+    nullified: &BTreeSet<u64>,
+    end: f64,
+) -> Vec<View> {
+    let mut views = BTreeMap::<u64, View>::new();
+    for event in events {
+        let Event::Entered {
+            at,
+            view,
+            lead,
+            round,
+        } = *event
+        else {
+            continue;
+        };
+        let known = views.entry(view).or_insert_with(|| View {
+            view,
+            lead,
+            from: at,
+            to: end,
+            round,
+            result: "open",
+        });
+        known.from = known.from.min(at);
+        if round > known.round {
+            (known.lead, known.round) = (lead, round);
+        }
+    }
+    let newest = views.keys().next_back().copied().unwrap_or(0);
+    let finals: BTreeMap<u64, usize> = rounds
+        .values()
+        .map(|round| (round.view, round.lead))
+        .collect();
+    let starts: Vec<f64> = views.values().map(|view| view.from).collect();
+    let mut views: Vec<View> = views.into_values().collect();
+    for (view, next) in views.iter_mut().zip(starts.into_iter().skip(1)) {
+        view.to = next.max(view.from);
+    }
+    let worked: BTreeMap<u64, u64> = rounds
+        .values()
+        .map(|round| (round.view, round.round))
+        .collect();
+    for view in &mut views {
+        // Nodes may have entered it before they knew that the round before was final.
+        let next = worked.range(view.view..).next();
+        view.round = next.map_or(view.round, |(_, round)| *round);
+        view.result = match finals.get(&view.view) {
+            Some(&lead) => {
+                view.lead = lead;
+                "final"
+            }
+            None if nullified.contains(&view.view) => "nullified",
+            None if view.view < newest => "empty",
+            None => "open",
+        };
+    }
+    views
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn file(name: &str, text: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("rota-history-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    fn start(silo: &str, second: u32) -> String {
+        format!(
+            r#"{{"event":"start","silo":"{silo}","federation":"ab","time":"2026-03-01T10:00:{second:02}.000Z"}}"#
+        )
+    }
+
+    fn entered(view: u64, lead: &str, round: u64, second: u32) -> String {
+        format!(
+            r#"{{"event":"view","view":{view},"lead":"{lead}","round":{round},"time":"2026-03-01T10:00:{second:02}.000Z"}}"#
+        )
+    }
+
+    fn last(round: u64, view: u64, lead: &str, second: u32) -> String {
+        format!(
+            r#"{{"event":"final","view":{view},"lead":"{lead}","round":{round},"authors":2,"time":"2026-03-01T10:00:{second:02}.000Z"}}"#
+        )
+    }
+
+    #[test]
+    fn logs_of_two_nodes_give_views_stops_and_take_overs() {
+        let north = [
+            start("north", 0),
+            "warning: not a document".into(),
+            entered(1, "north", 1, 1),
+            last(1, 1, "north", 4),
+            entered(2, "north", 2, 4),
+            start("north", 40),
+            entered(3, "south", 2, 41),
+        ];
+        let down = r#"{"event":"peer-down","member":"north","time":"2026-03-01T10:00:10.000Z"}"#;
+        let nullified =
+            r#"{"event":"nullified","view":2,"lead":"north","time":"2026-03-01T10:00:22.000Z"}"#;
+        let south = [
+            start("south", 0),
+            entered(1, "north", 1, 2),
+            last(1, 1, "north", 5),
+            entered(2, "north", 2, 5),
+            down.into(),
+            nullified.into(),
+            entered(3, "south", 2, 22),
+            last(2, 3, "south", 45),
+            r#"{"event":"leaving","time":"2026-03-01T10:00:46.000Z"}"#.into(),
+        ];
+        let logs = [
+            file("north.jsonl", &north.join("\n")),
+            file("south.jsonl", &south.join("\n")),
+        ];
+        let history = read(&logs).unwrap();
+        assert_eq!(history.silos, ["north", "south"]);
+        assert_eq!((history.logs[0].skipped, history.logs[0].starts), (1, 2));
+        let results: Vec<_> = history
+            .views
+            .iter()
+            .map(|view| (view.lead, view.result))
+            .collect();
+        assert_eq!(results, [(0, "final"), (0, "nullified"), (1, "final")]);
+        // It stopped when the other lost the connection, and was back after half a minute.
+        let stop = Lost {
+            at: 10.0,
+            member: 0,
+            back: Some(40.0),
+        };
+        assert_eq!(history.stops, [stop]);
+        let [one] = &history.take_overs[..] else {
+            panic!("one lead stopped: {:?}", history.take_overs)
+        };
+        assert_eq!((one.lead, one.next, one.seconds), (0, Some(1), Some(12.0)));
+        assert_eq!(history.led(), [1, 1]);
+    }
+
+    #[test]
+    fn files_without_lines_of_a_node_and_other_federations_are_refused() {
+        let none = file("none.jsonl", "round 1 is final\n");
+        let error = read(&[none]).unwrap_err().to_string();
+        assert!(error.contains("rota run --json"), "{error}");
+        let one = file("one.jsonl", &start("north", 0));
+        let other = file(
+            "other.jsonl",
+            &start("south", 0).replace("\"ab\"", "\"cd\""),
+        );
+        let error = read(&[one, other]).unwrap_err().to_string();
+        assert!(error.contains("federation cd"), "{error}");
+    }
+}

@@ -1,0 +1,177 @@
+//! The timelines of all policies, one above the other on one clock.
+
+use maud::{Markup, html};
+use simulations::lab::{Laboratory, Lost, PolicyResult, Trial, View};
+
+use super::super::svg::{Scale, drawing, px, tick_text};
+use super::super::{download, numbers};
+
+const WIDTH: f64 = 1000.0;
+const LEFT: f64 = 130.0;
+const TOP: f64 = 12.0;
+/// Room between two policies.
+const GAP: f64 = 26.0;
+/// Most lanes of a policy; more members share them.
+const LANES: usize = 16;
+
+/// The drawing for the first seed.
+pub(super) fn section(all: &Laboratory) -> Markup {
+    let first = all
+        .policies
+        .iter()
+        .filter_map(|policy| Some((policy, policy.trials.first()?)));
+    let runs: Vec<(&PolicyResult, &Trial)> = first.collect();
+    let Some((_, one)) = runs.first() else {
+        return html! {};
+    };
+    html! {
+        section {
+            h2 { "Who led when" }
+            p.note {
+                "Seed " (one.seed) ", all rotations on one virtual clock. Each silo has a lane; a bar is a \
+                 view in the lane of its lead, and grey is the time in which a silo was down. Point at a \
+                 bar for its silo, view and round."
+                @if all.silos.len() > LANES { " Silos share " (LANES) " lanes." }
+            }
+            figure {
+                (chart(all, &runs))
+                (key())
+                (download::plot(&format!("{}-timelines", all.scenario), &csv(all, &runs)))
+            }
+        }
+    }
+}
+
+fn csv(all: &Laboratory, runs: &[(&PolicyResult, &Trial)]) -> String {
+    let rows = runs.iter().flat_map(|(policy, trial)| {
+        let cells = |view: &View| {
+            [
+                policy.policy.clone(),
+                view.view.to_string(),
+                view.round.to_string(),
+                name(all, view.lead).to_owned(),
+                view.from.to_string(),
+                view.to.to_string(),
+                view.result.to_owned(),
+            ]
+        };
+        trial.views.iter().map(cells).collect::<Vec<_>>()
+    });
+    download::csv(
+        &["rotation", "view", "round", "lead", "from", "to", "result"],
+        rows,
+    )
+}
+
+fn name(all: &Laboratory, member: usize) -> &str {
+    all.silos.get(member).map_or("", String::as_str)
+}
+
+/// One timeline.
+pub(in crate::report) struct Strip<'a> {
+    /// Its name, and a word on it.
+    pub(in crate::report) labels: [String; 2],
+    pub(in crate::report) views: &'a [View],
+    pub(in crate::report) stops: &'a [Lost],
+}
+
+fn chart(all: &Laboratory, runs: &[(&PolicyResult, &Trial)]) -> Markup {
+    let strips = runs.iter().map(|(policy, trial)| Strip {
+        labels: [
+            policy.policy.clone(),
+            format!("{} of {} rounds", trial.rounds, all.rounds),
+        ],
+        views: &trial.views,
+        stops: &trial.stops,
+    });
+    strips_drawn(&all.silos, &strips.collect::<Vec<_>>())
+}
+
+/// Timelines one above the other, on one clock.
+pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) -> Markup {
+    let lanes = silos.len().clamp(1, LANES);
+    let high = if lanes > 10 { 6.0 } else { 9.0 };
+    // Two labels need as much.
+    let block = (lanes as f64 * high).max(28.0);
+    let ends = strips
+        .iter()
+        .flat_map(|strip| strip.views.iter().map(|view| view.to));
+    let end = ends.fold(1e-9, f64::max);
+    let x = Scale::new((0.0, end), (LEFT, WIDTH - 16.0));
+    let bottom = TOP + strips.len() as f64 * (block + GAP) - GAP;
+    let ticks = x.ticks(8);
+    drawing(
+        "Timelines of leads",
+        WIDTH,
+        bottom + 24.0,
+        html! {
+            defs {
+                pattern #hatch width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    rect.hatch-ground width="6" height="6" {}
+                    rect.hatch-line width="3" height="6" {}
+                }
+            }
+            @for tick in &ticks {
+                line.grid x1=(x.at(*tick)) x2=(x.at(*tick)) y1=(TOP) y2=(px(bottom)) {}
+                text.tick x=(x.at(*tick)) y=(px(bottom + 16.0)) text-anchor="middle" { (tick_text(&ticks, *tick)) " s" }
+            }
+            @for (nth, strip) in strips.iter().enumerate() {
+                (one(silos, strip, x, (TOP + nth as f64 * (block + GAP), high, lanes, end)))
+            }
+        },
+    )
+}
+
+/// The lanes of one timeline, from `top` downwards.
+fn one(
+    silos: &[String],
+    strip: &Strip<'_>,
+    x: Scale,
+    (top, high, lanes, end): (f64, f64, usize, f64),
+) -> Markup {
+    let lane = |member: usize| px(top + (member % lanes) as f64 * high);
+    let wide = |from: f64, to: f64| px((x.at(to) - x.at(from)).max(1.5));
+    let name = |member: usize| silos.get(member).map_or("", String::as_str);
+    let bottom = px(top + lanes as f64 * high);
+    html! {
+        text.tick x=(LEFT - 8.0) y=(px(top + 11.0)) text-anchor="end" { (strip.labels[0]) }
+        text.tick x=(LEFT - 8.0) y=(px(top + 25.0)) text-anchor="end" { (strip.labels[1]) }
+        line.axis x1=(LEFT) x2=(WIDTH - 16.0) y1=(bottom) y2=(bottom) {}
+        @for stop in strip.stops {
+            @let back = stop.back.unwrap_or(end);
+            rect.pause x=(x.at(stop.at)) y=(lane(stop.member)) height=(high) width=(wide(stop.at, back)) {
+                title {
+                    (name(stop.member)) " is down from " (numbers::seconds(stop.at))
+                    @match stop.back { Some(back) => { " to " (numbers::seconds(back)) }, None => " on" }
+                }
+            }
+        }
+        @for view in strip.views {
+            rect class={ "view " (view.result) } x=(x.at(view.from)) y=(px(lane(view.lead) + 1.0))
+                height=(high - 2.0) width=(wide(view.from, view.to)) {
+                title {
+                    (name(view.lead)) ": view " (view.view) ", round " (view.round) ", "
+                    (view.result) ", " (numbers::seconds(view.to - view.from))
+                }
+            }
+        }
+    }
+}
+
+/// What the colours mean.
+pub(in crate::report) fn key() -> Markup {
+    let box_of = |class: &str| {
+        html! { svg.key viewBox="0 0 14 14" aria-hidden="true" {
+            rect class=(class) x="1" y="1" width="12" height="12" {}
+        } }
+    };
+    html! {
+        ul.legend.inline {
+            li { (box_of("view final")) "became final" }
+            li { (box_of("view nullified")) "failed" }
+            li { (box_of("view empty")) "empty block" }
+            li { (box_of("view open")) "under way at the end" }
+            li { (box_of("pause")) "silo down" }
+        }
+    }
+}

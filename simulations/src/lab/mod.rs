@@ -1,0 +1,24 @@
+//! The laboratory of rotating leads: the same federation, faults and seeds under several rotations,
+//! in virtual time.
+//!
+//! [`rotation`] runs a [`Experiment`] and gives a [`Laboratory`], the document that tables, pages and
+//! JSON are made from. Everything that is random follows from a seed, and every policy gets the same
+//! seeds: the same rows, first model, latencies and faults. So policies can be compared seed by seed.
+
+mod experiment;
+mod measure;
+mod plan;
+mod result;
+mod takeover;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+pub use experiment::{Experiment, LabOptions, LabProgress, rotation};
+pub use plan::{policies, usual_faults, words};
+pub use result::{Laboratory, Lost, Point, PolicyResult, Seen, Trial};
+pub use takeover::{Event, TakeOver, take_overs};
+pub use timeline::{View, timeline};
+
+/// The built-in scenario that is used where none is named.
+pub const SCENARIO: &str = "rotation";
