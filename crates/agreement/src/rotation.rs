@@ -39,7 +39,7 @@ impl schemars::JsonSchema for RotationName {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "description": "Who leads when. Except under \"fixed\", any n views after a final round have n leads.",
-            "oneOf": [
+            "anyOf": [
                 {
                     "const": "every-round",
                     "description": "A new lead in every view; each member leads once per cycle."

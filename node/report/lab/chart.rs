@@ -72,14 +72,14 @@ pub(in crate::report) fn chart(
                 line.axis x1=(LEFT) x2=(px(right)) y1=(floor) y2=(floor) {}
                 text.tick x=(px((LEFT + right) / 2.0)) y=(HEIGHT - 3.0) text-anchor="middle" { (across) }
                 @for (nth, line) in lines.iter().enumerate() {
-                    g.curve class=(colour(Some(nth))) {
+                    g class={ "curve " (colour(Some(nth))) } {
                         title { (numbers::plain(&line.name)) }
                         path d=(path(line)) {}
                         path.hit d=(path(line)) {}
                     }
                 }
                 @for (nth, name, place) in labels(lines, |value| y.at(frame.inside(value))) {
-                    g.curve class=(colour(Some(nth))) {
+                    g class={ "curve " (colour(Some(nth))) } {
                         path d=(format!("M{} {place}L{} {place}", px(right + 4.0), px(right + 16.0))) {}
                         text.tick x=(px(right + 20.0)) y=(px(place + 4.0)) { (name) }
                     }

@@ -1,5 +1,7 @@
 //! How long a federation goes without a working lead after one of its leads stopped.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 /// Something that members report, with its time in seconds.
@@ -69,6 +71,12 @@ pub struct TakeOver {
 pub fn take_overs(events: &[Event]) -> Vec<TakeOver> {
     let mut events = events.to_vec();
     events.sort_by(|a, b| a.at().total_cmp(&b.at()));
+    // A member that comes back learns of old rounds, which were final long before.
+    let mut known = BTreeSet::new();
+    events.retain(|event| match event {
+        Event::Final { round, .. } => known.insert(*round),
+        _ => true,
+    });
     let mut found = Vec::new();
     let (mut newest, mut done) = ((0, 0, None), 0);
     for (nth, event) in events.iter().enumerate() {
