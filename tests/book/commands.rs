@@ -62,7 +62,7 @@ fn program(words: &[&str]) -> Result<(), String> {
     if words.first().is_some_and(|first| PLANNED.contains(first)) {
         return Ok(());
     }
-    let commands = ["solve", "identity", "federation", "model", "schema"];
+    let commands = ["solve", "identity", "federation", "model", "schema", "lab"];
     let subcommands = match words {
         [first, ..] if commands.contains(first) => 2,
         _ => 1,
