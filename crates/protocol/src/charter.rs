@@ -8,7 +8,7 @@ use crate::codec;
 use crate::hash::Hash;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
-use crate::rotation::{Cycles, Turns};
+use crate::rotation::{Cycles, Setting, Turns};
 
 pub use crate::rotation::Rotation;
 
@@ -146,11 +146,6 @@ impl Epoch {
         }
     }
 
-    /// The lead of a view under `every-round`.
-    pub(crate) fn lead_by_view(&self, view: u64) -> MemberIndex {
-        self.cycles.lead(&self.federation, self.roster.len(), view)
-    }
-
     /// One beat.
     pub fn beat(&self) -> Duration {
         Duration::from_millis(self.charter.beat_ms)
@@ -159,6 +154,24 @@ impl Epoch {
     /// How long a round waits for slow participants.
     pub fn patience(&self) -> Duration {
         self.beat() * self.charter.patience
+    }
+}
+
+impl Setting for Epoch {
+    fn rotation(&self) -> Rotation {
+        self.charter.rotation
+    }
+
+    fn federation(&self) -> &Hash {
+        &self.federation
+    }
+
+    fn members(&self) -> usize {
+        self.roster.len()
+    }
+
+    fn lead_by_view(&self, view: u64) -> MemberIndex {
+        self.cycles.lead(&self.federation, self.roster.len(), view)
     }
 }
 

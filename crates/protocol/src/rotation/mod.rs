@@ -10,8 +10,12 @@ mod turns;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::hash::Hash;
+use crate::roster::MemberIndex;
 
 pub(crate) use cycles::Cycles;
 pub use turns::Turns;
@@ -67,6 +71,36 @@ impl fmt::Display for Rotation {
             Self::Reliability => f.write_str("reliability"),
             Self::Fixed => f.write_str("fixed"),
         }
+    }
+}
+
+/// What the rotation needs of a federation: an `Epoch`, also behind an `Arc`.
+pub trait Setting {
+    /// The policy.
+    fn rotation(&self) -> Rotation;
+    /// The federation's id.
+    fn federation(&self) -> &Hash;
+    /// Number of members.
+    fn members(&self) -> usize;
+    /// The lead of a view under `every-round`.
+    fn lead_by_view(&self, view: u64) -> MemberIndex;
+}
+
+impl<T: Setting> Setting for Arc<T> {
+    fn rotation(&self) -> Rotation {
+        (**self).rotation()
+    }
+
+    fn federation(&self) -> &Hash {
+        (**self).federation()
+    }
+
+    fn members(&self) -> usize {
+        (**self).members()
+    }
+
+    fn lead_by_view(&self, view: u64) -> MemberIndex {
+        (**self).lead_by_view(view)
     }
 }
 
