@@ -1,5 +1,6 @@
 //! The command line.
 
+mod attack;
 mod compare;
 mod data;
 mod institution;
@@ -16,6 +17,7 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 use crate::logging::LogFormat;
+pub(crate) use attack::{Attack, Linkage as LinkageAttack};
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
 pub(crate) use institution::{
@@ -60,6 +62,9 @@ pub(crate) enum Command {
     Lab(Lab),
     /// Find out which way of learning serves the members best on their data, and whether any does
     Advise(Advise),
+    /// Measure what a curious member of a federation finds out
+    #[command(subcommand)]
+    Attack(Attack),
     /// Look at data files and write a scenario for them, with comments
     Init(Init),
     /// List the built-in scenarios

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => commands::compare::run(options, bar),
         Command::Lab(options) => commands::lab::run(options, bar),
         Command::Advise(options) => commands::advise::run(options, bar),
+        Command::Attack(attack) => commands::attack::run(attack, bar),
         Command::Init(init) => commands::init::run(init),
         Command::Scenarios => commands::scenarios::run(),
         Command::Data(data) => commands::data::run(data),

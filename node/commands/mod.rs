@@ -1,6 +1,7 @@
 //! The subcommands, and their errors.
 
 pub(crate) mod advise;
+pub(crate) mod attack;
 pub(crate) mod chain;
 pub(crate) mod check;
 pub(crate) mod compare;

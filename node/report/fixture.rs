@@ -182,6 +182,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         means: Vec::new(),
         harmed: None,
         tuning: None,
+        linkage: None,
         notes: Vec::new(),
         rounds: finals,
         timeline: views,

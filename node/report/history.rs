@@ -3,12 +3,12 @@
 
 use std::io::{self, Write};
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::lab::chart::{Line, chart};
 use super::lab::timelines::{Strip, key, strips_drawn};
-use super::page::{SCRIPT, STYLE, policy};
-use super::{download, numbers, palette};
+use super::page::document;
+use super::{download, numbers};
 use crate::history::History;
 
 /// Writes the history as text.
@@ -66,38 +66,26 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
 /// The history as one HTML document.
 pub fn page(history: &History, date: &str) -> String {
     let title = format!("{} · history", history.federation);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                title { (title) }
-                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
-            }
-            body { main {
-                header {
-                    p.kicker { "Rota · history of a federation" }
-                    h1 { "Federation " (history.federation.get(..16).unwrap_or(&history.federation)) }
-                    p.muted {
-                        "From the logs of " (numbers::plural(history.logs.len(), "node")) ", from "
-                        (history.began) " on"
-                        @if !date.is_empty() { "; made " (date) }
-                    }
+    document(
+        &title,
+        html! {
+            header {
+                p.kicker { "Rota · history of a federation" }
+                h1 { "Federation " (history.federation.get(..16).unwrap_or(&history.federation)) }
+                p.muted {
+                    "From the logs of " (numbers::plural(history.logs.len(), "node")) ", from "
+                    (history.began) " on"
+                    @if !date.is_empty() { "; made " (date) }
                 }
-                (cards(history))
-                (timeline(history))
-                (take_overs(history))
-                (metrics(history))
-                (rounds(history))
-                (logs(history))
             }
-            script { (PreEscaped(SCRIPT)) }
-            }
-        }
-    }
-    .into_string()
+            (cards(history))
+            (timeline(history))
+            (take_overs(history))
+            (metrics(history))
+            (rounds(history))
+            (logs(history))
+        },
+    )
 }
 
 fn cards(history: &History) -> Markup {

@@ -345,7 +345,11 @@ impl<'a> Director<'a> {
                 }
             }
             Notice::Protocol(Report::Final {
-                round, view, lead, ..
+                round,
+                view,
+                lead,
+                block,
+                ..
             }) if *round > self.done => {
                 self.done = *round;
                 let traffic = self.environment.traffic();
@@ -357,6 +361,7 @@ impl<'a> Director<'a> {
                     traffic,
                     work: self.environment.work(),
                 });
+                self.compare_entries(block);
                 progress(&RoundDone {
                     round: *round,
                     rounds: self.federation.epoch.charter.rounds,
@@ -382,6 +387,15 @@ impl<'a> Director<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Where names are removed: how much of that the entries of this final block undo.
+    fn compare_entries(&self, block: &Hash) {
+        if !self.federation.epoch.charter.names_shown {
+            let disks = self.environment.disks();
+            let blob = |hash: &Hash| disks.iter().find_map(|disk| disk.blobs().get(hash));
+            self.recorder.compare_entries(block, blob);
+        }
     }
 
     /// Fails if too few silos can still train for a round to reach its minimum of contributions.

@@ -11,6 +11,7 @@ use crate::director::{Directed, Director, Mark, Stop};
 use crate::environment::{Environment, EnvironmentConfig, Mesh, VirtualEnvironment};
 use crate::error::RunError;
 use crate::federation::Federation;
+use crate::linkage::Linkage;
 use crate::network::Traffic;
 use crate::options::Options;
 use crate::pool::Threads;
@@ -40,6 +41,8 @@ pub(crate) struct RunRecord {
     pub(crate) trace: String,
     pub(crate) events: u64,
     pub(crate) invariants: Vec<&'static str>,
+    /// How often the authors of models without names could be recognised.
+    pub(crate) linkage: Option<Linkage>,
     pub(crate) seconds: f64,
     pub(crate) ended: Time,
 }
@@ -125,6 +128,7 @@ pub(crate) fn federate(
             totals: checks.totals(),
             trace,
             events: log.events,
+            linkage: log.linkage.result(),
             invariants,
             seconds: began.elapsed().as_secs_f64(),
             ended,

@@ -15,7 +15,7 @@ use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
-use crate::byzantine::lying;
+use crate::byzantine::{Behaviour, lying};
 use crate::error::RunError;
 use crate::participation::position;
 use crate::random::Random;
@@ -58,7 +58,8 @@ impl Federation {
         })?;
         let built: Arc<dyn Strategy> = built.into();
         let radius = OwnRadius::from(scenario.charter.radius.clone());
-        let learners = lying(&study.silos, faults, scenario.seed)
+        let learners = lies(&study.silos, faults)
+            .and_then(|lies| lying(&study.silos, &lies, scenario.seed))
             .map_err(|what| RunError::Setup(format!("{}: {what}", scenario.file)))?
             .into_iter()
             .map(|learner| equip(&*built, learner, &radius))
@@ -145,4 +146,24 @@ impl Federation {
         let member = position.map(|at| MemberIndex(at as u16));
         member.map_err(|what| RunError::Setup(format!("a fault names an unknown {what}")))
     }
+}
+
+/// Which of these silos lie about what they learn, and how.
+///
+/// # Errors
+/// A clause: a fault names an unknown silo.
+pub(crate) fn lies(
+    silos: &[learn::Silo],
+    faults: &[Fault],
+) -> Result<Vec<(usize, Behaviour)>, String> {
+    let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
+    let lie = |fault: &Fault| match fault {
+        Fault::Byzantine { member, behaviour } if behaviour.is_of_learning() => Some(
+            position(&names, member)
+                .map(|at| (at, *behaviour))
+                .map_err(|what| format!("a fault names an unknown {what}")),
+        ),
+        _ => None,
+    };
+    faults.iter().filter_map(lie).collect()
 }

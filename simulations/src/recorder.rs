@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use protocol::charter::Epoch;
 use protocol::message::{Kind, Sheet};
 use protocol::{Hash, MemberIndex, Report, Time};
@@ -12,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::invariants::{Monitor, Violation, kind};
+use crate::linkage::{Observer, Seen};
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]
@@ -45,6 +47,8 @@ pub(crate) struct Log {
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
     pub(crate) violation: Option<Violation>,
+    /// How often authors could be recognised.
+    pub(crate) linkage: Observer,
     /// Events: deliveries, commits, adoptions.
     pub(crate) events: u64,
 }
@@ -68,6 +72,7 @@ impl Recorder {
             seen: BTreeSet::new(),
             notices: Vec::new(),
             violation: None,
+            linkage: Observer::default(),
             events: 0,
         };
         Self {
@@ -96,6 +101,19 @@ impl Recorder {
     /// The sheet with this root, if any member ever sent it.
     pub(crate) fn sheet(&self, root: &Hash) -> Option<Sheet> {
         self.read().monitor.sheet(root)
+    }
+
+    /// A round became final with this block: compares its entries with those of the round before.
+    /// `blob` returns models by hash.
+    pub(crate) fn compare_entries(&self, block: &Hash, blob: impl Fn(&Hash) -> Option<Bytes>) {
+        let mut log = self.read();
+        let entries = log.monitor.entries(block).into_iter();
+        let seen = entries.filter_map(|(author, entry, losses)| {
+            let document = blob(&entry.fields.blob)?;
+            Some(Seen::new(author, &entry, &document, losses.as_deref()))
+        });
+        let seen = seen.collect();
+        log.linkage.round(seen);
     }
 
     /// The properties that are checked after every event.

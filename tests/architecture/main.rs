@@ -5,6 +5,7 @@ mod circles;
 mod modules;
 mod rules;
 mod sizes;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

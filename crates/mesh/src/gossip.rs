@@ -1,6 +1,6 @@
 //! Publishes frames to all members.
 //!
-//! Small ones go by gossipsub: anonymous (its signed mode would name the author of every message),
+//! Small ones go by gossipsub: without an author (its signed mode would name the author of every message),
 //! message ids are content hashes, one topic for the federation. Large frames, frames that gossip
 //! cannot carry at the moment, and repeated frames go directly to every member. Each is passed to
 //! the silo once, however it arrives.

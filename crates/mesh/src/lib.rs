@@ -34,7 +34,7 @@
 //! | connections | QUIC, or TCP with Noise and Yamux; one per member, dialled again with back-off |
 //! | rates | streams that a member opened are read at a fixed rate; a frame over the limit ends its stream |
 //! | `Send` | a stream of frames to each member, in order; frames to a member that never connected wait |
-//! | `Publish` | anonymous gossipsub up to 52 KiB, directly to every member above that |
+//! | `Publish` | gossipsub without an author up to 52 KiB, directly to every member above that |
 //! | `Judge` | gossipsub's own validation |
 //! | `Fetch`, `Serve` | a stream to each holder; small blobs together, large ones in verified chunks |
 //! | `Up`, `Down` | libp2p's ping, and the end of the last connection |

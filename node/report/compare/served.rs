@@ -91,7 +91,7 @@ pub(super) fn table(
     Some(TextTable {
         title: format!("what {who} would serve: {}", metric.key()),
         note: format!(
-            "After `serve`: each silo chooses on its own rows between the strategy's model and those that it \
+            "Each silo chooses on its own rows between the strategy's model and those that it \
              makes alone. own model: the best that it makes alone, by cross-validation. harmed / chance: \
              silos that are clearly worse off than with it, and how many of those that serve another would \
              seem so by chance.{}",

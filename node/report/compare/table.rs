@@ -14,7 +14,13 @@ pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<Tex
     let metric = comparison.metrics[0];
     let mut tables = Vec::new();
     for outside in [false, true] {
-        if outside && variant.outside.is_empty() {
+        let test_rows = match outside {
+            true => variant.rows.1,
+            false => variant.rows.0,
+        };
+        // Without test rows there is nothing to show, but that nothing worked is.
+        let worked = variant.strategies.iter().any(|row| !row.metrics.is_empty());
+        if outside && variant.outside.is_empty() || worked && test_rows < 1.0 {
             continue;
         }
         tables.push(results(metric, variant, outside));

@@ -1,10 +1,10 @@
 //! An experiment as one HTML page.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use simulations::lab::{Laboratory, PolicyResult, Trial};
 
-use super::super::page::{SCRIPT, STYLE, policy as allowed};
-use super::super::{download, numbers, palette};
+use super::super::page::document;
+use super::super::{download, numbers};
 use super::chart::{Line, chart};
 use super::csv::csv;
 use super::table::{TextTable, tables};
@@ -13,50 +13,38 @@ use super::timelines;
 /// The page. `command` runs the same again; `date` is that of the run, for people, or empty.
 pub fn page(all: &Laboratory, command: &str, date: &str) -> String {
     let title = format!("{} · rotations", all.scenario);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(allowed());
-                title { (title) }
-                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
-            }
-            body { main {
-                header {
-                    p.kicker { "Rota · laboratory of rotating leads" }
-                    h1 { (all.scenario) }
-                    p.lead { (all.description) }
-                    p.muted {
-                        (numbers::plural(all.silos.len(), "silo")) ", "
-                        (numbers::plural(all.rounds as usize, "round")) ", "
-                        (numbers::plural(all.seeds, "seed")) ", strategy " (all.strategy)
-                        @if !date.is_empty() { ", " (date) }
-                    }
-                }
-                section {
-                    h2 { "Results" }
-                    @for table in tables(all) { (markup(&table)) }
-                    (download::data(&format!("{}-rotations", all.scenario), &csv(all)))
-                }
-                (timelines::section(all))
-                (curves(all))
-                section {
-                    h2 { "What goes wrong" }
-                    @if all.faults.is_empty() { p { "Nothing." } }
-                    @else { ul { @for fault in &all.faults { li { (fault) } } } }
-                    p.note { "\"The lead\" is the member that leads at that moment, so each rotation loses another one." }
-                    h3 { "Run it again" }
-                    pre { (command) }
-                    p.muted { "rota " (all.version) }
+    document(
+        &title,
+        html! {
+            header {
+                p.kicker { "Rota · laboratory of rotating leads" }
+                h1 { (all.scenario) }
+                p.lead { (all.description) }
+                p.muted {
+                    (numbers::plural(all.silos.len(), "silo")) ", "
+                    (numbers::plural(all.rounds as usize, "round")) ", "
+                    (numbers::plural(all.seeds, "seed")) ", strategy " (all.strategy)
+                    @if !date.is_empty() { ", " (date) }
                 }
             }
-            script { (PreEscaped(SCRIPT)) }
+            section {
+                h2 { "Results" }
+                @for table in tables(all) { (markup(&table)) }
+                (download::data(&format!("{}-rotations", all.scenario), &csv(all)))
             }
-        }
-    }
-    .into_string()
+            (timelines::section(all))
+            (curves(all))
+            section {
+                h2 { "What goes wrong" }
+                @if all.faults.is_empty() { p { "Nothing." } }
+                @else { ul { @for fault in &all.faults { li { (fault) } } } }
+                p.note { "\"The lead\" is the member that leads at that moment, so each rotation loses another one." }
+                h3 { "Run it again" }
+                pre { (command) }
+                p.muted { "rota " (all.version) }
+            }
+        },
+    )
 }
 
 fn markup(table: &TextTable) -> Markup {

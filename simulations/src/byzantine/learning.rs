@@ -13,9 +13,7 @@ use methods::robust::RadiusGrid;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
 
 use super::{Behaviour, Deviation};
-use crate::participation::position;
 use crate::random::Random;
-use crate::scenario::Fault;
 
 /// How many times as long a poisoned update, or noise, is as the update that was trained.
 const LENGTH: f64 = 3.0;
@@ -27,33 +25,23 @@ pub(super) struct ByTheProtocol;
 
 impl Deviation for ByTheProtocol {}
 
-/// The learners of these silos, those of lying members with their lies.
+/// The learners of these silos, those of lying members with their lies: by position, and what each
+/// does. Behaviours that are none of learning change nothing here.
 ///
 /// # Errors
-/// A clause: a fault names an unknown silo, or one whose labels cannot be shuffled.
+/// A clause: labels of a silo without a table cannot be shuffled.
 pub(crate) fn lying(
     silos: &[Silo],
-    faults: &[Fault],
+    lies: &[(usize, Behaviour)],
     seed: u64,
 ) -> Result<Vec<Arc<dyn Learner>>, String> {
-    let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
     let mut learners: Vec<_> = silos.iter().map(|silo| silo.learner.clone()).collect();
-    let mut lies = Vec::new();
-    for fault in faults {
-        if let Fault::Byzantine { member, behaviour } = fault
-            && behaviour.is_of_learning()
-        {
-            let at = position(&names, member)
-                .map_err(|what| format!("a fault names an unknown {what}"))?;
-            lies.push((at, *behaviour));
-        }
-    }
-    for &(at, behaviour) in &lies {
+    for &(at, behaviour) in lies {
         if behaviour == Behaviour::ShuffledLabels {
             let table = silos[at].table.as_ref().ok_or_else(|| {
                 format!(
                     "the labels of silo {:?} cannot be shuffled: it has no table",
-                    names[at]
+                    silos[at].name
                 )
             })?;
             learners[at] = Arc::new(table.with_shuffled_targets(mixed_seed(seed, at as u64)));
@@ -63,7 +51,7 @@ pub(crate) fn lying(
         .iter()
         .find(|(_, behaviour)| *behaviour == Behaviour::Collusion)
         .map(|&(at, _)| learners[at].clone());
-    for (at, behaviour) in lies {
+    for &(at, behaviour) in lies {
         let lie = match behaviour {
             Behaviour::SignFlip => Lie::Reversed,
             Behaviour::Noise => Lie::Noise,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::byzantine::lying;
+use crate::federation::lies;
 use crate::participation::participation;
 
 const SMALL: &str = r#"
@@ -415,7 +416,8 @@ fn the_silos_that_built_in_experiments_name_exist() {
             let taking_part = participation(&scenario, &study);
             let taking_part = taking_part.map_err(|error| at(error.to_string()));
             let members = taking_part.unwrap().study.silos;
-            let learners = lying(&members, &scenario.faults, scenario.seed);
+            let learners = lies(&members, &scenario.faults)
+                .and_then(|lies| lying(&members, &lies, scenario.seed));
             assert_eq!(learners.map(|all| all.len()).map_err(at), Ok(members.len()));
         }
     }
@@ -493,4 +495,17 @@ fn built_in_experiments_can_be_read_also_in_their_reduced_form() {
             assert!(!experiment.description.is_empty());
         }
     }
+}
+
+#[test]
+fn a_lie_of_an_unknown_silo_is_refused() {
+    let fault = crate::scenario::Fault::Byzantine {
+        member: "nobody".into(),
+        behaviour: crate::byzantine::Behaviour::Noise,
+    };
+    let error = lies(&[], &[fault]).unwrap_err();
+    assert!(
+        error.starts_with("a fault names an unknown silo \"nobody\""),
+        "{error}"
+    );
 }

@@ -26,7 +26,7 @@ use std::time::Duration;
 use protocol::charter::Epoch;
 use protocol::effects::FinalRound;
 use protocol::evidence::Evidence;
-use protocol::message::{Body, Kind, Message, Sheet};
+use protocol::message::{Block, Body, Entry, Kind, Message, Sheet};
 use protocol::{Hash, MemberIndex, Record, Time};
 
 pub(crate) use frame::{Frame, kind, read_frame};
@@ -78,6 +78,23 @@ impl Monitor {
                 Box::new(parents::FinalParents),
             ],
         }
+    }
+
+    /// The entries that a final block is about, with their true authors and their losses.
+    pub(crate) fn entries(&self, block: &Hash) -> Vec<(MemberIndex, Entry, Option<Vec<f64>>)> {
+        let learning = self.ledger.blocks.get(block).and_then(Block::learning);
+        let sheet = learning.and_then(|learning| self.sheet(&learning.sheet));
+        let Some(sheet) = sheet else {
+            return Vec::new();
+        };
+        let rows = sheet.scores.unwrap_or_default();
+        let rows = rows.into_iter().map(Some).chain(std::iter::repeat(None));
+        let each = sheet.entries.into_iter().zip(rows);
+        each.filter_map(|(entry, row)| {
+            let (author, _) = *self.ledger.authors.get(&entry.id)?;
+            Some((author, entry, row))
+        })
+        .collect()
     }
 
     /// The sheet with this root, if any member ever sent it.

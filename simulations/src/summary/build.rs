@@ -17,6 +17,7 @@ use crate::environment::Mesh;
 use crate::error::RunError;
 use crate::federate::RunRecord;
 use crate::federation::Federation;
+use crate::linkage::Linkage;
 use crate::participation::Participation;
 use crate::pool::Threads;
 use crate::reference::References;
@@ -82,6 +83,7 @@ pub(crate) fn build(
             kind.words()
         )
     }));
+    notes.extend(recorded.linkage.as_ref().and_then(Linkage::sentence));
     if study.silos.len() == 1 {
         notes.push(
             "there is one silo, so nothing is learned from others: give a file for each silo, name \
@@ -118,6 +120,7 @@ pub(crate) fn build(
         means: compared.means,
         harmed: compared.harmed,
         tuning: compared.tuning,
+        linkage: recorded.linkage.clone(),
         notes,
         rounds,
         silos: compared.silos,

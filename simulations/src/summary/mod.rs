@@ -22,6 +22,7 @@ use serde_json::Value;
 use silo::Totals;
 
 use crate::environment::Mesh;
+use crate::linkage::Linkage;
 use crate::network::Traffic;
 
 pub use crate::statistic::Interval;
@@ -93,6 +94,9 @@ pub struct Summary {
     pub harmed: Option<Harmed>,
     /// How models trained alone were tuned, if they were.
     pub tuning: Option<Tuning>,
+    /// How often the authors of models could be recognised from one round to the next; `None` where
+    /// the charter shows names, or no author was in two rounds in a row.
+    pub linkage: Option<Linkage>,
     /// What was noticed about the data before the first round, and what was scaled: one sentence
     /// each, without a full stop.
     pub notes: Vec<String>,

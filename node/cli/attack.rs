@@ -1,0 +1,41 @@
+//! The command line of attacks on a federation's privacy.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// The subcommands of `rota attack`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Attack {
+    /// Run a federation, and measure how often the authors of models without names can be
+    /// recognised from one round to the next
+    Linkage(Linkage),
+}
+
+/// Options of `rota attack linkage`.
+#[derive(Debug, Args)]
+pub(crate) struct Linkage {
+    /// A built-in scenario or a TOML file
+    pub(crate) scenario: String,
+    /// Seed that everything random follows from [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Number of silos [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) silos: Option<usize>,
+    /// Number of rounds [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+    /// Folder of the data files [default: $ROTA_DATA, or ./data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Hide the progress bar
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}

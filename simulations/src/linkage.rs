@@ -1,0 +1,343 @@
+//! How often the authors of models without names can be recognised.
+//!
+//! Where a federation removes names, the lead of a round still learns who sent which model, and every
+//! member leads at times. In the next round it sees all models again, without names. A member that
+//! knows the authors of one round can compare what it sees in the next with what it saw, and guess
+//! whose is whose. The simulator knows the truth and counts how often such a guess is right.
+//!
+//! The guess is simple: of all pairs of an entry before and an entry now, the two that are most alike
+//! belong together, then the next two, and so on. A real attacker may combine clues, know more
+//! rounds, or know something of a member's data: what is measured here is the least that it achieves.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use protocol::MemberIndex;
+use protocol::message::Entry;
+use serde::Serialize;
+
+/// Most parameters of a model that are compared. Of larger models every k-th is taken.
+const COMPARED: usize = 1 << 14;
+
+/// How often authors were recognised from one final round to the next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Linkage {
+    /// Pairs of final rounds, one after the other, that were compared.
+    pub rounds: u64,
+    /// Entries whose author was also in the round before.
+    pub entries: u64,
+    /// Share of them that guessing at random would name correctly.
+    pub chance: f64,
+    /// What gives authors away, the strongest clue first.
+    pub clues: Vec<Clue>,
+}
+
+/// One thing that entries show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Clue {
+    /// What it is.
+    pub kind: ClueKind,
+    /// Entries whose author it named correctly.
+    pub right: u64,
+    /// The same as a share of all entries.
+    pub share: f64,
+}
+
+/// What an entry without a name shows to every member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClueKind {
+    /// The model: the cosine between its differences from the means of the two rounds.
+    Model,
+    /// The number of training rows, where strategies send it.
+    Rows,
+    /// The least of its author's losses of all models, where members evaluate each other's models.
+    Losses,
+    /// The coalition whose model training started from.
+    Coalition,
+}
+
+impl ClueKind {
+    const ALL: [Self; 4] = [Self::Model, Self::Rows, Self::Losses, Self::Coalition];
+
+    /// What it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Model => "models that resemble each other",
+            Self::Rows => "numbers of training rows",
+            Self::Losses => "losses of the models",
+            Self::Coalition => "coalitions",
+        }
+    }
+}
+
+impl Linkage {
+    /// The strongest clue, in one sentence without a full stop.
+    pub fn sentence(&self) -> Option<String> {
+        let strongest = self.clues.first()?;
+        Some(format!(
+            "models carry no names, but {} give away the authors of {:.0} % of them to whoever led the \
+             round before (guessing: {:.0} %)",
+            strongest.kind.words(),
+            100.0 * strongest.share,
+            100.0 * self.chance
+        ))
+    }
+}
+
+/// An entry of a final round, as all members see it, with its true author.
+pub(crate) struct Seen {
+    pub(crate) author: MemberIndex,
+    model: Vec<f32>,
+    rows: Option<u64>,
+    coalition: Option<u32>,
+    least_loss: Option<f64>,
+}
+
+impl Seen {
+    /// From an entry, its model's document, and its author's losses of all models.
+    pub(crate) fn new(
+        author: MemberIndex,
+        entry: &Entry,
+        document: &Bytes,
+        losses: Option<&[f64]>,
+    ) -> Self {
+        let least = |losses: &[f64]| losses.iter().copied().min_by(f64::total_cmp);
+        Self {
+            author,
+            model: sample(document),
+            rows: entry.fields.weight,
+            coalition: entry.fields.coalition,
+            least_loss: losses.and_then(least),
+        }
+    }
+}
+
+/// Some of a model's parameters, evenly spaced: those of a safetensors document of 32-bit floats.
+fn sample(document: &Bytes) -> Vec<f32> {
+    let header = document
+        .first_chunk::<8>()
+        .map(|size| u64::from_le_bytes(*size));
+    let start = header.and_then(|size| usize::try_from(size).ok()?.checked_add(8));
+    let values = start
+        .and_then(|start| document.get(start..))
+        .unwrap_or_default();
+    let (values, _) = values.as_chunks::<4>();
+    let step = values.len().div_ceil(COMPARED).max(1);
+    let values = values.iter().step_by(step);
+    values.map(|value| f32::from_le_bytes(*value)).collect()
+}
+
+/// Counts as rounds become final.
+#[derive(Default)]
+pub(crate) struct Observer {
+    before: Vec<Seen>,
+    rounds: u64,
+    entries: u64,
+    by_chance: f64,
+    right: [u64; ClueKind::ALL.len()],
+    seen: [bool; ClueKind::ALL.len()],
+}
+
+impl Observer {
+    /// The entries of the next final round.
+    pub(crate) fn round(&mut self, now: Vec<Seen>) {
+        let before = std::mem::replace(&mut self.before, centred(now));
+        let known = |author| before.iter().any(|entry| entry.author == author);
+        let common = self
+            .before
+            .iter()
+            .filter(|entry| known(entry.author))
+            .count();
+        if common == 0 {
+            return;
+        }
+        self.rounds += 1;
+        self.entries += common as u64;
+        self.by_chance += common as f64 / before.len().max(self.before.len()) as f64;
+        for (at, kind) in ClueKind::ALL.into_iter().enumerate() {
+            if let Some(right) = recognised(&before, &self.before, kind) {
+                self.right[at] += right;
+                self.seen[at] = true;
+            }
+        }
+    }
+
+    /// What was found; `None` where no author was in two rounds in a row.
+    pub(crate) fn result(&self) -> Option<Linkage> {
+        let entries = (self.entries > 0).then_some(self.entries)?;
+        let found = ClueKind::ALL.into_iter().zip(self.right).zip(self.seen);
+        let mut clues: Vec<Clue> = found
+            .filter(|(_, seen)| *seen)
+            .map(|((kind, right), _)| Clue {
+                kind,
+                right,
+                share: right as f64 / entries as f64,
+            })
+            .collect();
+        clues.sort_by_key(|clue| (std::cmp::Reverse(clue.right), clue.kind));
+        Some(Linkage {
+            rounds: self.rounds,
+            entries,
+            chance: self.by_chance / entries as f64,
+            clues,
+        })
+    }
+}
+
+/// With the round's mean taken off every model, so that what all models share does not count.
+fn centred(mut round: Vec<Seen>) -> Vec<Seen> {
+    let width = round
+        .iter()
+        .map(|entry| entry.model.len())
+        .min()
+        .unwrap_or(0);
+    let count = round.len() as f64;
+    for at in 0..width {
+        let mean = round
+            .iter()
+            .map(|entry| f64::from(entry.model[at]))
+            .sum::<f64>()
+            / count;
+        round
+            .iter_mut()
+            .for_each(|entry| entry.model[at] -= mean as f32);
+    }
+    round
+}
+
+/// How many entries the clue gives to their true author; `None` where the entries do not show it, or
+/// all alike.
+fn recognised(before: &[Seen], now: &[Seen], kind: ClueKind) -> Option<u64> {
+    let mut pairs = Vec::with_capacity(before.len() * now.len());
+    for (old, known) in before.iter().enumerate() {
+        for (new, entry) in now.iter().enumerate() {
+            pairs.push((distance(known, entry, kind)?, old, new));
+        }
+    }
+    let (first, ..) = *pairs.first()?;
+    if pairs.iter().all(|(distance, ..)| *distance == first) {
+        return None;
+    }
+    pairs.sort_by(|a, b| match a.0.total_cmp(&b.0) {
+        Ordering::Equal => (a.1, a.2).cmp(&(b.1, b.2)),
+        order => order,
+    });
+    let (mut used, mut named) = (vec![false; before.len()], vec![false; now.len()]);
+    let mut right = 0;
+    for (_, old, new) in pairs {
+        if !used[old] && !named[new] {
+            (used[old], named[new]) = (true, true);
+            right += u64::from(before[old].author == now[new].author);
+        }
+    }
+    Some(right)
+}
+
+/// How different two entries are; `None` where one does not show it.
+fn distance(a: &Seen, b: &Seen, kind: ClueKind) -> Option<f64> {
+    let of = |pair: (Option<f64>, Option<f64>)| Some((pair.0? - pair.1?).abs());
+    match kind {
+        ClueKind::Model => Some(-cosine(&a.model, &b.model)),
+        ClueKind::Rows => of((
+            a.rows.map(|rows| rows as f64),
+            b.rows.map(|rows| rows as f64),
+        )),
+        ClueKind::Losses => of((a.least_loss, b.least_loss)),
+        ClueKind::Coalition => Some(f64::from(a.coalition? != b.coalition?)),
+    }
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        let each = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        each.sum()
+    };
+    let norms = (dot(a, a) * dot(b, b)).sqrt();
+    match norms > 0.0 {
+        true => dot(a, b) / norms,
+        false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(author: u16, model: [f32; 2], rows: Option<u64>) -> Seen {
+        Seen {
+            author: MemberIndex(author),
+            model: model.to_vec(),
+            rows,
+            coalition: None,
+            least_loss: None,
+        }
+    }
+
+    /// Three members whose models keep their directions; two of them have the same number of rows.
+    fn round(order: [usize; 3]) -> Vec<Seen> {
+        let models = [[4.0, 0.0], [0.0, 4.0], [-4.0, -4.0]];
+        let rows = [100, 100, 7];
+        let entry = |at: usize| seen(at as u16, models[at], Some(rows[at]));
+        order.map(entry).into()
+    }
+
+    #[test]
+    fn models_that_keep_their_direction_and_rows_that_last_name_their_authors() {
+        let mut observer = Observer::default();
+        observer.round(round([0, 1, 2]));
+        assert_eq!(observer.result(), None);
+        observer.round(round([1, 0, 2]));
+        let found = observer.result().expect("three authors were in both");
+        assert_eq!(
+            (found.rounds, found.entries, found.chance),
+            (1, 3, 1.0 / 3.0)
+        );
+        let right: Vec<_> = found
+            .clues
+            .iter()
+            .map(|clue| (clue.kind, clue.right))
+            .collect();
+        // The two silos with equal numbers of rows are taken for each other.
+        assert_eq!(right, [(ClueKind::Model, 3), (ClueKind::Rows, 1)]);
+        let sentence = found.sentence().expect("there is a clue");
+        assert!(
+            sentence.contains("100 %") && sentence.contains("33 %"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn what_all_models_share_says_nothing() {
+        let mut observer = Observer::default();
+        let same = || {
+            (0..4)
+                .map(|author| seen(author, [1.0, 2.0], None))
+                .collect()
+        };
+        observer.round(same());
+        observer.round(same());
+        let found = observer.result().expect("the authors are the same");
+        assert_eq!((found.chance, found.clues), (0.25, Vec::new()));
+    }
+
+    #[test]
+    fn authors_that_were_not_there_before_are_not_counted() {
+        let mut observer = Observer::default();
+        observer.round(vec![seen(0, [1.0, 0.0], None), seen(1, [0.0, 1.0], None)]);
+        observer.round(vec![seen(1, [0.0, 2.0], None), seen(2, [3.0, 0.0], None)]);
+        let found = observer.result().expect("one author was there before");
+        assert_eq!((found.entries, found.chance), (1, 0.5));
+    }
+
+    #[test]
+    fn parameters_are_read_behind_the_header_and_thinned() {
+        let header = br#"{"w":1}"#;
+        let mut document = (header.len() as u64).to_le_bytes().to_vec();
+        document.extend(header);
+        (0..40_000u32).for_each(|at| document.extend((at as f32).to_le_bytes()));
+        let read = sample(&Bytes::from(document));
+        assert_eq!((read.len(), read[0], read[1]), (13_334, 0.0, 3.0));
+        assert_eq!(sample(&Bytes::from_static(b"short")), [0f32; 0]);
+    }
+}
