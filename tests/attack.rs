@@ -30,7 +30,7 @@ fn authors_of_models_without_names_are_recognised_by_their_models() {
     assert_eq!(strongest["kind"], "model");
     // Eight silos that train alone: each continues from its own model.
     let share = strongest["share"].as_f64().unwrap();
-    assert!(share > 0.9, "{found}");
+    assert!(share > 0.8, "{found}");
     assert!(found["chance"].as_f64().unwrap() < 0.2, "{found}");
     // Rounds and models without names that had one before.
     assert!(found["entries"].as_u64().unwrap() > 8 * (found["rounds"].as_u64().unwrap() - 1));

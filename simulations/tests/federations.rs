@@ -206,7 +206,8 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
     assert!(names.len() > 20, "{names:?}");
     let seeds = [3, 4, 5, 6];
     let calm = seeds.map(|seed| play("", 2, seed).result.unwrap().trace);
-    for name in &names {
+    // Silos of this study have no labels that could be shuffled.
+    for name in names.iter().filter(|name| *name != "shuffled-labels") {
         let mut acted = false;
         for (seed, calm) in seeds.iter().zip(&calm) {
             let result = play(&byzantine(&[name]), 2, *seed).result;

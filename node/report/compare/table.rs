@@ -100,7 +100,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .unwrap_or(0);
     let chance = BY_CHANCE * tested as f64;
     let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
-                best round: silos, after the round that is best on test rows.";
+                best round: silos, after the round that is best on test rows, of the silos outside where there are any.";
     let note = match tested {
         0 => what.to_owned(),
         _ => format!(

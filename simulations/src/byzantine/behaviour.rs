@@ -12,7 +12,6 @@ use super::entries::{
 use super::flooding::{Flood, FloodAhead, FloodSheets};
 use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
-use super::learning::ByTheProtocol;
 use super::models::{Spoil, SpoiledModel};
 use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
 use super::syncing::{ForgedAnswers, Forgery, Replay, UnrequestedAnswers};
@@ -155,6 +154,11 @@ pub enum Behaviour {
     #[serde(skip)]
     FalseEvidence,
 }
+
+/// What it sends and receives is as it should be: it lies about what it learns.
+struct ByTheProtocol;
+
+impl Deviation for ByTheProtocol {}
 
 impl Behaviour {
     /// The behaviours that the bare simulator draws from. Their number and order decide what a seed

@@ -12,18 +12,13 @@ use methods::learner::{
 use methods::robust::RadiusGrid;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
 
-use super::{Behaviour, Deviation};
+use super::Behaviour;
 use crate::random::Random;
 
 /// How many times as long a poisoned update, or noise, is as the update that was trained.
 const LENGTH: f64 = 3.0;
 /// How many times as large a false loss is as the true one.
 const LOSS: f64 = 10.0;
-
-/// What it sends and receives is as it should be.
-pub(super) struct ByTheProtocol;
-
-impl Deviation for ByTheProtocol {}
 
 /// The learners of these silos, those of lying members with their lies: by position, and what each
 /// does. Behaviours that are none of learning change nothing here.
