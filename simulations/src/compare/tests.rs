@@ -509,3 +509,28 @@ fn a_lie_of_an_unknown_silo_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn a_constant_is_measured_at_silos_outside_that_have_no_training_rows() {
+    let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("skipped: needs the data sets, and ROTA_DATA is not set");
+        return;
+    };
+    let choices = Choices {
+        strategies: vec!["constant".into()],
+        quick: true,
+        ..Choices::default()
+    };
+    let experiment = Experiment::load("tpt48", &choices).unwrap();
+    let options = CompareOptions {
+        data: Some(data),
+        ..CompareOptions::default()
+    };
+    let comparison = compare(&experiment, options).unwrap();
+    let east_to_west = &comparison.variants[0].strategies[0].metrics[0];
+    assert_eq!(east_to_west.inside, None, "members have no test rows");
+    let outside = east_to_west.outside.as_ref().unwrap();
+    // Targets are z-scores over the source states.
+    let mean = outside.silos.unwrap().mean;
+    assert!((0.5..1.6).contains(&mean), "{mean}");
+}

@@ -23,8 +23,8 @@ use crate::participation::{Participation, participation, position};
 use crate::pool::Threads;
 use crate::scenario::{Fault, Scenario};
 use crate::summary::{
-    AdoptedModel, Measured, OwnModel, TrainingTargets, adopted_models, constants, given_model,
-    mean_target, measured, why_unusable,
+    AdoptedModel, Measured, OwnModel, TrainingTargets, adopted_models, constant_measured,
+    constants, given_model, mean_target, measured, why_unusable,
 };
 
 /// Metrics by name.
@@ -296,9 +296,10 @@ impl Trial {
         let (learner, model) = self.model(place, round)?;
         let mut one = MeasuredModel::of(learner, model);
         if let (Models::Constant(mean, _), Ok(own)) = (&self.models, &one.results) {
-            let targets = TrainingTargets::of(&one.learner, &one.model, own);
-            let constant = targets.and_then(|targets| targets.measured(mean));
-            one.results = constant.ok_or_else(|| "its targets have no mean".into());
+            // A silo outside need not have training rows.
+            let rows = own.rows.as_ref().map_or(0, |rows| rows.len());
+            let constant = constant_measured(&one.learner, &one.model, rows, mean);
+            one.results = constant.ok_or_else(|| "its outputs have no constant".into());
         }
         Some(one)
     }

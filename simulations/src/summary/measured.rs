@@ -113,11 +113,21 @@ impl TrainingTargets {
 
     /// What a prediction of this mean for every row gives on the held-out rows.
     pub(crate) fn measured(&self, mean: &[f64]) -> Option<Measured> {
-        let outputs = self.learner.outputs().ok()?;
-        let values = outputs.constant(mean).repeat(self.rows);
-        let (model, personal) = &self.model;
-        of_outputs(outputs, (model, personal), &values).ok()
+        constant_measured(&self.learner, &self.model, self.rows, mean)
     }
+}
+
+/// What a prediction of this mean for all of a silo's held-out rows, of which there are `rows`, gives;
+/// the model holds their scale.
+pub(crate) fn constant_measured(
+    learner: &Arc<dyn Learner>,
+    (model, personal): &OwnModel,
+    rows: usize,
+    mean: &[f64],
+) -> Option<Measured> {
+    let outputs = learner.outputs().ok()?;
+    let values = outputs.constant(mean).repeat(rows);
+    of_outputs(outputs, (model, personal), &values).ok()
 }
 
 /// The mean target over the training rows of several silos; `None` where it is not known or they do not

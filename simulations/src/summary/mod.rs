@@ -29,7 +29,7 @@ pub use crate::statistic::Interval;
 
 pub(crate) use build::build;
 pub(crate) use measured::{
-    Measured, TrainingTargets, constants, mean_target, measured, why_unusable,
+    Measured, TrainingTargets, constant_measured, constants, mean_target, measured, why_unusable,
 };
 pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models};
 pub use newcomers::NewcomerInfo;
