@@ -106,7 +106,7 @@ fn json_is_one_document_with_what_scripts_read() {
     for key in ["signatures", "bytes_hashed", "memo"] {
         assert!(summary["checks"].get(key).is_some(), "{key}");
     }
-    assert_eq!(summary["invariants"].as_array().unwrap().len(), 9);
+    assert_eq!(summary["invariants"].as_array().unwrap().len(), 10);
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn refusals_and_failed_views_are_in_text_page_and_json() {
         assert!(page.contains(&escaped), "{reason} on the page");
     }
     assert!(nan["reason"].as_str().unwrap().contains("not finite"));
-    assert!(line.contains("safety S1–S9 held after each of"), "{text}");
+    assert!(line.contains("safety S1–S10 held after each of"), "{text}");
     assert!(!page.contains("http://") && !page.contains("https://"));
 }
 

@@ -28,8 +28,10 @@ impl Tap {
                 None => vec![command],
             };
             for command in instead {
-                if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
-                    self.recorder.sent(self.me, frame);
+                match &command {
+                    Command::Send { to, frame } => self.recorder.sent(self.me, Some(*to), frame),
+                    Command::Publish { frame } => self.recorder.sent(self.me, None, frame),
+                    _ => {}
                 }
                 if self.mesh.send(command).await.is_err() {
                     return;

@@ -106,6 +106,11 @@ pub(crate) fn federate(
         } = director
             .run(bound(federation), *limit, &mut **progress)
             .await?;
+        recorder.ended();
+        if let Some(violation) = recorder.read().violation.clone() {
+            let seed = federation.seed;
+            return Err(RunError::Violated { seed, violation });
+        }
         if *audited {
             let seed = federation.seed;
             audit(federation, &environment.disks(), &recorder)

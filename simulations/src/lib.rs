@@ -9,7 +9,7 @@
 //! - [`bare::run`] runs the protocol's state machines alone, with faults drawn from a seed, for
 //!   thousands of federations a minute.
 //!
-//! Both check the same [`invariants`], the safety properties S1 to S9 of `docs/protocol.md`. Both are
+//! Both check the same [`invariants`], the safety properties S1 to S10 of `docs/protocol.md`. Both are
 //! deterministic: the same seed gives the same events, on any number of threads. The hash over all
 //! events, [`Summary::trace`], shows it.
 //!

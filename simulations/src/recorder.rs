@@ -137,9 +137,14 @@ impl Recorder {
         }
     }
 
-    /// `by` handed `frame` to the network.
-    pub fn sent(&self, by: MemberIndex, frame: &[u8]) {
-        self.with(|monitor, now| monitor.sent(now, by, frame));
+    /// `by` handed `frame` to the network, for one member or for all others.
+    pub fn sent(&self, by: MemberIndex, to: Option<MemberIndex>, frame: &[u8]) {
+        self.with(|monitor, now| monitor.sent(now, by, to, frame));
+    }
+
+    /// The run has ended: checks what can be checked only now.
+    pub(crate) fn ended(&self) {
+        self.with(|monitor, now| monitor.ended(now));
     }
 
     /// `frame`, whose hash is `id`, is delivered to `to`.
@@ -190,8 +195,8 @@ impl Recorder {
 
     /// A silo reports something.
     pub(crate) fn notice(&self, by: MemberIndex, at: Time, notice: &Notice) {
-        if let Notice::Protocol(Report::Fault(evidence)) = notice {
-            self.with(|monitor, now| monitor.accused(now, by, evidence));
+        if let Notice::Protocol(report) = notice {
+            self.with(|monitor, now| monitor.reported(now, by, report));
         }
         let mut log = self.read();
         if let Notice::Protocol(Report::Entered { view, lead, round }) = notice {

@@ -3,7 +3,7 @@
 //!
 //! The crate is a state machine without a clock, a runtime, a network or global randomness. Time is
 //! an argument, randomness a seed. `docs/protocol.md` in the repository describes the protocol with
-//! its rules (R1–R5) and properties (S1–S9, L1–L4). Agreement follows Simplex (Chan & Pass, TCC
+//! its rules (R1–R5) and properties (S1–S10, L1–L4). Agreement follows Simplex (Chan & Pass, TCC
 //! 2023): a round of learning is a block of the agreed chain, an attempt at it is a *view* with one
 //! lead, and a quorum of votes makes a *certificate*.
 //!

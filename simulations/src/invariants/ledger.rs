@@ -7,7 +7,7 @@ use protocol::charter::Epoch;
 use protocol::effects::FinalRound;
 use protocol::evidence::Evidence;
 use protocol::message::{Block, Body, Message, Scores, Sheet};
-use protocol::{Hash, MemberIndex, Time};
+use protocol::{Hash, MemberIndex, Report, Time};
 
 /// An event that a property may depend on.
 #[derive(Debug)]
@@ -41,6 +41,19 @@ pub(crate) enum Fact<'a> {
     },
     /// An honest member reports evidence.
     Accused(&'a Evidence),
+    /// A member sends a message to one member, or to all others.
+    Sent {
+        by: MemberIndex,
+        to: Option<MemberIndex>,
+        frame: &'a [u8],
+    },
+    /// A member reports that it entered a view, or that a round is final.
+    Reported {
+        member: MemberIndex,
+        report: &'a Report,
+    },
+    /// The run has ended.
+    Ended,
     /// A member crashed, and lost everything that is not in its journal.
     Crashed { member: MemberIndex },
     /// A member lost its journal.

@@ -1,4 +1,4 @@
-//! The safety properties S1 to S9, which must hold after every event of every run, under any
+//! The safety properties S1 to S10, which must hold after every event of every run, under any
 //! faults.
 //!
 //! A [`Monitor`] receives everything that members sign, persist and adopt, and checks every property
@@ -13,6 +13,8 @@ mod applied;
 mod chain;
 mod frame;
 mod ledger;
+mod mentions;
+mod names;
 mod notarised;
 mod nullified;
 mod parents;
@@ -25,9 +27,8 @@ use std::time::Duration;
 
 use protocol::charter::Epoch;
 use protocol::effects::FinalRound;
-use protocol::evidence::Evidence;
 use protocol::message::{Block, Body, Entry, Kind, Message, Sheet};
-use protocol::{Hash, MemberIndex, Record, Time};
+use protocol::{Hash, MemberIndex, Record, Report, Time};
 
 pub(crate) use frame::{Frame, kind, read_frame};
 use ledger::{Fact, Ledger};
@@ -62,9 +63,13 @@ pub struct Monitor {
 
 impl Monitor {
     /// Monitors a federation whose `faulty` members may behave arbitrarily. A member counts as
-    /// having read a Receipt once `reading` has passed since it arrived.
+    /// having read a Receipt once `reading` has passed since it arrived, and has reported by then which
+    /// lead it sends something to.
     pub fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>, reading: Duration) -> Self {
-        Self {
+        let names = names::NamesRemoved::new(&epoch, reading);
+        let removed = !epoch.charter.names_shown;
+        let names = removed.then(|| Box::new(names) as Box<dyn Property>);
+        let mut monitor = Self {
             ledger: Ledger::new(epoch, faulty),
             properties: vec![
                 Box::<notarised::OneNotarised>::default(),
@@ -77,7 +82,9 @@ impl Monitor {
                 Box::new(receipts::ReceiptsKept::new(reading)),
                 Box::new(parents::FinalParents),
             ],
-        }
+        };
+        monitor.properties.extend(names);
+        monitor
     }
 
     /// The entries that a final block is about, with their true authors and their losses.
@@ -108,12 +115,24 @@ impl Monitor {
         properties.map(|property| property.name()).collect()
     }
 
-    /// `by` sends `frame` to one member or to all.
+    /// `by` sends `frame` to one member, or to all others.
     ///
     /// # Errors
     /// [`Violation`]: this event violates a property.
-    pub fn sent(&mut self, now: Time, by: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
+    pub fn sent(
+        &mut self,
+        now: Time,
+        by: MemberIndex,
+        to: Option<MemberIndex>,
+        frame: &[u8],
+    ) -> Result<(), Violation> {
         self.ledger.now = now;
+        self.read(by, frame)?;
+        self.check(&Fact::Sent { by, to, frame })
+    }
+
+    /// Takes what a sent frame says.
+    fn read(&mut self, by: MemberIndex, frame: &[u8]) -> Result<(), Violation> {
         if matches!(
             kind(frame),
             None | Some(Kind::Certificate | Kind::Progress | Kind::SyncRequest)
@@ -127,6 +146,37 @@ impl Monitor {
             }
             Frame::Message(_) | Frame::Evidence(_) | Frame::Other => Ok(()),
         }
+    }
+
+    /// `by` reports something.
+    ///
+    /// # Errors
+    /// [`Violation`]: this event violates a property.
+    pub fn reported(
+        &mut self,
+        now: Time,
+        by: MemberIndex,
+        report: &Report,
+    ) -> Result<(), Violation> {
+        self.ledger.now = now;
+        match report {
+            Report::Fault(evidence) if self.ledger.honest(by) => {
+                self.check(&Fact::Accused(evidence))
+            }
+            Report::Entered { .. } | Report::Final { .. } => {
+                self.check(&Fact::Reported { member: by, report })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The run has ended.
+    ///
+    /// # Errors
+    /// [`Violation`]: an earlier event violated a property, which shows only now.
+    pub fn ended(&mut self, now: Time) -> Result<(), Violation> {
+        self.ledger.now = now;
+        self.check(&Fact::Ended)
     }
 
     /// `by` made a record durable.
@@ -214,24 +264,6 @@ impl Monitor {
             round,
             outcome,
         })
-    }
-
-    /// `by` reports evidence against another member.
-    ///
-    /// # Errors
-    /// [`Violation`]: this event violates a property.
-    pub fn accused(
-        &mut self,
-        now: Time,
-        by: MemberIndex,
-        evidence: &Evidence,
-    ) -> Result<(), Violation> {
-        self.ledger.now = now;
-        if self.ledger.honest(by) {
-            self.check(&Fact::Accused(evidence))
-        } else {
-            Ok(())
-        }
     }
 
     /// `member` crashed; its journal is lost too if `journal_lost`.

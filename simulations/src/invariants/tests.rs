@@ -7,6 +7,7 @@ use std::time::Duration;
 use protocol::certificate::Checked;
 use protocol::effects::FinalRound;
 use protocol::envelope::seal;
+use protocol::evidence::Evidence;
 use protocol::message::{
     Block, Bundle, Content, Contribution, EntryFields, Learning, Proposal, Scores, Sheet,
 };
@@ -39,7 +40,7 @@ impl Four {
     fn sends(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
         let me = MemberIndex(who);
         let (_, frame) = seal(&self.epoch, &self.keys[me.at()], round, view, me, body);
-        self.monitor.sent(NOW, me, &frame)
+        self.monitor.sent(NOW, me, None, &frame)
     }
 
     fn all(&mut self, voters: &[u16], view: u64, body: &Body) -> Result<(), Violation> {
@@ -67,6 +68,13 @@ impl Four {
     }
 
     fn contributes(&mut self, who: u16, round: u64) -> Contribution {
+        let contribution = self.contribution(who);
+        self.sends(who, round, 0, Body::Contribution(contribution.clone()))
+            .unwrap();
+        contribution
+    }
+
+    fn contribution(&self, who: u16) -> Contribution {
         let blob = Hash::of(&[who as u8]);
         let fields = EntryFields {
             blob,
@@ -76,15 +84,12 @@ impl Four {
             member: None,
         };
         let nonce = [who as u8; 32];
-        let contribution = Contribution {
+        Contribution {
             plan: Hash::of(b"plan"),
             fields,
             nonce,
             metrics: Vec::new(),
-        };
-        self.sends(who, round, 0, Body::Contribution(contribution.clone()))
-            .unwrap();
-        contribution
+        }
     }
 
     fn learning(&self, sheet: &Sheet) -> Content {
@@ -268,11 +273,12 @@ fn s7_fails_on_evidence_against_an_honest_member() {
         Evidence::of(&sign(four, who, one), &sign(four, who, other)).unwrap()
     };
     let (guilty, innocent) = (evidence(&four, 3), evidence(&four, 1));
-    four.monitor.accused(NOW, MemberIndex(0), &guilty).unwrap();
-    assert_eq!(
-        property(four.monitor.accused(NOW, MemberIndex(0), &innocent)),
-        "S7"
-    );
+    let mut report = |evidence| {
+        let report = Report::Fault(Box::new(evidence));
+        four.monitor.reported(NOW, MemberIndex(0), &report)
+    };
+    report(guilty).unwrap();
+    assert_eq!(property(report(innocent)), "S7");
 }
 
 #[test]
@@ -334,4 +340,93 @@ fn s9_fails_on_a_round_on_a_block_that_is_not_final() {
     });
     let block = four.proposes(1, 2, parent, content);
     assert_eq!(property(four.all(&[0, 1, 2], 2, &notarize(block))), "S9");
+}
+
+/// Sender, round, view and body of a message about a contribution.
+type MakeBody<'a> = &'a dyn Fn(&Contribution, &Four) -> (u16, u64, u64, Body);
+
+/// What member 1, whose entry is in round 1, may be named with in a message of member 0 to member 2,
+/// while member 3 leads.
+#[test]
+fn s10_fails_where_a_message_to_another_than_the_lead_names_an_author_with_its_entry() {
+    let told = |body: MakeBody<'_>, to: u16| {
+        let mut four = Four::new(&[]);
+        let (me, lead) = (MemberIndex(1), MemberIndex(3));
+        let entered = Report::Entered {
+            view: 1,
+            lead,
+            round: 1,
+        };
+        four.monitor.reported(NOW, me, &entered).unwrap();
+        let contribution = four.contribution(1);
+        let (by, round, view, body) = body(&contribution, &four);
+        let of = Body::Contribution(contribution);
+        let seal = |by: u16, round, view, body| {
+            let key = &four.keys[usize::from(by)];
+            seal(&four.epoch, key, round, view, MemberIndex(by), body).1
+        };
+        let (own, frame) = (seal(1, 1, 0, of), seal(by, round, view, body));
+        four.monitor.sent(NOW, me, Some(lead), &own).unwrap();
+        let by = MemberIndex(by);
+        four.monitor.sent(NOW, by, Some(MemberIndex(to)), &frame)?;
+        four.monitor.ended(NOW)
+    };
+    let contribution = |own: &Contribution, _: &Four| (1, 1, 0, Body::Contribution(own.clone()));
+    let scores = |own: &Contribution, four: &Four| {
+        let entry = own.entry(&four.epoch.federation, 1).id;
+        let losses = Vec::new();
+        (1, 1, 0, Body::Scores(Scores { entry, losses }))
+    };
+    let bundle = |own: &Contribution, four: &Four, by: u16, member: Option<u16>| {
+        let mut entry = own.entry(&four.epoch.federation, 1);
+        entry.fields.member = member.map(MemberIndex);
+        let entries = vec![entry];
+        (by, 1, 1, Body::Bundle(Bundle { entries }))
+    };
+    let proposal = |own: &Contribution, decision: &[u8]| {
+        let learning = Learning {
+            round: 1,
+            plan: own.plan,
+            sheet: Hash::of(b"sheet"),
+            inclusions: Default::default(),
+            decision: decision.to_vec(),
+            outcome: Hash::of(b"outcome"),
+        };
+        let block = Block {
+            epoch: Hash::of(b"epoch"),
+            view: 1,
+            parent: Hash::of(b"parent"),
+            content: Content::Learning(learning),
+        };
+        let (parent, skipped) = (None, Vec::new());
+        let proposal = Proposal {
+            block,
+            parent,
+            skipped,
+        };
+        (3, 0, 1, Body::Proposal(Box::new(proposal)))
+    };
+    for to in [1, 3] {
+        // To the author, and to the lead.
+        told(&contribution, to).unwrap();
+        told(&|own, four| bundle(own, four, 3, Some(1)), to).unwrap();
+    }
+    assert_eq!(property(told(&contribution, 2)), "S10");
+    assert_eq!(property(told(&scores, 2)), "S10");
+    // The list of all entries, also where an author signs it as lead.
+    told(&|own, four| bundle(own, four, 3, None), 2).unwrap();
+    told(&|own, four| bundle(own, four, 1, None), 2).unwrap();
+    let named = told(&|own, four| bundle(own, four, 3, Some(1)), 2);
+    assert_eq!(property(named), "S10");
+    // A decision in which a model's hash stands at any place, beside its author's key or not.
+    let blob = |own: &Contribution| [&[9][..], &own.fields.blob.0, &[9]].concat();
+    told(&|own, _| proposal(own, &blob(own)), 2).unwrap();
+    let keyed = told(
+        &|own, four| {
+            let key = four.keys[1].public().0;
+            proposal(own, &[&blob(own)[..], &key].concat())
+        },
+        2,
+    );
+    assert_eq!(property(keyed), "S10");
 }

@@ -87,4 +87,8 @@ pub enum Mutation {
     ReceiptIgnored,
     /// A round may start from a block that is only notarised.
     RoundFromNotarised,
+    /// A contribution goes to all members, and not to the lead alone.
+    ContributionPublished,
+    /// Scores go to all members, and not to the lead alone.
+    ScoresPublished,
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::Member;
 use super::scoring::Scoring;
+use super::{Member, Mutation};
 use crate::charter::Epoch;
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
@@ -174,6 +174,9 @@ impl Member {
             && !self.completion.reached
         {
             let (message, frame) = (own.message.clone(), own.frame.clone());
+            if self.broken(Mutation::ContributionPublished) {
+                return self.publish(message, frame);
+            }
             self.send(self.view.lead, &message, &frame);
         }
     }

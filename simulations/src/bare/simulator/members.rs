@@ -185,15 +185,15 @@ impl Simulator<'_> {
         effect: Effect,
     ) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
+        if let Effect::Report(report) = &effect {
+            let reported = self.monitor.reported(self.now, me, report);
+            reported.map_err(violated)?;
+        }
         match effect {
             Effect::Persist(record) => self.persist(at, record),
             Effect::Send { to, frame } => self.send_or_tamper(at, Some(to), frame),
             Effect::Publish { frame } => self.send_or_tamper(at, None, frame),
             Effect::Report(report) => match report {
-                Report::Fault(evidence) => self
-                    .monitor
-                    .accused(self.now, me, &evidence)
-                    .map_err(violated),
                 Report::Entered { view, lead, round } => {
                     self.ended.views = self.ended.views.max(view);
                     let byzantine = self.nodes[at].byzantine.as_mut();
@@ -302,7 +302,8 @@ impl Simulator<'_> {
         frame: Bytes,
     ) -> Result<(), FailureKind> {
         let me = MemberIndex(at as u16);
-        self.monitor.sent(self.now, me, &frame).map_err(violated)?;
+        let sent = self.monitor.sent(self.now, me, to, &frame);
+        sent.map_err(violated)?;
         let readers = match to {
             Some(to) => to.at()..to.at() + 1,
             None => 0..self.nodes.len(),

@@ -8,7 +8,7 @@ use protocol::{Hash, MemberIndex, Time};
 
 use super::super::ending::{self, MemberChain};
 use super::super::{Diagnosis, Ended, Failure, FailureKind, Standing};
-use super::{BEAT, Event, Node, PATIENCE, Simulator};
+use super::{BEAT, Event, Node, PATIENCE, Simulator, violated};
 
 /// Most events at one moment of virtual time.
 const EVENTS_AT_ONCE: u64 = 20_000;
@@ -18,6 +18,7 @@ const EVENTS_PER_RUN: u64 = 4_000_000;
 impl Simulator<'_> {
     pub(in crate::bare) fn run(mut self) -> Result<Ended, Box<Failure>> {
         let result = self.run_events();
+        let result = result.and_then(|()| self.monitor.ended(self.now).map_err(violated));
         result.and_then(|()| self.finish()).map_err(|kind| {
             Box::new(Failure {
                 seed: self.seed,

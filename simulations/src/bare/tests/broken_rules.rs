@@ -57,6 +57,20 @@ fn a_broken_rule_of_proposing_is_detected() {
 }
 
 #[test]
+fn an_author_that_tells_others_than_the_lead_which_entry_is_its_own_is_detected() {
+    for rule in [Mutation::ContributionPublished, Mutation::ScoresPublished] {
+        let mut options = Options::new(4, Faults::none());
+        options.cross_evaluate = Some(true);
+        run_all(&options, 0..5);
+        options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
+        for seed in 0..5 {
+            let failure = run(seed, &options).unwrap_err();
+            assert!(failure.to_string().contains("S10 "), "{rule:?}: {failure}");
+        }
+    }
+}
+
+#[test]
 fn records_that_are_durable_too_late_or_lost_are_detected() {
     let mut late = Options::new(
         4,

@@ -223,7 +223,9 @@ impl Core {
     }
 
     fn send(&mut self, from: usize, to: usize, frame: Bytes) {
-        self.recorder.sent(MemberIndex(from as u16), &frame);
+        let to_member = Some(MemberIndex(to as u16));
+        self.recorder
+            .sent(MemberIndex(from as u16), to_member, &frame);
         if to == from || to >= self.ports.len() {
             return;
         }
@@ -259,7 +261,7 @@ impl Core {
     }
 
     fn publish(&mut self, from: usize, frame: &Bytes) {
-        self.recorder.sent(MemberIndex(from as u16), frame);
+        self.recorder.sent(MemberIndex(from as u16), None, frame);
         let (id, now) = (Hash::of(frame), Instant::now());
         let mut seen = self.gossip.take(&id);
         seen.published(from, now);

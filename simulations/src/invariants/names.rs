@@ -1,0 +1,271 @@
+//! S10: where names are removed, nobody but the leads of a round is told whose entry is whose.
+//!
+//! With `names = "removed"` no message to any other member holds an author together with the id of its
+//! entry or the hash of its model. The author is told its own, and so is the lead of every view that was
+//! tried in the round.
+//!
+//! What a message holds is looked for in its bytes: every id, hash and key that exists, at every place.
+//! The author stands in a message that it signed, in one that has its key in it, and in one whose content
+//! has its position in the roster. Only the signature of a lead under the list of all entries says
+//! nothing about its own. A faulty member may tell what it knows, and a member that proved itself faulty
+//! by two contributions is named with both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use protocol::charter::Epoch;
+use protocol::message::{Body, Kind};
+use protocol::{MemberIndex, Report, Time};
+
+use super::Property;
+use super::frame::{Frame, kind, read_frame};
+use super::ledger::{Fact, Ledger};
+use super::mentions::mentions;
+
+/// Bytes of a hash, and of a key.
+const LENGTH: usize = 32;
+
+/// Checks every message that an honest member sends.
+pub(super) struct NamesRemoved {
+    /// A lead is known as such at most this long after it was sent something.
+    grace: Duration,
+    known: Known,
+    /// The leads that were tried in every round.
+    leads: BTreeMap<u64, BTreeSet<MemberIndex>>,
+    /// The lead of the view that every member is in.
+    now: BTreeMap<MemberIndex, MemberIndex>,
+    /// What was told to members that did not lead when it was sent.
+    told: Vec<Told>,
+    /// The last message, and what it tells: most are sent to several members.
+    last: (Vec<u8>, Vec<Link>),
+}
+
+/// A message that tells a member whose entry this is.
+struct Told {
+    at: Time,
+    by: MemberIndex,
+    to: MemberIndex,
+    kind: Option<Kind>,
+    link: Link,
+}
+
+/// An author, with the rounds of its entries that a message holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Link {
+    author: MemberIndex,
+    rounds: BTreeSet<u64>,
+}
+
+/// Something that a message may hold.
+#[derive(Debug, Clone)]
+enum Secret {
+    Key(MemberIndex),
+    /// The authors and rounds of entries with this id or model.
+    Entries(BTreeSet<(MemberIndex, u64)>),
+}
+
+/// All that is looked for in messages.
+struct Known {
+    secrets: BTreeMap<[u8; LENGTH], Secret>,
+    /// Which first two bytes occur, so that most places need no search.
+    first: Vec<bool>,
+}
+
+impl Known {
+    fn new() -> Self {
+        Self {
+            secrets: BTreeMap::new(),
+            first: vec![false; 1 << 16],
+        }
+    }
+
+    fn add(&mut self, bytes: [u8; LENGTH], author: MemberIndex, round: u64) {
+        self.first[usize::from(u16::from_le_bytes([bytes[0], bytes[1]]))] = true;
+        let new = || Secret::Entries(BTreeSet::new());
+        if let Secret::Entries(of) = self.secrets.entry(bytes).or_insert_with(new) {
+            of.insert((author, round));
+        }
+    }
+
+    fn add_key(&mut self, key: [u8; LENGTH], member: MemberIndex) {
+        self.first[usize::from(u16::from_le_bytes([key[0], key[1]]))] = true;
+        self.secrets.insert(key, Secret::Key(member));
+    }
+
+    /// The authors whose entries are in these bytes, with their rounds; and the members whose keys are.
+    fn search(
+        &self,
+        bytes: &[u8],
+    ) -> (BTreeMap<MemberIndex, BTreeSet<u64>>, BTreeSet<MemberIndex>) {
+        let (mut entries, mut keys) = (BTreeMap::<_, BTreeSet<u64>>::new(), BTreeSet::new());
+        for place in bytes.array_windows::<LENGTH>() {
+            if !self.first[usize::from(u16::from_le_bytes([place[0], place[1]]))] {
+                continue;
+            }
+            match self.secrets.get(place) {
+                Some(Secret::Key(member)) => {
+                    keys.insert(*member);
+                }
+                Some(Secret::Entries(of)) => {
+                    for (author, round) in of {
+                        entries.entry(*author).or_default().insert(*round);
+                    }
+                }
+                None => {}
+            }
+        }
+        (entries, keys)
+    }
+}
+
+impl NamesRemoved {
+    /// Silos report a new lead at most `grace` after they send it something.
+    pub(super) fn new(epoch: &Epoch, grace: Duration) -> Self {
+        let mut known = Known::new();
+        for (member, silo) in epoch.roster.members().zip(epoch.roster.silos()) {
+            known.add_key(silo.key.0, member);
+        }
+        Self {
+            grace,
+            known,
+            leads: BTreeMap::new(),
+            now: BTreeMap::new(),
+            told: Vec::new(),
+            last: (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// Whether this member may be told: it is the author, or it led in one of the rounds.
+    fn may_know(&self, member: MemberIndex, link: &Link) -> bool {
+        let led = |round: &u64| {
+            let leads = self.leads.get(round);
+            leads.is_some_and(|leads| leads.contains(&member))
+        };
+        member == link.author || link.rounds.iter().any(led)
+    }
+
+    fn sent(&mut self, by: MemberIndex, to: Option<MemberIndex>, frame: &[u8], ledger: &Ledger) {
+        if self.last.0 != frame {
+            self.last = (frame.to_vec(), self.links(frame, ledger));
+        }
+        let (at, kind) = (ledger.now, kind(frame));
+        let told = self.last.1.iter().flat_map(|link| {
+            let all = ledger.epoch.roster.members();
+            let readers = all.filter(|&member| member != by && to.is_none_or(|to| to == member));
+            let told = |to| Told {
+                at,
+                by,
+                to,
+                kind,
+                link: link.clone(),
+            };
+            let readers = readers.filter(|&reader| !self.may_know(reader, link));
+            readers.map(told).collect::<Vec<_>>()
+        });
+        let mut told: Vec<_> = told.collect();
+        self.told.append(&mut told);
+    }
+
+    /// The honest authors that a message names together with an entry of theirs.
+    fn links(&self, frame: &[u8], ledger: &Ledger) -> Vec<Link> {
+        let (entries, mut named) = self.known.search(frame);
+        if entries.is_empty() {
+            return Vec::new();
+        }
+        match read_frame(frame) {
+            Frame::Message(message) => {
+                named.extend(mentions(&message.body));
+                // The lead signs the list of all entries, its own among them.
+                if !matches!(message.body, Body::Bundle(_) | Body::Sheet(_)) {
+                    named.insert(message.sender);
+                }
+            }
+            Frame::Evidence(evidence) => named.extend(mentions(&*evidence)),
+            // A certificate names its voters, and has no place for an entry.
+            Frame::Other => named.extend(ledger.epoch.roster.members()),
+        }
+        let named = entries
+            .into_iter()
+            .filter(|(author, _)| named.contains(author) && ledger.honest(*author));
+        named
+            .map(|(author, rounds)| Link { author, rounds })
+            .collect()
+    }
+
+    /// The first member that was told something and had not become a lead by the time at which that
+    /// would be known.
+    fn leak(&mut self, now: Option<Time>, ledger: &Ledger) -> Result<(), String> {
+        let told = std::mem::take(&mut self.told);
+        let due = |told: &Told| now.is_none_or(|now| now > told.at + self.grace);
+        let (due, later): (Vec<_>, Vec<_>) = told.into_iter().partition(due);
+        self.told = later;
+        let leak = due.iter().find(|told| !self.may_know(told.to, &told.link));
+        let Some(Told {
+            by, to, kind, link, ..
+        }) = leak
+        else {
+            return Ok(());
+        };
+        let kind = kind.map_or("a message".into(), |kind| format!("a {kind:?}"));
+        let rounds: Vec<_> = link.rounds.iter().map(u64::to_string).collect();
+        Err(format!(
+            "{} told {} with {kind} which entry of round {} is that of {}, which only leads of that round \
+             may know",
+            ledger.name(*by),
+            ledger.name(*to),
+            rounds.join(", "),
+            ledger.name(link.author),
+        ))
+    }
+
+    fn reported(&mut self, member: MemberIndex, report: &Report) {
+        match report {
+            Report::Entered { lead, round, .. } => {
+                self.now.insert(member, *lead);
+                self.leads.entry(*round).or_default().insert(*lead);
+            }
+            // The next round begins in the view that the member is in.
+            Report::Final { round, .. } => {
+                if let Some(lead) = self.now.get(&member) {
+                    self.leads.entry(round + 1).or_default().insert(*lead);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Property for NamesRemoved {
+    fn name(&self) -> &'static str {
+        "S10 (only leads are told whose entry is whose)"
+    }
+
+    fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
+        match fact {
+            Fact::Signed(message) => {
+                if let Body::Contribution(contribution) = &message.body {
+                    let entry = contribution.entry(&ledger.epoch.federation, message.round);
+                    let (author, round) = (message.sender, message.round);
+                    self.known.add(entry.id.0, author, round);
+                    self.known.add(entry.fields.blob.0, author, round);
+                }
+                Ok(())
+            }
+            Fact::Reported { member, report } if ledger.honest(*member) => {
+                self.reported(*member, report);
+                Ok(())
+            }
+            Fact::Sent { by, to, frame } => {
+                if ledger.honest(*by) {
+                    self.sent(*by, *to, frame, ledger);
+                }
+                match self.told.is_empty() {
+                    true => Ok(()),
+                    false => self.leak(Some(ledger.now), ledger),
+                }
+            }
+            Fact::Ended => self.leak(None, ledger),
+            _ => Ok(()),
+        }
+    }
+}
