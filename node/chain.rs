@@ -2,6 +2,7 @@
 //! the members that contributed. The chain is the same at every member, so the outputs of two nodes
 //! can be compared byte by byte, up to the shorter one.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,31 @@ pub struct Chain {
     pub members: Option<Vec<String>>,
     /// Oldest first.
     pub blocks: Vec<Link>,
+    /// Who was left out how often in the rounds of which lead; only leads that left somebody out. `None`
+    /// without the agreement, and where plans name some members only.
+    pub left_out: Option<Vec<LeftOutBy>>,
+}
+
+/// The members that are missing in the rounds of one lead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LeftOutBy {
+    /// The lead; `None` where the chain does not tell.
+    pub lead: Option<Who>,
+    /// Rounds that it led to their end.
+    pub rounds: usize,
+    /// The members that the plan named and whose contributions are not in the round, with the rounds.
+    pub members: Vec<LeftOut>,
+}
+
+/// A member that a lead left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LeftOut {
+    /// The member.
+    pub member: Who,
+    /// The rounds.
+    pub rounds: Vec<u64>,
 }
 
 /// One final block.
@@ -85,13 +111,17 @@ pub struct Link {
     pub outcome: Option<String>,
     /// The members whose contributions are in it.
     pub included: Vec<Who>,
-    /// All other members, including those that the plan did not name; `None` for an empty block and
-    /// without the agreement.
+    /// The members that the plan named and whose contributions are not in it. `None` for an empty
+    /// block, without the agreement, and where plans name some members only.
     pub left_out: Option<Vec<Who>>,
+    /// All other members, where plans name some members only: whether the plan named them follows from
+    /// the models, which `rota verify` reads as far as they are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<Vec<Who>>,
 }
 
 /// A member.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum Who {
     /// By name.
@@ -113,7 +143,7 @@ impl Chain {
             return Err(ChainError::Nothing(folder.to_owned()));
         }
         let journal = store::snapshot(folder)?;
-        let epoch = match federation {
+        let agreement = match federation {
             Some(file) => {
                 let agreement = Agreement::load(file)?;
                 let agreed = agreement.epoch.federation;
@@ -124,13 +154,16 @@ impl Chain {
                         journal: journal.federation,
                     });
                 }
-                Some(agreement.epoch)
+                Some(agreement)
             }
             None => Agreement::load(&folder.join(AGREEMENT))
                 .ok()
-                .map(|agreement| agreement.epoch)
-                .filter(|epoch| epoch.federation == journal.federation),
+                .filter(|agreement| agreement.epoch.federation == journal.federation),
         };
+        let drawn = agreement
+            .as_ref()
+            .is_some_and(|of| of.strategy.draws_members());
+        let epoch = agreement.map(|agreement| agreement.epoch);
         let mut parts = Vec::new();
         for record in journal.records {
             match record {
@@ -146,6 +179,13 @@ impl Chain {
             folder: folder.to_owned(),
             why,
         })?;
+        let mut blocks: Vec<Link> = blocks;
+        if drawn {
+            let drawn = |link: &mut Link| link.others = link.left_out.take();
+            blocks.iter_mut().for_each(drawn);
+        }
+        let left_out = epoch.as_deref().filter(|_| !drawn);
+        let left_out = left_out.map(|_| left_out_by(&blocks));
         let names = |epoch: &Epoch| {
             let silos = epoch.roster.silos().iter();
             silos.map(|silo| silo.name.clone()).collect()
@@ -154,6 +194,7 @@ impl Chain {
             federation: format!("{:#}", journal.federation),
             members: epoch.as_deref().map(names),
             blocks,
+            left_out,
         })
     }
 
@@ -182,12 +223,38 @@ impl Chain {
                 short(&link.parent),
             )?;
             if link.round.is_some() {
-                let out_of = match link.left_out.as_deref() {
-                    None | Some([]) => String::new(),
-                    Some(left) => format!("   left out {}", all(left)),
+                let out_of = match (link.left_out.as_deref(), link.others.as_deref()) {
+                    (Some([_, ..]), _) => {
+                        let left = link.left_out.as_deref().map(all).unwrap_or_default();
+                        format!("   left out by {lead}: {left}")
+                    }
+                    (_, Some(others @ [_, ..])) => {
+                        format!("   not asked, or left out by {lead}: {}", all(others))
+                    }
+                    _ => String::new(),
                 };
                 writeln!(out, "             in {}{out_of}", all(&link.included))?;
             }
+        }
+        for by in self.left_out.iter().flatten() {
+            let lead = by.lead.as_ref().map_or("?".into(), Who::shown);
+            let times = |left: &LeftOut| {
+                let times = match left.rounds.len() {
+                    1 => "once".to_owned(),
+                    more => format!("{more} times"),
+                };
+                format!("{} {times}", left.member.shown())
+            };
+            let members: Vec<_> = by.members.iter().map(times).collect();
+            let rounds = match by.rounds {
+                1 => "the one round".to_owned(),
+                more => format!("the {more} rounds"),
+            };
+            writeln!(
+                out,
+                "left out in {rounds} that {lead} led: {}",
+                members.join(", ")
+            )?;
         }
         Ok(())
     }
@@ -200,6 +267,38 @@ impl Who {
             Self::Position(position) => format!("#{position}"),
         }
     }
+}
+
+/// Members by the rounds in which they are missing.
+type Missing<'a> = BTreeMap<&'a Who, Vec<u64>>;
+
+/// Who was left out how often in the rounds of each lead.
+fn left_out_by(blocks: &[Link]) -> Vec<LeftOutBy> {
+    let mut leads: BTreeMap<Option<&Who>, (usize, Missing<'_>)> = BTreeMap::new();
+    for link in blocks {
+        let (Some(round), Some(left_out)) = (link.round, &link.left_out) else {
+            continue;
+        };
+        let (rounds, members) = leads.entry(link.lead.as_ref()).or_default();
+        *rounds += 1;
+        for member in left_out {
+            members.entry(member).or_default().push(round);
+        }
+    }
+    let leads = leads.into_iter().filter(|(_, (_, left))| !left.is_empty());
+    leads
+        .map(|(lead, (rounds, members))| LeftOutBy {
+            lead: lead.cloned(),
+            rounds,
+            members: members
+                .into_iter()
+                .map(|(member, rounds)| LeftOut {
+                    member: member.clone(),
+                    rounds,
+                })
+                .collect(),
+        })
+        .collect()
 }
 
 fn all(members: &[Who]) -> String {
@@ -310,5 +409,6 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
         outcome: learning.map(|learning| format!("{:#}", learning.outcome)),
         included: signers.iter().copied().map(who).collect(),
         left_out,
+        others: None,
     }
 }

@@ -21,8 +21,8 @@ pub(crate) use attack::{Attack, Linkage as LinkageAttack};
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
 pub(crate) use institution::{
-    AddMember, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo, Federation,
-    Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Watch,
+    AddMember, Audit, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo,
+    Federation, Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Verify, Watch,
 };
 pub(crate) use lab::{Lab, LabRotation, Report};
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
@@ -91,8 +91,12 @@ pub(crate) enum Command {
     Watch(Watch),
     /// Put the JSON lines of a federation's nodes together: who led when, who took over, on one page
     Report(Report),
-    /// Print the agreed chain in a node's journal: leads, contributors and outcomes
+    /// Print the agreed chain in a node's journal: leads, contributors, who was left out, outcomes
     Chain(Chain),
+    /// Verify the state folder of a node and compute its rounds again, or verify evidence
+    Verify(Verify),
+    /// Check the log of everything that a node sent, and print it
+    Audit(Audit),
     /// Take models out of a node: list, show, export, predict
     #[command(subcommand)]
     Model(Model),

@@ -26,6 +26,8 @@
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`datasets`] | public data sets: where they are from, downloads, checksums |
 //! | [`store`] | the journal and blobs of a silo on disk |
+//! | [`audit`] | the log of everything that a node sent, and its check |
+//! | [`verify`] | evidence and state folders, checked without a key |
 //!
 //! Runs a federation on the embedded data twice, and writes its report:
 //!
@@ -47,6 +49,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod audit;
 pub mod chain;
 pub mod check;
 pub mod datasets;
@@ -64,6 +67,7 @@ pub mod report;
 pub mod schema;
 pub mod status;
 pub mod store;
+pub mod verify;
 
 #[cfg(test)]
 #[path = "../tests/golden/mod.rs"]

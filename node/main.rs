@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         Command::Watch(watch) => commands::status::watch(watch),
         Command::Report(report) => commands::report::run(report),
         Command::Chain(chain) => commands::chain::run(chain),
+        Command::Audit(audit) => commands::audit::run(audit),
+        Command::Verify(verify) => commands::verify::run(verify),
         Command::Model(model) => commands::model::run(model),
         Command::Identity(identity) => commands::identity::run(identity),
         Command::Federation(Federation::New(options)) => commands::federation::new(options),

@@ -69,8 +69,10 @@ pub(crate) struct Watch {
 /// Options of `rota chain`.
 ///
 /// Needs no key and changes nothing; the node may run. Every block is shown with its round (or as
-/// empty), view, lead, hash, parent's hash, outcome, and the members that contributed and did not.
-/// With --json two nodes of one federation print the same text, as far as both have come.
+/// empty), view, lead, hash, parent's hash, outcome, the members that contributed, and those that its
+/// lead left out; at the end, who was left out how often by whom. Whether a lead left a member out or
+/// never heard of it, the chain does not tell. With --json two nodes of one federation print the same
+/// text, as far as both have come.
 #[derive(Debug, Args)]
 pub(crate) struct Chain {
     /// State folder of the node: `state` in its silo.toml
@@ -80,6 +82,46 @@ pub(crate) struct Chain {
     #[arg(long, value_name = "FILE")]
     pub(crate) federation: Option<PathBuf>,
     /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `rota verify`.
+///
+/// Of a state folder: every block, signature and certificate, what the silo signed and adopted, and the
+/// bytes of every model; then the rounds are computed again (plan, decision, outcome) as far back as
+/// their models are kept. Needs no key and changes nothing; the node may run. The first thing that is
+/// wrong is named, with exit code 1.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// State folder of a node, or a file of evidence, as nodes write them into STATE/evidence
+    #[arg(value_name = "STATE|FILE")]
+    pub(crate) path: PathBuf,
+    /// The agreement [default: the copy in the state folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) federation: Option<PathBuf>,
+    /// Folder of data sets, for the tasks of benchmarks [default: $ROTA_DATA, or ./data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `rota audit`.
+///
+/// Every line of the log holds the hash of the line before it, and the silo signs the last: a line that
+/// was changed, cut out or added is named, with exit code 1. Needs no key and changes nothing; the node
+/// may run.
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// State folder of the node: `state` in its silo.toml
+    #[arg(value_name = "STATE")]
+    pub(crate) state: PathBuf,
+    /// The agreement [default: the copy in the state folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) federation: Option<PathBuf>,
+    /// Print the lines as they are, one JSON document each, instead of how much went to whom
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod attack;
+pub(crate) mod audit;
 pub(crate) mod chain;
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -22,6 +23,7 @@ pub(crate) mod simulate;
 pub(crate) mod solve;
 pub(crate) mod status;
 pub(crate) mod strategies;
+pub(crate) mod verify;
 
 use std::fs;
 use std::io;
@@ -29,6 +31,7 @@ use std::panic;
 use std::path::{Path, PathBuf};
 
 use rota::agreement::{AddError, ConfigError, TokenError};
+use rota::audit::CheckError;
 use rota::chain::ChainError;
 use rota::datasets::{CatalogueError, DownloadError};
 use rota::federation::{ContinueError, DemoError, JoinError};
@@ -43,6 +46,7 @@ use rota::report::numbers;
 use rota::simulations::compare::ExperimentError;
 use rota::simulations::{RunError, ScenarioError};
 use rota::status::socket::SocketError;
+use rota::verify::{EvidenceError, VerifyError};
 
 use solve::SolveError;
 
@@ -111,6 +115,15 @@ pub(crate) enum CommandError {
     /// A chain cannot be shown.
     #[error(transparent)]
     Chain(#[from] ChainError),
+    /// A state folder that was not verified, or in which something is wrong.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// A file that is no evidence, or that proves nothing.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+    /// An audit log that was not checked, or in which something is wrong.
+    #[error(transparent)]
+    Audit(#[from] CheckError),
     /// A file of numbers, or an option about it, is wrong.
     #[error(transparent)]
     Solve(#[from] SolveError),
@@ -251,6 +264,16 @@ impl CommandError {
                 ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
             ) => 2,
             CommandError::Chain(_) => 1,
+            CommandError::Verify(
+                VerifyError::Nothing(_)
+                | VerifyError::Agreement(_)
+                | VerifyError::Federation { .. },
+            )
+            | CommandError::Evidence(
+                EvidenceError::Unreadable { .. } | EvidenceError::Malformed { .. },
+            )
+            | CommandError::Audit(CheckError::Nothing(_)) => 2,
+            CommandError::Verify(_) | CommandError::Evidence(_) | CommandError::Audit(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Identity(_)
             | CommandError::NoUse { .. }
@@ -263,7 +286,11 @@ impl CommandError {
 
     /// Whether the reader of standard output has closed it.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        matches!(self, CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let (CommandError::Output(error) | CommandError::Audit(CheckError::Output(error))) = self
+        else {
+            return false;
+        };
+        error.kind() == io::ErrorKind::BrokenPipe
     }
 }
 

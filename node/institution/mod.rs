@@ -14,6 +14,7 @@ mod output;
 mod reporter;
 mod run;
 mod serving;
+mod signals;
 mod unreachable;
 mod waiting;
 

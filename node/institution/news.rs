@@ -1,6 +1,7 @@
 //! Turns what a silo reports into lines for its operator, and measures adopted models on its own rows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -14,6 +15,7 @@ use super::health::Health;
 use super::output::Output;
 use crate::equipment::Equipment;
 use crate::status::document::HeldOut;
+use crate::verify::EvidenceFile;
 
 /// Warnings that are remembered, so that each is printed once.
 const WARNINGS: usize = 256;
@@ -26,6 +28,8 @@ pub(super) struct News {
     epoch: Arc<Epoch>,
     equipment: Equipment,
     health: Arc<Health>,
+    /// The node's state folder, where evidence is kept.
+    state: PathBuf,
     /// When the present event happened.
     now: SystemTime,
     /// The round under way.
@@ -56,12 +60,14 @@ impl News {
         epoch: Arc<Epoch>,
         equipment: Equipment,
         health: Arc<Health>,
+        state: PathBuf,
     ) -> Self {
         Self {
             output,
             epoch,
             equipment,
             health,
+            state,
             now: SystemTime::now(),
             round: 0,
             leads: BTreeMap::new(),
@@ -228,8 +234,15 @@ impl News {
             }
             Report::Fault(evidence) => {
                 let (member, charge) = (self.name(evidence.member), evidence.charge());
-                let line = format!("{member} broke the rules: {charge}");
-                let document = json!({ "member": member, "charge": charge });
+                let kept = EvidenceFile::of(&self.epoch, evidence).keep(&self.state);
+                let kept = kept.map_err(|why| tracing::warn!("evidence is not kept: {why}"));
+                let kept = kept.ok().map(|path| path.display().to_string());
+                let proof = match &kept {
+                    Some(path) => format!("; the proof is in {path}, for `rota verify`"),
+                    None => String::new(),
+                };
+                let line = format!("{member} broke the rules: {charge}{proof}");
+                let document = json!({ "member": member, "charge": charge, "evidence": kept });
                 self.print(at, "fault", document, line);
             }
             _ => {}

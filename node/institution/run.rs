@@ -15,6 +15,7 @@ use serde_json::json;
 use silo::{Checks, Network, Notice, SiloConfig, SpawnError, Stopped, Surroundings};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::columns::Columns;
@@ -27,8 +28,10 @@ use super::news::News;
 use super::output::Output;
 use super::reporter::Reporter;
 use super::serving::{Job, Serving};
+use super::signals::Signals;
 use super::unreachable::Unreachable;
 use super::waiting::{Change, Waiting};
+use crate::audit::{AuditLog, LogError, Questions, Sizes, Tap};
 use crate::identity::{self, IdentityError};
 use crate::model::{self, Held};
 use crate::pool::Workers;
@@ -44,6 +47,8 @@ const NETWORK_THREADS: usize = 2;
 const GOODBYE: Duration = Duration::from_secs(10);
 /// Most events that wait between the network and the silo.
 const EVENTS: usize = 64;
+/// Most commands that wait between the silo and the audit log.
+const COMMANDS: usize = 1024;
 
 /// Options of a run.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +75,9 @@ pub enum NodeError {
     /// Its journal or blobs.
     #[error(transparent)]
     Store(#[from] OpenError),
+    /// The log of what it sends.
+    #[error(transparent)]
+    Audit(#[from] LogError),
     /// Its key.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -114,7 +122,7 @@ impl NodeError {
             ),
             Self::Unsigned(_) => true,
             Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
-            Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
+            Self::Audit(_) | Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
         }
     }
 }
@@ -207,6 +215,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         epoch.clone(),
         equipment.clone(),
         health.clone(),
+        institution.state.clone(),
     );
     let (reporter, ending) = Reporter::start(news, output.clone());
 
@@ -248,20 +257,31 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     let leaving = Leaving::new(&epoch, options.grace, Instant::now());
     let leaving = Arc::new(Mutex::new(leaving));
     let (events, to_silo) = mpsc::channel(EVENTS);
+    let (commands, sent) = mpsc::channel(COMMANDS);
+    let questions = Questions::default();
+    let tap = Tap {
+        log: AuditLog::open(
+            &institution.state,
+            &epoch,
+            institution.me,
+            &institution.key,
+            Sizes::default(),
+        )?,
+        questions: questions.clone(),
+        names: names(&epoch),
+        me: institution.me,
+    };
+    let logged = outer.spawn(tap.pass(sent, mesh.commands));
     let links = Links {
         leaving: leaving.clone(),
         reporter: reporter.clone(),
-        names: epoch
-            .roster
-            .silos()
-            .iter()
-            .map(|silo| silo.name.clone())
-            .collect(),
+        names: names(&epoch),
+        questions,
         began: Instant::now(),
     };
     outer.spawn(links.pass(mesh.events, events));
     let network = Network {
-        commands: mesh.commands,
+        commands,
         events: to_silo,
     };
     let mut columns = Columns::new(institution, config.learner.clone());
@@ -292,12 +312,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         reporter: reporter.clone(),
         unreachable: Unreachable::default(),
         socket,
-        names: epoch
-            .roster
-            .silos()
-            .iter()
-            .map(|silo| silo.name.clone())
-            .collect(),
+        names: names(&epoch),
     };
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
@@ -313,7 +328,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         run_silo(config, surroundings, watch, beat).await
     });
     reporter.end(&ending, GOODBYE);
-    goodbye(outer, mesh.ended);
+    goodbye(outer, logged, mesh.ended);
     ended
 }
 
@@ -357,8 +372,11 @@ async fn run_silo(
 }
 
 /// Waits for the network to close its connections. Work that still runs is abandoned.
-fn goodbye(outer: Runtime, mesh: tokio::task::JoinHandle<()>) {
+fn goodbye(outer: Runtime, log: JoinHandle<()>, mesh: JoinHandle<()>) {
     outer.block_on(async {
+        if timeout(GOODBYE, log).await.is_err() {
+            tracing::warn!("the end of the audit log was not written in time");
+        }
         if timeout(GOODBYE, mesh).await.is_err() {
             tracing::warn!("the network did not end in time");
         }
@@ -415,6 +433,12 @@ impl Watch {
             self.reporter.print(document, report.line(name));
         }
     }
+}
+
+/// The members' names, in the order of the roster.
+fn names(epoch: &Epoch) -> Vec<String> {
+    let silos = epoch.roster.silos().iter();
+    silos.map(|silo| silo.name.clone()).collect()
 }
 
 /// What a federation too small to tolerate a Byzantine member cannot protect against.
@@ -488,6 +512,8 @@ struct Links {
     leaving: Arc<Mutex<Leaving>>,
     reporter: Reporter,
     names: Vec<String>,
+    /// What members ask for, for the audit log.
+    questions: Questions,
     began: Instant,
 }
 
@@ -501,6 +527,7 @@ impl Links {
                 () = to.closed() => None,
             };
             let Some(event) = event else { return };
+            self.questions.observe(&event);
             let link = match &event {
                 Event::Up { peer, round_trip } => Some((*peer, Some(*round_trip))),
                 Event::Down { peer } => Some((*peer, None)),
@@ -534,46 +561,6 @@ impl Links {
                 json!({ "event": "peer-down", "at": at, "member": name }),
                 format!("{name} cannot be reached"),
             ),
-        }
-    }
-}
-
-/// Signals of the operating system that end the node.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    #[cfg(unix)]
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) -> &'static str {
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => "Ctrl-C",
-            Err(_) => std::future::pending().await,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use learn::file;
@@ -45,10 +45,53 @@ pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, OpenError
     }
 }
 
-/// Reads a blob from a state folder without changing anything, also while the node runs. `None` where
-/// it is missing or damaged.
-pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
+/// A blob in a state folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// Its bytes have its hash.
+    Good(Bytes),
+    /// Its bytes have this other hash.
+    Damaged(Hash),
+    /// It is not here, or cannot be read.
+    Missing,
+}
+
+/// Reads a blob from a state folder without changing anything, also while the node runs.
+pub fn found(folder: &Path, hash: &Hash) -> Kept {
     let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
-    let bytes = file::read(&path, file::DATA).ok()?;
-    (Hash::of(&bytes) == *hash).then(|| bytes.into())
+    let Ok(bytes) = file::read(&path, file::DATA) else {
+        return Kept::Missing;
+    };
+    match Hash::of(&bytes) {
+        same if same == *hash => Kept::Good(bytes.into()),
+        other => Kept::Damaged(other),
+    }
+}
+
+/// As [`found`]; `None` where the blob is missing or damaged.
+pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
+    match found(folder, hash) {
+        Kept::Good(bytes) => Some(bytes),
+        Kept::Damaged(_) | Kept::Missing => None,
+    }
+}
+
+/// Removes the permissions of other users on a file.
+///
+/// # Errors
+/// An error of the system.
+pub fn close_file(path: &Path) -> std::io::Result<()> {
+    folder::narrow(path)
+        .map(|_| ())
+        .map_err(|error| std::io::Error::other(error.to_string()))
+}
+
+/// A folder of that name in a state folder, which is made if it is not there; for its owner alone.
+///
+/// # Errors
+/// [`OpenError`]: an error of the system.
+pub fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, OpenError> {
+    let path = folder.join(name);
+    folder::make(&path, &mut super::Notes::new())?;
+    Ok(path)
 }

@@ -5,7 +5,9 @@
 //! FOLDER/journal.redb   records that must not be lost: votes, nonces, certificates, adoptions
 //! FOLDER/federation.toml   the agreement, for commands that print the journal
 //! FOLDER/preparation.json, served.json, served.safetensors   notes for `rota model`
-//! FOLDER/blobs/         models and outcomes, each in a file named by its hash
+//! FOLDER/blobs/         models, outcomes and sheets, each in a file named by its hash
+//! FOLDER/audit/         lines about everything that was sent
+//! FOLDER/evidence/      evidence against members, each in a file that proves itself
 //! ```
 //!
 //! A file that cannot be used is renamed and not deleted, for example to `journal.redb.damaged-1`.
@@ -30,7 +32,7 @@ pub use blobs::DiskBlobs;
 pub use error::OpenError;
 pub use frame::Owner;
 pub use journal::DiskJournal;
-pub use kept::{blob, keep_file, kept_file};
+pub use kept::{Kept, blob, close_file, found, keep_file, kept_file, subfolder};
 pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};

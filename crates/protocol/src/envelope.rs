@@ -182,6 +182,58 @@ pub fn claimed(bytes: &[u8]) -> Option<(MemberIndex, Vec<u8>, Signature)> {
     })
 }
 
+/// The message in sealed bytes. Neither its signature nor anything else in it is checked.
+///
+/// # Errors
+/// [`OpenError`]: too short, another format, a kind that has no sender, an unreadable body.
+pub fn read(bytes: &[u8]) -> Result<Message, OpenError> {
+    let (got, limit) = (bytes.len(), codec::LIMIT);
+    let heading = heading(bytes).ok_or(OpenError::Size { got, limit })?;
+    if bytes[0] != VERSION {
+        return Err(OpenError::Version(bytes[0]));
+    }
+    let sender = heading.sender.ok_or(OpenError::Mislabelled)?;
+    let (signature, body) = bytes[HEADER..].split_at(64);
+    let mut signed = [0; 64];
+    signed.copy_from_slice(signature);
+    let body: Body = codec::decode(body, limit)?;
+    if Some(body.kind()) != heading.kind {
+        return Err(OpenError::Mislabelled);
+    }
+    Ok(Message {
+        round: heading.round,
+        view: heading.view,
+        sender,
+        body,
+        signature: Signature::from_bytes(&signed),
+    })
+}
+
+/// What the header of sealed bytes says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heading {
+    /// The round; 0 where the kind has none.
+    pub round: u64,
+    /// The view; 0 where the kind has none.
+    pub view: u64,
+    /// The sender; none of certificates and evidence.
+    pub sender: Option<MemberIndex>,
+    /// The kind, if there is one of that number.
+    pub kind: Option<Kind>,
+}
+
+/// Reads the header of sealed bytes; `None` if they are too short. Nothing is checked.
+pub fn heading(bytes: &[u8]) -> Option<Heading> {
+    let head = bytes.get(..HEADER).filter(|_| bytes.len() >= OVERHEAD)?;
+    let sender = u16::from_le_bytes([head[81], head[82]]);
+    Some(Heading {
+        round: number(&head[65..73]),
+        view: number(&head[73..81]),
+        sender: (sender != NO_SENDER).then_some(MemberIndex(sender)),
+        kind: Kind::from_number(head[83]),
+    })
+}
+
 /// Most signatures that opening these bytes can have to check.
 pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
     match bytes

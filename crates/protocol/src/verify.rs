@@ -117,7 +117,7 @@ impl Evidence {
 
 /// Whether the inclusions of a learning block are signatures over its sheet by distinct members in
 /// ascending order.
-pub(crate) fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learning) -> bool {
+pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learning) -> bool {
     let distinct = learning
         .inclusions
         .windows(2)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use methods::strategy::Memory;
 use methods::{Decision, Learner, Params, State, Strategy};
+use protocol::message::Sheet as SignedSheet;
 use protocol::{Hash, codec};
 use serde::{Deserialize, Serialize};
 
@@ -77,10 +78,26 @@ impl Document {
     }
 
     /// Hashes of all models, in the order that [`Settled::assemble`] expects.
-    pub(crate) fn all_models(&self) -> impl Iterator<Item = Hash> + '_ {
+    pub fn all_models(&self) -> impl Iterator<Item = Hash> + '_ {
         let tables = self.tables.values().flatten();
         self.models.iter().chain(tables).copied()
     }
+}
+
+/// Begins the blob of a sheet.
+const SHEET: &[u8] = b"rota sheet 1\n";
+
+/// The sheet that an outcome was computed from, as a blob: it is kept as long as the models of its
+/// round, so that the round can be computed again.
+pub fn sheet_blob(sheet: &SignedSheet) -> Bytes {
+    let mut blob = SHEET.to_vec();
+    blob.extend(codec::encode(sheet));
+    blob.into()
+}
+
+/// Reads a blob that [`sheet_blob`] made; `None` for any other.
+pub fn read_sheet(blob: &[u8]) -> Option<SignedSheet> {
+    codec::decode(blob.strip_prefix(SHEET)?, codec::LIMIT).ok()
 }
 
 /// An outcome with its document and state.
@@ -90,8 +107,10 @@ pub(crate) struct Settled {
     pub(crate) blob: Bytes,
     pub(crate) document: Document,
     pub(crate) state: Arc<State>,
-    /// Hashes of entries, document and models, ascending.
+    /// Hashes of entries, document, models and sheet, ascending.
     pub(crate) names: Vec<Hash>,
+    /// The sheet that it was computed from, as a blob; `None` where it was not computed here.
+    sheet: Option<(Hash, Bytes)>,
 }
 
 impl Settled {
@@ -139,16 +158,29 @@ impl Settled {
             document,
             state,
             names,
+            sheet: None,
         }
     }
 
-    /// Document and models, each as its hash and blob.
+    /// The same with the sheet that it was computed from.
+    pub(crate) fn with_sheet(mut self, sheet: &SignedSheet) -> Self {
+        let blob = sheet_blob(sheet);
+        let hash = Hash::of(&blob);
+        if let Err(at) = self.names.binary_search(&hash) {
+            self.names.insert(at, hash);
+        }
+        self.sheet = Some((hash, blob));
+        self
+    }
+
+    /// Document, models and sheet, each as its hash and blob.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = (Hash, Bytes)> + '_ {
         let tables = self.state.tables.values().flatten();
         let models = self.state.models.iter().chain(tables);
         let models = self.document.all_models().zip(models);
         std::iter::once((self.hash, self.blob.clone()))
             .chain(models.map(|(hash, model)| (hash, model.document())))
+            .chain(self.sheet.clone())
     }
 }
 

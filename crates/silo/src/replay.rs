@@ -1,14 +1,14 @@
 //! Recomputes the final rounds of a federation from their sheets and decisions.
 
 use bytes::Bytes;
-use protocol::Hash;
 use protocol::message::{Learning, Sheet as SignedSheet};
+use protocol::{Hash, MemberIndex, codec};
 
-use crate::base::RoundBase;
+use crate::base::{RoundBase, outcome_gate};
 use crate::config::SiloConfig;
-use crate::outcome::{Settled, decision, genesis, unchanged};
+use crate::outcome::{Document, Settled, decision, genesis, unchanged};
 
-/// The state of a federation after a number of recomputed rounds.
+/// The state of a federation after a number of rounds.
 pub struct Replay<'a> {
     config: &'a SiloConfig,
     base: RoundBase,
@@ -24,10 +24,38 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Recomputes the next round from its sheet and decision; `blob` returns the models by hash.
+    /// The state after a round whose outcome was agreed on; `blob` returns blobs by hash.
     ///
     /// # Errors
-    /// A model that is missing, or how the result differs from the agreed outcome.
+    /// A blob that is missing, or is not what the outcome says.
+    pub fn after(
+        config: &'a SiloConfig,
+        outcome: &Hash,
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Result<Self, String> {
+        let settled = read(config, outcome, blob)?;
+        Ok(Self {
+            config,
+            base: RoundBase::new(config, &settled),
+        })
+    }
+
+    /// Hash of the outcome that this is the state after.
+    pub fn outcome(&self) -> Hash {
+        self.base.outcome
+    }
+
+    /// The members that the plan of the next round names, ascending; `None`: all.
+    pub fn participants(&self) -> Option<Vec<MemberIndex>> {
+        let named = self.base.plan(self.config).participants.as_ref();
+        named.map(|named| named.iter().copied().map(MemberIndex).collect())
+    }
+
+    /// Recomputes the next round from its sheet and decision: the plan, whether the decision is
+    /// acceptable, and the outcome. `blob` returns the models by hash.
+    ///
+    /// # Errors
+    /// A model that is missing, or how the result differs from what was agreed.
     pub fn round(
         &mut self,
         learning: &Learning,
@@ -41,6 +69,13 @@ impl<'a> Replay<'a> {
                 learning.sheet,
                 learning.round,
                 sheet.root()
+            ));
+        }
+        let plan = Hash::of(&codec::encode(self.base.plan(self.config)));
+        if learning.plan != plan {
+            let agreed = learning.plan;
+            return Err(format!(
+                "round {round}: agreed plan {agreed}, recomputed {plan}"
             ));
         }
         let settled = self.settle(learning, sheet, blob);
@@ -64,15 +99,22 @@ impl<'a> Replay<'a> {
         let (base, round) = (&self.base, self.base.next());
         let names = sheet.entries.iter().map(|entry| entry.fields.blob);
         if sheet.entries.is_empty() {
+            if !learning.decision.is_empty() {
+                return Err("expected an empty decision about an empty sheet".into());
+            }
             return Ok(unchanged(round, &base.state));
         }
         let plain = RoundBase::sheet(sheet, |_, entry| {
+            base.fits(self.config, &entry.fields)?;
             let name = entry.fields.blob;
             let document = blob(&name).ok_or_else(|| format!("model {name} is missing"))?;
             base.admit(document)
         })?;
         let decision = decision(&learning.decision)?;
         let strategy = &self.config.strategy;
+        strategy
+            .check(&base.state, &plain, &decision, round)
+            .map_err(|objection| format!("the decision is not acceptable: {objection}"))?;
         let outcome = strategy
             .settle(&base.state, &plain, &decision, round)
             .map_err(|error| error.to_string())?;
@@ -84,4 +126,21 @@ impl<'a> Replay<'a> {
             outcome.state,
         ))
     }
+}
+
+/// An outcome from its blobs.
+fn read(
+    config: &SiloConfig,
+    outcome: &Hash,
+    blob: impl Fn(&Hash) -> Option<Bytes>,
+) -> Result<Settled, String> {
+    let document = blob(outcome).ok_or_else(|| format!("outcome {outcome} is missing"))?;
+    let gate = outcome_gate(config);
+    let named = Document::read(&document).map_err(|error| error.to_string())?;
+    let models = named.all_models().map(|hash| {
+        let model = blob(&hash).ok_or_else(|| format!("model {hash} is missing"))?;
+        gate.admit(model).map_err(|error| error.to_string())
+    });
+    let models = models.collect::<Result<_, String>>()?;
+    Ok(Settled::assemble(document, named, models))
 }

@@ -33,6 +33,11 @@ pub trait AssignAndAggregate: Send + Sync {
         false
     }
 
+    /// See [`Strategy::draws_members`].
+    fn draws_members(&self) -> bool {
+        false
+    }
+
     /// Who takes part in a round, see [`Plan::participants`].
     fn participants(&self, state: &State, round: u64) -> Option<Vec<u16>> {
         let _ = (state, round);
@@ -151,6 +156,10 @@ impl<M: AssignAndAggregate> Strategy for M {
 
     fn names(&self) -> Names {
         AssignAndAggregate::names(self)
+    }
+
+    fn draws_members(&self) -> bool {
+        AssignAndAggregate::draws_members(self)
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {

@@ -90,6 +90,12 @@ pub trait Strategy: Send + Sync {
         Names::Removed
     }
 
+    /// Whether plans may name some of the members only. Which, follows from the state, so it cannot be
+    /// read off the chain.
+    fn draws_members(&self) -> bool {
+        false
+    }
+
     /// What a silo learns with under this strategy: its own learner, with all that the method needs
     /// at the silo behind the same contract (a changed objective, control variates, personal
     /// layers). Everything that meets models of the federation uses the equipped learner: the

@@ -7,7 +7,7 @@ use protocol::{Effect, Hash, Input, MemberIndex};
 use super::bench::*;
 use crate::Record;
 use crate::actors::messages::Fetched;
-use crate::outcome::Document;
+use crate::outcome::{Document, read_sheet, sheet_blob};
 use crate::surroundings::Blobs;
 use crate::testing::*;
 
@@ -144,6 +144,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
         let mut kept = Vec::new();
         let models = [1.0, 2.0, 6.0].map(model);
         let case = case(&models);
+        let sheet = Hash::of(&sheet_blob(&case.sheet));
         let mut outcome = None;
         for settles in [true, false] {
             let bench = Bench::new(f64::INFINITY);
@@ -211,7 +212,18 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             assert_eq!(adopted.block, Hash::of(b"block").0);
             // The training is not part of the outcome, so the personal state does not change.
             assert_eq!(adopted.personal, crate::testing::trained(0.0).hash());
-            kept.push(answer.records);
+            if settles {
+                // Who computed it also keeps the sheet.
+                let sheet = bench.rig.blobs.get(&sheet).unwrap();
+                assert_eq!(read_sheet(&sheet).as_ref(), Some(&*case.sheet));
+            }
+            let mut records = answer.records;
+            if let Record::Adopted(adopted) = &mut records[0] {
+                let before = adopted.blobs.len();
+                adopted.blobs.retain(|blob| *blob != sheet.0);
+                assert_eq!(before - adopted.blobs.len(), usize::from(settles));
+            }
+            kept.push(records);
             // A second adoption changes nothing.
             let again = one(bench.ask(apply).await);
             assert!(again.records.is_empty());

@@ -180,6 +180,10 @@ impl Strategy for Standardised {
         self.inner.names()
     }
 
+    fn draws_members(&self) -> bool {
+        self.inner.draws_members()
+    }
+
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         if self.rounds > 0 {
             learner.summaries()?;

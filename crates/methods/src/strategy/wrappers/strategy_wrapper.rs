@@ -66,6 +66,10 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         self.inner.names()
     }
 
+    fn draws_members(&self) -> bool {
+        self.inner.draws_members()
+    }
+
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         self.inner.equip(self.by.equip(learner)?)
     }

@@ -91,18 +91,20 @@ impl WorkerActor {
         let settle = move |case: &Case, sheet: &Sheet| {
             checks.count_settle();
             if sheet.entries.is_empty() {
-                return Ok(Arc::new(unchanged(round, &base.state)));
+                let settled = unchanged(round, &base.state);
+                return Ok(Arc::new(settled.with_sheet(&case.sheet)));
             }
             let decision = decision(&case.decision)?;
             let outcome = config.strategy.settle(&base.state, sheet, &decision, round);
             let outcome = outcome.map_err(|error| error.to_string())?;
             let entries = case.sheet.entries.iter();
-            Ok(Arc::new(Settled::new(
+            let settled = Settled::new(
                 round,
                 entries.map(|entry| entry.fields.blob).collect(),
                 outcome.assignment,
                 outcome.state,
-            )))
+            );
+            Ok(Arc::new(settled.with_sheet(&case.sheet)))
         };
         self.share(ctx, reply, case, shared, settle, move |worker, result| {
             let result = result.and_then(|settled| worker.settled(round, settled));

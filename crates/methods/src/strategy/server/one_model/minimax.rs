@@ -203,6 +203,10 @@ impl AssignAndAggregate for Minimax {
         Names::Shown
     }
 
+    fn draws_members(&self) -> bool {
+        !self.sampling.is_full_every_round()
+    }
+
     fn training(&self) -> &Training {
         &self.training
     }

@@ -1,0 +1,34 @@
+//! The audit log of a node: a line for everything that it sends to another member, each with the hash of
+//! the line before it.
+//!
+//! ```text
+//! STATE/audit/000001.jsonl   lines, oldest first; a new file every 16 MiB
+//! STATE/audit/head.json      how many lines there are, and the hash of the last, signed by the silo
+//! ```
+//!
+//! The log is kept up to 256 MiB: then the oldest file is removed, and a line says which lines it held and
+//! the hash of the last of them, so that the chain goes on without a gap.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `line` | one line |
+//! | `log` | writes the log |
+//! | `check` | reads it, and names the first line that was changed, cut out or added |
+//! | `tap` | passes what a silo sends on to its network, and writes it down |
+
+mod check;
+mod line;
+mod log;
+mod tap;
+#[cfg(test)]
+mod tests;
+
+pub use check::{Audited, CheckError, check};
+pub use line::{Event, Line};
+pub use log::{AuditLog, LogError, Sizes};
+pub(crate) use tap::{Questions, Tap};
+
+/// The folder of the log in a node's state folder.
+pub const AUDIT: &str = "audit";
+/// The file with the signed head.
+const HEAD: &str = "head.json";

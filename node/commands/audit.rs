@@ -1,0 +1,31 @@
+//! `rota audit`: checks the audit log of a node and prints it.
+
+use std::io::{self, BufWriter, Write};
+
+use rota::agreement::Agreement;
+use rota::audit::check;
+
+use super::CommandError;
+use crate::cli::Audit as Arguments;
+
+/// Checks the log, and prints its lines or what it says.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let kept = arguments.state.join("federation.toml");
+    let agreement = Agreement::load(arguments.federation.as_deref().unwrap_or(&kept))?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let print = |line: &[u8]| {
+        if !arguments.json {
+            return Ok(());
+        }
+        out.write_all(line)?;
+        out.write_all(b"\n")
+    };
+    let found = check(&arguments.state, &agreement.epoch, print);
+    // What was printed stands before the error.
+    out.flush()?;
+    let found = found?;
+    if !arguments.json {
+        found.write(&mut out)?;
+    }
+    Ok(out.flush()?)
+}

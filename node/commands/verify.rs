@@ -1,0 +1,54 @@
+//! `rota verify`: checks a node's state folder, or evidence against a member.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use rota::agreement::Agreement;
+use rota::report::numbers;
+use rota::verify::{EVIDENCE, EvidenceFile, verify};
+use serde::Serialize;
+
+use super::{CommandError, quietly};
+use crate::cli::{Verify as Arguments, data_folder};
+
+/// Verifies a folder or a file.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let path = &arguments.path;
+    if path.is_dir() {
+        let data = data_folder(arguments.data.as_deref());
+        let federation = arguments.federation.as_deref();
+        let verified = quietly(|| verify(path, federation, data.as_deref()))?;
+        match arguments.json {
+            true => print(&mut out, &verified)?,
+            false => verified.write(&mut out)?,
+        }
+    } else {
+        let file = EvidenceFile::read(path)?;
+        let agreement = agreement(path, arguments.federation.as_deref())?;
+        let epoch = agreement.as_ref().map(|agreement| &*agreement.epoch);
+        let proof = file.check(path, epoch)?;
+        match arguments.json {
+            true => print(&mut out, &proof)?,
+            false => writeln!(out, "{}", super::wrapped(&proof.sentence()))?,
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// The agreement that is given, or that lies in the state folder around the file.
+fn agreement(file: &Path, given: Option<&Path>) -> Result<Option<Agreement>, CommandError> {
+    if let Some(given) = given {
+        return Ok(Some(Agreement::load(given)?));
+    }
+    let folder = file.parent().filter(|folder| folder.ends_with(EVIDENCE));
+    let kept = folder.and_then(Path::parent);
+    let kept = kept.map(|state| state.join("federation.toml"));
+    let kept = kept.filter(|kept| kept.is_file());
+    Ok(kept.map(|kept| Agreement::load(&kept)).transpose()?)
+}
+
+fn print(out: &mut impl Write, document: &impl Serialize) -> Result<(), CommandError> {
+    let json = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+    Ok(writeln!(out, "{}", numbers::escaped(&json))?)
+}

@@ -1,0 +1,18 @@
+//! Verification of what others say, without a key: evidence against a member, and the state folder of a
+//! node.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `evidence` | evidence as a file, and what it proves |
+//! | `state` | the journal and blobs of a node, up to the first thing that is wrong |
+//! | `chain` | the final blocks with their signatures and certificates |
+//! | `rounds` | rounds computed again from their sheets and models |
+
+mod chain;
+mod evidence;
+mod rounds;
+mod state;
+
+pub use evidence::{Accused, EVIDENCE, EvidenceError, EvidenceFile, Proof};
+pub use rounds::NotComputed;
+pub use state::{Verified, VerifyError, verify};

@@ -1,0 +1,179 @@
+//! Computes final rounds again, as far as their sheets and models are still here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use agreement::Agreement;
+use methods::Params;
+use protocol::message::{Learning, Sheet};
+use protocol::{Hash, MemberIndex, SecretKey, member};
+use serde::Serialize;
+use silo::outcome::{Document, read_sheet};
+use silo::{Adopted, Replay, SiloConfig};
+
+use crate::equipment::Equipment;
+use crate::model::find_start;
+use crate::store;
+
+/// Rounds that could not be computed again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NotComputed {
+    /// The first of them.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// The rounds that were computed again, and the others.
+#[derive(Debug, Default)]
+pub(super) struct Computed {
+    pub(super) again: Vec<u64>,
+    pub(super) not: Vec<NotComputed>,
+    /// Members that a plan named and whose contributions are not in the round, where the plan names
+    /// some members only.
+    pub(super) left_out: BTreeMap<u64, Vec<MemberIndex>>,
+}
+
+impl Computed {
+    fn skip(&mut self, round: u64, why: &str) {
+        match self.not.last_mut() {
+            Some(last) if last.why == why && last.to + 1 == round => last.to = round,
+            _ => self.not.push(NotComputed {
+                from: round,
+                to: round,
+                why: why.to_owned(),
+            }),
+        }
+    }
+}
+
+/// What the rounds of an agreement are computed with: nobody's rows, and a key that is nobody's.
+///
+/// # Errors
+/// Why this agreement's rounds cannot be computed here, as a sentence.
+pub(super) fn config(
+    agreement: &Agreement,
+    me: MemberIndex,
+    state: &Path,
+    data: Option<&Path>,
+) -> Result<SiloConfig, String> {
+    let start = start(agreement, me, state)?;
+    let equipment = Equipment::stand_in(agreement, me, start.as_ref());
+    let equipment = equipment.or_else(|_| {
+        let silos = agreement.epoch.roster.len();
+        let study = agreement.task.study(Some(silos), data, agreement.seed)?;
+        let silo = study.silos.into_iter().next();
+        let none = || learn::DataError::Config("the task has no silo".into());
+        let silo = silo.ok_or_else(none)?;
+        let radius = Default::default();
+        Equipment::new(agreement, silo, study.metric, start.as_ref(), &radius)
+    });
+    let learner = equipment.map_err(|error| error.to_string())?.equipped;
+    // Nothing is signed with it.
+    let key = SecretKey::from_bytes(&[1; 32]);
+    Ok(SiloConfig {
+        member: member::Config::new(agreement.epoch.clone(), me, key, [0; 32]),
+        learner,
+        strategy: agreement.strategy.clone(),
+        initial_seed: agreement.seed,
+        max_model_norm: agreement.max_model_norm.unwrap_or(f64::INFINITY),
+        radius: Default::default(),
+        seed: 0,
+        journal_lost: false,
+    })
+}
+
+fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<Params>, String> {
+    let Some(continues) = &agreement.continues else {
+        return Ok(None);
+    };
+    let family = Equipment::stand_in(agreement, me, None).map_err(|error| error.to_string())?;
+    let family = family.plain.learner.layout();
+    let found = find_start(continues, None, state, &PathBuf::new(), &family);
+    found.map(Some).map_err(|error| error.to_string())
+}
+
+/// Computes the rounds of a chain again, oldest first.
+///
+/// # Errors
+/// The first that gives something else than what was agreed on, as a sentence.
+pub(super) fn compute(
+    config: &SiloConfig,
+    folder: &Path,
+    learnings: &[&Learning],
+    adopted: &BTreeMap<u64, &Adopted>,
+) -> Result<Computed, String> {
+    let epoch = &config.member.epoch;
+    let first = Replay::new(config);
+    let (start, agreed) = (first.outcome(), epoch.charter.start);
+    if start != agreed {
+        return Err(format!(
+            "the start of the federation: agreed {agreed}, computed {start}"
+        ));
+    }
+    let blob = |hash: &Hash| store::blob(folder, hash);
+    let mut computed = Computed::default();
+    let mut before = Some(first);
+    let mut outcome = agreed;
+    for learning in learnings {
+        let round = learning.round;
+        let state = before.take();
+        let state = state.map_or_else(|| Replay::after(config, &outcome, blob), Ok);
+        outcome = learning.outcome;
+        let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+        if let Some(named) = state.as_ref().ok().and_then(Replay::participants) {
+            let missing = named.into_iter().filter(|member| !signers.contains(member));
+            computed.left_out.insert(round, missing.collect());
+        }
+        let Some(adopted) = adopted.get(&round) else {
+            let why = "this silo was away and adopted a later round";
+            computed.skip(round, why);
+            continue;
+        };
+        let Some(sheet) = sheet(folder, adopted, learning) else {
+            let why =
+                "sheets and models are not kept here any more, or this silo did not compute them";
+            computed.skip(round, why);
+            continue;
+        };
+        let Ok(mut state) = state else {
+            let why = "the outcome of the round before is not kept here any more";
+            computed.skip(round, why);
+            continue;
+        };
+        let here = |hash: &Hash| blob(hash).is_some();
+        if !sheet.entries.iter().all(|entry| here(&entry.fields.blob)) {
+            computed.skip(round, "the models of their entries are not all here");
+            continue;
+        }
+        if sheet.entries.len() != signers.len() {
+            return Err(format!(
+                "round {round}: the sheet has {} entries, and {} members signed for it",
+                sheet.entries.len(),
+                signers.len()
+            ));
+        }
+        state.round(learning, &sheet, blob)?;
+        computed.again.push(round);
+        before = Some(state);
+    }
+    Ok(computed)
+}
+
+/// The sheet of a round, among the blobs of the round.
+fn sheet(folder: &Path, adopted: &Adopted, learning: &Learning) -> Option<Sheet> {
+    let document = store::blob(folder, &Hash(adopted.outcome))?;
+    let document = Document::read(&document).ok()?;
+    let models: Vec<Hash> = document.all_models().collect();
+    let others = adopted.blobs.iter().map(|hash| Hash(*hash));
+    let mut others = others.filter(|hash| {
+        hash.0 != adopted.outcome && !models.contains(hash) && !document.entries.contains(hash)
+    });
+    others.find_map(|hash| {
+        let sheet = read_sheet(&store::blob(folder, &hash)?)?;
+        (sheet.root() == learning.sheet).then_some(sheet)
+    })
+}

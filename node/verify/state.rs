@@ -1,0 +1,410 @@
+//! Verifies the state folder of a node: chain, certificates, what the silo signed and adopted, blobs,
+//! and the rounds themselves, computed again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use agreement::{Agreement, ConfigError};
+use protocol::envelope::{self, OpenError as FrameError};
+use protocol::identity::Strict;
+use protocol::message::{Learning, Message};
+use protocol::verify::Known;
+use protocol::{Epoch, Hash, MemberIndex};
+use serde::Serialize;
+use silo::outcome::Document;
+use silo::{Adopted, Record};
+
+use super::chain::Chain;
+use super::rounds::{self, Computed, NotComputed};
+use crate::report::numbers::plain;
+use crate::store::{self, AGREEMENT, Kept, OpenError};
+
+/// Why a state folder was not verified, or what is wrong in it.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// No journal.
+    #[error(
+        "there is no journal in {}: give the folder that `state` in the silo.toml of a node names, or a file \
+         of evidence", .0.display()
+    )]
+    Nothing(PathBuf),
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The agreement cannot be read.
+    #[error("{0}: give the agreement with --federation")]
+    Agreement(#[from] ConfigError),
+    /// The agreement and the journal belong to different federations.
+    #[error(
+        "the journal in {} belongs to federation {journal}, and the agreement is that of {agreed}",
+        folder.display()
+    )]
+    Federation {
+        /// The folder.
+        folder: PathBuf,
+        /// The federation of the agreement.
+        agreed: Hash,
+        /// The federation of the journal.
+        journal: Hash,
+    },
+    /// Something in it is wrong.
+    #[error("the state in {} is not what was agreed: {what}", folder.display())]
+    Wrong {
+        /// The folder.
+        folder: PathBuf,
+        /// The first thing that is wrong.
+        what: String,
+    },
+}
+
+/// What was verified. All of it is as it has to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Verified {
+    /// The federation's name.
+    pub federation_name: String,
+    /// Its id.
+    pub federation: String,
+    /// The silo whose journal it is.
+    pub silo: String,
+    /// Final blocks.
+    pub blocks: usize,
+    /// Final rounds.
+    pub rounds: u64,
+    /// Certificates of a quorum that were verified.
+    pub certificates: usize,
+    /// Messages that the silo signed and the journal keeps, with their signatures.
+    pub signed: usize,
+    /// Blobs whose bytes have the hash that the journal names.
+    pub blobs: usize,
+    /// Blobs that the journal names and that are not here.
+    pub missing_blobs: usize,
+    /// Rounds that were computed again, with the agreed outcome.
+    pub computed: Vec<u64>,
+    /// All other rounds.
+    pub not_computed: Vec<NotComputed>,
+    /// By round, the members that the plan named and that are not in the round, where plans name
+    /// some members only.
+    pub left_out: BTreeMap<u64, Vec<String>>,
+}
+
+/// Verifies the state in `folder`, by the agreement in the file `federation` or the copy that the node
+/// keeps. Needs no key and changes nothing; the node may run. `data` is the folder of data sets, for
+/// the tasks of benchmarks.
+///
+/// # Errors
+/// [`VerifyError`]: [`Wrong`](VerifyError::Wrong) with the first thing that is wrong.
+pub fn verify(
+    folder: &Path,
+    federation: Option<&Path>,
+    data: Option<&Path>,
+) -> Result<Verified, VerifyError> {
+    if std::fs::symlink_metadata(folder.join("journal.redb")).is_err() {
+        return Err(VerifyError::Nothing(folder.to_owned()));
+    }
+    let journal = store::snapshot(folder)?;
+    let kept = folder.join(AGREEMENT);
+    let agreement = Agreement::load(federation.unwrap_or(&kept))?;
+    let agreed = agreement.epoch.federation;
+    if agreed != journal.federation {
+        return Err(VerifyError::Federation {
+            folder: folder.to_owned(),
+            agreed,
+            journal: journal.federation,
+        });
+    }
+    let state = State {
+        folder,
+        agreement: &agreement,
+        me: journal.member,
+    };
+    let found = state.verify(journal.records, data);
+    found.map_err(|what| VerifyError::Wrong {
+        folder: folder.to_owned(),
+        what,
+    })
+}
+
+struct State<'a> {
+    folder: &'a Path,
+    agreement: &'a Agreement,
+    me: MemberIndex,
+}
+
+impl State<'_> {
+    fn epoch(&self) -> &Epoch {
+        &self.agreement.epoch
+    }
+
+    fn verify(&self, records: Vec<Record>, data: Option<&Path>) -> Result<Verified, String> {
+        let epoch = self.epoch();
+        let mut chain = Chain::new(epoch);
+        let mut adoptions: Vec<Adopted> = Vec::new();
+        let (mut signed, mut certificates) = (0, 0);
+        for record in records {
+            match record {
+                // This record starts the journal again.
+                Record::Lost => {
+                    chain = Chain::new(epoch);
+                    adoptions.clear();
+                }
+                Record::Adopted(adopted) => adoptions.push(adopted),
+                Record::Trained { .. } | Record::Begun => {}
+                Record::Protocol(record) => match record {
+                    protocol::Record::Final { blocks, proof } => chain.add(blocks, &proof)?,
+                    protocol::Record::Certified(certificate) => {
+                        let verified = certificate.verify(epoch, &Strict);
+                        verified.map_err(|why| why.to_string())?;
+                        certificates += 1;
+                    }
+                    protocol::Record::Vote(message)
+                    | protocol::Record::Proposed(message)
+                    | protocol::Record::Contributed(message) => {
+                        self.signed(&message)?;
+                        signed += 1;
+                    }
+                    protocol::Record::Block(_) | protocol::Record::Applied { .. } => {}
+                },
+            }
+        }
+        let learnings: Vec<&Learning> = chain
+            .blocks
+            .iter()
+            .filter_map(|(_, block)| block.learning())
+            .collect();
+        self.adoptions(&chain, &adoptions)?;
+        let (blobs, missing_blobs) = self.blobs(&adoptions)?;
+        let adopted = adoptions.iter().map(|adopted| (adopted.round, adopted));
+        let adopted = adopted.collect();
+        let Computed {
+            again,
+            not,
+            left_out,
+        } = match rounds::config(self.agreement, self.me, self.folder, data) {
+            Ok(config) => rounds::compute(&config, self.folder, &learnings, &adopted)?,
+            Err(why) => nothing(chain.round(), &why),
+        };
+        let name = |member: &MemberIndex| epoch.roster.name(*member).to_owned();
+        Ok(Verified {
+            federation_name: epoch.charter.name.clone(),
+            federation: format!("{:#}", epoch.federation),
+            silo: name(&self.me),
+            blocks: chain.blocks.len(),
+            rounds: chain.round(),
+            certificates: certificates + chain.certificates,
+            signed,
+            blobs,
+            missing_blobs,
+            computed: again,
+            not_computed: not,
+            left_out: left_out
+                .iter()
+                .map(|(round, members)| (*round, members.iter().map(name).collect()))
+                .collect(),
+        })
+    }
+
+    /// Checks a message that the silo signed.
+    fn signed(&self, message: &Message) -> Result<(), String> {
+        let epoch = self.epoch();
+        let frame = envelope::reseal(epoch, message);
+        let kind = message.body.kind();
+        let place = match message.view {
+            0 => format!("round {}", message.round),
+            view => format!("view {view}"),
+        };
+        let wrong = |why: FrameError| format!("{place}: the {kind:?} of this silo: {why}");
+        if message.sender != self.me {
+            return Err(format!("{place}: the {kind:?} is not of this silo"));
+        }
+        let opened = envelope::open(epoch, &Strict, &Known::default(), &frame);
+        opened.map(|_| ()).map_err(wrong)
+    }
+
+    /// Checks that the silo adopted what the chain says.
+    fn adoptions(&self, chain: &Chain<'_>, adoptions: &[Adopted]) -> Result<(), String> {
+        let mut last = 0;
+        for adopted in adoptions {
+            let round = adopted.round;
+            let mut blocks = chain.blocks.iter();
+            let block = blocks.find(|(hash, _)| hash.0 == adopted.block);
+            let learning = block.and_then(|(_, block)| block.learning());
+            let learning = learning.filter(|learning| learning.round == round);
+            let agreed = learning.map(|learning| learning.outcome);
+            let agreed = agreed.ok_or_else(|| {
+                format!("round {round}: the silo adopted it with a block that is not in the chain")
+            })?;
+            let outcome = Hash(adopted.outcome);
+            if outcome != agreed {
+                return Err(format!(
+                    "round {round}: agreed outcome {agreed}, and the silo adopted {outcome}"
+                ));
+            }
+            if round <= last {
+                return Err(format!(
+                    "round {round}: the silo adopted round {last} before it"
+                ));
+            }
+            last = round;
+        }
+        Ok(())
+    }
+
+    /// Checks the bytes of all blobs that are kept. Gives how many there are, and how many are not
+    /// here.
+    fn blobs(&self, adoptions: &[Adopted]) -> Result<(usize, usize), String> {
+        let keep = self.epoch().charter.keep_rounds as usize;
+        let (mut good, mut missing) = (BTreeSet::new(), BTreeSet::new());
+        for adopted in adoptions.iter().rev().take(keep).rev() {
+            let personal = adopted.personal;
+            for &hash in adopted.blobs.iter().chain([&personal]) {
+                match store::found(self.folder, &Hash(hash)) {
+                    Kept::Good(_) => good.insert(hash),
+                    // The initial personal state is no file, and earlier ones are not kept.
+                    Kept::Missing if hash == personal => false,
+                    Kept::Missing => missing.insert(hash),
+                    Kept::Damaged(found) => {
+                        return Err(format!(
+                            "round {}: {} is damaged: the file blobs/{:#} has the hash {found:#}",
+                            adopted.round,
+                            self.role(adopted, hash),
+                            Hash(hash),
+                        ));
+                    }
+                };
+            }
+        }
+        Ok((good.len(), missing.len()))
+    }
+
+    /// What a blob is in its round.
+    fn role(&self, adopted: &Adopted, hash: [u8; 32]) -> String {
+        if hash == adopted.outcome {
+            return "the outcome".into();
+        }
+        if hash == adopted.personal {
+            return "the personal state".into();
+        }
+        let document = store::blob(self.folder, &Hash(adopted.outcome));
+        let document = document.and_then(|document| Document::read(&document).ok());
+        let Some(document) = document else {
+            return "a blob".into();
+        };
+        let at = |list: &[Hash]| list.iter().position(|other| other.0 == hash);
+        if let Some(at) = at(&document.models) {
+            return format!("the model of coalition {}", at + 1);
+        }
+        if let Some(at) = at(&document.entries) {
+            return format!("the contributed model of entry {}", at + 1);
+        }
+        let other = document.all_models().any(|other| other.0 == hash);
+        match other {
+            true => "a model that the strategy keeps",
+            false => "the sheet",
+        }
+        .into()
+    }
+}
+
+/// No round can be computed again.
+fn nothing(rounds: u64, why: &str) -> Computed {
+    let mut computed = Computed::default();
+    if rounds > 0 {
+        computed.not.push(NotComputed {
+            from: 1,
+            to: rounds,
+            why: why.to_owned(),
+        });
+    }
+    computed
+}
+
+impl Verified {
+    /// Writes what was verified, as text.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let Self {
+            federation_name,
+            federation,
+            silo,
+            blocks,
+            rounds,
+            certificates,
+            signed,
+            blobs,
+            missing_blobs,
+            ..
+        } = self;
+        let (name, silo) = (plain(federation_name), plain(silo));
+        writeln!(out, "{silo} in the federation {name} ({federation})")?;
+        writeln!(
+            out,
+            "chain     {blocks} final blocks with {rounds} rounds, each after the one before it; the authors \
+             of every round signed for its sheet"
+        )?;
+        writeln!(
+            out,
+            "quorum    {certificates} certificates, all signatures verified; {signed} messages of this silo, \
+             signed by it"
+        )?;
+        let missing = match missing_blobs {
+            0 => String::new(),
+            some => format!("; {some} that the journal names are not here"),
+        };
+        writeln!(
+            out,
+            "blobs     {blobs} models, outcomes and sheets have the hashes that were agreed on{missing}"
+        )?;
+        let computed = spans(&self.computed);
+        match self.computed.is_empty() {
+            true => writeln!(out, "rounds    none could be computed again")?,
+            false => writeln!(
+                out,
+                "rounds    {computed} computed again: plan, decision and outcome are what was agreed on"
+            )?,
+        }
+        for not in &self.not_computed {
+            let which: Vec<_> = (not.from..=not.to).collect();
+            writeln!(out, "          {} not: {}", spans(&which), plain(&not.why))?;
+        }
+        for (round, members) in self.left_out.iter().filter(|(_, left)| !left.is_empty()) {
+            let members: Vec<_> = members.iter().map(|member| plain(member)).collect();
+            let members = members.join(", ");
+            writeln!(
+                out,
+                "          round {round} was asked of, and is without: {members}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Ascending numbers, as `1 to 4, 6`.
+fn spans(rounds: &[u64]) -> String {
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    for &round in rounds {
+        match spans.last_mut() {
+            Some((_, to)) if *to + 1 == round => *to = round,
+            _ => spans.push((round, round)),
+        }
+    }
+    let words = spans.iter().map(|(from, to)| match from == to {
+        true => from.to_string(),
+        false => format!("{from} to {to}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_joined_to_spans() {
+        assert_eq!(spans(&[1, 2, 3, 5, 7, 8]), "1 to 3, 5, 7 to 8");
+        assert_eq!(spans(&[]), "");
+    }
+}
