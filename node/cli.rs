@@ -24,7 +24,7 @@ pub(crate) use institution::{
     AddMember, Audit, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo,
     Federation, Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Verify, Watch,
 };
-pub(crate) use lab::{Lab, LabRotation, Report};
+pub(crate) use lab::{Lab, LabRotation, Network, Report};
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 

@@ -15,6 +15,7 @@
 //! | [`mesh`] | the network between silos: libp2p |
 //! | [`simulations`] | whole federations in one process, in virtual time |
 //! | [`loopback`] | whole federations over real sockets of this machine |
+//! | [`deploy`] | the laboratory of rotating leads with real processes |
 //! | [`pool`] | threads for heavy work |
 //! | [`report`] | the report on a finished federation, as text and as HTML |
 //! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
@@ -53,6 +54,7 @@ pub mod audit;
 pub mod chain;
 pub mod check;
 pub mod datasets;
+pub mod deploy;
 pub mod equipment;
 pub mod federation;
 pub mod history;

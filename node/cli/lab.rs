@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use rota::agreement::Span;
 
 /// Experiments with a federation's protocol.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
     /// Run a federation under several rotations of leads, with the same faults and seeds, in virtual
-    /// time
+    /// time or, with --deploy, as real processes
     Rotation(Box<LabRotation>),
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct LabRotation {
     /// none, five leads stop in the middle of rounds, up to two of them for good]
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
-    /// Number of seeds, from the scenario's on
-    #[arg(long, value_name = "K", default_value_t = 5)]
-    pub(crate) seeds: usize,
+    /// Number of seeds, from the scenario's on [default: 5; with --deploy 1]
+    #[arg(long, value_name = "K")]
+    pub(crate) seeds: Option<usize>,
     /// Number of silos [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) silos: Option<usize>,
@@ -45,6 +45,35 @@ pub(crate) struct LabRotation {
     /// takes without faults, and for every fault its pause, the patience and forty beats]
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) limit: Option<Duration>,
+    /// Run every silo as a process `rota run` of its own, after a simulation of the same experiment, and
+    /// report both; up to 16 silos
+    #[arg(long)]
+    pub(crate) deploy: bool,
+    /// With --deploy: how the processes reach each other on this machine [default: namespaces where that
+    /// is permitted and tc can do what [network] asks for, otherwise loopback]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NETWORK",
+        requires = "deploy",
+        conflicts_with = "hosts"
+    )]
+    pub(crate) network: Option<Network>,
+    /// With --deploy: file of machines to run on, a line for each: what ssh calls it, and the address at
+    /// which the others reach it if that is another
+    #[arg(long, value_name = "FILE", requires = "deploy")]
+    pub(crate) hosts: Option<PathBuf>,
+    /// With --hosts: configuration file of ssh [default: the user's]
+    #[arg(long, value_name = "FILE", requires = "hosts")]
+    pub(crate) ssh_config: Option<PathBuf>,
+    /// With --hosts: first UDP port of the nodes; the others use the next ones
+    #[arg(
+        long,
+        value_name = "PORT",
+        requires = "hosts",
+        default_value_t = 24_001
+    )]
+    pub(crate) base_port: u16,
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -59,7 +88,21 @@ pub(crate) struct LabRotation {
     pub(crate) quiet: bool,
 }
 
+/// How processes on this machine reach each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Network {
+    /// Over 127.0.0.1, through a relay that delays, limits, loses and cuts
+    Loopback,
+    /// Each in a network namespace of its own, with links shaped by tc; needs root
+    Namespaces,
+}
+
 impl LabRotation {
+    /// The number of seeds, as given or by default.
+    pub(crate) fn number_of_seeds(&self) -> usize {
+        self.seeds.unwrap_or(if self.deploy { 1 } else { 5 })
+    }
+
     /// The command that runs the same again.
     pub(crate) fn again(&self) -> String {
         let mut words = vec!["rota lab rotation".to_owned()];
@@ -74,13 +117,32 @@ impl LabRotation {
                 .as_ref()
                 .map(|faults| format!("--faults {}", file(faults))),
         );
-        words.push(format!("--seeds {}", self.seeds));
+        words.push(format!("--seeds {}", self.number_of_seeds()));
         words.extend(self.silos.map(|silos| format!("--silos {silos}")));
         words.extend(self.rounds.map(|rounds| format!("--rounds {rounds}")));
         let limit = self
             .limit
             .map(|limit| format!("--limit {}ms", limit.as_millis()));
         words.extend(limit);
+        if self.deploy {
+            words.push("--deploy".to_owned());
+        }
+        words.extend(self.network.map(|network| match network {
+            Network::Loopback => "--network loopback".to_owned(),
+            Network::Namespaces => "--network namespaces".to_owned(),
+        }));
+        if let Some(hosts) = &self.hosts {
+            words.push(format!(
+                "--hosts {} --base-port {}",
+                file(hosts),
+                self.base_port
+            ));
+        }
+        words.extend(
+            self.ssh_config
+                .as_ref()
+                .map(|config| format!("--ssh-config {}", file(config))),
+        );
         words.extend(
             self.data
                 .as_ref()

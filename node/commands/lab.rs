@@ -5,18 +5,23 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
+use rota::deploy::{self, NetworkKind};
 use rota::report::{lab as report, numbers};
 use rota::simulations::lab::{self, Experiment, LabOptions, LabProgress, Laboratory};
 use rota::simulations::{Overrides, Scenario, scenario};
 
 use super::{CommandError, write};
-use crate::cli::{Lab, LabRotation, data_folder};
-use crate::progress::{Counted, say};
+use crate::cli::{Lab, LabRotation, Network, data_folder};
+use crate::progress::{Counted, say, working};
 
 /// Runs the experiment, prints the tables and writes results and page.
 pub(crate) fn run(options: &Lab, bar: ProgressBar) -> Result<(), CommandError> {
     let Lab::Rotation(options) = options;
     let experiment = experiment(options)?;
+    if options.deploy {
+        let result = deployed(&experiment, options, &bar)?;
+        return finish(&result, options);
+    }
     let progress = Counted::new(bar, options.quiet, "running without faults");
     let result = lab::rotation(
         &experiment,
@@ -34,7 +39,7 @@ pub(crate) fn run(options: &Lab, bar: ProgressBar) -> Result<(), CommandError> {
 fn experiment(options: &LabRotation) -> Result<Experiment, CommandError> {
     let policies = lab::policies(&options.policies);
     let policies = policies.map_err(|why| CommandError::Usage(format!("--policies: {why}")))?;
-    if options.seeds == 0 {
+    if options.seeds == Some(0) {
         return Err(CommandError::Usage(
             "--seeds is 0, it must be at least 1".into(),
         ));
@@ -49,10 +54,55 @@ fn experiment(options: &LabRotation) -> Result<Experiment, CommandError> {
     Ok(Experiment {
         scenario,
         policies,
-        seeds: options.seeds,
+        seeds: options.number_of_seeds(),
         faults,
         limit: options.limit,
     })
+}
+
+/// Runs it with real processes.
+fn deployed(
+    experiment: &Experiment,
+    options: &LabRotation,
+    bar: &ProgressBar,
+) -> Result<Laboratory, CommandError> {
+    let hosts = options.hosts.as_deref().map(hosts).transpose()?;
+    let folder = match folder(&experiment.scenario.name, options) {
+        Some(folder) => folder.join("runs"),
+        None => std::env::temp_dir().join(format!("rota-lab-{}", std::process::id())),
+    };
+    let quiet = options.quiet;
+    let plan = deploy::Plan {
+        experiment,
+        network: options.network.map(|network| match network {
+            Network::Loopback => NetworkKind::Loopback,
+            Network::Namespaces => NetworkKind::Namespaces,
+        }),
+        hosts: hosts.unwrap_or_default(),
+        ssh_config: options.ssh_config.clone(),
+        base_port: options.base_port,
+        program: std::env::current_exe()?,
+        folder,
+        data: data_folder(options.data.as_deref()),
+        say: Box::new(move |line| {
+            if !quiet {
+                // Standard error may be closed; that is no reason to fail.
+                let _ = say(line);
+            }
+        }),
+    };
+    let shown = working(bar, "running");
+    let result = deploy::rotation(plan);
+    drop(shown);
+    Ok(result?)
+}
+
+/// The machines in a file.
+fn hosts(file: &Path) -> Result<Vec<deploy::Host>, CommandError> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|why| CommandError::Usage(format!("--hosts: cannot read {name}: {why}")))?;
+    deploy::parse_hosts(&text).map_err(|why| CommandError::Usage(format!("--hosts: {name} {why}")))
 }
 
 fn read(file: &Path) -> Result<Vec<scenario::Fault>, CommandError> {
@@ -72,7 +122,7 @@ fn finish(all: &Laboratory, options: &LabRotation) -> Result<(), CommandError> {
     let date = now.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
     let json = serde_json::to_string_pretty(all).map_err(io::Error::from)?;
     let mut written = None;
-    if let Some(folder) = folder(all, options) {
+    if let Some(folder) = folder(&all.scenario, options) {
         std::fs::create_dir_all(&folder).map_err(|reason| CommandError::Write {
             path: folder.clone(),
             reason,
@@ -100,7 +150,7 @@ fn finish(all: &Laboratory, options: &LabRotation) -> Result<(), CommandError> {
 }
 
 /// The folder of results: as given, or named after the scenario; none with `--json` alone.
-fn folder(all: &Laboratory, options: &LabRotation) -> Option<PathBuf> {
+fn folder(scenario: &str, options: &LabRotation) -> Option<PathBuf> {
     if options.out.is_some() || options.json {
         return options.out.clone();
     }
@@ -108,6 +158,6 @@ fn folder(all: &Laboratory, options: &LabRotation) -> Option<PathBuf> {
         true => c,
         false => '-',
     };
-    let name: String = all.scenario.chars().map(harmless).take(64).collect();
+    let name: String = scenario.chars().map(harmless).take(64).collect();
     Some(Path::new("rota-lab").join(name))
 }

@@ -34,6 +34,7 @@ use rota::agreement::{AddError, ConfigError, TokenError};
 use rota::audit::CheckError;
 use rota::chain::ChainError;
 use rota::datasets::{CatalogueError, DownloadError};
+use rota::deploy::DeployError;
 use rota::federation::{ContinueError, DemoError, JoinError};
 use rota::identity::IdentityError;
 use rota::init::{ComposeError, NewError};
@@ -91,6 +92,9 @@ pub(crate) enum CommandError {
         /// The system's error.
         reason: io::Error,
     },
+    /// An experiment with real processes failed.
+    #[error(transparent)]
+    Deploy(#[from] DeployError),
     /// A key file cannot be read or made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -259,6 +263,7 @@ impl CommandError {
                 DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => 2,
                 _ => 1,
             },
+            CommandError::Deploy(error) => 1 + u8::from(error.is_usage()),
             CommandError::Node(error) => 1 + u8::from(error.is_configuration()),
             CommandError::Chain(
                 ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },

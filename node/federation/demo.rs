@@ -45,8 +45,23 @@ pub struct Member {
     pub name: String,
     /// The file of its configuration.
     pub config: PathBuf,
-    /// Its port.
-    pub port: u16,
+}
+
+/// Where the nodes of a federation are, in roster order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The addresses at which each listens.
+    pub listen: Vec<Vec<String>>,
+    /// For each node, the addresses at which it reaches each of the others; its own are not used.
+    pub reach: Vec<Vec<Vec<String>>>,
+}
+
+impl Places {
+    /// Of nodes that reach each other where they listen.
+    pub fn open(listen: Vec<Vec<String>>) -> Self {
+        let reach = vec![listen.clone(); listen.len()];
+        Self { listen, reach }
+    }
 }
 
 /// Why a demo could not be written.
@@ -94,7 +109,25 @@ pub enum DemoError {
 /// written.
 pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), DemoError> {
     let folder = empty(&demo.folder)?;
-    let data = demo.data.as_deref();
+    let places = |count| {
+        let ports = ports(demo.base_port, count)?.into_iter();
+        let listen = ports.map(|port| demo.transport.addresses("127.0.0.1", port));
+        Ok(Places::open(listen.collect()))
+    };
+    files(folder, demo.data.as_deref(), scenario, places)
+}
+
+/// Writes the same into a folder that exists, for nodes at the places that `places` gives for their
+/// number. `data` is the folder of data files.
+///
+/// # Errors
+/// [`DemoError`]: data are missing, no places, or a file cannot be written.
+pub fn files(
+    folder: &Path,
+    data: Option<&Path>,
+    scenario: &Scenario,
+    places: impl FnOnce(usize) -> Result<Places, DemoError>,
+) -> Result<(Hash, Vec<Member>), DemoError> {
     let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
     // Whose rows can stand in a file has them there, and reads nobody else's.
     let mut scenario = scenario.clone();
@@ -109,10 +142,9 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
     let federation = Federation::of(scenario, &study)?;
     let agreement = agreement_of(scenario, &federation);
     let silos = federation.epoch.roster.silos();
-    let ports = ports(demo.base_port, silos.len())?;
+    let places = places(silos.len())?;
     let text = agreement.to_toml().map_err(DemoError::Toml)?;
     write(&folder.join(FEDERATION), &text)?;
-    let addresses = |port| demo.transport.addresses("127.0.0.1", port);
     let mut members = Vec::new();
     for (at, (silo, config)) in silos.iter().zip(&federation.members).enumerate() {
         let own = folder.join(names(silos.iter().map(|silo| silo.name.as_str()), at));
@@ -129,10 +161,10 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
                 folder: absolute(data),
             },
         };
-        let peers = silos.iter().zip(&ports).enumerate();
+        let peers = silos.iter().zip(&places.reach[at]).enumerate();
         let peers = peers
             .filter(|(other, _)| *other != at)
-            .map(|(_, (peer, &port))| (peer.name.clone(), addresses(port)));
+            .map(|(_, (peer, addresses))| (peer.name.clone(), addresses.clone()));
         let consent = Consent::sign(&agreement, &config.member.key, SystemTime::now());
         let consent = consent.ok_or_else(|| DemoError::Toml("a key of no member".into()))?;
         let consent = consent.to_toml().map_err(DemoError::Toml)?;
@@ -142,7 +174,7 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
             &silo.name,
             scenario.seed,
             scenario.charter.radius.clone(),
-            addresses(ports[at]),
+            places.listen[at].clone(),
             &data,
             peers.collect(),
         );
@@ -150,7 +182,6 @@ pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), Dem
         members.push(Member {
             name: silo.name.clone(),
             config: file,
-            port: ports[at],
         });
     }
     // The written file must give the same federation.
@@ -293,7 +324,7 @@ fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
 }
 
 /// Free consecutive ports, one for each silo.
-fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
+pub fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
     if let Some(base) = base {
         let wanted = (0..count as u32).map(|at| u32::from(base) + at);
         let usable = |port: u32| {

@@ -13,7 +13,7 @@ mod words;
 pub use address::{addresses, is_loopback};
 pub use consents::{Signed, consents_beside};
 pub use continuing::{Changes, ContinueError, Start, continued};
-pub use demo::{Demo, DemoError, Member, demo};
+pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
 pub use disclosure::{OwnSize, disclosure};
 pub use join::{Join, JoinError, Joined, own_rows, sign};
 pub use start::{First, FirstError, first, recomputed};

@@ -4,12 +4,16 @@
 //! [`read`] takes the logs of the institutions (`rota run --json`); [`History`] is what they say
 //! together. Times are those of the institutions' own clocks.
 
+mod lines;
 mod read;
+mod stops;
 
 use serde::Serialize;
 use simulations::lab::{Lost, TakeOver, View};
 
-pub use read::{LogError, read};
+pub use lines::LogError;
+pub use read::{Known, read, read_known};
+pub use stops::Stopped;
 
 /// What the logs of a federation say together. Seconds count from the first line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,6 +53,9 @@ pub struct Log {
     pub skipped: usize,
     /// How often the node started.
     pub starts: usize,
+    /// CPU time of the node until its last final round, over all its starts, in seconds; `None` if it
+    /// does not say so.
+    pub cpu_seconds: Option<f64>,
 }
 
 /// A final round.
@@ -64,6 +71,8 @@ pub struct Round {
     pub at: f64,
     /// Contributions in it.
     pub authors: u64,
+    /// Whose they are, by position among `silos`; empty in logs of earlier versions.
+    pub contributors: Vec<usize>,
 }
 
 /// A held-out metric at a silo after a round.

@@ -1,59 +1,23 @@
 //! Reads the JSON lines of nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use simulations::lab::{Event, Lost, View, take_overs};
 
-use super::{History, Log, Metric, Round};
+use super::lines::{Line, LogError, NodeLog, node};
+use super::stops::{Stopped, given, stops};
+use super::{History, Metric, Round};
 
-/// Seconds without a line, at the end of the logs, after which a node counts as stopped.
-const SILENT: f64 = 30.0;
-
-/// Why logs cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {reason}", file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// The system's error.
-        reason: std::io::Error,
-    },
-    /// A file without events of a node.
-    #[error(
-        "{} holds no JSON lines of a node: expected what `rota run --json` prints, one document a \
-         line, from its \"start\" on", .0.display()
-    )]
-    Empty(PathBuf),
-    /// Logs of several federations.
-    #[error("{} is of the federation {found}, and the first log of {expected}", file.display())]
-    Federation {
-        /// The file.
-        file: PathBuf,
-        /// Its federation.
-        found: String,
-        /// That of the first log.
-        expected: String,
-    },
-}
-
-/// One event of a node.
-struct Line {
-    /// Seconds since 1970.
-    at: f64,
-    event: String,
-    document: Value,
-}
-
-/// One file.
-struct NodeLog {
-    log: Log,
-    federation: String,
-    lines: Vec<Line>,
+/// What is known of the nodes besides their logs.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// When nodes stopped; `None`: what the logs say.
+    pub stops: Option<Vec<Stopped>>,
+    /// For each log, the seconds by which the clock of its machine is ahead; 0 for those beyond the
+    /// end.
+    pub ahead: Vec<f64>,
 }
 
 /// The history in these files, at least one.
@@ -61,9 +25,19 @@ struct NodeLog {
 /// # Errors
 /// [`LogError`]: a file that cannot be read or holds no lines of a node, or several federations.
 pub fn read(files: &[PathBuf]) -> Result<History, LogError> {
+    read_known(files, &Known::default())
+}
+
+/// The same, where more is known than the files say.
+///
+/// # Errors
+/// [`LogError`], as for [`read`].
+pub fn read_known(files: &[PathBuf], known: &Known) -> Result<History, LogError> {
+    let ahead = known.ahead.iter().copied().chain(std::iter::repeat(0.0));
     let nodes: Vec<NodeLog> = files
         .iter()
-        .map(|file| node(file))
+        .zip(ahead)
+        .map(|(file, ahead)| node(file, ahead))
         .collect::<Result<_, _>>()?;
     let expected = nodes.first().map_or("", |node| node.federation.as_str());
     for (node, file) in nodes.iter().zip(files) {
@@ -75,57 +49,10 @@ pub fn read(files: &[PathBuf]) -> Result<History, LogError> {
             });
         }
     }
-    Ok(together(&nodes))
+    Ok(together(&nodes, known.stops.as_deref()))
 }
 
-fn node(file: &Path) -> Result<NodeLog, LogError> {
-    let text = std::fs::read_to_string(file).map_err(|reason| LogError::File {
-        file: file.to_owned(),
-        reason,
-    })?;
-    let (mut lines, mut skipped) = (Vec::new(), 0);
-    for text in text.lines().filter(|line| !line.trim().is_empty()) {
-        match line(text) {
-            Some(line) => lines.push(line),
-            None => skipped += 1,
-        }
-    }
-    let starts: Vec<&Line> = lines.iter().filter(|line| line.event == "start").collect();
-    let text = |line: &&Line, key: &str| line.document[key].as_str().map(str::to_owned);
-    let first = starts.first();
-    let silo = first.and_then(|line| text(line, "silo"));
-    let federation = first.and_then(|line| text(line, "federation"));
-    let (Some(silo), Some(federation)) = (silo, federation) else {
-        return Err(LogError::Empty(file.to_owned()));
-    };
-    let log = Log {
-        file: file.display().to_string(),
-        silo,
-        lines: lines.len(),
-        skipped,
-        starts: starts.len(),
-    };
-    Ok(NodeLog {
-        log,
-        federation,
-        lines,
-    })
-}
-
-/// An event with a time, if the text is one.
-fn line(text: &str) -> Option<Line> {
-    let document: Value = serde_json::from_str(text).ok()?;
-    let event = document["event"].as_str()?.to_owned();
-    let time = humantime::parse_rfc3339_weak(document["time"].as_str()?).ok()?;
-    let at = time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-    Some(Line {
-        at,
-        event,
-        document,
-    })
-}
-
-fn together(nodes: &[NodeLog]) -> History {
+fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
     let lines = || {
         nodes
             .iter()
@@ -139,11 +66,20 @@ fn together(nodes: &[NodeLog]) -> History {
     let mut names: BTreeSet<String> = nodes.iter().map(|node| node.log.silo.clone()).collect();
     let named = lines().filter_map(|(_, line)| line.document["lead"].as_str());
     names.extend(named.map(str::to_owned));
+    let contributors = |line: &Line| line.document["contributors"].as_array().cloned();
+    let contributors = lines().filter_map(|(_, line)| contributors(line)).flatten();
+    names.extend(contributors.filter_map(|name| Some(name.as_str()?.to_owned())));
     let silos: Vec<String> = names.into_iter().collect();
     let place = |name: &str| silos.iter().position(|silo| silo == name);
     let number = |line: &Line, key: &str| line.document[key].as_u64();
     let lead = |line: &Line| line.document["lead"].as_str().and_then(place);
-    let stops = stops(nodes, ended, &place);
+    let stops = match stopped {
+        Some(stopped) => stopped
+            .iter()
+            .filter_map(|stop| given(stop, &place))
+            .collect(),
+        None => stops(nodes, ended, &place),
+    };
     let (mut events, mut rounds) = (Vec::new(), BTreeMap::<u64, Round>::new());
     let (mut nullified, mut metrics) = (BTreeSet::new(), Vec::new());
     for (node, line) in lines() {
@@ -173,12 +109,16 @@ fn together(nodes: &[NodeLog]) -> History {
                     lead,
                 });
                 let authors = number(line, "authors").unwrap_or(0);
+                let contributors = line.document["contributors"].as_array();
+                let contributors = contributors.into_iter().flatten();
+                let contributors = contributors.filter_map(|name| place(name.as_str()?));
                 let known = rounds.entry(round).or_insert(Round {
                     round,
                     view,
                     lead,
                     at,
                     authors,
+                    contributors: contributors.collect(),
                 });
                 known.at = known.at.min(at);
             }
@@ -231,44 +171,6 @@ fn metric(held_out: &Value, silo: Option<usize>, round: u64) -> Option<Metric> {
         name: name.to_owned(),
         value,
     })
-}
-
-/// Nodes that stopped, with times since 1970.
-///
-/// A node stopped before every start but its first, and at the end if it printed nothing for a while
-/// before the others ended and did not say that it leaves. It stopped when another node first lost
-/// its connection to it after its last line, or with that line.
-fn stops(nodes: &[NodeLog], ended: f64, place: &impl Fn(&str) -> Option<usize>) -> Vec<Lost> {
-    let mut stops = Vec::new();
-    for node in nodes {
-        let Some(member) = place(&node.log.silo) else {
-            continue;
-        };
-        let starts = node.lines.iter().enumerate().skip(1);
-        let starts = starts.filter(|(_, line)| line.event == "start");
-        let mut ends: Vec<(f64, Option<f64>)> = starts
-            .map(|(nth, line)| (node.lines[nth - 1].at, Some(line.at)))
-            .collect();
-        if let Some(last) = node.lines.last()
-            && last.event != "leaving"
-            && ended - last.at > SILENT
-        {
-            ends.push((last.at, None));
-        }
-        for (last, back) in ends {
-            let others = nodes.iter().filter(|other| other.log.silo != node.log.silo);
-            let lost = others.flat_map(|other| &other.lines).filter(|line| {
-                line.event == "peer-down"
-                    && line.document["member"] == node.log.silo.as_str()
-                    && line.at >= last
-                    && back.is_none_or(|back| line.at <= back)
-            });
-            let noticed = lost.map(|line| line.at).fold(f64::INFINITY, f64::min);
-            let at = if noticed.is_finite() { noticed } else { last };
-            stops.push(Lost { at, member, back });
-        }
-    }
-    stops
 }
 
 /// The views, by what nodes said when they entered them and how they ended.
@@ -372,10 +274,12 @@ mod tests {
             entered(1, "north", 1, 1),
             last(1, 1, "north", 4),
             entered(2, "north", 2, 4),
-            start("north", 40),
+            format!("{{\"event\":\"vie{}", start("north", 40)),
             entered(3, "south", 2, 41),
+            // What was written when it was killed for good.
+            "{\"event\":\"nullif\u{fffd}".into(),
         ];
-        let down = r#"{"event":"peer-down","member":"north","time":"2026-03-01T10:00:10.000Z"}"#;
+        let down = r#"{"event":"peer-down","member":"north","time":"2026-03-01T10:00:20.000Z"}"#;
         let nullified =
             r#"{"event":"nullified","view":2,"lead":"north","time":"2026-03-01T10:00:22.000Z"}"#;
         let south = [
@@ -395,20 +299,21 @@ mod tests {
         ];
         let history = read(&logs).unwrap();
         assert_eq!(history.silos, ["north", "south"]);
-        assert_eq!((history.logs[0].skipped, history.logs[0].starts), (1, 2));
+        assert_eq!((history.logs[0].skipped, history.logs[0].starts), (3, 2));
         let results: Vec<_> = history
             .views
             .iter()
             .map(|view| (view.lead, view.result))
             .collect();
         assert_eq!(results, [(0, "final"), (0, "nullified"), (1, "final")]);
-        // It stopped when the other lost the connection, and was back after half a minute.
-        let stop = Lost {
-            at: 10.0,
+        // It stopped ten seconds before the other lost the connection, and was back after half a minute.
+        // The second time it did not say that it leaves, and the other left later.
+        let stop = |at, back| Lost {
+            at,
             member: 0,
-            back: Some(40.0),
+            back,
         };
-        assert_eq!(history.stops, [stop]);
+        assert_eq!(history.stops, [stop(10.0, Some(40.0)), stop(41.0, None)]);
         let [one] = &history.take_overs[..] else {
             panic!("one lead stopped: {:?}", history.take_overs)
         };

@@ -16,11 +16,14 @@ mod run;
 mod serving;
 mod signals;
 mod unreachable;
+mod usage;
 mod waiting;
 
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
 pub(crate) use consent::CONSENT;
 pub use consent::{Unsigned, consent_in};
 pub use fit::{Fit, fit};
+pub use news::phase_name;
 pub use output::Output;
 pub use run::{NodeError, Options, run};
+pub use usage::parsed as cpu_seconds;

@@ -7,12 +7,14 @@ use std::time::SystemTime;
 
 use methods::{Params, Split};
 use protocol::certificate::Verdict;
+use protocol::message::Phase;
 use protocol::{Epoch, Hash, MemberIndex, Report, Time};
 use serde_json::{Value, json};
 use silo::Notice;
 
 use super::health::Health;
 use super::output::Output;
+use super::usage;
 use crate::equipment::Equipment;
 use crate::status::document::HeldOut;
 use crate::verify::EvidenceFile;
@@ -43,6 +45,18 @@ pub(super) struct News {
     /// Rounds that are final and not adopted yet.
     finals: Vec<Finality>,
     warnings: BTreeSet<(MemberIndex, String)>,
+}
+
+/// The name of a lead's phase, as in the faults of a scenario.
+pub fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Waiting => "waiting",
+        Phase::Collecting => "collecting",
+        Phase::Scoring => "scoring",
+        Phase::Including => "including",
+        Phase::Deciding => "deciding",
+        Phase::Voting => "voting",
+    }
 }
 
 /// A round that became final.
@@ -167,6 +181,11 @@ impl News {
                 let document = json!({ "view": view, "lead": self.name(*lead), "round": round });
                 self.print(at, "view", document, String::new());
             }
+            Report::Leading { view, round, phase } => {
+                let phase = phase_name(*phase);
+                let document = json!({ "view": view, "round": round, "phase": phase });
+                self.print(at, "leading", document, String::new());
+            }
             Report::Nullifying { view, reason } => {
                 // For people it is in the log.
                 let document = json!({ "view": view, "reason": reason.to_string() });
@@ -180,6 +199,12 @@ impl News {
                     false => self.replaced(at, view),
                 }
             }
+            Report::Certified(certificate)
+                if matches!(certificate.verdict, Verdict::Notarised(_)) =>
+            {
+                let document = json!({ "view": certificate.view });
+                self.print(at, "notarised", document, String::new());
+            }
             Report::Refused {
                 member,
                 round,
@@ -192,9 +217,11 @@ impl News {
                 block,
                 authors,
             } => {
+                let contributors: Vec<&str> = authors.iter().map(|by| self.name(*by)).collect();
                 let document = json!({
                     "round": round, "view": view, "lead": self.name(*lead),
                     "block": format!("{block:#}"), "authors": authors.len(),
+                    "contributors": contributors, "cpu-seconds": usage::cpu_seconds(),
                 });
                 self.print(at, "final", document, String::new());
                 self.finals.push(Finality {

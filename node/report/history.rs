@@ -126,10 +126,9 @@ fn timeline(history: &History) -> Markup {
         section {
             h2 { "Who led when" }
             p.note {
-                "Each silo has a lane, in the order of names: " (history.silos.join(", "))
-                ". A bar is a view in the lane of its lead, from the first node that entered it to the \
-                 first that entered the next; grey is the time in which a node was down. Times are those \
-                 of the nodes' own clocks."
+                "Each silo has a lane, in the order of names. A bar is a view in the lane of its lead, from \
+                 the first node that entered it to the first that entered the next; grey is the time in \
+                 which a node was down. Times are those of the nodes' own clocks."
             }
             figure {
                 (strips_drawn(&history.silos, &[strip]))
@@ -153,9 +152,10 @@ fn take_overs(history: &History) -> Markup {
             h2 { "Leads that stopped" }
             @if history.take_overs.is_empty() { p { "None." } } @else {
                 p.note {
-                    "A node stopped when another one first lost its connection to it, or, where none says \
-                     so, with its last line. Taken over: when nodes entered the view of the next lead \
-                     that finished a round."
+                    "A node stopped with its last line, or ten seconds before another one lost its connection \
+                     to it, whichever is later: a connection counts as lost after ten seconds without an \
+                     answer. Taken over: when nodes entered the view of the next lead that finished a \
+                     round."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Leads that stopped" {
                     table {
@@ -204,7 +204,9 @@ fn metrics(history: &History) -> Markup {
         section {
             h2 { "Held-out results" }
             p.note { "The model of each round on the silo's own held-out rows, as its node printed it." }
-            (chart(&format!("Held-out {name} by round"), "held-out", ("round", &name), &lines))
+            div.half {
+                (chart(&format!("Held-out {name} by round"), "held-out", ("round", &name), &lines))
+            }
         }
     }
 }
@@ -237,15 +239,19 @@ fn logs(history: &History) -> Markup {
     html! {
         section {
             h2 { "Logs" }
-            table {
-                thead { tr {
-                    th scope="col" { "file" } th scope="col" { "silo" } th.number scope="col" { "lines" }
-                    th.number scope="col" { "other lines" } th.number scope="col" { "starts" }
-                } }
-                tbody { @for log in &history.logs { tr {
-                    th scope="row" { (log.file) } td { (log.silo) } td.number { (log.lines) }
-                    td.number { (log.skipped) } td.number { (log.starts) }
-                } } }
+            div.scroll tabindex="0" role="region" aria-label="Logs" {
+                table {
+                    thead { tr {
+                        th scope="col" { "file" } th scope="col" { "silo" } th.number scope="col" { "lines" }
+                        th.number scope="col" { "other lines" } th.number scope="col" { "starts" }
+                        th.number scope="col" { "CPU time" }
+                    } }
+                    tbody { @for log in &history.logs { tr {
+                        th scope="row" { (log.file) } td { (log.silo) } td.number { (log.lines) }
+                        td.number { (log.skipped) } td.number { (log.starts) }
+                        td.number { (log.cpu_seconds.map_or_else(String::new, numbers::seconds)) }
+                    } } }
+                }
             }
         }
     }

@@ -18,10 +18,20 @@ pub(crate) fn colour(coalition: Option<usize>) -> String {
 
 /// A drawing of that size in a box that scrolls sideways where the window is narrow.
 pub(crate) fn drawing(label: &str, width: f64, height: f64, content: Markup) -> Markup {
+    shrinking(label, (width, height), 0.8, content)
+}
+
+/// The same, drawn at no less than this share of its width.
+pub(crate) fn shrinking(
+    label: &str,
+    (width, height): (f64, f64),
+    least: f64,
+    content: Markup,
+) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             svg role="img" viewBox=(format!("0 0 {} {}", px(width), px(height)))
-                style=(format!("min-width:{}px", px(width * 0.8))) {
+                style=(format!("min-width:{}px", px(width * least))) {
                 title { (label) }
                 (content)
             }

@@ -1,8 +1,13 @@
 //! The files for services and containers: checked by systemd itself where it is installed, and against
-//! the program.
+//! the program. The laboratory of rotating leads with real processes, and the report on their lines.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
+
+mod lab;
+#[path = "../nodes/mod.rs"]
+mod nodes;
+mod ssh;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::svg::{Frame, Scale, colour, drawing, px, tick_text};
+use super::super::svg::{Frame, Scale, colour, px, shrinking, tick_text};
 use super::super::{download, numbers};
 
 const WIDTH: f64 = 560.0;
@@ -60,7 +60,7 @@ pub(in crate::report) fn chart(
     html! {
         figure {
             figcaption { (title) }
-            (drawing(title, WIDTH, HEIGHT, html! {
+            (shrinking(title, (WIDTH, HEIGHT), 0.6, html! {
                 @for tick in &ticks {
                     line.grid x1=(LEFT) x2=(px(right)) y1=(y.at(*tick)) y2=(y.at(*tick)) {}
                     text.tick x=(LEFT - 8.0) y=(px(y.at(*tick) + 4.0)) text-anchor="end" { (tick_text(&ticks, *tick)) }

@@ -26,6 +26,10 @@ pub fn page(all: &Laboratory, command: &str, date: &str) -> String {
                     (numbers::plural(all.seeds, "seed")) ", strategy " (all.strategy)
                     @if !date.is_empty() { ", " (date) }
                 }
+                @if let Some(deployed) = &all.deployment {
+                    p { "With real processes: " (deployed.network) "." }
+                    @for note in &deployed.notes { p.note { (note) } }
+                }
             }
             section {
                 h2 { "Results" }
@@ -93,12 +97,16 @@ fn curves(all: &Laboratory) -> Markup {
         .first()
         .and_then(|policy| policy.trials.first());
     let seed = seed.map_or(0, |trial| trial.seed);
+    let clock = match all.deployment {
+        None => "virtual seconds",
+        Some(_) => "seconds",
+    };
     html! {
         section {
             h2 { "Course" }
             div.pair {
                 (chart(
-                    &format!("Held-out {metric} by virtual seconds, seed {seed}"),
+                    &format!("Held-out {metric} by {clock}, seed {seed}"),
                     &format!("{}-accuracy", all.scenario),
                     ("seconds", metric),
                     &by_time.collect::<Vec<_>>(),

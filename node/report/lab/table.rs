@@ -14,8 +14,52 @@ pub(super) struct TextTable {
 }
 
 /// All tables.
-pub(super) fn tables(all: &Laboratory) -> [TextTable; 3] {
-    [rounds(all), burden(all), seen(all)]
+pub(super) fn tables(all: &Laboratory) -> Vec<TextTable> {
+    let own = [rounds(all), burden(all), seen(all)];
+    let beside = all.deployment.as_ref();
+    let beside = beside.map(|deployed| beside_simulation(all, &deployed.simulated));
+    beside.into_iter().chain(own).collect()
+}
+
+/// What processes did, beside the simulation of the same experiment.
+fn beside_simulation(all: &Laboratory, simulated: &Laboratory) -> TextTable {
+    let note = "The same scenario, faults and seeds, with real processes / in virtual time. Taken over: \
+                time from the stop of a lead until another one was at work, median and worst. Longest \
+                pause: time without a final round after such a stop.";
+    let columns = [
+        "taken over",
+        "worst",
+        "longest pause",
+        "rounds lost",
+        "all rounds after",
+    ];
+    table(all, "Real / simulated", note.into(), &columns, |policy| {
+        let mut of = simulated.policies.iter();
+        let other = of.find(|other| other.policy == policy.policy);
+        let both = |cell: &dyn Fn(&PolicyResult) -> String| {
+            let pair = [cell(policy), other.map_or_else(String::new, cell)];
+            match pair.iter().all(String::is_empty) {
+                true => String::new(),
+                false => pair.join(" / "),
+            }
+        };
+        let never = || "never".to_owned();
+        let span = |policy: &PolicyResult, span: Option<f64>| match policy.leads_stopped {
+            0 => String::new(),
+            _ => span.map_or_else(never, numbers::seconds),
+        };
+        vec![
+            both(&|policy| span(policy, policy.take_over_median)),
+            both(&|policy| span(policy, policy.take_over_worst)),
+            both(&|policy| span(policy, policy.stalled_worst)),
+            both(&|policy| spread(policy.rounds_lost, 1)),
+            both(&|policy| {
+                policy
+                    .seconds
+                    .map_or_else(never, |seconds| numbers::seconds(seconds.mean))
+            }),
+        ]
+    })
 }
 
 fn table(
@@ -80,34 +124,54 @@ fn rounds(all: &Laboratory) -> TextTable {
 }
 
 fn burden(all: &Laboratory) -> TextTable {
-    let note = "Bytes sent, and modelled work besides training (signatures, reading, checking, averaging \
-                and evaluating models, by the scenario's [costs]), for each final round. Lead: the lead of \
-                that round, while it lasted. Gini: 0 if all members carry the same, nearly 1 if one \
-                carries everything.";
+    let what = match &all.deployment {
+        None => "Bytes sent, and modelled work besides training (signatures, reading, checking, averaging \
+                 and evaluating models, by the scenario's [costs]), for each final round."
+            .to_owned(),
+        Some(deployed) => format!(
+            "{} CPU: CPU time of the processes, training included. Both for each final round.",
+            deployed.bytes.as_deref().unwrap_or("Bytes were not counted.")
+        ),
+    };
+    let note = format!(
+        "{what} Lead: the lead of that round, while it lasted. Gini: 0 if all members carry the same, \
+         nearly 1 if one carries everything."
+    );
+    let work = if all.deployment.is_some() {
+        "CPU"
+    } else {
+        "work"
+    };
+    let of_work = format!("of {work}");
     let columns = [
         "bytes",
         "by the lead",
-        "work",
+        work,
         "by the lead",
         "Gini of bytes",
-        "of work",
+        &of_work,
         "of rounds led",
     ];
+    let counted = match &all.deployment {
+        None => true,
+        Some(deployed) => deployed.bytes.is_some(),
+    };
     table(
         all,
         "Burden for each final round",
-        note.into(),
+        note,
         &columns,
         |policy| {
             let share = |part: Spread, of: Spread| {
                 format!("{:.0} %", 100.0 * part.mean / of.mean.max(1e-12))
             };
+            let if_counted = |cell: String| if counted { cell } else { "–".to_owned() };
             vec![
-                numbers::bytes(policy.bytes_per_round.mean as u64),
-                share(policy.lead_bytes_per_round, policy.bytes_per_round),
+                if_counted(numbers::bytes(policy.bytes_per_round.mean as u64)),
+                if_counted(share(policy.lead_bytes_per_round, policy.bytes_per_round)),
                 numbers::seconds(policy.work_per_round.mean),
                 share(policy.lead_work_per_round, policy.work_per_round),
-                spread(policy.gini_bytes, 2),
+                if_counted(spread(policy.gini_bytes, 2)),
                 spread(policy.gini_work, 2),
                 spread(policy.gini_led, 2),
             ]
@@ -125,9 +189,13 @@ fn seen(all: &Laboratory) -> TextTable {
         .policies
         .first()
         .map_or("", |policy| policy.policy.as_str());
+    let leads = match all.deployment {
+        None => "",
+        Some(_) => " (counted from final rounds: what leads of failed views got is in no line)",
+    };
     let note = format!(
         "Authors seen: share of the other members that sent a member a contribution, which a lead learns \
-         with its author; after the first round, after the tenth part of the rounds, and at the end. \
+         with its author{leads}; after the first round, after the tenth part of the rounds, and at the end. \
          {metric}: mean over silos on held-out rows ({better}), and the difference to {first}, seed by \
          seed."
     );

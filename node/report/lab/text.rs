@@ -25,6 +25,12 @@ pub fn write(out: &mut impl Write, all: &Laboratory) -> io::Result<()> {
         numbers::plural(all.seeds, "seed"),
     )?;
     paragraph(out, 0, &all.description)?;
+    if let Some(deployed) = &all.deployment {
+        writeln!(out, "\nWith real processes")?;
+        for line in [&deployed.network].into_iter().chain(&deployed.notes) {
+            paragraph(out, 2, line)?;
+        }
+    }
     writeln!(out, "\nWhat goes wrong")?;
     if all.faults.is_empty() {
         paragraph(out, 2, "nothing")?;

@@ -28,7 +28,7 @@ pub(super) fn section(all: &Laboratory) -> Markup {
         section {
             h2 { "Who led when" }
             p.note {
-                "Seed " (one.seed) ", all rotations on one virtual clock. Each silo has a lane; a bar is a \
+                "Seed " (one.seed) ", all rotations on one " @if all.deployment.is_none() { "virtual " } "clock. Each silo has a lane; a bar is a \
                  view in the lane of its lead, and grey is the time in which a silo was down. Point at a \
                  bar for its silo, view and round."
                 @if all.silos.len() > LANES { " Silos share " (LANES) " lanes." }
@@ -90,7 +90,13 @@ fn chart(all: &Laboratory, runs: &[(&PolicyResult, &Trial)]) -> Markup {
 /// Timelines one above the other, on one clock.
 pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) -> Markup {
     let lanes = silos.len().clamp(1, LANES);
-    let high = if lanes > 10 { 6.0 } else { 9.0 };
+    // A timeline alone has room for the names of its silos.
+    let named = strips.len() == 1 && silos.len() <= LANES;
+    let high = match named {
+        true => 15.0,
+        false if lanes > 10 => 6.0,
+        false => 9.0,
+    };
     // Two labels need as much.
     let block = (lanes as f64 * high).max(28.0);
     let ends = strips
@@ -116,7 +122,7 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
                 text.tick x=(x.at(*tick)) y=(px(bottom + 16.0)) text-anchor="middle" { (tick_text(&ticks, *tick)) " s" }
             }
             @for (nth, strip) in strips.iter().enumerate() {
-                (one(silos, strip, x, (TOP + nth as f64 * (block + GAP), high, lanes, end)))
+                (one(silos, strip, x, (TOP + nth as f64 * (block + GAP), high, lanes, end), named))
             }
         },
     )
@@ -128,18 +134,29 @@ fn one(
     strip: &Strip<'_>,
     x: Scale,
     (top, high, lanes, end): (f64, f64, usize, f64),
+    named: bool,
 ) -> Markup {
     let lane = |member: usize| px(top + (member % lanes) as f64 * high);
     let wide = |from: f64, to: f64| px((x.at(to) - x.at(from)).max(1.5));
     let name = |member: usize| silos.get(member).map_or("", String::as_str);
+    // When this run ended; others may have taken longer.
+    let over = strip.views.last().map_or(end, |view| view.to);
     let bottom = px(top + lanes as f64 * high);
     html! {
-        text.tick x=(LEFT - 8.0) y=(px(top + 11.0)) text-anchor="end" { (strip.labels[0]) }
-        text.tick x=(LEFT - 8.0) y=(px(top + 25.0)) text-anchor="end" { (strip.labels[1]) }
+        @if named {
+            @for (member, silo) in silos.iter().enumerate() {
+                text.tick x=(LEFT - 8.0) y=(px(top + member as f64 * high + 11.5)) text-anchor="end" {
+                    (numbers::short(silo, 18))
+                }
+            }
+        } @else {
+            text.tick x=(LEFT - 8.0) y=(px(top + 11.0)) text-anchor="end" { (strip.labels[0]) }
+            text.tick x=(LEFT - 8.0) y=(px(top + 25.0)) text-anchor="end" { (strip.labels[1]) }
+        }
         line.axis x1=(LEFT) x2=(WIDTH - 16.0) y1=(bottom) y2=(bottom) {}
         @for stop in strip.stops {
-            @let back = stop.back.unwrap_or(end);
-            rect.pause x=(x.at(stop.at)) y=(lane(stop.member)) height=(high) width=(wide(stop.at, back)) {
+            @let back = stop.back.unwrap_or(over).min(over.max(stop.at));
+            rect.down x=(x.at(stop.at)) y=(lane(stop.member)) height=(high) width=(wide(stop.at, back)) {
                 title {
                     (name(stop.member)) " is down from " (numbers::seconds(stop.at))
                     @match stop.back { Some(back) => { " to " (numbers::seconds(back)) }, None => " on" }
@@ -171,7 +188,7 @@ pub(in crate::report) fn key() -> Markup {
             li { (box_of("view nullified")) "failed" }
             li { (box_of("view empty")) "empty block" }
             li { (box_of("view open")) "under way at the end" }
-            li { (box_of("pause")) "silo down" }
+            li { (box_of("down")) "silo down" }
         }
     }
 }

@@ -4,11 +4,15 @@
 //! [`rotation`] runs a [`Experiment`] and gives a [`Laboratory`], the document that tables, pages and
 //! JSON are made from. Everything that is random follows from a seed, and every policy gets the same
 //! seeds: the same rows, first model, latencies and faults. So policies can be compared seed by seed.
+//!
+//! Runs elsewhere, such as of real processes, become the same document: a [`Trial`] each, put together by
+//! [`laboratory`], with a [`Deployment`].
 
 mod experiment;
 mod measure;
 mod plan;
 mod result;
+mod summarise;
 mod takeover;
 #[cfg(test)]
 mod tests;
@@ -16,7 +20,8 @@ mod timeline;
 
 pub use experiment::{Experiment, LabOptions, LabProgress, rotation};
 pub use plan::{policies, usual_faults, words};
-pub use result::{Laboratory, Lost, Point, PolicyResult, Seen, Trial};
+pub use result::{Deployment, Laboratory, Lost, Point, PolicyResult, Seen, Trial};
+pub use summarise::{Findings, laboratory, metric_of};
 pub use takeover::{Event, TakeOver, take_overs};
 pub use timeline::{View, timeline};
 

@@ -34,6 +34,25 @@ pub struct Laboratory {
     pub metric: MetricInfo,
     /// What was found under every policy, in the order in which they were asked for.
     pub policies: Vec<PolicyResult>,
+    /// Where the nodes ran, if they were real processes and not simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<Deployment>,
+}
+
+/// An experiment with real processes. Seconds are then those of a real clock, and work is CPU time,
+/// training included.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Deployment {
+    /// How the nodes reached each other, in words.
+    pub network: String,
+    /// Number of different machines on which nodes ran.
+    pub machines: usize,
+    /// What the bytes count, in words; `None` if they were not counted.
+    pub bytes: Option<String>,
+    /// What differed from the scenario, or could not be measured.
+    pub notes: Vec<String>,
+    /// The same experiment in virtual time.
+    pub simulated: Box<Laboratory>,
 }
 
 /// What was found under a policy.
@@ -66,7 +85,7 @@ pub struct PolicyResult {
     /// Bytes that the lead of a round sent during it, for each final round.
     pub lead_bytes_per_round: Spread,
     /// Modelled seconds of work besides training (signatures, reading, checking, averaging and
-    /// evaluating models) of all members, for each final round.
+    /// evaluating models) of all members, for each final round; of real processes, their CPU time.
     pub work_per_round: Spread,
     /// The same of the lead during its round.
     pub lead_work_per_round: Spread,

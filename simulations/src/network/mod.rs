@@ -30,7 +30,7 @@ use crate::recorder::Recorder;
 use crate::tamper::Tamper;
 
 use self::core::Core;
-pub use model::LinkConfig;
+pub use model::{LinkConfig, latencies};
 
 /// Room for events that wait for a silo; the network holds back what does not fit.
 pub(crate) const EVENTS: usize = 1024;

@@ -70,6 +70,14 @@ impl LinkConfig {
     }
 }
 
+/// The latency of every link between `n` silos, from sender to receiver, as simulations with this seed
+/// draw it.
+pub fn latencies(config: &LinkConfig, n: usize, seed: u64) -> Vec<Vec<Duration>> {
+    let links = Links::new(config.clone(), n, seed);
+    let from = |from| (0..n).map(|to| links.latency(from, to)).collect();
+    (0..n).map(from).collect()
+}
+
 /// The links between all silos.
 pub(super) struct Links {
     config: LinkConfig,
