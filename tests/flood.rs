@@ -282,7 +282,8 @@ impl Field {
             assert!(!said.line.is_null(), "a node ended\n{}", self.nodes.tails());
             match event.as_str() {
                 "final" if said.node == 0 => rounds += 1,
-                "final" | "adopted" | "view" | "nullifying" | "nullified" => {}
+                "final" | "adopted" | "view" | "leading" | "notarised" => {}
+                "nullifying" | "nullified" => {}
                 _ => lines += 1,
             }
             wrong += u64::from(event == "muted" && said.line["member"] != self.name.as_str());
