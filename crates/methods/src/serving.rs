@@ -21,6 +21,7 @@ mod alone;
 mod comparison;
 mod folds;
 mod local;
+mod rule;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,8 @@ use crate::params::Params;
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use alone::Alone;
 pub use comparison::{Comparison, VALIDATION_ROWS};
-pub use local::{Effort, FIT_ROWS, Fitted, Local, TUNING_FOLDS, Tuned, WORK, Way};
+pub use local::{Effort, FIT_ROWS, Fitted, Local, TUNING_FOLDS, Tuned, WORK};
+pub use rule::Way;
 
 /// How a silo chooses the model that it serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -120,8 +122,8 @@ impl ComparedOn {
 pub struct Measured {
     /// The candidate.
     pub candidate: Candidate,
-    /// Mean loss over all rows, each in the fold that holds it, with what is added because the model
-    /// has seen them.
+    /// Mean loss over all rows, each in the fold that holds it, with one row more of each class, and
+    /// with what is added because the model has seen them.
     pub loss: f64,
     /// How much less that is than of the local model.
     pub advantage: f64,

@@ -1,7 +1,7 @@
 //! Compares the models that a silo could serve.
 
 use super::alone::Alone;
-use super::folds::{Losses, loss, measured, without_folds};
+use super::folds::{Losses, loss, measured, with_more_rows, without_folds};
 use super::local::{FoldLosses, Local};
 use super::{Candidate, ComparedOn, Served, choose};
 use crate::learner::{LearnError, Learner, Split};
@@ -79,7 +79,7 @@ impl Comparison<'_> {
             let split = Split::Validation;
             let values = outputs.outputs(model, personal, split).ok()?;
             let results = outputs.row_results(model, personal, &values, split).ok()?;
-            let losses = results.scores.get("loss")?.clone();
+            let losses = with_more_rows(&results, results.len() as f64);
             losses.iter().all(|loss| loss.is_finite()).then_some(losses)
         };
         let local = rows(self.plain, &self.local.model)?;
@@ -113,6 +113,7 @@ impl Comparison<'_> {
     /// Losses by fold of the training rows.
     fn by_folds(&self, models: Models<'_>, folds: &FoldLosses) -> Vec<Losses> {
         let without = without_folds(self.equipped, self.folds, self.alone.seed);
+        let count: f64 = folds.rows.iter().sum();
         let each = |measure: &dyn Fn(&dyn Learner) -> Result<f64, LearnError>| {
             let losses = without.iter().flatten();
             let losses: Vec<f64> = losses
@@ -126,9 +127,15 @@ impl Comparison<'_> {
             let each = folds.seen.iter().map(|seen| share * seen.max(0.0));
             (!folds.seen.is_empty()).then(|| each.collect())
         };
-        let fixed = |model: &Params| each(&|own| loss(own, &self.alone.around(own, model)?));
+        let fixed = |model: &Params| each(&|own| loss(own, &self.alone.around(own, model)?, count));
         let tune = |model: &Params| {
-            each(&|own| loss(own, &self.tune(own, &self.alone.around(own, model)?)?))
+            each(&|own| {
+                loss(
+                    own,
+                    &self.tune(own, &self.alone.around(own, model)?)?,
+                    count,
+                )
+            })
         };
         let shared = (self.members > 1).then_some(&self.coalition.0);
         let mut all = vec![Losses {

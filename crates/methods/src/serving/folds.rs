@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use super::{Candidate, Measured};
-use crate::learner::{LearnError, Learner, Split};
+use crate::learner::{LearnError, Learner, RowResults, Split};
 use crate::params::Params;
+
+/// The least probability that a class is given in a loss, so that the loss is finite.
+const LEAST: f64 = 1e-9;
 
 /// The silo without each of the folds of its training rows, which is then its validation part;
 /// `None` where the rows cannot be divided.
@@ -19,14 +22,61 @@ pub(super) fn without_folds(
     (!all.is_empty()).then_some(all)
 }
 
-/// The loss on the rows held out.
-pub(super) fn loss(learner: &dyn Learner, model: &(Params, Params)) -> Result<f64, LearnError> {
-    let metrics = learner.evaluate(&model.0, &model.1, Split::Validation)?;
-    let loss = metrics.get("loss")?;
+/// Whether a model gives the rows held out chances of classes.
+pub(super) fn has_classes(learner: &dyn Learner, (model, personal): &(Params, Params)) -> bool {
+    let split = Split::Validation;
+    let results = learner.outputs().ok().and_then(|outputs| {
+        let values = outputs.outputs(model, personal, split).ok()?;
+        outputs.row_results(model, personal, &values, split).ok()
+    });
+    results.is_some_and(|results| results.classes() > 1)
+}
+
+/// The mean loss on the rows held out, as if there were one row more of each class than the `rows` of
+/// all folds.
+pub(super) fn loss(
+    learner: &dyn Learner,
+    (model, personal): &(Params, Params),
+    rows: f64,
+) -> Result<f64, LearnError> {
+    let split = Split::Validation;
+    let loss = match learner.outputs() {
+        Ok(outputs) => {
+            let values = outputs.outputs(model, personal, split)?;
+            let results = outputs.row_results(model, personal, &values, split)?;
+            let losses = with_more_rows(&results, rows);
+            losses.iter().sum::<f64>() / losses.len() as f64
+        }
+        Err(_) => learner.evaluate(model, personal, split)?.get("loss")?,
+    };
     match loss.is_finite() {
         true => Ok(loss),
         false => Err(LearnError::Failed("the loss is not finite".into())),
     }
+}
+
+/// The loss of every row, as if there were one row more of each class than these `rows`. Of `c`
+/// classes, the row counts with weight `rows / (rows + c)`, and every class in its place with
+/// `1 / (rows + c)`.
+///
+/// Seven stays that were all long are no reason for a certainty of one: the loss of a model that is as
+/// sure as that is 0 on them, and large on the eighth. This is Laplace's rule of succession, for
+/// any model. Its weight falls with the number of rows. Losses other than those of classes stay as they are.
+pub(super) fn with_more_rows(results: &RowResults, rows: f64) -> Vec<f64> {
+    let losses = results.scores.get("loss").map_or(&[][..], Vec::as_slice);
+    let classes = results.classes();
+    if classes < 2 {
+        return losses.to_vec();
+    }
+    let count = classes as f64;
+    let each = losses
+        .iter()
+        .zip(results.probabilities.chunks_exact(classes));
+    each.map(|(loss, probabilities)| {
+        let any: f64 = probabilities.iter().map(|p| -libm::log(p.max(LEAST))).sum();
+        (rows * loss + any) / (rows + count)
+    })
+    .collect()
 }
 
 /// The mean of values by fold, each weighed by the rows of its fold.
@@ -34,6 +84,17 @@ pub(super) fn mean(values: &[f64], rows: &[f64]) -> f64 {
     let all: f64 = rows.iter().sum();
     let each = values.iter().zip(rows);
     each.map(|(value, rows)| value * rows / all).sum()
+}
+
+/// The mean of values by fold, each weighed by the rows of its fold, and its standard error:
+/// `√(Σ w_i² (a_i − ā)² · k/(k−1))` over `k` folds with values `a` and weights `w` that sum to 1.
+pub(super) fn mean_and_error(values: &[f64], rows: &[f64]) -> (f64, f64) {
+    let (mean, all) = (mean(values, rows), rows.iter().sum::<f64>());
+    let each = values.iter().zip(rows);
+    let apart = each.map(|(value, rows)| rows / all * (value - mean));
+    let k = values.len() as f64;
+    let spread: f64 = apart.map(|apart| apart * apart).sum();
+    (mean, (spread * k / (k - 1.0)).sqrt())
 }
 
 /// Losses of a candidate by fold, or by validation row.
@@ -45,9 +106,7 @@ pub(super) struct Losses {
     pub(super) seen: Vec<f64>,
 }
 
-/// Mean loss, advantage over the first and its standard error, of every candidate. Folds weigh by
-/// their rows; the error is that of their weighted mean, `√(Σ w_i² (a_i − ā)² · k/(k−1))` over `k`
-/// folds with weights `w` that sum to 1.
+/// Mean loss, advantage over the first and its standard error, of every candidate.
 pub(super) fn measured(all: &[Losses], rows: &[f64]) -> Vec<Measured> {
     let honest = |one: &Losses| -> Vec<f64> {
         let seen = one.seen.iter().copied().chain(std::iter::repeat(0.0));
@@ -60,23 +119,15 @@ pub(super) fn measured(all: &[Losses], rows: &[f64]) -> Vec<Measured> {
     let Some(local) = all.first().map(honest) else {
         return Vec::new();
     };
-    let total: f64 = rows.iter().sum();
     let measure = |one: &Losses| {
         let own = honest(one);
         let ahead: Vec<f64> = local.iter().zip(&own).map(|(a, b)| a - b).collect();
-        let advantage = mean(&ahead, rows);
-        let spread: f64 = ahead
-            .iter()
-            .zip(rows)
-            .map(|(one, rows)| rows / total * (one - advantage))
-            .map(|apart| apart * apart)
-            .sum();
-        let k = rows.len() as f64;
+        let (advantage, error) = mean_and_error(&ahead, rows);
         Measured {
             candidate: one.candidate,
             loss: mean(&own, rows),
             advantage,
-            error: (spread * k / (k - 1.0)).sqrt(),
+            error,
             seen: match one.seen.is_empty() {
                 true => 0.0,
                 false => mean(&one.seen, rows),
@@ -127,6 +178,37 @@ mod tests {
         };
         assert_eq!(chosen(vec![seen(0.1)]), Candidate::Coalition);
         assert_eq!(chosen(vec![seen(0.3)]), Candidate::Local);
+    }
+
+    #[test]
+    fn certainty_costs_as_much_as_one_row_more_of_each_class_would() {
+        let results = |sure: f64| RowResults {
+            scores: [("loss".to_owned(), vec![-libm::log(sure); 7])].into(),
+            probabilities: [1.0 - sure, sure].repeat(7),
+            ..RowResults::default()
+        };
+        let mean = |sure: f64| {
+            let losses = with_more_rows(&results(sure), 7.0);
+            losses.iter().sum::<f64>() / 7.0
+        };
+        // Seven rows of a class and one row more of each.
+        let (more, less) = (libm::log(0.9), libm::log(0.1));
+        assert!((mean(0.9) + (8.0 * more + less) / 9.0).abs() < 1e-12);
+        // The rule of succession has the least loss, and certainty a large one.
+        let best = mean(8.0 / 9.0);
+        assert!(
+            [0.5, 0.8, 0.93, 0.999]
+                .map(mean)
+                .iter()
+                .all(|other| *other > best)
+        );
+        assert!(mean(1.0).is_finite() && mean(1.0) > 2.0);
+        // Numbers have no classes.
+        let number = RowResults {
+            probabilities: Vec::new(),
+            ..results(0.5)
+        };
+        assert_eq!(with_more_rows(&number, 7.0), number.scores["loss"]);
     }
 
     #[test]

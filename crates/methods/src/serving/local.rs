@@ -9,9 +9,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
-use super::folds::{loss, mean, without_folds};
-use crate::learner::{LearnError, Learner, Optimiser, Task, Training};
+use super::folds::{has_classes, loss, mean, without_folds};
+use super::rule::{Rule, Tried, Way};
+use crate::learner::{ExactFit, LearnError, Learner, Optimiser, Task, Training};
 use crate::params::Params;
+use crate::robust::Ridge;
 
 /// Folds of the cross-validation where none are given.
 pub const TUNING_FOLDS: usize = 5;
@@ -21,10 +23,12 @@ const RATE_STEP: f64 = 3.0;
 const RATES: usize = 6;
 /// Weight decays that are tried with the best rate, beside the federation's.
 const DECAYS: [f64; 3] = [0.001, 0.01, 0.1];
-/// Strengths of the ridge penalty of exact fits.
-const RIDGES: [f64; 3] = [0.01, 0.03, 0.1];
+/// Strengths of the ridge penalty of exact fits. With the largest, hardly more than an intercept is left.
+const RIDGES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 /// Radii of robust fits, with the best ridge penalty of the exact ones.
 const RADII: [f64; 2] = [0.03, 0.1];
+/// Training rows below which a model of classes that has exact fits is not trained in steps as well.
+const FEW_ROWS: u64 = 50;
 /// Most training rows for exact fits, whose time grows fast with rows.
 pub const FIT_ROWS: u64 = 1_000;
 /// Checkpoints in a row without a smaller loss, after which a training is given up.
@@ -59,39 +63,13 @@ impl Effort {
     }
 }
 
-/// A way to a model of a silo's own.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "by",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case"
-)]
-pub enum Way {
-    /// Training.
-    Training {
-        /// Learning rate.
-        rate: f64,
-        /// Weight decay.
-        weight_decay: f64,
-        /// Epochs.
-        epochs: u64,
-    },
-    /// The model of least loss, by a convex solver.
-    Fit {
-        /// Radius around the rows within which the worst loss counts; 0 for the plain loss.
-        radius: f64,
-        /// Strength ρ of the ridge penalty, `ρ/2·‖w‖²`.
-        ridge: f64,
-    },
-}
-
 /// The choice, and what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Tuned {
     /// The way of least loss.
     pub way: Way,
-    /// Its loss in cross-validation.
+    /// Its loss in cross-validation, with one row more of each class.
     pub loss: f64,
     /// The loss of the federation's own training alone, for as many epochs.
     pub untuned: Option<f64>,
@@ -165,12 +143,6 @@ impl Local {
     }
 }
 
-/// A way with its losses by fold.
-struct Tried {
-    way: Way,
-    losses: Vec<f64>,
-}
-
 struct Search<'a> {
     learner: &'a dyn Learner,
     alone: &'a Alone,
@@ -206,30 +178,39 @@ impl<'a> Search<'a> {
             .last()
             .filter(|one| matches!(one.way, Way::Training { epochs, .. } if epochs == self.epochs))
             .map(|one| one.losses.clone());
-        let mut all = own;
-        if effort == Effort::Full {
+        let exact: Vec<Tried> = RIDGES
+            .iter()
+            .filter_map(|&ridge| self.fits(0.0, ridge))
+            .collect();
+        let few = !exact.is_empty() && self.learner.samples() < FEW_ROWS && self.has_classes();
+        let rule = match few {
+            true => Rule::Strongest,
+            false => Rule::Least,
+        };
+        let mut all = Vec::new();
+        let rates = effort == Effort::Full && !few;
+        if !few {
+            all = own;
+        }
+        if rates {
             let rate = self.rates(rate, decay, &mut all);
             for other in DECAYS.into_iter().filter(|other| *other != decay) {
                 let more = self.path(rate, other, PATIENCE);
                 all.extend(more);
             }
         }
-        let exact: Vec<Tried> = RIDGES
-            .iter()
-            .filter_map(|&ridge| self.fits(0.0, ridge))
-            .collect();
         let robust = self.robust(&exact);
         all.extend(exact);
-        let best = self.best(&all)?;
+        let best = rule.choose(&all, &self.rows)?;
         let (way, loss) = (best.way, mean(&best.losses, &self.rows));
-        let losses = chosen_on_others(&all, &self.rows);
+        let losses = rule.chosen_on_others(&all, &self.rows);
         let model = self.make(self.learner, way)?;
         let seen = self.seen(untuned.as_deref()).unwrap_or_default();
         let tuned = Tuned {
             way,
             loss,
             untuned: untuned.map(|losses| mean(&losses, &self.rows)),
-            rates: effort == Effort::Full,
+            rates,
             trainings: self.spent.0 as f64 / self.epochs.max(1) as f64,
             fits: self.spent.1,
         };
@@ -260,7 +241,8 @@ impl<'a> Search<'a> {
             };
             (low, high) = (low.min(next), high.max(next));
             all.extend(self.path(next, decay, PATIENCE));
-            if let Some(Way::Training { rate, .. }) = self.best(all).map(|best| best.way) {
+            let chosen = Rule::Least.choose(all, &self.rows);
+            if let Some(Way::Training { rate, .. }) = chosen.map(|best| best.way) {
                 best = rate;
             }
         }
@@ -269,31 +251,19 @@ impl<'a> Search<'a> {
 
     /// The best robust fit, with the ridge penalty of the best exact one.
     fn robust(&mut self, exact: &[Tried]) -> Option<Fitted> {
-        let Way::Fit { ridge, .. } = self.best(exact)?.way else {
+        let Way::Fit { ridge, .. } = Rule::Least.choose(exact, &self.rows)?.way else {
             return None;
         };
         let tried: Vec<Tried> = RADII
             .iter()
             .filter_map(|&radius| self.fits(radius, ridge))
             .collect();
-        let way = self.best(&tried)?.way;
+        let way = Rule::Least.choose(&tried, &self.rows)?.way;
         Some(Fitted {
             model: self.make(self.learner, way)?,
             way,
-            losses: chosen_on_others(&tried, &self.rows),
+            losses: Rule::Least.chosen_on_others(&tried, &self.rows),
         })
-    }
-
-    /// The one of least mean loss; of equals the first.
-    fn best<'b>(&self, all: &'b [Tried]) -> Option<&'b Tried> {
-        let mut best: Option<(f64, &Tried)> = None;
-        for one in all {
-            let own = mean(&one.losses, &self.rows);
-            if best.is_none_or(|(least, _)| own < least) {
-                best = Some((own, one));
-            }
-        }
-        best.map(|(_, one)| one)
     }
 
     /// A training without each fold, measured after 1, 2, 4, … epochs. It ends where it diverges, or
@@ -308,11 +278,12 @@ impl<'a> Search<'a> {
         let (mut epochs, mut least, mut waited) = (0, f64::INFINITY, 0);
         for (nth, chunk) in chunks(self.epochs).into_iter().enumerate() {
             let mut losses = Vec::new();
+            let count = self.count();
             for (learner, model) in self.without.iter().zip(&mut models) {
                 let next = self.chunk(&**learner, model, (rate, weight_decay), (nth, chunk));
                 let measured = next.and_then(|next| {
                     *model = next;
-                    loss(&**learner, model)
+                    loss(&**learner, model, count)
                 });
                 let Ok(measured) = measured else {
                     return tried;
@@ -364,7 +335,7 @@ impl<'a> Search<'a> {
         let mut losses = Vec::new();
         for learner in self.without.clone() {
             let model = self.make(&*learner, way)?;
-            losses.push(loss(&*learner, &model).ok()?);
+            losses.push(loss(&*learner, &model, self.count()).ok()?);
         }
         Some(Tried { way, losses })
     }
@@ -375,12 +346,25 @@ impl<'a> Search<'a> {
         let start = &self.alone.start;
         match way {
             Way::Fit { radius, ridge } => {
-                let fits = learner.robust_fits().ok()?;
                 if self.learner.samples() > FIT_ROWS {
                     return None;
                 }
+                let update = match radius > 0.0 {
+                    true => learner
+                        .robust_fits()
+                        .ok()?
+                        .robust_fit(start, &personal, radius, ridge),
+                    false => {
+                        let plain = ExactFit {
+                            ridge: Ridge::Fixed(ridge),
+                            around_start: false,
+                        };
+                        let fits = learner.exact_fits().ok()?;
+                        fits.exact_fit(start, &personal, &plain)
+                    }
+                };
                 self.spent.1 += 1;
-                let update = fits.robust_fit(start, &personal, radius, ridge).ok()?;
+                let update = update.ok()?;
                 Some((update.shared, update.personal))
             }
             Way::Training {
@@ -400,6 +384,19 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Whether the loss is one of classes, of which a model may be too sure.
+    fn has_classes(&self) -> bool {
+        let personal = self.learner.initial_personal(self.alone.initial);
+        let start = (self.alone.start.clone(), personal);
+        let first = self.without.first();
+        first.is_some_and(|learner| has_classes(&**learner, &start))
+    }
+
+    /// Rows of all folds.
+    fn count(&self) -> f64 {
+        self.rows.iter().sum()
+    }
+
     /// How much the federation's training, alone, lowers the loss of a fold by training on it.
     fn seen(&mut self, without: Option<&[f64]>) -> Option<Vec<f64>> {
         let without = without?;
@@ -411,25 +408,13 @@ impl<'a> Search<'a> {
         };
         let model = self.make(self.learner, way)?;
         let each = self.without.iter().zip(without);
-        let seen = each.map(|(learner, without)| Some(without - loss(&**learner, &model).ok()?));
+        let count = self.count();
+        let seen = each.map(|(learner, without)| {
+            let with = loss(&**learner, &model, count).ok()?;
+            Some(without - with)
+        });
         seen.collect()
     }
-}
-
-/// The loss on every fold of the way that is best on the others. The least of many losses is smaller
-/// than what the way is worth on new rows; no fold has a say in what it measures here.
-fn chosen_on_others(all: &[Tried], rows: &[f64]) -> Vec<f64> {
-    let fold = |fold: usize| {
-        let others = |one: &Tried| -> f64 {
-            let each = one.losses.iter().zip(rows).enumerate();
-            each.filter(|(at, _)| *at != fold)
-                .map(|(_, (loss, rows))| loss * rows)
-                .sum()
-        };
-        let best = all.iter().min_by(|a, b| others(a).total_cmp(&others(b)));
-        best.map_or(f64::NAN, |best| best.losses[fold])
-    };
-    (0..rows.len()).map(fold).collect()
 }
 
 /// Epochs between checkpoints after 1, 2, 4, … and all epochs.
@@ -485,24 +470,6 @@ mod tests {
         // A shorter training goes through the same checkpoints.
         assert_eq!(chunks(16)[..], chunks(70)[..5]);
         assert_eq!([0, 1, 2, 3, 4].map(epochs_before), [0, 1, 2, 4, 8]);
-    }
-
-    #[test]
-    fn a_fold_has_no_say_in_the_way_that_it_measures() {
-        let tried = |ridge: f64, losses: [f64; 3]| Tried {
-            way: Way::Fit { radius: 0.0, ridge },
-            losses: losses.to_vec(),
-        };
-        // Each is lucky on one fold. Its own choice would give 0 everywhere.
-        let all = [
-            tried(1.0, [0.0, 3.0, 4.0]),
-            tried(2.0, [3.0, 0.0, 4.0]),
-            tried(3.0, [3.5, 3.5, 0.0]),
-        ];
-        assert_eq!(chosen_on_others(&all, &[1.0; 3]), [3.5, 3.5, 4.0]);
-        // The losses of a way that is best on every fold are its own.
-        let best = tried(4.0, [0.5, 0.6, 0.7]);
-        assert_eq!(chosen_on_others(&[best], &[1.0; 3]), [0.5, 0.6, 0.7]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod deployed;
 mod exact;
 mod fedcg;
 mod fedsr;
+mod few_rows;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.
 fn table(rows: usize, seed: u64, classes: bool) -> Table {
