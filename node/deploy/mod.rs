@@ -35,6 +35,7 @@ use simulations::{RunError, Scenario};
 
 use crate::federation::{self, DemoError};
 use crate::history::LogError;
+use crate::report::numbers;
 
 use director::Director;
 use ground::Ground;
@@ -172,9 +173,10 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
     let prepared = Prepared::new(&plan, scenario, names.len())?;
     let runs = experiment.seeds * experiment.policies.len();
     (plan.say)(&format!(
-        "{}; {runs} runs, each at most {}",
+        "{}; {}, each at most {}",
         prepared.words(),
-        crate::report::numbers::seconds(limit.as_secs_f64()),
+        numbers::plural(runs, "run"),
+        numbers::seconds(limit.as_secs_f64()),
     ));
     let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); experiment.policies.len()];
     let mut network = None;
@@ -199,7 +201,7 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
                 scenario.seed,
                 trial.rounds,
                 scenario.rounds,
-                crate::report::numbers::seconds(trial.seconds),
+                numbers::seconds(trial.seconds),
             ));
             trials[nth].push(trial);
             network.get_or_insert_with(|| ground.facts());

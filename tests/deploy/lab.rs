@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::nodes::{good, nowhere, output, scenario, text};
+use crate::nodes::{good, nowhere, output, rota, scenario, text};
 
 /// Hospitals with a short beat.
 fn hospitals(name: &str, rest: &str) -> PathBuf {
@@ -50,7 +50,7 @@ restart-after = '2s'
 [[fault]]
 kill = 'lead'
 round = 5
-phase = 'deciding'
+phase = 'collecting'
 ",
     );
     let out = nowhere("lab-deployed-out");
@@ -74,10 +74,9 @@ phase = 'deciding'
     );
     let worst = every["take_over_worst"].as_f64().unwrap();
     assert!((0.05..12.0).contains(&worst), "{worst}");
-    assert_eq!(
-        fixed["rounds_lost"]["mean"], 2.0,
-        "its lead dies in round 5: {fixed}"
-    );
+    // Its lead dies in round 5, which may become final all the same on a machine that is slow to kill it.
+    let lost = fixed["rounds_lost"]["mean"].as_f64().unwrap();
+    assert!((1.0..=2.0).contains(&lost), "{fixed}");
     assert_eq!(fixed["never"], 1);
     for policy in [every, fixed] {
         let trial = &policy["trials"][0];
@@ -92,7 +91,8 @@ phase = 'deciding'
         let metric = policy["metric"]["mean"].as_f64().unwrap();
         assert!((20.0..90.0).contains(&metric), "{metric}");
     }
-    assert_eq!(fixed["trials"][0]["led"], serde_json::json!([4, 0, 0, 0]));
+    let led = &fixed["trials"][0]["led"];
+    assert_eq!(*led, serde_json::json!([6 - lost as u64, 0, 0, 0]));
     assert_eq!(fixed["seen_most"]["mean"], 1.0);
     // The same in virtual time.
     let simulated = &deployment["simulated"]["policies"];
@@ -143,11 +143,54 @@ phase = 'deciding'
     assert!(cpu > 0.01, "{cpu}");
 }
 
-/// The network namespaces of this name's beginning.
-fn namespaces() -> Vec<String> {
+#[test]
+fn a_node_that_lost_its_journal_only_listens_at_first_and_has_all_rounds_in_the_end() {
+    let file = hospitals(
+        "lab-lost",
+        "[[fault]]
+kill = '1'
+at = '1s'
+restart-after = '500ms'
+journal = 'lost'
+",
+    );
+    let out = nowhere("lab-lost-out");
+    let options = ["--network", "loopback", "--silos", "4", "--rounds", "16"];
+    let policies = ["--policies", "every-round"];
+    let all = deployed(&file, &out, &[&options[..], &policies].concat());
+    let trial = &all["policies"][0]["trials"][0];
+    assert_eq!(
+        (&trial["rounds"], &trial["complete"]),
+        (&16.into(), &true.into())
+    );
+    assert_eq!(trial["stops"][0]["member"], 1);
+    let lines = fs::read_to_string(out.join("runs/every-round-0/1.jsonl")).unwrap();
+    let events = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told = |line: &Value| match line["event"].as_str().unwrap() {
+        "start" => Some("start"),
+        "waiting" if line["why"].as_str().unwrap().contains("journal was lost") => Some("listens"),
+        "taking-part" => Some("takes part"),
+        "finished" => Some("finished"),
+        _ => None,
+    };
+    let mut told: Vec<&str> = events.filter_map(|line| told(&line)).collect();
+    told.dedup();
+    let after: Vec<&str> = told
+        .into_iter()
+        .skip_while(|word| *word != "listens")
+        .collect();
+    assert_eq!(after.first(), Some(&"listens"), "{lines}");
+    assert_eq!(after.last(), Some(&"finished"), "{lines}");
+}
+
+/// The network namespaces that a process of the laboratory made.
+fn namespaces(process: u32) -> Vec<String> {
     let listed = Command::new("ip").args(["netns", "list"]).output().unwrap();
     let names = text(&listed.stdout);
-    let ours = names.lines().filter(|name| name.starts_with("rota-lab-"));
+    let begin = format!("rota-lab-{process}-");
+    let ours = names.lines().filter(|name| name.starts_with(&begin));
     ours.map(str::to_owned).collect()
 }
 
@@ -179,7 +222,11 @@ lasts = '3s'
         "--out",
     ];
     let all = [&arguments[..], &[out.to_str().unwrap()], &options].concat();
-    let done = output(&all);
+    let mut started = rota(&all);
+    let started = started.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let started = started.spawn().unwrap();
+    let process = started.id();
+    let done = started.wait_with_output().unwrap();
     let said = text(&done.stderr);
     if done.status.code() == Some(2) && said.contains("--network namespaces: ") {
         println!("skipped: {said}");
@@ -211,7 +258,7 @@ lasts = '3s'
         "{} and {others}: nobody was cut off",
         first(0)
     );
-    let left: Vec<String> = namespaces();
+    let left = namespaces(process);
     assert!(left.is_empty(), "{left:?}");
 }
 

@@ -83,9 +83,9 @@ pub fn words(fault: &Fault) -> String {
                 Who::Silo(name) => format!("silo {name}"),
             };
             let when = match when {
-                When::At(at) => format!("{} s after the start", at.as_secs_f64()),
-                When::Round { round, moment } => format!("in round {round}, {}", phase(*moment)),
-                When::Commit { nth, .. } => format!("at commit {nth} of its journal"),
+                When::At(at) => format!(", {} s after the start", at.as_secs_f64()),
+                When::Round { round, moment } => format!(" in round {round}, {}", phase(*moment)),
+                When::Commit { nth, .. } => format!(" at commit {nth} of its journal"),
             };
             let back = match restart_after {
                 None => "for good".to_owned(),
@@ -96,7 +96,7 @@ pub fn words(fault: &Fault) -> String {
             } else {
                 ""
             };
-            format!("{who} stops {back} {when}{journal}")
+            format!("{who} stops {back}{when}{journal}")
         }
         Fault::Split {
             members, at, lasts, ..
@@ -164,6 +164,16 @@ mod tests {
         assert_eq!(
             said,
             "the lead stops for good in round 10, while it decides"
+        );
+        let at = Fault::Kill {
+            who: Who::Silo("north".into()),
+            when: When::At(Duration::from_secs(2)),
+            restart_after: Some(Duration::from_secs(1)),
+            journal_lost: true,
+        };
+        assert_eq!(
+            words(&at),
+            "silo north stops for 1 s, 2 s after the start, and loses its journal"
         );
     }
 }
