@@ -2,7 +2,7 @@
 //! as an institution has them, and leads are killed on schedule.
 //!
 //! [`rotation`] runs the experiment that [`simulations::lab`] runs in virtual time, and gives the same
-//! document, with the simulation beside it. Where the nodes run is a [`Ground`]:
+//! document, with the simulation beside it. Where the nodes run is one of three grounds:
 //!
 //! | ground | nodes | links |
 //! |---|---|---|

@@ -77,7 +77,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Hashes of all models, in the order that [`Settled::assemble`] expects.
+    /// Hashes of all models, in the order that `Settled::assemble` expects.
     pub fn all_models(&self) -> impl Iterator<Item = Hash> + '_ {
         let tables = self.tables.values().flatten();
         self.models.iter().chain(tables).copied()
