@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use protocol::charter::Rotation;
+use protocol::charter::{Rotation, Verification};
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
 
@@ -42,6 +42,16 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
         findings.push(match rotation {
             Rotation::Fixed => Finding::note("agreement", words).remedy(
                 "agree on another `rotation`, such as \"on-failure\", if rounds must go on",
+            ),
+            _ => Finding::good("agreement", words),
+        });
+    }
+    let level = epoch.charter.verification;
+    if level != Verification::Full {
+        let words = federation::verification(level, &epoch.roster);
+        findings.push(match level {
+            Verification::Inclusion => Finding::note("agreement", words).remedy(
+                "agree on `verification = \"full\"` unless every member trusts every other",
             ),
             _ => Finding::good("agreement", words),
         });

@@ -240,6 +240,10 @@ pub(crate) struct NewFederation {
     /// scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) rotation: Option<rota::protocol::charter::Rotation>,
+    /// Who computes every model again before it counts: full (every member), committee-C (C drawn
+    /// members) or inclusion (nobody) [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) verification: Option<rota::protocol::charter::Verification>,
     /// Number of rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u64>,

@@ -64,6 +64,9 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     if let Some(rotation) = options.rotation {
         scenario.charter.rotation.0 = rotation;
     }
+    if let Some(verification) = options.verification {
+        scenario.charter.verification.0 = verification;
+    }
     let text = init::agreement(&scenario, &members)?;
     write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());

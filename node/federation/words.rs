@@ -6,7 +6,8 @@ use learn::data::Target;
 use learn::schema::{FeatureColumns, MissingRule, Schema};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
-use protocol::charter::Rotation;
+use protocol::charter::{Rotation, Verification};
+use protocol::verification::odds;
 
 use super::disclosure::disclosure;
 use crate::report::numbers;
@@ -60,6 +61,7 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         f => format!("  up to {f} of {}, in any way, also if they work together", roster.len()),
     });
     lines.push(format!("  {}", rotation(charter.rotation, roster)));
+    lines.push(format!("  {}", verification(charter.verification, roster)));
     lines.push(format!(
         "  a round waits {} for a slow member, and needs {} contributions",
         numbers::seconds(charter.beat_ms as f64 / 1000.0 * f64::from(charter.patience)),
@@ -84,6 +86,37 @@ pub fn rotation(rotation: Rotation, roster: &Roster) -> String {
         Rotation::Fixed => {
             format!("{first} leads every round: without it no round becomes final")
         }
+    }
+}
+
+/// Who checks a round before it counts, in a sentence.
+pub fn verification(level: Verification, roster: &Roster) -> String {
+    let (n, f) = (roster.len(), roster.faulty());
+    match level {
+        Verification::Full => "every member computes every model again before it votes".into(),
+        Verification::Committee(_) => {
+            let (size, needed) = (level.auditors(n), level.needed(n));
+            let odds = odds(n, f, size);
+            format!(
+                "{size} of the {n} members, drawn for every attempt, compute the models again, and {needed} of \
+                 them have to agree: if {f} members break the rules, a wrong model passes with \
+                 probability {}, and an attempt fails with {}",
+                share(odds.wrong),
+                share(odds.stuck)
+            )
+        }
+        Verification::Inclusion => {
+            "nobody computes the models again: the lead of a round is believed".into()
+        }
+    }
+}
+
+/// A probability for people.
+fn share(probability: f64) -> String {
+    match probability {
+        0.0 => "0".into(),
+        p if p < 0.001 => format!("{p:.0e}"),
+        p => format!("{p:.3}"),
     }
 }
 

@@ -63,6 +63,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         blob_limit: first.largest,
         max_model_norm: charter.max_model_norm,
         rotation: charter.rotation.0,
+        verification: charter.verification.0,
         names_shown: first.names == Names::Shown,
         task,
         strategy: scenario.strategy.clone(),

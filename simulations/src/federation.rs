@@ -10,7 +10,7 @@ use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
-use protocol::charter::{Charter, Epoch, Genesis, Verification};
+use protocol::charter::{Charter, Epoch, Genesis};
 use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
@@ -99,7 +99,7 @@ impl Federation {
             view_timeout: numbers.view_timeout_for(n),
             min_contributions: numbers.min_contributions_for(n),
             rotation: numbers.rotation.0,
-            verification: Verification::Full,
+            verification: numbers.verification.0,
             names_shown: built.names() == Names::Shown,
             blob_limit: largest_contribution(&*built, &**first),
             keep_rounds: numbers.keep_rounds,

@@ -14,11 +14,25 @@ pub(crate) const PATIENCE: u32 = 6;
 /// The size of a model in it, in bytes.
 pub(crate) const MODEL_BYTES: u64 = 8;
 
-/// The epoch of members with these keys, this number of rounds and this rotation.
+/// The epoch of members with these keys, this number of rounds and this rotation, in which every member
+/// checks every round.
 ///
 /// # Panics
 /// If two keys are equal, there are no keys or more than a roster can hold, or there are no rounds.
 pub(crate) fn epoch(keys: &[SecretKey], rounds: u64, rotation: Rotation) -> Epoch {
+    epoch_with(keys, rounds, rotation, Verification::Full)
+}
+
+/// The same with any level of verification.
+///
+/// # Panics
+/// As [`epoch`].
+pub(crate) fn epoch_with(
+    keys: &[SecretKey],
+    rounds: u64,
+    rotation: Rotation,
+    verification: Verification,
+) -> Epoch {
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
         key: key.public(),
@@ -34,7 +48,7 @@ pub(crate) fn epoch(keys: &[SecretKey], rounds: u64, rotation: Rotation) -> Epoc
         view_timeout: 2 * PATIENCE + 8 * (f as u32 + 4),
         min_contributions: (2 * f + 1) as u16,
         rotation,
-        verification: Verification::Full,
+        verification,
         names_shown: false,
         blob_limit: 1 << 20,
         keep_rounds: 3,

@@ -6,6 +6,7 @@ mod common;
 
 use std::sync::Arc;
 
+use common::LEAD_PHASES;
 use methods::learner::QuadraticLearner;
 use simulations::toy::toy_study;
 use simulations::{Options, Overrides, RunError, Scenario, Summary, run_study};
@@ -318,6 +319,42 @@ fn a_federation_without_a_quorum_fails_with_the_state_of_every_silo() {
 fn rounds_finish_under_loss_and_duplication() {
     let links = "[network]\nloss = 0.2\nduplication = 0.2\njitter = \"200ms\"";
     assert_eq!(summary(links).rounds.len(), 3);
+}
+
+#[test]
+fn every_verification_level_gives_the_same_models_and_fewer_members_compute_them() {
+    // The order of entries, and so the hash of an outcome, follows from the federation's id.
+    let pairs = |summary: &Summary| {
+        let mut pairs = summary.rounds[2].coalitions.clone();
+        pairs.sort();
+        pairs
+    };
+    let full = summary("");
+    let checked = |level: &str| {
+        let summary = summary(&format!("verification = \"{level}\"\n"));
+        assert_eq!(pairs(&summary), pairs(&full), "{level}");
+        (summary.checks.settles, summary.checks.checks)
+    };
+    let rounds = 3;
+    assert_eq!(full.checks.settles, 4 * rounds);
+    // Two auditors and the lead, which may be one of them. The lead need not check its own decision.
+    let (settled, checks) = checked("committee-2");
+    assert!((2 * rounds..=3 * rounds).contains(&settled), "{settled}");
+    assert!((rounds..=2 * rounds).contains(&checks), "{checks}");
+    assert_eq!(checked("inclusion"), (rounds, 0));
+}
+
+/// An outcome that only some have computed outlives its lead.
+#[test]
+fn a_lead_that_never_returns_is_replaced_at_every_verification_level() {
+    for level in ["committee-2", "committee-4", "inclusion"] {
+        for phase in LEAD_PHASES {
+            let summary = summary(&format!(
+                "verification = \"{level}\"\n[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\n"
+            ));
+            assert_eq!(summary.rounds.len(), 3, "{level} {phase}");
+        }
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::rotation::RotationName;
 use crate::source::{FileError, Source};
 use crate::span::Span;
 use crate::strategy::strategy_error;
+use crate::verification::VerificationName;
 use crate::work::Work;
 
 /// Begins the comment with the id.
@@ -149,7 +150,7 @@ impl Agreement {
                 .min_contributions
                 .unwrap_or(default_min_contributions(silos.len())),
             rotation: raw.charter.rotation.0,
-            verification: raw.charter.verification,
+            verification: raw.charter.verification.0,
             names_shown: raw.charter.names == EntryNames::Shown,
             blob_limit: raw.charter.blob_limit,
             keep_rounds: raw.charter.keep_rounds,
@@ -203,7 +204,7 @@ impl Agreement {
                 discovery: charter.discovery,
                 max_model_norm: self.max_model_norm,
                 rotation: RotationName(charter.rotation),
-                verification: charter.verification,
+                verification: VerificationName(charter.verification),
                 names: match charter.names_shown {
                     true => EntryNames::Shown,
                     false => EntryNames::Removed,

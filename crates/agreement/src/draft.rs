@@ -18,6 +18,7 @@ use crate::rotation::RotationName;
 use crate::source::Source;
 use crate::span::Span;
 use crate::strategy::strategy_error;
+use crate::verification::VerificationName;
 
 /// Members of the largest federation.
 const MOST: usize = 1000;
@@ -60,6 +61,8 @@ pub struct NewDraft {
     pub max_model_norm: Option<f64>,
     /// Who leads when.
     pub rotation: Rotation,
+    /// Who checks a round before it counts.
+    pub verification: Verification,
     /// Whether contributions carry the names of their authors.
     pub names_shown: bool,
     /// What is learned.
@@ -171,7 +174,7 @@ impl Draft {
                 discovery: false,
                 max_model_norm: new.max_model_norm,
                 rotation: RotationName(new.rotation),
-                verification: Verification::Full,
+                verification: VerificationName(new.verification),
                 names: match new.names_shown {
                     true => EntryNames::Shown,
                     false => EntryNames::Removed,
@@ -290,7 +293,7 @@ const COMMENTS: [(&str, &str, &str); 16] = [
     (
         "charter",
         "verification",
-        "every member recomputes every model before it votes",
+        "who computes every model again before it counts: full, committee-C or inclusion",
     ),
     (
         "charter",
@@ -434,6 +437,7 @@ mod tests {
             blob_limit: 312,
             max_model_norm: None,
             rotation: Rotation::EveryRound,
+            verification: Verification::Full,
             names_shown: false,
             task: TaskConfig::Table(task),
             strategy: example.strategy_config,

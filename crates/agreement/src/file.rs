@@ -2,12 +2,13 @@
 
 use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
-use protocol::charter::{self, Verification};
+use protocol::charter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rotation::RotationName;
 use crate::span::Span;
+use crate::verification::VerificationName;
 
 /// The agreement of a federation. Every member has the same file.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -111,25 +112,11 @@ pub(crate) struct CharterTable {
     #[serde(default)]
     pub(crate) rotation: RotationName,
     /// What a member checks before it votes.
-    #[serde(default = "verification")]
-    #[schemars(with = "VerificationName")]
-    pub(crate) verification: Verification,
+    #[serde(default)]
+    pub(crate) verification: VerificationName,
     /// Whether the contributions that members evaluate carry the names of their authors. A strategy
     /// that keeps state for each member needs "shown".
     pub(crate) names: EntryNames,
-}
-
-/// What a member checks before it votes: the names of [`Verification`].
-#[derive(JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "read by the derived schema only")]
-enum VerificationName {
-    /// It fetches every model, checks the decision and computes the new models itself.
-    Full,
-}
-
-fn verification() -> Verification {
-    Verification::Full
 }
 
 /// Whether contributions carry the names of their authors.

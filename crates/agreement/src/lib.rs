@@ -25,6 +25,7 @@ mod seed;
 mod source;
 mod span;
 mod strategy;
+mod verification;
 mod work;
 
 pub use agreement::{
@@ -42,6 +43,7 @@ pub use seed::silo_seed;
 pub use source::{FileError, Source};
 pub use span::Span;
 pub use strategy::strategy_error;
+pub use verification::VerificationName;
 pub use work::Work;
 
 /// The JSON Schema of `federation.toml`.

@@ -38,7 +38,8 @@ pub enum Checked {
     /// The block's parent and the views that it skips: all there is to an empty block. Also stands
     /// in every vote that is not a Notarize.
     Structure,
-    /// The outcome of a learning block, as thoroughly as the charter asks for.
+    /// A learning block. [`Verification::Full`]: the voter fetched all models, checked the decision and
+    /// computed the outcome. [`Verification::Inclusion`]: it checked everything but these.
     Outcome(Verification),
 }
 

@@ -9,16 +9,10 @@ use crate::hash::Hash;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
 use crate::rotation::{Cycles, Setting, Turns};
+use crate::verification;
 
 pub use crate::rotation::Rotation;
-
-/// What a member does before it votes for a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verification {
-    /// Fetches every model of the sheet, checks the decision and computes the outcome itself.
-    Full,
-}
+pub use crate::verification::Verification;
 
 /// Version of the encoding that a federation's id is the hash of. A change of the fields below, of
 /// their order, or of the layout of [`Charter::work`] takes the next number.
@@ -146,6 +140,12 @@ impl Epoch {
         }
     }
 
+    /// The members that check the round of a view, ascending; `last` is the hash of the last final
+    /// learning block, or this epoch's id. See [`verification::auditors`].
+    pub fn auditors(&self, last: &Hash, view: u64) -> Vec<MemberIndex> {
+        verification::auditors(self.charter.verification, self.roster.len(), last, view)
+    }
+
     /// One beat.
     pub fn beat(&self) -> Duration {
         Duration::from_millis(self.charter.beat_ms)
@@ -222,6 +222,10 @@ impl Charter {
         if let Rotation::EveryRounds(rounds) = self.rotation {
             let (key, allowed) = ("rotation = every-K-rounds", "at least 2: 1 is every-round");
             range(key, rounds.into(), rounds >= 2, allowed.into())?;
+        }
+        if self.verification == Verification::Committee(0) {
+            let (key, allowed) = ("verification = committee-C", "at least 1 member".into());
+            range(key, 0, false, allowed)?;
         }
         range(
             "blob-limit",

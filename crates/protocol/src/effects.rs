@@ -91,6 +91,15 @@ pub enum Input {
         /// Hash of the outcome.
         result: Result<Hash, WorkError>,
     },
+    /// Answer to [`Effect::Keep`].
+    Kept {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome.
+        outcome: Hash,
+        /// Whether it is here with all of its models, which have the agreed layout.
+        result: Result<(), WorkError>,
+    },
     /// Answer to [`Effect::Apply`].
     Applied {
         /// The last round applied.
@@ -180,6 +189,16 @@ pub enum Effect {
         /// The sheet and the decision.
         case: Case,
         /// Members that may have the models, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Fetch an outcome with its models and keep it, without computing it: a member that votes for it
+    /// can give it to others. → [`Input::Kept`]
+    Keep {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome.
+        outcome: Hash,
+        /// Members that may have it, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
     /// Write to the journal, durably.

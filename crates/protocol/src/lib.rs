@@ -49,6 +49,7 @@ pub mod roster;
 pub mod rotation;
 mod statement;
 pub mod time;
+pub mod verification;
 pub mod verify;
 pub mod work;
 

@@ -27,6 +27,8 @@ pub enum Activity {
     Admit,
     /// Fetching the models of a sheet.
     Hold,
+    /// Fetching an outcome that others check.
+    Keep,
     /// Computing the plan of a round.
     Plan,
 }
@@ -44,6 +46,7 @@ impl Activity {
             Effect::Check { .. } => Some(Self::Check),
             Effect::Settle { .. } => Some(Self::Settle),
             Effect::Apply { .. } => Some(Self::Apply),
+            Effect::Keep { .. } => Some(Self::Keep),
             Effect::Send { .. }
             | Effect::Publish { .. }
             | Effect::Persist(_)
@@ -63,6 +66,7 @@ impl Activity {
             Input::Checked { .. } => Some(Self::Check),
             Input::Settled { .. } => Some(Self::Settle),
             Input::Applied { .. } => Some(Self::Apply),
+            Input::Kept { .. } => Some(Self::Keep),
             Input::Opened(_) | Input::Up { .. } | Input::Down { .. } | Input::Time => None,
         }
     }
@@ -79,6 +83,7 @@ impl fmt::Display for Activity {
             Self::Apply => "adopting the outcome",
             Self::Admit => "checking contributed models",
             Self::Hold => "fetching the round's models",
+            Self::Keep => "fetching the outcome",
             Self::Plan => "planning",
         })
     }

@@ -103,6 +103,7 @@ impl Spans {
             Activity::Admit => info_span!(parent: &view, "admit"),
             Activity::Hold => info_span!(parent: &view, "hold"),
             Activity::Plan => info_span!(parent: &view, "plan"),
+            Activity::Keep => info_span!(parent: &view, "keep"),
         });
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::Time;
-use protocol::charter::Rotation;
+use protocol::charter::{Rotation, Verification};
 use protocol::member;
 
 pub use deaths::Deaths;
@@ -43,6 +43,8 @@ pub struct Options {
     pub plans: Plans,
     /// Who leads when. Under [`Rotation::Fixed`] a run may end without all rounds.
     pub rotation: Rotation,
+    /// Who checks a round before it counts.
+    pub verification: Verification,
     /// What goes wrong.
     pub faults: Faults,
     /// Changes the configuration of every member that starts, to break a rule on purpose.
@@ -63,6 +65,7 @@ impl fmt::Debug for Options {
             .field("cross_evaluate", &self.cross_evaluate)
             .field("plans", &self.plans)
             .field("rotation", &self.rotation)
+            .field("verification", &self.verification)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
     }
@@ -77,6 +80,7 @@ impl Options {
             cross_evaluate: None,
             plans: Plans::All,
             rotation: Rotation::EveryRound,
+            verification: Verification::Full,
             faults,
             configure: None,
             persist_last: false,

@@ -216,6 +216,25 @@ pub(super) fn perform(
                 result,
             }
         }
+        Effect::Keep {
+            round,
+            outcome,
+            holders,
+        } => {
+            let here = store.outcomes.contains(outcome) || fetch(outcome, holders);
+            if here {
+                store.outcomes.insert(*outcome);
+            }
+            Input::Kept {
+                round: *round,
+                outcome: *outcome,
+                result: if here {
+                    Ok(())
+                } else {
+                    Err(WorkError::Unavailable)
+                },
+            }
+        }
         Effect::Apply { rounds, holders } => {
             let last = rounds.last()?;
             let here = store.outcomes.contains(&last.outcome) || fetch(&last.outcome, holders);

@@ -240,7 +240,7 @@ impl Behaviour {
             Self::ForgedRow => Box::new(ForgedRow),
             Self::IgnoredReceipt => Box::new(IgnoredReceipt),
             Self::BadDecision => Box::new(BadDecision),
-            Self::BadOutcome => Box::new(BadOutcome),
+            Self::BadOutcome => Box::<BadOutcome>::default(),
             Self::ForgedEntry => Box::<ForgedEntry>::default(),
             Self::MissingSignature => Box::new(MissingSignature::new(attacker)),
             Self::StaleParent => Box::<StaleParent>::default(),

@@ -1,6 +1,9 @@
 //! Leads that are silent, stall, contradict themselves, or decide wrongly.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
+use protocol::Hash;
 use protocol::envelope::Opened;
 use protocol::message::{Body, Content, Kind, Proposal};
 
@@ -159,8 +162,11 @@ impl Deviation for DoubleProposal {
     }
 }
 
-/// Claims an outcome that does not follow from the sheet.
-pub(super) struct BadOutcome;
+/// Claims an outcome that does not follow from the sheet, and has its blobs.
+#[derive(Default)]
+pub(super) struct BadOutcome {
+    claimed: BTreeSet<Hash>,
+}
 
 impl Deviation for BadOutcome {
     fn send(
@@ -172,9 +178,14 @@ impl Deviation for BadOutcome {
         replace_proposal(attacker, outgoing, actions, |attacker, other| {
             if let Content::Learning(learning) = &mut other.block.content {
                 learning.outcome = attacker.random_hash();
+                self.claimed.insert(learning.outcome);
             }
             Some(())
         })
+    }
+
+    fn claims_blob(&self, blob: &Hash) -> bool {
+        self.claimed.contains(blob)
     }
 }
 

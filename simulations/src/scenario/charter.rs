@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use agreement::{RotationName, Span, default_min_contributions, default_view_timeout};
+use agreement::{
+    RotationName, Span, VerificationName, default_min_contributions, default_view_timeout,
+};
 use methods::robust::Radius;
 use serde::Deserialize;
 
@@ -34,6 +36,8 @@ pub struct CharterConfig {
     pub max_model_norm: Option<f64>,
     /// Who leads when.
     pub rotation: RotationName,
+    /// Who checks a round before it counts.
+    pub verification: VerificationName,
     /// Every silo's robustness radius, in standardised units: a number, or a rule that chooses one.
     pub radius: Radius,
 }
@@ -49,6 +53,7 @@ impl Default for CharterConfig {
             keep_rounds: 3,
             max_model_norm: None,
             rotation: RotationName::default(),
+            verification: VerificationName::default(),
             radius: Radius::default(),
         }
     }

@@ -42,11 +42,13 @@ impl Member {
             return;
         }
         self.adoption.state = State::Running;
-        // Voters come first: they have probably computed the outcome themselves.
+        // Voters come first: they have probably computed the outcome themselves. Where not all members
+        // do, its lead and auditors have.
         let voters = self.chain.tip.proof.iter().flat_map(|proof| &*proof.votes);
         let voters: BTreeSet<_> = voters.map(|vote| vote.member).collect();
+        let keepers = &self.chain.learned.keepers;
         let mut holders = self.others();
-        holders.sort_by_key(|member| !voters.contains(member));
+        holders.sort_by_key(|member| (!keepers.contains(member), !voters.contains(member)));
         self.out.push(Effect::Apply {
             rounds: self.adoption.waiting.clone(),
             holders,

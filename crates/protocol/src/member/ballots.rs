@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{ByMember, Member, Mutation};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
-use crate::charter::Epoch;
+use crate::charter::{Epoch, Verification};
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
@@ -287,7 +287,7 @@ impl Member {
             Verdict::Final(_) => &tally.finalize,
             Verdict::Nullified => &tally.nullify,
         };
-        let votes: Arc<[_]> = cast
+        let mut votes: Vec<_> = cast
             .iter()
             .filter_map(|(&member, message)| {
                 let (block, checked) = match message.body {
@@ -301,15 +301,28 @@ impl Member {
                     signature: message.signature,
                 })
             })
-            .take(quorum)
             .collect();
-        if votes.len() == quorum {
-            self.add_certificate(Certificate {
-                view,
-                verdict,
-                votes,
-            });
+        if votes.len() < quorum {
+            return;
         }
+        // Those of auditors first: a notarisation needs some of them.
+        let auditors = match verdict {
+            Verdict::Notarised(_) => self.chain.auditors(&self.config.epoch, view),
+            Verdict::Final(_) | Verdict::Nullified => Vec::new(),
+        };
+        let full = Checked::Outcome(Verification::Full);
+        votes.sort_by_key(|vote: &Vote| {
+            let audited = vote.checked == full && auditors.binary_search(&vote.member).is_ok();
+            (!audited, vote.member)
+        });
+        votes.truncate(quorum);
+        votes.sort_by_key(|vote| vote.member);
+        let votes: Arc<[Vote]> = votes.into();
+        self.add_certificate(Certificate {
+            view,
+            verdict,
+            votes,
+        });
     }
 
     /// Once per beat: sends again the votes that no certificate has answered.

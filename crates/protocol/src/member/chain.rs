@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Member;
-use crate::certificate::{Certificate, Verdict};
-use crate::charter::Epoch;
+use super::{Member, Mutation};
+use crate::certificate::{Certificate, Checked, Verdict};
+use crate::charter::{Epoch, Verification};
 use crate::effects::{Effect, FinalRound, Record, Report};
 use crate::envelope::{self, Known};
 use crate::hash::Hash;
@@ -31,6 +31,10 @@ pub(super) struct Learned {
     pub(super) outcome: Hash,
     /// The members whose contributions are in it, ascending; empty before the first block.
     pub(super) authors: Vec<MemberIndex>,
+    /// Its hash; the epoch's id before the first block.
+    block: Hash,
+    /// Its lead and auditors, who have its outcome; empty where all members have computed it.
+    pub(super) keepers: Vec<MemberIndex>,
 }
 
 /// The chain as this member knows it.
@@ -64,6 +68,8 @@ impl Chain {
                 view: 0,
                 outcome: epoch.charter.start,
                 authors: Vec::new(),
+                block: epoch.id,
+                keepers: Vec::new(),
             },
             turns: epoch.turns(),
             before: epoch.turns(),
@@ -72,6 +78,30 @@ impl Chain {
             certificates: BTreeMap::new(),
             unresolved: None,
         }
+    }
+
+    /// The members that check the round of a view, ascending.
+    pub(super) fn auditors(&self, epoch: &Epoch, view: u64) -> Vec<MemberIndex> {
+        epoch.auditors(&self.learned.block, view)
+    }
+
+    /// Whether a notarisation has the votes of the auditors that it needs. The notarisation of an empty
+    /// block needs none; its votes say that there was no outcome to check. A member that lacks the final
+    /// block before it draws other auditors, and learns of it by later final blocks.
+    pub(super) fn is_audited(&self, epoch: &Epoch, certificate: &Certificate) -> bool {
+        let needed = epoch.charter.verification.needed(epoch.roster.len());
+        let votes = &certificate.votes;
+        let empty = votes.iter().all(|vote| vote.checked == Checked::Structure);
+        let notarised = matches!(certificate.verdict, Verdict::Notarised(_));
+        if needed == 0 || !notarised || empty {
+            return true;
+        }
+        let auditors = self.auditors(epoch, certificate.view);
+        let full = |vote: &&crate::certificate::Vote| {
+            let audited = vote.checked == Checked::Outcome(Verification::Full);
+            audited && auditors.binary_search(&vote.member).is_ok()
+        };
+        votes.iter().filter(full).count() >= needed
     }
 
     /// Whether `by` may propose this block in a view.
@@ -262,7 +292,17 @@ impl Chain {
         let hashes = hashes(&blocks, &proof);
         for ((at, block), hash) in blocks.into_iter().enumerate().zip(hashes) {
             if let Some(learning) = block.learning() {
+                let keepers = match epoch.charter.verification {
+                    Verification::Full => Vec::new(),
+                    _ => {
+                        let mut keepers = self.auditors(epoch, block.view);
+                        keepers.push(self.turns.lead(epoch, block.view));
+                        keepers
+                    }
+                };
                 self.learned = Learned {
+                    block: hash,
+                    keepers,
                     round: learning.round,
                     view: block.view,
                     outcome: learning.outcome,
@@ -305,7 +345,10 @@ impl Chain {
 impl Member {
     /// A new certificate: publishes it and follows it (R3).
     pub(super) fn add_certificate(&mut self, certificate: Certificate) {
-        if !self.chain.insert(certificate.clone(), self.now) {
+        let audited = self.chain.is_audited(&self.config.epoch, &certificate);
+        if !audited && !self.broken(Mutation::AuditorsIgnored)
+            || !self.chain.insert(certificate.clone(), self.now)
+        {
             return;
         }
         let frame = envelope::seal_certificate(&self.config.epoch, &certificate);

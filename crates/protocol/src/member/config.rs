@@ -89,6 +89,8 @@ pub enum Mutation {
     RoundFromNotarised,
     /// A contribution goes to all members, and not to the lead alone.
     ContributionPublished,
+    /// A notarisation counts without the votes of auditors.
+    AuditorsIgnored,
     /// Scores go to all members, and not to the lead alone.
     ScoresPublished,
 }

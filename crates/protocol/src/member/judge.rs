@@ -2,6 +2,7 @@
 
 use super::{Inclusions, Member, Mutation};
 use crate::certificate::{Checked, Verdict};
+use crate::charter::Verification;
 use crate::effects::Effect;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
@@ -26,6 +27,8 @@ enum State {
     Incomplete,
     /// The decision is being checked, or the outcome computed.
     Working { case: Hash },
+    /// The outcome that others check is being fetched.
+    Keeping { outcome: Hash },
     /// A model could not be fetched; tried again after a beat.
     Stalled,
     /// This member has voted for the block or against the view.
@@ -114,7 +117,7 @@ impl Member {
                 let case = *case;
                 return self.conclude(block, case);
             }
-            State::Stalled | State::Voted => return,
+            State::Keeping { .. } | State::Stalled | State::Voted => return,
         }
         let Body::Proposal(proposal) = &judged.message.body else {
             return;
@@ -125,7 +128,7 @@ impl Member {
             (Opinion::Learning(_), Some(learning)) => learning.inclusions.clone(),
             _ => Inclusions::default(),
         };
-        let learning = learning.map(|learning| learning.sheet);
+        let learning = learning.map(|learning| (learning.sheet, learning.outcome));
         match opinion {
             Opinion::Wait => {}
             Opinion::UnknownView(view) => self.ask_for_skipped(proposer, view),
@@ -139,10 +142,13 @@ impl Member {
                 self.vote_notarize(block, Checked::Structure);
             }
             Opinion::Learning(case) => {
-                if let Some(learning) = learning {
-                    self.round.sheets.need(&learning);
+                if let Some((sheet, _)) = &learning {
+                    self.round.sheets.need(sheet);
                 }
                 self.round.proposed = Some((case.sheet.clone(), inclusions));
+                if let Some((_, outcome)) = learning.filter(|_| !self.audits()) {
+                    return self.vote_for_kept(block, outcome);
+                }
                 let id = case.id();
                 self.set_state(State::Working { case: id });
                 if !self.round.cases.accepted.contains(&id) {
@@ -157,9 +163,58 @@ impl Member {
         }
     }
 
+    /// Whether this member checks the decision and computes the outcome in this view: all members do
+    /// under `full`, and the lead has done so in any case.
+    pub(super) fn audits(&self) -> bool {
+        let (epoch, view) = (&self.config.epoch, self.view.number);
+        self.view.lead == self.me()
+            || epoch.charter.verification == Verification::Full
+            || self.chain.auditors(epoch, view).contains(&self.me())
+    }
+
     fn set_state(&mut self, state: State) {
         if let Some(judged) = &mut self.view.judged {
             judged.state = state;
+        }
+    }
+
+    /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
+    /// voted for is there after its lead and auditors have died.
+    fn vote_for_kept(&mut self, block: Hash, outcome: Hash) {
+        if self.round.cases.kept.contains(&outcome) {
+            self.set_state(State::Voted);
+            return self.vote_notarize(block, Checked::Outcome(Verification::Inclusion));
+        }
+        self.set_state(State::Keeping { outcome });
+        let (round, holders) = (self.round.number, self.holders());
+        self.out.push(Effect::Keep {
+            round,
+            outcome,
+            holders,
+        });
+    }
+
+    /// An outcome is kept here, or could not be.
+    pub(super) fn kept(&mut self, round: u64, outcome: Hash, result: Result<(), WorkError>) {
+        if round != self.round.number {
+            return;
+        }
+        if result.is_ok() {
+            self.round.cases.kept.insert(outcome);
+        }
+        let waits = |judged: &Judged| matches!(judged.state, State::Keeping { outcome: of } if of == outcome);
+        if !self.view.judged.as_ref().is_some_and(waits) {
+            return;
+        }
+        match result {
+            Ok(()) => self.set_state(State::Incomplete),
+            Err(WorkError::Unavailable) => self.set_state(State::Stalled),
+            Err(WorkError::Refused(reason)) => {
+                self.set_state(State::Voted);
+                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
+                self.refuse(lead, round, reason.clone());
+                self.vote_nullify(reason);
+            }
         }
     }
 
@@ -184,8 +239,7 @@ impl Member {
             (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
             (Ok(outcome), Some(claimed)) if outcome == claimed => {
                 self.set_state(State::Voted);
-                let level = self.config.epoch.charter.verification;
-                return self.vote_notarize(block, Checked::Outcome(level));
+                return self.vote_notarize(block, Checked::Outcome(Verification::Full));
             }
             (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
                 claimed,
@@ -261,6 +315,11 @@ impl Member {
                 };
                 if notarised.verdict != Verdict::Notarised(block.parent) {
                     return Opinion::Refuse(Refusal::ParentUnproven);
+                }
+                let audited = self.chain.is_audited(&self.config.epoch, notarised);
+                if !audited && !self.broken(Mutation::AuditorsIgnored) {
+                    // Its auditors were drawn by a final block that this member may not know yet.
+                    return Opinion::Wait;
                 }
                 match self.check_skipped(block, notarised.view) {
                     Ok(()) => Opinion::Empty,

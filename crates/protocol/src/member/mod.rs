@@ -198,6 +198,11 @@ impl Member {
             Input::Decided { sheet, result } => self.decided(sheet, result),
             Input::Checked { case, result } => self.checked(case, result),
             Input::Settled { case, result } => self.settled(case, result),
+            Input::Kept {
+                round,
+                outcome,
+                result,
+            } => self.kept(round, outcome, result),
             Input::Applied { round, result } => self.applied(round, result),
         }
         self.run_until_quiet();

@@ -181,9 +181,12 @@ impl Member {
         }
     }
 
-    /// Once per beat: sends the contribution again.
+    /// Once per beat: sends the contribution again. While a block of the round may become final, its
+    /// lead knows whose it is, and the next one need not: only after D that one may need it.
     pub(super) fn repeat_contribution(&mut self) {
-        if self.view.lead != self.me() {
+        let early = self.now < self.view.entered + self.phase_time();
+        let waits = early && self.chain.newest_notarised().is_some();
+        if self.view.lead != self.me() && !waits {
             self.send_contribution();
         }
     }

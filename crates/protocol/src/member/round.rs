@@ -63,6 +63,8 @@ pub(super) struct Cases {
     pub(super) accepted: BTreeSet<Hash>,
     /// Hashes of outcomes, or why there is none.
     pub(super) outcomes: BTreeMap<Hash, Result<Hash, WorkError>>,
+    /// Outcomes that others computed and that are kept here.
+    pub(super) kept: BTreeSet<Hash>,
 }
 
 impl Round {

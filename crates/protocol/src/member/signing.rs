@@ -1,5 +1,5 @@
 //! Signing for a sheet. The signature says that this member's entry and row stand in it unchanged,
-//! and that this member keeps all of its models.
+//! and that this member, where it is an auditor of the view, keeps all of its models.
 
 use std::sync::Arc;
 
@@ -62,8 +62,8 @@ impl Member {
         per_view(self.config.epoch.roster.faulty())
     }
 
-    /// Signs for the sheet once all of its models are here. Then the round's data outlive the lead
-    /// and the authors.
+    /// Signs for the sheet, as an auditor of the view once all of its models are here. Under `full` all
+    /// members are auditors, so that the round's data outlive the lead and the authors.
     pub(super) fn sign(&mut self) {
         let Some(root) = self.round.signing else {
             return;
@@ -73,7 +73,7 @@ impl Member {
             return;
         };
         let missing = self.round.models.missing(&sheet.entries);
-        if !missing.is_empty() {
+        if !missing.is_empty() && self.audits() {
             return self.hold(missing);
         }
         self.round.signing = None;

@@ -48,7 +48,7 @@ pub enum Body {
     Scores(Scores),
     /// Lead → all (round, view): the entries with their scores.
     Sheet(Sheet),
-    /// Author → lead (round): its entry and row are in this sheet unchanged, and it keeps every
+    /// Author → lead (round): its entry and row are in this sheet unchanged, and an auditor keeps every
     /// model of the sheet.
     Inclusion {
         /// The sheet's root.

@@ -13,7 +13,7 @@ use protocol::message::Kind;
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
-use crate::genesis::{BEAT, PATIENCE, epoch};
+use crate::genesis::{BEAT, PATIENCE, epoch_with};
 use crate::invariants::{Monitor, Violation, kind};
 use crate::random::Random;
 use crate::signatures::SignatureCache;
@@ -114,7 +114,12 @@ impl<'a> Simulator<'a> {
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let epoch = Arc::new(epoch(&keys, options.rounds, options.rotation));
+        let epoch = Arc::new(epoch_with(
+            &keys,
+            options.rounds,
+            options.rotation,
+            options.verification,
+        ));
         let Script {
             timed,
             byzantine,

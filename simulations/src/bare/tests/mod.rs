@@ -9,6 +9,7 @@ mod byzantine;
 mod deaths;
 mod plans;
 mod rotation;
+mod verification;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,6 +4,7 @@
 
 mod adopt;
 mod answer;
+mod audit;
 mod clock;
 mod expected;
 mod federations;

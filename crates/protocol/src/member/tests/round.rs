@@ -439,3 +439,18 @@ pub(super) fn the_own_model_is_given_only_to_the_lead_until_the_bundle_is_here()
     one.hear_lead(1, one.bundle(&one.all()));
     assert!(one.member.may_serve(other, &own));
 }
+
+#[test]
+pub(super) fn the_next_lead_gets_no_contribution_while_the_round_may_become_final() {
+    let mut one = One::follower(4).signed();
+    let block = one.proposal(1, &one.all()).block.hash();
+    one.at(900);
+    let contribution = one.contributes(one.epoch.lead(2));
+    let contributed = |effects: &[Effect]| effects.contains(&contribution);
+    let effects = one.add_certificate(&one.certificate(1, Verdict::Notarised(block)));
+    assert_eq!(one.member.view(), 2);
+    assert!(!contributed(&effects));
+    // A beat; D is over a second after the view began.
+    assert!(!contributed(&one.at(1000)));
+    assert!(contributed(&one.at(2000)));
+}

@@ -266,6 +266,11 @@ impl Table {
                     blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                     result: self.fetch_all(i, &entries, &holders),
                 },
+                Effect::Keep { round, outcome, .. } => Input::Kept {
+                    round,
+                    outcome,
+                    result: Ok(()),
+                },
                 Effect::Evaluate {
                     round,
                     entries,

@@ -52,6 +52,7 @@ impl SiloActor {
                 | Effect::Decide { .. }
                 | Effect::Check { .. }
                 | Effect::Settle { .. }
+                | Effect::Keep { .. }
                 | Effect::Apply { .. } => {
                     if let Some(activity) = Activity::of(&effect) {
                         self.activities.begin(activity);

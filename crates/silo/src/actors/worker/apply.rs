@@ -19,6 +19,9 @@ use crate::outcome::{Document, Settled};
 use crate::record::{Adopted, Record};
 use crate::surroundings::Work;
 
+/// Most models for each member in an outcome that is kept before a quorum has agreed on it.
+const MODELS: usize = 16;
+
 /// The source of an outcome.
 enum Source {
     /// Computed here.
@@ -31,26 +34,33 @@ enum Source {
     },
 }
 
+impl Source {
+    /// Bytes of models that have to be read.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Settled(_) => 0,
+            Self::Blobs { models, .. } => models.iter().map(|model| model.len() as u64).sum(),
+        }
+    }
+}
+
 impl WorkerActor {
     /// The blobs of an outcome that are needed: its document and, once that is here, its models.
     pub(super) fn needs_outcome(
         &self,
-        rounds: &[FinalRound],
+        outcome: &Hash,
         holders: &[MemberIndex],
     ) -> Result<Needs, WorkError> {
-        let Some(last) = rounds.last() else {
-            return Ok(Needs::default());
-        };
         // Its voters have it for certain, others may have it; the hash is checked in any case.
         let others = self.config.member.epoch.roster.members();
         let others = others.filter(|member| !holders.contains(member));
         let from = holders.iter().copied().chain(others).collect();
-        if self.round.settled.contains_key(&last.outcome) {
+        if self.round.settled.contains_key(outcome) {
             return Ok(Needs::default());
         }
-        let Some(blob) = self.blobs.get(&last.outcome) else {
+        let Some(blob) = self.blobs.get(outcome) else {
             return Ok(Needs {
-                blobs: vec![(last.outcome, codec::LIMIT as u64)],
+                blobs: vec![(*outcome, codec::LIMIT as u64)],
                 from,
             });
         };
@@ -61,6 +71,62 @@ impl WorkerActor {
             blobs: document.all_models().map(|model| (model, size)).collect(),
             from,
         })
+    }
+
+    /// Refuses an outcome that no quorum has computed if it names more models than strategies keep: a
+    /// lead must not fill the disks of others.
+    pub(super) fn bounded(&self, outcome: &Hash) -> Result<(), WorkError> {
+        let document = self.blobs.get(outcome).map(|blob| Document::read(&blob));
+        let Some(Ok(document)) = document else {
+            return Ok(());
+        };
+        let most = MODELS * (1 + self.config.member.epoch.roster.len());
+        match document.all_models().count() {
+            few if few <= most => Ok(()),
+            many => Err(WorkError::Refused(format!(
+                "expected an outcome with at most {most} models, found {many}"
+            ))),
+        }
+    }
+
+    /// Keeps an outcome that others have computed: all of its models are here, and have the agreed
+    /// layout.
+    pub(super) fn keep(
+        &mut self,
+        round: u64,
+        outcome: Hash,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let kept = move |result| Input::Kept {
+            round,
+            outcome,
+            result,
+        };
+        let Some(source) = self.source(&outcome) else {
+            return reply.do_send(kept(Err(WorkError::Unavailable)).into());
+        };
+        let bytes = source.bytes();
+        let config = self.config.clone();
+        let job = move || {
+            let settled = assemble(&config, source)?;
+            match settled.document.round {
+                same if same == round => Ok(settled),
+                other => Err(format!(
+                    "expected an outcome of round {round}, found one of round {other}"
+                )),
+            }
+        };
+        let work = Work::Models { bytes };
+        self.run(ctx, reply, work, job, move |worker, result| {
+            let result = result.map_or_else(refused, |result| result.map_err(WorkError::Refused));
+            if let Ok(settled) = &result
+                && round == worker.base.next()
+            {
+                worker.round.settled.insert(outcome, settled.clone());
+            }
+            kept(result.map(|_| ())).into()
+        });
     }
 
     /// Adopts the last of these rounds.
@@ -78,10 +144,7 @@ impl WorkerActor {
             let result = Err(WorkError::Unavailable);
             return reply.do_send(Input::Applied { round, result }.into());
         };
-        let bytes = match &source {
-            Source::Settled(_) => 0,
-            Source::Blobs { models, .. } => models.iter().map(|model| model.len() as u64).sum(),
-        };
+        let bytes = source.bytes();
         let config = self.config.clone();
         if self.again == Some(last.block) {
             return self.recover(round, source, bytes, reply, ctx);

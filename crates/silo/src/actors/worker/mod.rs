@@ -187,7 +187,16 @@ impl WorkerActor {
             Effect::Check { case, holders } | Effect::Settle { case, holders } => {
                 self.needs_sheet(&case.sheet, holders)
             }
-            Effect::Apply { rounds, holders } => self.needs_outcome(rounds, holders),
+            Effect::Apply { rounds, holders } => match rounds.last() {
+                Some(last) => self.needs_outcome(&last.outcome, holders),
+                None => Ok(Needs::default()),
+            },
+            Effect::Keep {
+                outcome, holders, ..
+            } => {
+                self.bounded(outcome)?;
+                self.needs_outcome(outcome, holders)
+            }
             _ => Ok(Needs::default()),
         }
     }
@@ -221,8 +230,8 @@ impl WorkerActor {
 
     /// Begins work whose last blob has arrived.
     fn resume(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
-        let staged = is_apply(&job.effect);
-        self.applying &= !staged;
+        let staged = is_apply(&job.effect) || matches!(job.effect, Effect::Keep { .. });
+        self.applying &= !is_apply(&job.effect);
         // The document of an outcome names the blobs that are needed next.
         if staged || self.stale(&job.effect).is_some() {
             self.take(job, ctx);
@@ -254,6 +263,7 @@ impl WorkerActor {
             Effect::Check { case, .. } => self.check(case, reply, ctx),
             Effect::Settle { case, .. } => self.settle(case, reply, ctx),
             Effect::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
+            Effect::Keep { round, outcome, .. } => self.keep(round, outcome, reply, ctx),
             Effect::Send { .. }
             | Effect::Publish { .. }
             | Effect::Persist(_)
@@ -387,6 +397,7 @@ fn round_of(effect: &Effect) -> u64 {
         | Effect::Admit { round, .. }
         | Effect::Evaluate { round, .. }
         | Effect::Hold { round, .. }
+        | Effect::Keep { round, .. }
         | Effect::Decide { round, .. } => *round,
         Effect::Check { case, .. } | Effect::Settle { case, .. } => case.round,
         Effect::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
@@ -431,6 +442,11 @@ fn failed(effect: &Effect, error: WorkError) -> Option<WorkResult> {
         },
         Effect::Apply { .. } => Input::Applied {
             round,
+            result: Err(error),
+        },
+        Effect::Keep { outcome, .. } => Input::Kept {
+            round,
+            outcome: *outcome,
             result: Err(error),
         },
         _ => return None,
