@@ -56,6 +56,14 @@ bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "nul
 strategies SCENARIO="digits20":
     for name in $(target/release/rota strategies --json | grep -o '"name": "[a-z-]*"' | cut -d '"' -f 4); do echo "$name" $(target/release/rota simulate {{SCENARIO}} --strategy $name --no-references --quiet --json | grep -E '^  "(seconds|bytes)"'); done
 
+# Many federations of state machines under every fault, with changes of the agreement: `just sweep 1000`.
+sweep SEEDS="1000" FIRST="0":
+    cargo run --release -p simulations --example sweep -- {{SEEDS}} {{FIRST}}
+
+# One of these federations, told in sentences: `just replay 4 591`.
+replay MEMBERS SEED:
+    cargo run --release -p simulations --example sweep -- replay {{MEMBERS}} {{SEED}}
+
 # Real processes killed again and again, one federation after another: `just soak 60`.
 soak MINUTES="10":
     ROTA_SOAK_MINUTES={{MINUTES}} cargo test --release --test kill -- --nocapture

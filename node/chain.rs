@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use protocol::certificate::Certificate;
 use protocol::identity::Strict;
-use protocol::message::Block;
+use protocol::message::{Block, Content, Passage};
 use protocol::rotation::Turns;
 use protocol::{Epoch, Hash, MemberIndex};
 use serde::Serialize;
@@ -97,8 +98,11 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Link {
-    /// The learning round; `None` for an empty block.
+    /// The learning round; `None` for other blocks.
     pub round: Option<u64>,
+    /// What a change of the agreement changes; `None` for other blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Vec<String>>,
     /// The view of its proposal.
     pub view: u64,
     /// The lead of that view; `None` without the agreement.
@@ -175,7 +179,7 @@ impl Chain {
                 _ => {}
             }
         }
-        let blocks = links(&parts, epoch.as_deref()).map_err(|why| ChainError::Broken {
+        let blocks = links(&parts, epoch.clone()).map_err(|why| ChainError::Broken {
             folder: folder.to_owned(),
             why,
         })?;
@@ -208,6 +212,7 @@ impl Chain {
         for link in &self.blocks {
             let what = match link.round {
                 Some(round) => format!("round {round:>4}"),
+                None if link.change.is_some() => "change    ".into(),
                 None => "empty     ".into(),
             };
             let lead = link.lead.as_ref().map_or("?".into(), Who::shown);
@@ -222,6 +227,9 @@ impl Chain {
                 short(&link.block),
                 short(&link.parent),
             )?;
+            if let Some(change) = link.change.as_ref().filter(|change| !change.is_empty()) {
+                writeln!(out, "             the agreement: {}", change.join(", "))?;
+            }
             if link.round.is_some() {
                 let out_of = match (link.left_out.as_deref(), link.others.as_deref()) {
                     (Some([_, ..]), _) => {
@@ -311,12 +319,17 @@ fn short(hash: &str) -> &str {
 }
 
 /// The links of all blocks, after verifying that each follows the one before it, and its certificate.
-fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<Vec<Link>, String> {
-    let mut parent = epoch.map(|epoch| epoch.id);
+fn links(
+    parts: &[(Vec<Block>, Certificate)],
+    mut epoch: Option<Arc<Epoch>>,
+) -> Result<Vec<Link>, String> {
+    let mut parent = epoch.as_ref().map(|epoch| epoch.id);
     let mut links = Vec::new();
-    let mut leads = epoch.map(Leads::new);
+    let mut leads = epoch.clone().map(Leads::new);
     for (blocks, proof) in parts {
-        for block in blocks {
+        let passage = Passage::among(blocks, proof);
+        let count = blocks.len() - passage.as_ref().map_or(0, |passage| passage.blocks.len());
+        for block in &blocks[..count] {
             if parent.is_some_and(|parent| parent != block.parent) {
                 return Err(format!(
                     "the block of view {} does not follow the block before it",
@@ -325,7 +338,25 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
             }
             parent = Some(block.hash());
             let lead = leads.as_mut().and_then(|leads| leads.of(block));
-            links.push(link(block, epoch, lead));
+            links.push(link(block, epoch.as_deref(), lead));
+        }
+        if let Some(passage) = passage {
+            // Empty blocks after the change only made it final. A member that was away lacks the
+            // blocks before it.
+            let change = &passage.blocks[0];
+            let lead = leads
+                .as_mut()
+                .map(|leads| leads.turns.lead(&leads.epoch, change.view));
+            links.push(link(change, epoch.as_deref(), lead));
+            parent = Some(change.hash());
+            if let Some(old) = &epoch {
+                let next = passage
+                    .verify(old, &Strict)
+                    .map_err(|error| error.to_string())?;
+                epoch = Some(Arc::new(next));
+                leads = epoch.clone().map(Leads::new);
+            }
+            continue;
         }
         if proof.verdict.block() != parent {
             return Err(format!(
@@ -333,7 +364,7 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
                 proof.view
             ));
         }
-        if let Some(epoch) = epoch {
+        if let Some(epoch) = &epoch {
             let verified = proof.verify(epoch, &Strict);
             verified.map_err(|error| error.to_string())?;
         }
@@ -342,18 +373,18 @@ fn links(parts: &[(Vec<Block>, Certificate)], epoch: Option<&Epoch>) -> Result<V
 }
 
 /// The leads of a chain's blocks, asked for in order.
-struct Leads<'a> {
-    epoch: &'a Epoch,
+struct Leads {
+    epoch: Arc<Epoch>,
     turns: Turns,
     /// Who led before the last learning block, if the block before was that one.
     before: Option<Turns>,
 }
 
-impl<'a> Leads<'a> {
-    fn new(epoch: &'a Epoch) -> Self {
+impl Leads {
+    fn new(epoch: Arc<Epoch>) -> Self {
         Self {
-            epoch,
             turns: epoch.turns(),
+            epoch,
             before: None,
         }
     }
@@ -368,14 +399,51 @@ impl<'a> Leads<'a> {
                 true => before?,
                 false => self.turns.clone(),
             };
-            return Some(turns.lead(self.epoch, block.view));
+            return Some(turns.lead(&self.epoch, block.view));
         };
-        let lead = self.turns.lead(self.epoch, block.view);
+        let lead = self.turns.lead(&self.epoch, block.view);
         let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
         self.before = Some(self.turns.clone());
-        self.turns.advance(self.epoch, block.view, &authors);
+        self.turns.advance(&self.epoch, block.view, &authors);
         Some(lead)
     }
+}
+
+/// What a change changes, a few words each.
+fn changed(epoch: Option<&Epoch>, change: &protocol::message::Change) -> Vec<String> {
+    let Some(epoch) = epoch else {
+        return Vec::new();
+    };
+    let (old, new) = (epoch.roster.silos(), &change.amendment.silos);
+    let mut words = Vec::new();
+    for silo in new {
+        match old.iter().find(|before| before.name == silo.name) {
+            None => words.push(format!("admits {}", plain(&silo.name))),
+            Some(before) if before.key != silo.key => {
+                words.push(format!("another key of {}", plain(&silo.name)));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = old
+        .iter()
+        .filter(|before| new.iter().all(|silo| silo.name != before.name));
+    words.extend(gone.map(|silo| format!("without {}", plain(&silo.name))));
+    let (before, after) = (&epoch.charter, &change.amendment.charter);
+    if before.rounds != after.rounds {
+        words.push(format!("{} rounds", after.rounds));
+    }
+    let rounds = protocol::Charter {
+        rounds: after.rounds,
+        ..before.for_members(old.len(), new.len())
+    };
+    if rounds != *after {
+        words.push("other rules".into());
+    }
+    if words.is_empty() {
+        words.push("other addresses".into());
+    }
+    words
 }
 
 fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
@@ -402,6 +470,10 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
     });
     Link {
         round: learning.map(|learning| learning.round),
+        change: match &block.content {
+            Content::Change(change) => Some(changed(epoch, change)),
+            Content::Learning(_) | Content::Empty => None,
+        },
         view: block.view,
         lead: lead.map(who),
         block: format!("{:#}", block.hash()),

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod amend;
 mod attack;
 mod compare;
 mod data;
@@ -17,6 +18,7 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 use crate::logging::LogFormat;
+pub(crate) use amend::{Amend, Here};
 pub(crate) use attack::{Attack, Linkage as LinkageAttack};
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
@@ -106,6 +108,12 @@ pub(crate) enum Command {
     /// Set up federations
     #[command(subcommand)]
     Federation(Federation),
+}
+
+/// 64 hexadecimal digits.
+pub(crate) fn key(text: &str) -> Result<rota::protocol::PublicKey, String> {
+    rota::agreement::public_key(text.trim())
+        .ok_or_else(|| "a key has the 64 hexadecimal digits that `rota identity` prints".to_owned())
 }
 
 /// The folder of data: as given, or from the environment, or `./data` if that exists.

@@ -74,6 +74,7 @@ fn main() -> ExitCode {
         Command::Federation(Federation::Show { file }) => commands::federation::show(file),
         Command::Federation(Federation::Check(options)) => commands::federation::check(options),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
+        Command::Federation(Federation::Amend(amend)) => commands::amend::amend(amend),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,7 +10,7 @@ use rota::learn::schema::MissingRule;
 use rota::protocol::PublicKey;
 use rota::simulations::Overrides;
 
-use super::TransportKind;
+use super::{Amend, TransportKind, key};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -32,6 +32,9 @@ pub(crate) struct Run {
     /// another name, and the node only listens until it is safe to vote. Needed once
     #[arg(long)]
     pub(crate) journal_lost: bool,
+    /// Wait until the members admit this institution, if its key is in no agreement yet
+    #[arg(long)]
+    pub(crate) wait_for_admission: bool,
     /// Address for a page with the node's status and for metrics, such as 127.0.0.1:9600
     /// [default: `listen` of [http] in the configuration; none without it]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
@@ -202,6 +205,9 @@ pub(crate) enum Federation {
     Check(CheckAgreement),
     /// Write keys, agreement and configurations of a federation on this machine, to try it out
     Demo(Demo),
+    /// Changes of the agreement while the federation runs
+    #[command(flatten)]
+    Amend(Amend),
 }
 
 /// Options of `rota federation new`.
@@ -433,12 +439,6 @@ pub(crate) struct CheckAgreement {
     /// With --data: column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN", requires = "data")]
     pub(crate) ignore: Vec<String>,
-}
-
-/// 64 hexadecimal digits.
-fn key(text: &str) -> Result<PublicKey, String> {
-    rota::agreement::public_key(text.trim())
-        .ok_or_else(|| "a key has the 64 hexadecimal digits that `rota identity` prints".to_owned())
 }
 
 /// `NAME=KEY`, the key as 64 hexadecimal digits.

@@ -1,6 +1,7 @@
 //! The subcommands, and their errors.
 
 pub(crate) mod advise;
+pub(crate) mod amend;
 pub(crate) mod attack;
 pub(crate) mod audit;
 pub(crate) mod chain;

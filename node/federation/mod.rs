@@ -17,4 +17,4 @@ pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
 pub use disclosure::{OwnSize, disclosure};
 pub use join::{Join, JoinError, Joined, own_rows, sign};
 pub use start::{First, FirstError, first, recomputed};
-pub use words::{draft_words, rotation, verification, words};
+pub use words::{changed_words, draft_words, rotation, verification, words};

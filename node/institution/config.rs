@@ -26,7 +26,7 @@ use crate::status::http;
 pub struct Institution {
     /// What the members agreed on.
     pub agreement: Agreement,
-    /// This institution's position in the roster.
+    /// This institution's position in the roster; behind the last where it is in none.
     pub me: MemberIndex,
     /// Its key.
     pub key: SecretKey,
@@ -87,7 +87,8 @@ pub enum SetupError {
     /// The key belongs to no member.
     #[error(
         "the key {key} in {} is not in the roster of {}: use the key file of a member, \
-         or ask the members to add this key", identity.display(), federation.display()
+         or ask the members to add this key (`rota federation add`; while the federation runs, \
+         `rota federation admit`, and this node waits for it with --wait-for-admission)", identity.display(), federation.display()
     )]
     NotAMember {
         /// The public key.
@@ -233,19 +234,33 @@ impl Configured {
         self.federation.parent().unwrap_or(Path::new(""))
     }
 
-    /// Reads the key.
+    /// Reads the key of a member.
     ///
     /// # Errors
     /// [`SetupError`]: a key that cannot be read, or of no member.
     pub fn with_key(self) -> Result<Institution, SetupError> {
+        let federation = self.federation.clone();
+        let institution = self.with_any_key()?;
+        match institution.is_first_member() {
+            true => Ok(institution),
+            false => Err(SetupError::NotAMember {
+                key: institution.key.public(),
+                identity: institution.identity,
+                federation,
+            }),
+        }
+    }
+
+    /// Reads the key, of a member of this agreement or of a later one.
+    ///
+    /// # Errors
+    /// [`SetupError`]: a key that cannot be read.
+    pub fn with_any_key(self) -> Result<Institution, SetupError> {
         let agreed_in = self.agreed_in().to_owned();
         let key = identity::read(&self.identity)?;
-        let me = self.agreement.epoch.roster.position(&key.public());
-        let me = me.ok_or_else(|| SetupError::NotAMember {
-            key: key.public(),
-            identity: self.identity.clone(),
-            federation: self.federation.clone(),
-        })?;
+        let roster = &self.agreement.epoch.roster;
+        let behind = MemberIndex(roster.len() as u16);
+        let me = roster.position(&key.public()).unwrap_or(behind);
         Ok(Institution {
             me,
             key,
@@ -297,6 +312,11 @@ impl Institution {
     /// [`SetupError`]: unreadable, the first thing that is wrong in it, or a key of no member.
     pub fn load(file: &Path) -> Result<Self, SetupError> {
         Configured::load(file)?.with_key()
+    }
+
+    /// Whether it is a member of the agreement that its configuration names.
+    pub fn is_first_member(&self) -> bool {
+        self.me.at() < self.agreement.epoch.roster.len()
     }
 
     /// The institution's signed consent to the agreement; `None` if `silo.toml` names none.

@@ -1,16 +1,21 @@
 //! One institution's node: its configuration, its run over a real network and a real disk, and
 //! its output for the operator.
 
+mod admission;
+mod amendments;
 mod columns;
 pub mod config;
 mod consent;
+mod error;
 mod file;
 mod fit;
 mod health;
 mod knocks;
 mod leaving;
+mod links;
 mod news;
 mod output;
+mod present;
 mod reporter;
 mod run;
 mod serving;
@@ -18,12 +23,22 @@ mod signals;
 mod unreachable;
 mod usage;
 mod waiting;
+mod watch;
 
+pub use amendments::{Amendments, KnownAmendment};
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
 pub(crate) use consent::CONSENT;
 pub use consent::{Unsigned, consent_in};
+pub use error::NodeError;
 pub use fit::{Fit, fit};
 pub use news::phase_name;
 pub use output::Output;
-pub use run::{NodeError, Options, run};
+pub use present::{Place, Present, place, protocol_records};
+pub use run::{Options, run};
 pub use usage::parsed as cpu_seconds;
+
+fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // No code panics while it holds this lock.
+    let guard = shared.lock();
+    guard.unwrap_or_else(std::sync::PoisonError::into_inner)
+}

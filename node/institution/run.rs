@@ -1,46 +1,53 @@
 //! Runs one silo over the real network and the real disk, from its start to an orderly end.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use agreement::silo_seed;
-use learn::DataError;
-use mesh::MeshError;
 use methods::learner::Task;
-use protocol::net::Event;
-use protocol::{Epoch, Time, envelope, member};
+use protocol::{Epoch, Epochs, Record, Time, envelope, member};
 use serde_json::json;
-use silo::{Checks, Network, Notice, SiloConfig, SpawnError, Stopped, Surroundings};
+use silo::{Checks, Journal, Network, Notice, SiloConfig, Stopped, Surroundings};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::admission;
+use super::amendments::{Amendments, HeardOf};
 use super::columns::Columns;
 use super::config::Institution;
-use super::consent::Unsigned;
+use super::error::NodeError;
 use super::health::Health;
 use super::knocks;
 use super::leaving::Leaving;
+use super::links::Links;
+use super::locked;
 use super::news::News;
 use super::output::Output;
+use super::present::{Place, Present, place, protocol_records};
 use super::reporter::Reporter;
 use super::serving::{Job, Serving};
-use super::signals::Signals;
+use super::signals::{Signal, Signals};
 use super::unreachable::Unreachable;
-use super::waiting::{Change, Waiting};
-use crate::audit::{AuditLog, LogError, Questions, Sizes, Tap};
-use crate::identity::{self, IdentityError};
+use super::waiting::Waiting;
+use super::watch::Watch;
+use crate::audit::{AuditLog, Questions, Sizes, Tap};
+use crate::identity;
 use crate::model::{self, Held};
 use crate::pool::Workers;
-use crate::status::http::{self, HttpError};
+use crate::report::numbers;
+use crate::status::http;
 use crate::status::{Source, socket};
 use crate::store::{self, Note, OpenError, Opened, Owner};
 
 /// Size in bytes of the cache of blobs in memory.
 const CACHE: usize = 64 << 20;
+/// Name of the file with the agreement in force, once it has changed.
+const IN_FORCE: &str = "in-force.toml";
 /// Threads of the network.
 const NETWORK_THREADS: usize = 2;
 /// How long the node waits for the end of each part.
@@ -62,97 +69,142 @@ pub struct Options {
     /// it only listens until it is safe to vote. What is left of the old journal is kept under
     /// another name.
     pub journal_lost: bool,
+    /// Whether to wait until the members admit this institution, if its key is in no agreement.
+    pub wait_for_admission: bool,
     /// Where to serve the page and the metrics, instead of where the configuration says.
     pub http: Option<SocketAddr>,
 }
 
-/// Why a node did not start, or stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeError {
-    /// The silo's data.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// Its journal or blobs.
-    #[error(transparent)]
-    Store(#[from] OpenError),
-    /// The log of what it sends.
-    #[error(transparent)]
-    Audit(#[from] LogError),
-    /// Its key.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// Its signed consent.
-    #[error(transparent)]
-    Unsigned(#[from] Unsigned),
-    /// Its network.
-    #[error(transparent)]
-    Mesh(#[from] MeshError),
-    /// The page and the metrics.
-    #[error(transparent)]
-    Http(#[from] HttpError),
-    /// The silo itself.
-    #[error(transparent)]
-    Spawn(#[from] SpawnError),
-    /// It stopped by itself.
-    #[error(transparent)]
-    Stopped(Stopped),
-    /// The operating system refused threads or signals.
-    #[error("the node cannot start: {0}")]
-    System(#[from] io::Error),
+/// How an epoch ended for a node.
+enum Ended {
+    /// A signal, or it was done.
+    Left,
+    /// The agreement has changed.
+    EpochOver,
 }
 
-impl NodeError {
-    /// Whether the files or the command line have to be changed.
-    pub fn is_configuration(&self) -> bool {
-        match self {
-            Self::Data(error) => {
-                matches!(error, DataError::Config(_) | DataError::TooManySilos { .. })
-            }
-            Self::Store(error) => matches!(
-                error,
-                OpenError::Federation { .. } | OpenError::Member { .. } | OpenError::Key { .. }
-            ),
-            Self::Mesh(error) => !matches!(error, MeshError::Listen { .. } | MeshError::Start(_)),
-            Self::Spawn(error) => matches!(
-                error,
-                SpawnError::Identity(_)
-                    | SpawnError::Names(_)
-                    | SpawnError::Limit { .. }
-                    | SpawnError::Start { .. }
-            ),
-            Self::Unsigned(_) => true,
-            Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
-            Self::Audit(_) | Self::Identity(_) | Self::Stopped(_) | Self::System(_) => false,
-        }
-    }
-}
-
-/// Runs a node until a signal, or until it is done. When it returns, every step that was begun is
-/// durable, and the connections to other members are closed in order.
+/// Runs a node until a signal, or until it is done, through all changes of the agreement. When it
+/// returns, every step that was begun is durable, and the connections to other members are closed in
+/// order. `institution` has the agreement that its configuration names.
 ///
 /// # Errors
 /// [`NodeError`]: why it did not start, or what stopped it.
 pub fn run(institution: &Institution, options: &Options, output: &Output) -> Result<(), NodeError> {
-    let epoch = institution.agreement.epoch.clone();
-    let consent = institution.consented()?;
-    let start = institution.start()?;
-    let equipment = institution.equipment(start.as_ref())?;
+    // A key of nobody leaves no trace in a folder that may be another's.
+    let waits = institution.is_first_member() || options.wait_for_admission;
+    if !waits && !store::has_journal(&institution.state) {
+        return Err(outside(institution));
+    }
+    let signals = Signals::new()?;
+    let mut lost = options.journal_lost;
+    let mut in_use = None;
+    loop {
+        let mut opened = open_state(institution, lost)?;
+        if in_use.is_none() {
+            in_use = Some(identity::hold(&institution.identity)?);
+        }
+        let records = protocol_records(opened.journal.load()?);
+        let epochs = Epochs::replay(institution.agreement.epoch.clone(), records)?;
+        match place(institution, &epochs)? {
+            Place::Member(present) => {
+                let ended = run_epoch(
+                    institution,
+                    &present,
+                    opened,
+                    (lost, options),
+                    signals.signal(),
+                    output,
+                )?;
+                if let Ended::Left = ended {
+                    return Ok(());
+                }
+            }
+            Place::Outside if options.wait_for_admission => {
+                let runtime = network_runtime()?;
+                let passages =
+                    admission::wait(institution, &epochs, &runtime, signals.signal(), output)?;
+                let Some(passages) = passages else {
+                    return Ok(());
+                };
+                let record = |passage: protocol::message::Passage| {
+                    silo::Record::Protocol(Record::Final {
+                        blocks: passage.blocks,
+                        proof: passage.proof,
+                    })
+                };
+                opened
+                    .journal
+                    .commit(passages.into_iter().map(record).collect())?;
+            }
+            Place::Outside => return Err(outside(institution)),
+            Place::Left => {
+                let line =
+                    "this institution is no member any more; its models stay in its state folder";
+                let document = json!({ "event": "left", "at": 0.0, "why": line });
+                output.print(SystemTime::now(), document, line);
+                return Ok(());
+            }
+        }
+        // What was lost before an epoch ended is known to be lost from its journal.
+        lost = false;
+    }
+}
+
+fn outside(institution: &Institution) -> NodeError {
+    NodeError::Outside {
+        key: institution.key.public(),
+        identity: institution.identity.clone(),
+        federation: institution.agreement.epoch.charter.name.clone(),
+    }
+}
+
+fn open_state(institution: &Institution, lost: bool) -> Result<Opened, OpenError> {
     let owner = Owner {
-        federation: epoch.federation,
+        federation: institution.agreement.epoch.federation,
         me: institution.me,
         key: institution.key.clone(),
     };
-    let open = match options.journal_lost {
+    let open = match lost {
         true => store::open_lost,
         false => store::open,
     };
+    open(&institution.state, &owner, CACHE)
+}
+
+fn network_runtime() -> io::Result<Runtime> {
+    runtime::Builder::new_multi_thread()
+        .worker_threads(NETWORK_THREADS)
+        // Resolves names.
+        .max_blocking_threads(4)
+        .enable_all()
+        .build()
+}
+
+/// Runs a node in one epoch.
+fn run_epoch(
+    first: &Institution,
+    present: &Present,
+    opened: Opened,
+    (lost, options): (bool, &Options),
+    signal: Signal,
+    output: &Output,
+) -> Result<Ended, NodeError> {
+    let institution = &present.institution;
+    let epoch = institution.agreement.epoch.clone();
+    let consent = match first.is_first_member() {
+        true => first.consented()?,
+        false => None,
+    };
+    let start = institution.start()?;
+    let equipment = institution.equipment(start.as_ref())?;
     let Opened {
         journal,
         blobs,
         notes,
-    } = open(&institution.state, &owner, CACHE)?;
-    let _in_use = identity::hold(&institution.identity)?;
-    match institution.agreement.to_toml() {
+    } = opened;
+    let amendments = Amendments::of(&institution.state);
+    amendments.only_of(epoch.id);
+    match first.agreement.to_toml() {
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
     }
@@ -166,12 +218,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     if let Some(start) = &start {
         model::keep_start(&institution.state, start)?;
     }
-    let outer = runtime::Builder::new_multi_thread()
-        .worker_threads(NETWORK_THREADS)
-        // Resolves names.
-        .max_blocking_threads(4)
-        .enable_all()
-        .build()?;
+    let outer = network_runtime()?;
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
     config.discovery = epoch.charter.discovery;
     config.frame = envelope::limit(&epoch);
@@ -182,7 +229,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         "event": "start", "at": 0.0, "silo": name, "member": institution.me.0,
         "members": epoch.roster.len(), "rounds": epoch.charter.rounds,
         "federation": format!("{:#}", epoch.federation), "addresses": mesh.addresses,
-        "byzantine-members-tolerated": epoch.roster.faulty(),
+        "byzantine-members-tolerated": epoch.roster.faulty(), "epoch": epoch.number,
     });
     let line = format!(
         "{name}, one of {} in the federation {} ({}), listens at {}",
@@ -192,7 +239,10 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         mesh.addresses.join(", "),
     );
     output.print(SystemTime::now(), document, &line);
-    if consent.is_none() {
+    if epoch.number > 0 {
+        keep_in_force(institution, output);
+    }
+    if consent.is_none() && first.is_first_member() {
         let line = "silo.toml names no signed consent of this institution to the agreement; \
                     `rota federation sign` makes one";
         let document = json!({ "event": "no-consent", "at": 0.0, "why": line });
@@ -232,7 +282,8 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
             .unwrap_or(f64::INFINITY),
         radius: institution.radius.clone().into(),
         seed: silo_seed(institution.seed, institution.me),
-        journal_lost: options.journal_lost,
+        journal_lost: lost,
+        former: present.former.clone(),
     };
     let strategy = &institution.agreement.strategy_config;
     let job = Job {
@@ -263,7 +314,8 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         log: AuditLog::open(
             &institution.state,
             &epoch,
-            institution.me,
+            // The log is one through all epochs, in which its member's position may change.
+            first.me,
             &institution.key,
             Sizes::default(),
         )?,
@@ -290,6 +342,11 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
     let waits = waiting.clone();
     let (serves, seen, told) = (serving.clone(), health.clone(), reporter.clone());
+    let mut heard_of = HeardOf {
+        amendments: amendments.clone(),
+        institution: institution.clone(),
+        output: output.clone(),
+    };
     let feed = Box::new(move |at: Time, notice: &Notice| {
         let now = SystemTime::now();
         locked(&heard).observe(notice, Instant::now());
@@ -297,6 +354,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         seen.observe(now, notice);
         told.notice(now, at, notice);
         serves.observe(notice);
+        heard_of.observe(at, notice);
         columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
     });
     let pool = Workers::all_cores();
@@ -313,6 +371,9 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         unreachable: Unreachable::default(),
         socket,
         names: names(&epoch),
+        amendments,
+        given: BTreeSet::new(),
+        epoch: epoch.id,
     };
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
@@ -325,11 +386,35 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
             feed,
             origin: tokio::time::Instant::now(),
         };
-        run_silo(config, surroundings, watch, beat).await
+        run_silo(config, surroundings, watch, signal, beat).await
     });
     reporter.end(&ending, GOODBYE);
     goodbye(outer, logged, mesh.ended);
     ended
+}
+
+/// Writes the agreement in force beside the journal, and says that it is another one.
+fn keep_in_force(institution: &Institution, output: &Output) {
+    let epoch = &institution.agreement.epoch;
+    let written = institution
+        .agreement
+        .to_toml()
+        .map_err(|why| why.to_string());
+    let written = written.and_then(|text| {
+        let kept = store::keep_file(&institution.state, IN_FORCE, text.as_bytes());
+        kept.map_err(|error| error.to_string())
+    });
+    let file = institution.state.join(IN_FORCE);
+    let line = format!(
+        "{} of the agreement so far; the one in force is in {}",
+        numbers::plural(epoch.number as usize, "change"),
+        file.display()
+    );
+    let document = json!({ "event": "epoch", "at": 0.0, "epoch": epoch.number, "block": format!("{:#}", epoch.id) });
+    output.print(SystemTime::now(), document, &line);
+    if let Err(why) = written {
+        tracing::warn!("the agreement in force is not kept beside the journal: {why}");
+    }
 }
 
 /// Runs the silo until a signal, its own end, or the end that `watch` decides on.
@@ -337,19 +422,23 @@ async fn run_silo(
     config: SiloConfig,
     surroundings: Surroundings,
     mut watch: Watch,
+    mut signal: Signal,
     beat: Duration,
-) -> Result<(), NodeError> {
+) -> Result<Ended, NodeError> {
     let began = Instant::now();
-    let mut signals = Signals::new()?;
     let mut handle = silo::spawn(config, surroundings)?;
     watch.health.runs(handle.activities());
     let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let why = loop {
         tokio::select! {
-            stopped = handle.stopped() => return Err(NodeError::Stopped(stopped)),
-            signal = signals.next() => break signal,
+            stopped = handle.stopped() => return match stopped {
+                Stopped::EpochOver => Ok(Ended::EpochOver),
+                other => Err(NodeError::Stopped(other)),
+            },
+            signal = signal.received() => break signal,
             _ = tick.tick() => {
+                watch.approve(&handle);
                 watch.report_waiting(began);
                 watch.report_unreachable(began);
                 watch.serving.report(&watch.reporter);
@@ -366,7 +455,7 @@ async fn run_silo(
     watch.socket = None;
     handle.stop();
     match timeout(GOODBYE, handle.stopped()).await {
-        Ok(Stopped::Asked) | Err(_) => Ok(()),
+        Ok(Stopped::Asked | Stopped::EpochOver) | Err(_) => Ok(Ended::Left),
         Ok(other) => Err(NodeError::Stopped(other)),
     }
 }
@@ -381,58 +470,7 @@ fn goodbye(outer: Runtime, log: JoinHandle<()>, mesh: JoinHandle<()>) {
             tracing::warn!("the network did not end in time");
         }
     });
-    outer.shutdown_background();
-}
-
-/// What is checked at every tick of the node.
-struct Watch {
-    leaving: Arc<Mutex<Leaving>>,
-    until_done: bool,
-    waiting: Arc<Mutex<Waiting>>,
-    serving: Serving,
-    health: Arc<Health>,
-    reporter: Reporter,
-    unreachable: Unreachable,
-    socket: Option<socket::Listening>,
-    names: Vec<String>,
-}
-
-impl Watch {
-    fn why_leave(&self) -> Option<&'static str> {
-        let why = || locked(&self.leaving).reason(Instant::now());
-        let done = self.until_done && self.serving.is_idle();
-        done.then(why).flatten()
-    }
-
-    fn report_waiting(&self, began: Instant) {
-        let reachable = locked(&self.leaving).reachable();
-        let at = began.elapsed().as_secs_f64();
-        match locked(&self.waiting).change(reachable, Instant::now()) {
-            Some(Change::Waits(why)) => {
-                let document = json!({ "event": "waiting", "at": at, "why": why });
-                self.reporter.print(document, why);
-            }
-            Some(Change::Back) => {
-                let document = json!({ "event": "taking-part", "at": at });
-                self.reporter.print(document, "taking part again".into());
-            }
-            None => {}
-        }
-    }
-
-    fn report_unreachable(&mut self, began: Instant) {
-        let now = SystemTime::now();
-        for report in self.unreachable.due(&self.health.peers(), now) {
-            let name = &self.names[report.member.at()];
-            let document = json!({
-                "event": "peer-unreachable", "at": began.elapsed().as_secs_f64(), "member": name,
-                "why": report.why, "seconds": report.lasting.as_secs(),
-                "attempts": report.attempts, "again-in-seconds": report.pause.as_secs(),
-            });
-            self.health.warning(now, &format!("{name} {}", report.why));
-            self.reporter.print(document, report.line(name));
-        }
-    }
+    outer.shutdown_timeout(Duration::from_secs(1));
 }
 
 /// The members' names, in the order of the roster.
@@ -498,69 +536,6 @@ fn serve_status(
             print(document, &format!("warning: {error}"));
             health.warning(SystemTime::now(), &error.to_string());
             Ok(None)
-        }
-    }
-}
-
-fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // No code panics while it holds this lock.
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Passes events from the network to the silo, and notes which members can be reached.
-struct Links {
-    leaving: Arc<Mutex<Leaving>>,
-    reporter: Reporter,
-    names: Vec<String>,
-    /// What members ask for, for the audit log.
-    questions: Questions,
-    began: Instant,
-}
-
-impl Links {
-    async fn pass(self, mut from: mpsc::Receiver<Event>, to: mpsc::Sender<Event>) {
-        let mut up = vec![false; self.names.len()];
-        loop {
-            // The network ends when the silo has ended, even without events.
-            let event = tokio::select! {
-                event = from.recv() => event,
-                () = to.closed() => None,
-            };
-            let Some(event) = event else { return };
-            self.questions.observe(&event);
-            let link = match &event {
-                Event::Up { peer, round_trip } => Some((*peer, Some(*round_trip))),
-                Event::Down { peer } => Some((*peer, None)),
-                _ => None,
-            };
-            if let Some((peer, round_trip)) = link {
-                locked(&self.leaving).reach(peer, round_trip.is_some(), Instant::now());
-                if std::mem::replace(&mut up[peer.at()], round_trip.is_some())
-                    != round_trip.is_some()
-                {
-                    self.print(&self.names[peer.at()], round_trip);
-                }
-            }
-            if to.send(event).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    fn print(&self, name: &str, round_trip: Option<Duration>) {
-        let at = self.began.elapsed().as_secs_f64();
-        match round_trip {
-            Some(trip) => self.reporter.print(
-                json!({
-                    "event": "peer-up", "at": at, "member": name,
-                    "round-trip-ms": trip.as_secs_f64() * 1e3,
-                }),
-                format!("{name} can be reached"),
-            ),
-            None => self.reporter.print(
-                json!({ "event": "peer-down", "at": at, "member": name }),
-                format!("{name} cannot be reached"),
-            ),
         }
     }
 }

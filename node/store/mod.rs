@@ -3,7 +3,9 @@
 //! ```text
 //! FOLDER/lock           held by the one process that uses the folder
 //! FOLDER/journal.redb   records that must not be lost: votes, nonces, certificates, adoptions
-//! FOLDER/federation.toml   the agreement, for commands that print the journal
+//! FOLDER/federation.toml   the first agreement, for commands that print the journal
+//! FOLDER/in-force.toml   the agreement in force, once it has changed
+//! FOLDER/amendments/    amendments that members approve
 //! FOLDER/preparation.json, served.json, served.safetensors   notes for `rota model`
 //! FOLDER/blobs/         models, outcomes and sheets, each in a file named by its hash
 //! FOLDER/audit/         lines about everything that was sent
@@ -58,6 +60,11 @@ pub struct Opened {
 /// [`OpenError`].
 pub fn open(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, OpenError> {
     opened(folder, owner, cache, false)
+}
+
+/// Whether there is a journal in `folder`.
+pub fn has_journal(folder: &Path) -> bool {
+    std::fs::symlink_metadata(folder.join(journal::NAME)).is_ok()
 }
 
 /// Writes the text of the agreement beside the journal, so that the journal can be printed with the

@@ -1,36 +1,44 @@
 //! Checks the final blocks of a journal: that each follows the one before it, that the authors of a
 //! round signed for its sheet, and that a quorum made each final.
 
+use std::sync::Arc;
+
 use protocol::certificate::Certificate;
 use protocol::identity::Strict;
-use protocol::message::Block;
+use protocol::message::{Block, Content, Passage};
 use protocol::verify::inclusions_hold;
 use protocol::{Epoch, Hash};
 
 /// A round or a view, for people.
 pub(super) fn place(block: &Block) -> String {
-    match block.learning() {
-        Some(learning) => format!("round {} (view {})", learning.round, block.view),
-        None => format!("the empty block of view {}", block.view),
+    match &block.content {
+        Content::Learning(learning) => format!("round {} (view {})", learning.round, block.view),
+        Content::Empty => format!("the empty block of view {}", block.view),
+        Content::Change(_) => format!("the change of the agreement in view {}", block.view),
     }
 }
 
 /// The chain so far.
-pub(super) struct Chain<'a> {
-    epoch: &'a Epoch,
+pub(super) struct Chain {
+    /// The epochs so far, oldest first.
+    pub(super) epochs: Vec<Arc<Epoch>>,
     tip: Hash,
     view: u64,
-    /// All blocks with their hashes, oldest first.
+    /// All blocks with their hashes, oldest first. Empty ones that only made a change final are left
+    /// out.
     pub(super) blocks: Vec<(Hash, Block)>,
+    /// The last round.
+    last: u64,
     /// Certificates that were verified.
     pub(super) certificates: usize,
 }
 
-impl<'a> Chain<'a> {
-    pub(super) fn new(epoch: &'a Epoch) -> Self {
+impl Chain {
+    pub(super) fn new(epoch: Arc<Epoch>) -> Self {
         Self {
-            epoch,
             tip: epoch.id,
+            epochs: vec![epoch],
+            last: 0,
             view: 0,
             blocks: Vec::new(),
             certificates: 0,
@@ -39,9 +47,12 @@ impl<'a> Chain<'a> {
 
     /// The last learning round.
     pub(super) fn round(&self) -> u64 {
-        let learned = self.blocks.iter().rev();
-        let mut learned = learned.filter_map(|(_, block)| block.learning());
-        learned.next().map_or(0, |learning| learning.round)
+        self.last
+    }
+
+    /// The epoch that the chain has reached.
+    pub(super) fn epoch(&self) -> Arc<Epoch> {
+        self.epochs[self.epochs.len() - 1].clone()
     }
 
     /// Adds blocks that one certificate makes final.
@@ -50,6 +61,13 @@ impl<'a> Chain<'a> {
     /// The first thing that is wrong, as a sentence.
     pub(super) fn add(&mut self, blocks: Vec<Block>, proof: &Certificate) -> Result<(), String> {
         let last = blocks.last().map(place).unwrap_or_default();
+        if let Some(passage) = Passage::among(&blocks, proof) {
+            let before = blocks.len() - passage.blocks.len();
+            for block in blocks.into_iter().take(before) {
+                self.link(block)?;
+            }
+            return self.pass(passage);
+        }
         for block in blocks {
             self.link(block)?;
         }
@@ -60,8 +78,30 @@ impl<'a> Chain<'a> {
             ));
         }
         proof
-            .verify(self.epoch, &Strict)
+            .verify(&self.epoch(), &Strict)
             .map_err(|why| format!("{last}: the certificate is not valid: {why}"))?;
+        self.certificates += 1;
+        Ok(())
+    }
+
+    /// Adds the end of an epoch. A member that was away when it ended has no blocks since its last one.
+    fn pass(&mut self, passage: Passage) -> Result<(), String> {
+        let Some(block) = passage.blocks.first().cloned() else {
+            return Ok(());
+        };
+        let wrong = |why: String| format!("{}: {why}", place(&block));
+        let next = passage.verify(&self.epoch(), &Strict);
+        let next = next.map_err(|why| wrong(why.to_string()))?;
+        let here = block.parent == self.tip;
+        if here && next.began.round != self.last {
+            return Err(wrong(format!(
+                "it names round {} as the last, and the chain has {}",
+                next.began.round, self.last
+            )));
+        }
+        (self.tip, self.view, self.last) = (next.id, 0, next.began.round);
+        self.blocks.push((next.id, block));
+        self.epochs.push(Arc::new(next));
         self.certificates += 1;
         Ok(())
     }
@@ -74,7 +114,7 @@ impl<'a> Chain<'a> {
         if block.view <= self.view {
             return wrong(format!("expected a view after {}", self.view));
         }
-        if block.epoch != self.epoch.id {
+        if block.epoch != self.epoch().id {
             return wrong("the block belongs to another epoch".into());
         }
         if let Some(learning) = block.learning() {
@@ -82,11 +122,14 @@ impl<'a> Chain<'a> {
             if learning.round != expected {
                 return wrong(format!("expected round {expected}"));
             }
-            if !inclusions_hold(self.epoch, &Strict, learning) {
+            if !inclusions_hold(&self.epoch(), &Strict, learning) {
                 return wrong(
                     "the signatures for the sheet are not those of distinct members".into(),
                 );
             }
+        }
+        if let Some(learning) = block.learning() {
+            self.last = learning.round;
         }
         let hash = block.hash();
         (self.tip, self.view) = (hash, block.view);

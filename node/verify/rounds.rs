@@ -34,10 +34,17 @@ pub(super) struct Computed {
     pub(super) not: Vec<NotComputed>,
     /// Members that a plan named and whose contributions are not in the round, where the plan names
     /// some members only.
-    pub(super) left_out: BTreeMap<u64, Vec<MemberIndex>>,
+    pub(super) left_out: BTreeMap<u64, Vec<String>>,
 }
 
 impl Computed {
+    /// Adds the rounds of the next epoch.
+    pub(super) fn add(&mut self, next: Self) {
+        self.again.extend(next.again);
+        self.not.extend(next.not);
+        self.left_out.extend(next.left_out);
+    }
+
     fn skip(&mut self, round: u64, why: &str) {
         match self.not.last_mut() {
             Some(last) if last.why == why && last.to + 1 == round => last.to = round,
@@ -83,6 +90,7 @@ pub(super) fn config(
         radius: Default::default(),
         seed: 0,
         journal_lost: false,
+        former: Vec::new(),
     })
 }
 
@@ -109,15 +117,16 @@ pub(super) fn compute(
     let epoch = &config.member.epoch;
     let first = Replay::new(config);
     let (start, agreed) = (first.outcome(), epoch.charter.start);
-    if start != agreed {
+    if epoch.number == 0 && start != agreed {
         return Err(format!(
             "the start of the federation: agreed {agreed}, computed {start}"
         ));
     }
     let blob = |hash: &Hash| store::blob(folder, hash);
     let mut computed = Computed::default();
-    let mut before = Some(first);
-    let mut outcome = agreed;
+    // A later epoch goes on from the last outcome of the one before.
+    let mut outcome = epoch.began.outcome;
+    let mut before = (epoch.began.round == 0).then_some(first);
     for learning in learnings {
         let round = learning.round;
         let state = before.take();
@@ -126,7 +135,8 @@ pub(super) fn compute(
         let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
         if let Some(named) = state.as_ref().ok().and_then(Replay::participants) {
             let missing = named.into_iter().filter(|member| !signers.contains(member));
-            computed.left_out.insert(round, missing.collect());
+            let names = missing.map(|member| epoch.roster.name(member).to_owned());
+            computed.left_out.insert(round, names.collect());
         }
         let Some(adopted) = adopted.get(&round) else {
             let why = "this silo was away and adopted a later round";

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use agreement::{Agreement, ConfigError};
 use protocol::envelope::{self, OpenError as FrameError};
 use protocol::identity::Strict;
-use protocol::message::{Learning, Message};
+use protocol::message::{Content, Learning, Message};
 use protocol::verify::Known;
 use protocol::{Epoch, Hash, MemberIndex};
 use serde::Serialize;
@@ -139,40 +139,44 @@ impl State<'_> {
 
     fn verify(&self, records: Vec<Record>, data: Option<&Path>) -> Result<Verified, String> {
         let epoch = self.epoch();
-        let mut chain = Chain::new(epoch);
+        let mut chain = Chain::new(self.agreement.epoch.clone());
+        let mut me = None;
         let mut adoptions: Vec<Adopted> = Vec::new();
         let (mut signed, mut certificates) = (0, 0);
         for record in records {
             match record {
                 // This record starts the journal again.
                 Record::Lost => {
-                    chain = Chain::new(epoch);
+                    chain = Chain::new(self.agreement.epoch.clone());
+                    me = None;
                     adoptions.clear();
                 }
                 Record::Adopted(adopted) => adoptions.push(adopted),
                 Record::Trained { .. } | Record::Begun => {}
                 Record::Protocol(record) => match record {
-                    protocol::Record::Final { blocks, proof } => chain.add(blocks, &proof)?,
+                    protocol::Record::Final { blocks, proof } => {
+                        let before = chain.epochs.len();
+                        chain.add(blocks, &proof)?;
+                        if chain.epochs.len() > before {
+                            me = None;
+                        }
+                    }
                     protocol::Record::Certified(certificate) => {
-                        let verified = certificate.verify(epoch, &Strict);
+                        let verified = certificate.verify(&chain.epoch(), &Strict);
                         verified.map_err(|why| why.to_string())?;
                         certificates += 1;
                     }
                     protocol::Record::Vote(message)
                     | protocol::Record::Proposed(message)
                     | protocol::Record::Contributed(message) => {
-                        self.signed(&message)?;
+                        let of = *me.get_or_insert(self.position(&chain.epoch(), &message));
+                        Self::signed(&chain.epoch(), of, &message)?;
                         signed += 1;
                     }
                     protocol::Record::Block(_) | protocol::Record::Applied { .. } => {}
                 },
             }
         }
-        let learnings: Vec<&Learning> = chain
-            .blocks
-            .iter()
-            .filter_map(|(_, block)| block.learning())
-            .collect();
         self.adoptions(&chain, &adoptions)?;
         let (blobs, missing_blobs) = self.blobs(&adoptions)?;
         let adopted = adoptions.iter().map(|adopted| (adopted.round, adopted));
@@ -181,10 +185,7 @@ impl State<'_> {
             again,
             not,
             left_out,
-        } = match rounds::config(self.agreement, self.me, self.folder, data) {
-            Ok(config) => rounds::compute(&config, self.folder, &learnings, &adopted)?,
-            Err(why) => nothing(chain.round(), &why),
-        };
+        } = self.rounds(&chain, &adopted, data)?;
         let name = |member: &MemberIndex| epoch.roster.name(*member).to_owned();
         Ok(Verified {
             federation_name: epoch.charter.name.clone(),
@@ -198,16 +199,58 @@ impl State<'_> {
             missing_blobs,
             computed: again,
             not_computed: not,
-            left_out: left_out
-                .iter()
-                .map(|(round, members)| (*round, members.iter().map(name).collect()))
-                .collect(),
+            left_out,
         })
     }
 
-    /// Checks a message that the silo signed.
-    fn signed(&self, message: &Message) -> Result<(), String> {
-        let epoch = self.epoch();
+    /// Computes the rounds of every epoch again.
+    fn rounds(
+        &self,
+        chain: &Chain,
+        adopted: &BTreeMap<u64, &Adopted>,
+        data: Option<&Path>,
+    ) -> Result<Computed, String> {
+        let mut all = Computed::default();
+        let mut agreement = self.agreement.clone();
+        for (nth, epoch) in chain.epochs.iter().enumerate() {
+            let of_it = chain
+                .blocks
+                .iter()
+                .filter(|(_, block)| block.epoch == epoch.id);
+            let mut learnings: Vec<&Learning> = Vec::new();
+            let mut change = None;
+            for (_, block) in of_it {
+                match &block.content {
+                    Content::Learning(learning) => learnings.push(learning),
+                    Content::Change(found) => change = Some(found),
+                    Content::Empty => {}
+                }
+            }
+            let config = rounds::config(&agreement, self.me, self.folder, data);
+            let computed = match config {
+                Ok(config) => rounds::compute(&config, self.folder, &learnings, adopted)?,
+                Err(why) => nothing(&learnings, &why),
+            };
+            all.add(computed);
+            let next = chain.epochs.get(nth + 1);
+            if let (Some(change), Some(next)) = (change, next) {
+                let after = agreement.after(&change.amendment, next.clone());
+                agreement = after.map_err(|why| why.to_string())?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The silo's position in an epoch in which it signed this message. Its position in the first
+    /// agreement is known; elsewhere its messages tell.
+    fn position(&self, epoch: &Epoch, message: &Message) -> MemberIndex {
+        let first = self.epoch().roster.silos().get(self.me.at());
+        let known = first.and_then(|silo| epoch.roster.position(&silo.key));
+        known.unwrap_or(message.sender)
+    }
+
+    /// Checks a message that the silo signed in an epoch.
+    fn signed(epoch: &Epoch, me: MemberIndex, message: &Message) -> Result<(), String> {
         let frame = envelope::reseal(epoch, message);
         let kind = message.body.kind();
         let place = match message.view {
@@ -215,7 +258,7 @@ impl State<'_> {
             view => format!("view {view}"),
         };
         let wrong = |why: FrameError| format!("{place}: the {kind:?} of this silo: {why}");
-        if message.sender != self.me {
+        if message.sender != me {
             return Err(format!("{place}: the {kind:?} is not of this silo"));
         }
         let opened = envelope::open(epoch, &Strict, &Known::default(), &frame);
@@ -223,7 +266,7 @@ impl State<'_> {
     }
 
     /// Checks that the silo adopted what the chain says.
-    fn adoptions(&self, chain: &Chain<'_>, adoptions: &[Adopted]) -> Result<(), String> {
+    fn adoptions(&self, chain: &Chain, adoptions: &[Adopted]) -> Result<(), String> {
         let mut last = 0;
         for adopted in adoptions {
             let round = adopted.round;
@@ -231,7 +274,14 @@ impl State<'_> {
             let block = blocks.find(|(hash, _)| hash.0 == adopted.block);
             let learning = block.and_then(|(_, block)| block.learning());
             let learning = learning.filter(|learning| learning.round == round);
+            // A change of the agreement names the round before it.
+            let named = chain
+                .epochs
+                .iter()
+                .map(|epoch| epoch.began)
+                .find(|began| (began.round, began.block.0) == (round, adopted.block));
             let agreed = learning.map(|learning| learning.outcome);
+            let agreed = agreed.or(named.map(|began| began.outcome));
             let agreed = agreed.ok_or_else(|| {
                 format!("round {round}: the silo adopted it with a block that is not in the chain")
             })?;
@@ -308,12 +358,12 @@ impl State<'_> {
 }
 
 /// No round can be computed again.
-fn nothing(rounds: u64, why: &str) -> Computed {
+fn nothing(learnings: &[&Learning], why: &str) -> Computed {
     let mut computed = Computed::default();
-    if rounds > 0 {
+    if let (Some(first), Some(last)) = (learnings.first(), learnings.last()) {
         computed.not.push(NotComputed {
-            from: 1,
-            to: rounds,
+            from: first.round,
+            to: last.round,
             why: why.to_owned(),
         });
     }

@@ -121,6 +121,7 @@ impl Federation {
                 radius: numbers.radius.clone().into(),
                 seed: silo_seed(scenario.seed, me),
                 journal_lost: false,
+                former: Vec::new(),
             })
             .collect();
         let mut federation = Self {

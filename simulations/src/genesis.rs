@@ -14,6 +14,11 @@ pub(crate) const PATIENCE: u32 = 6;
 /// The size of a model in it, in bytes.
 pub(crate) const MODEL_BYTES: u64 = 8;
 
+/// Its view timeout, in beats, with `f` faulty members.
+pub(crate) fn view_timeout(f: usize) -> u32 {
+    2 * PATIENCE + 8 * (f as u32 + 4)
+}
+
 /// The epoch of members with these keys, this number of rounds and this rotation, in which every member
 /// checks every round.
 ///
@@ -45,7 +50,7 @@ pub(crate) fn epoch_with(
         rounds,
         beat_ms: BEAT.as_millis() as u64,
         patience: PATIENCE,
-        view_timeout: 2 * PATIENCE + 8 * (f as u32 + 4),
+        view_timeout: view_timeout(f),
         min_contributions: (2 * f + 1) as u16,
         rotation,
         verification,

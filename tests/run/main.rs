@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod amended;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;

@@ -13,6 +13,7 @@
 //! seed of a silo ([`silo_seed`]).
 
 mod agreement;
+mod amend;
 mod canonical;
 mod consent;
 mod continues;
@@ -32,6 +33,7 @@ pub use agreement::{
     Agreement, ConfigError, default_min_contributions, default_view_timeout, public_key,
     read_configuration,
 };
+pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
 pub use consent::{Consent, ConsentError};
 pub use continues::Continues;

@@ -85,13 +85,29 @@ pub struct Genesis {
     pub charter: Charter,
 }
 
+/// The last final round before an epoch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The round; 0 for none.
+    pub round: u64,
+    /// Hash of its block; the id of the first epoch for round 0.
+    pub block: Hash,
+    /// Hash of its outcome; the charter's `start` for round 0.
+    pub outcome: Hash,
+}
+
 /// A roster and a charter in force, and everything that follows from them.
 #[derive(Debug, Clone)]
 pub struct Epoch {
     /// The federation's id: the hash of its genesis. Never changes.
     pub federation: Hash,
-    /// The epoch's id: the hash of roster and charter in force. Parent of its first block.
+    /// The epoch's id: the hash of the genesis, or of the block that began it. Parent of its first
+    /// block.
     pub id: Hash,
+    /// How many epochs came before it.
+    pub number: u64,
+    /// The last final round before it.
+    pub began: Checkpoint,
     /// The members.
     pub roster: Roster,
     /// The agreement.
@@ -116,13 +132,39 @@ impl Epoch {
         let roster = Roster::new(genesis.silos.clone())?;
         genesis.charter.validate(&roster)?;
         let bytes = genesis.encode();
+        let id = Hash::labelled("rota epoch", &[&bytes]);
         Ok(Self {
             federation: Hash::labelled("rota genesis", &[&bytes]),
-            id: Hash::labelled("rota epoch", &[&bytes]),
+            id,
+            number: 0,
+            began: Checkpoint {
+                round: 0,
+                block: id,
+                outcome: genesis.charter.start,
+            },
             roster,
             charter: genesis.charter.clone(),
             cycles: Cycles::default(),
         })
+    }
+
+    /// The epoch after this one, which `block` began.
+    pub(crate) fn followed_by(
+        &self,
+        block: Hash,
+        began: Checkpoint,
+        roster: Roster,
+        charter: Charter,
+    ) -> Self {
+        Self {
+            federation: self.federation,
+            id: block,
+            number: self.number + 1,
+            began,
+            roster,
+            charter,
+            cycles: Cycles::default(),
+        }
     }
 
     /// Who leads which view before the first final round. [`Turns::advance`] follows the final
@@ -162,8 +204,12 @@ impl Setting for Epoch {
         self.charter.rotation
     }
 
-    fn federation(&self) -> &Hash {
-        &self.federation
+    fn seed(&self) -> &Hash {
+        // The first epoch's has always been the federation's id.
+        match self.number {
+            0 => &self.federation,
+            _ => &self.id,
+        }
     }
 
     fn members(&self) -> usize {
@@ -171,12 +217,35 @@ impl Setting for Epoch {
     }
 
     fn lead_by_view(&self, view: u64) -> MemberIndex {
-        self.cycles.lead(&self.federation, self.roster.len(), view)
+        self.cycles.lead(self.seed(), self.roster.len(), view)
     }
 }
 
 impl Charter {
-    fn validate(&self, roster: &Roster) -> Result<(), CharterError> {
+    /// This charter of `before` members for `after` members. The fewest contributions of a round
+    /// change: where there are fewer members, as many as before may be missing; where there are
+    /// more, as few as before are enough, if the rule for their number allows it. A view timeout that
+    /// is too short for more members becomes as long as it has to be.
+    pub fn for_members(&self, before: usize, after: usize) -> Self {
+        let gone = before.saturating_sub(after) as u16;
+        let fewest = fewest_contributions(after) as u16;
+        let kept = self.min_contributions.saturating_sub(gone);
+        Self {
+            min_contributions: kept.max(fewest),
+            view_timeout: self
+                .view_timeout
+                .max(self.shortest_view_timeout(after) as u32),
+            ..self.clone()
+        }
+    }
+
+    /// Twice the patience and half a beat for each of f + 4 phases, in beats.
+    fn shortest_view_timeout(&self, members: usize) -> u64 {
+        let faulty = members.saturating_sub(1) as u64 / 3;
+        2 * u64::from(self.patience) + (faulty + 4).div_ceil(2)
+    }
+
+    pub(crate) fn validate(&self, roster: &Roster) -> Result<(), CharterError> {
         let range = |key, value, ok: bool, allowed: String| {
             if ok {
                 Ok(())
@@ -202,7 +271,7 @@ impl Charter {
             self.patience >= 1,
             "at least 1 beat".into(),
         )?;
-        let fewest = (2 * roster.faulty() + 1).min(roster.len()) as u64;
+        let fewest = fewest_contributions(roster.len()) as u64;
         range(
             "min-contributions",
             self.min_contributions.into(),
@@ -210,7 +279,7 @@ impl Charter {
             format!("between {fewest} and {} with {0} members", roster.len()),
         )?;
         // view timeout ≥ 2·patience + (f+4)·D with the shortest D, half a beat.
-        let shortest = 2 * u64::from(self.patience) + (roster.faulty() as u64 + 4).div_ceil(2);
+        let shortest = self.shortest_view_timeout(roster.len());
         range(
             "view-timeout",
             self.view_timeout.into(),
@@ -240,4 +309,9 @@ impl Charter {
             "at least 1 round".into(),
         )
     }
+}
+
+/// 2f + 1, or all where that is less: the fewest contributions that a charter may ask for.
+fn fewest_contributions(members: usize) -> usize {
+    (2 * (members.saturating_sub(1) / 3) + 1).min(members)
 }

@@ -11,7 +11,9 @@ use crate::codec;
 use crate::envelope::Opened;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::message::{Block, Entry, EntryFields, Message, Phase, Sheet};
+use crate::message::{
+    Amendment, Block, Content, Entry, EntryFields, Message, Passage, Phase, Sheet,
+};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
@@ -107,6 +109,8 @@ pub enum Input {
         /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
         result: Result<(), WorkError>,
     },
+    /// This member's institution approves an amendment. Comes again after a restart.
+    Approve(Box<Amendment>),
     /// The deadline is reached or past.
     Time,
 }
@@ -212,6 +216,9 @@ pub enum Effect {
         /// Members that may have the last outcome, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
+    /// The epoch is over: the agreement has changed. This member does nothing more. One of the next
+    /// epoch, which the passage leads to, takes its place if its key is in that roster.
+    EpochOver(Box<Passage>),
     /// Show to people, or measure.
     Report(Report),
 }
@@ -334,6 +341,15 @@ pub enum Report {
         /// is whose is not.
         authors: Vec<MemberIndex>,
     },
+    /// An amendment is known, or another member approved it.
+    Amendment {
+        /// The amendment.
+        amendment: Box<Amendment>,
+        /// The members that approved it, ascending.
+        approved: Vec<MemberIndex>,
+        /// How many approvals it needs.
+        needed: usize,
+    },
     /// There is evidence against a member.
     Fault(Box<Evidence>),
     /// This member's key has signed messages in this federation that its journal does not hold: the
@@ -364,6 +380,20 @@ pub enum Report {
 }
 
 impl Record {
+    /// Whether it proves that an epoch is over.
+    pub fn ends_epoch(&self) -> bool {
+        let Self::Final { blocks, .. } = self else {
+            return false;
+        };
+        let change = |block: &Block| matches!(block.content, Content::Change(_));
+        blocks.iter().any(change)
+    }
+
+    /// Whether it says how far outcomes were adopted.
+    pub fn is_adoption(&self) -> bool {
+        matches!(self, Self::Applied { .. })
+    }
+
     /// The bytes that a journal keeps.
     pub fn to_bytes(&self) -> Vec<u8> {
         codec::encode(self)

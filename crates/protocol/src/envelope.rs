@@ -11,14 +11,16 @@
 use bytes::Bytes;
 
 use crate::certificate::{Certificate, CertificateError};
+use crate::change::PassageError;
 use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
+use crate::hash::Hash;
 use crate::identity::{Claim, SecretKey, Signature, Verifier};
-use crate::message::{Body, Kind, Message};
+use crate::message::{Body, Content, Kind, Message, Passage};
 use crate::roster::MemberIndex;
 use crate::statement::{HEADER, NO_SENDER, header};
-use crate::verify::{inclusions_hold, message_holds};
+use crate::verify::{approvals_hold, inclusions_hold, message_holds};
 
 pub use crate::statement::{VERSION, statement};
 pub use crate::verify::Known;
@@ -35,6 +37,8 @@ pub enum Opened {
     Certificate(Certificate),
     /// Evidence against a member; anybody may have sent it.
     Evidence(Box<Evidence>),
+    /// Proof that the epoch is over; anybody may have sent it.
+    Passage(Box<Passage>),
     /// A certificate or evidence that proves only what is [`Known`]. It was not verified, so its
     /// content is left out.
     Known,
@@ -104,6 +108,12 @@ pub enum OpenError {
         "the inclusions of a proposal are not signatures of distinct members in ascending order"
     )]
     Inclusions,
+    /// Approvals of a proposed change that do not verify.
+    #[error("the approvals of a proposed change are not signatures of members")]
+    Approvals,
+    /// A passage to another epoch that proves nothing.
+    #[error(transparent)]
+    Passage(#[from] PassageError),
     /// Evidence that shows no fault.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
@@ -164,6 +174,32 @@ pub fn seal_certificate(epoch: &Epoch, certificate: &Certificate) -> Bytes {
 /// The bytes for the wire of evidence.
 pub fn seal_evidence(epoch: &Epoch, evidence: &Evidence) -> Bytes {
     unsigned(epoch, 0, Kind::Evidence, &codec::encode(evidence))
+}
+
+/// The bytes for the wire of the proof that an epoch is over.
+pub fn seal_passage(epoch: &Epoch, passage: &Passage) -> Bytes {
+    unsigned(epoch, 0, Kind::Passage, &codec::encode(passage))
+}
+
+/// Bytes that name an epoch and hold nothing else: a member that hears of an epoch that it does not
+/// know sends them, and is answered with the passage to it. They do not [`open`].
+pub fn hail(epoch: &Epoch) -> Bytes {
+    unsigned(epoch, 0, Kind::Passage, &[])
+}
+
+/// Whether bytes are laid out as a message of this federation in another epoch. Nothing else is
+/// checked.
+pub fn is_of_other_epoch(epoch: &Epoch, bytes: &[u8]) -> bool {
+    let own = header(epoch, 0, 0, NO_SENDER, Kind::Passage);
+    let other = epoch_of(bytes).is_some_and(|id| id != epoch.id);
+    bytes.len() >= OVERHEAD && bytes[..33] == own[..33] && other
+}
+
+/// The id of the epoch that sealed bytes name; None for bytes that are too short. Nothing is
+/// checked.
+pub fn epoch_of(bytes: &[u8]) -> Option<Hash> {
+    let id = bytes.get(33..65)?;
+    id.try_into().ok().map(Hash)
 }
 
 /// The sender that sealed bytes name, the bytes that it would have signed, and the signature. None
@@ -243,7 +279,7 @@ pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
         Some(Kind::Certificate) => epoch.roster.quorum(),
         Some(Kind::Proposal) => epoch.roster.len() + epoch.roster.quorum(),
         // Everything in it that is signed holds a signature of 64 bytes.
-        Some(Kind::SyncResponse) => 1 + bytes.len() / 64,
+        Some(Kind::SyncResponse | Kind::Passage) => 1 + bytes.len() / 64,
         Some(Kind::Evidence) => 2,
         Some(_) => 1,
         None => 0,
@@ -289,7 +325,7 @@ pub fn open(
     let mut signed = [0; 64];
     signed.copy_from_slice(signature);
     let signature = Signature::from_bytes(&signed);
-    if matches!(kind, Kind::Certificate | Kind::Evidence) {
+    if matches!(kind, Kind::Certificate | Kind::Evidence | Kind::Passage) {
         if sender.0 != NO_SENDER || signed != [0; 64] {
             return Err(OpenError::Mislabelled);
         }
@@ -300,6 +336,11 @@ pub fn open(
             }
             evidence.verify(epoch, verifier)?;
             return Ok(Opened::Evidence(Box::new(evidence)));
+        }
+        if kind == Kind::Passage {
+            let passage: Passage = codec::decode(body, limit)?;
+            passage.verify(epoch, verifier)?;
+            return Ok(Opened::Passage(Box::new(passage)));
         }
         let certificate: Certificate = codec::decode(body, limit)?;
         if certificate.view != view {
@@ -354,9 +395,12 @@ fn verify_inside(
         Body::Proposal(proposal) => {
             let mut certificates = proposal.parent.iter().chain(&proposal.skipped);
             certificates.try_for_each(check)?;
-            match proposal.block.learning() {
-                Some(learning) if !inclusions_hold(epoch, verifier, learning) => {
+            match &proposal.block.content {
+                Content::Learning(learning) if !inclusions_hold(epoch, verifier, learning) => {
                     Err(OpenError::Inclusions)
+                }
+                Content::Change(change) if !approvals_hold(epoch, verifier, change) => {
+                    Err(OpenError::Approvals)
                 }
                 _ => Ok(()),
             }

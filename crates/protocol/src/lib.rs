@@ -12,7 +12,8 @@
 //! - **Who agrees on what.** A [`Roster`] lists the members with their [public keys](PublicKey), a
 //!   [`Charter`] holds the numbers and the work that they agreed on. Together they are the
 //!   [`Genesis`], from which the [`Epoch`] follows, with the federation's id and the
-//!   [rotation] of leads; [`Turns`](rotation::Turns) says who leads after the final rounds.
+//!   [rotation] of leads; [`Turns`](rotation::Turns) says who leads after the final rounds. A
+//!   [`change`] of roster or charter begins another epoch.
 //! - **What members send.** A [`Message`] has one of the [kinds](message::Kind) in [`message`]. Each
 //!   travels in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
 //!   and a [`budget`] limits what they may cost. [Certificates](certificate) and
@@ -33,10 +34,12 @@
 
 pub mod budget;
 pub mod certificate;
+pub mod change;
 pub mod charter;
 pub mod codec;
 pub mod effects;
 pub mod envelope;
+pub mod epochs;
 pub mod evidence;
 pub mod hash;
 pub mod identity;
@@ -53,8 +56,9 @@ pub mod verification;
 pub mod verify;
 pub mod work;
 
-pub use charter::{Charter, Epoch, Genesis};
+pub use charter::{Charter, Checkpoint, Epoch, Genesis};
 pub use effects::{Effect, Input, Record, Report};
+pub use epochs::Epochs;
 pub use hash::Hash;
 pub use identity::{PublicKey, SecretKey};
 pub use member::Member;

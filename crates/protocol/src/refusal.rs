@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::change::ChangeError;
 use crate::hash::Hash;
 use crate::message::{Kind, METRIC_NAME, METRICS};
 use crate::roster::MemberIndex;
@@ -28,6 +29,9 @@ pub enum Refusal {
     /// A proposed block names another view or epoch than its proposal.
     #[error("the proposed block names another view or epoch than the message that carries it")]
     BlockMisplaced,
+    /// An amendment, or a proposed change, that breaks a rule.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
     /// An empty block without the notarisation of its parent.
     #[error("the proposed empty block comes without the notarisation of its parent")]
     NothingNotarised,

@@ -8,7 +8,7 @@ use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
 use crate::identity::{Claim, Verifier};
-use crate::message::{Body, Learning, Message};
+use crate::message::{Body, Change, Learning, Message};
 use crate::roster::MemberIndex;
 use crate::statement::statement;
 
@@ -146,6 +146,32 @@ pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learni
     // The signatures are checked in any case: the check is what a message like this costs.
     let hold = claims.is_some_and(|claims| verifier.verify_all(&claims));
     distinct && hold
+}
+
+/// Whether the approvals of a change are their members' signatures. Whether they are enough and in
+/// order is another question: see [`Change::check`].
+pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Change) -> bool {
+    let amendment = change.amendment.hash();
+    let body = Body::Approval { amendment };
+    let statements: Vec<_> = change
+        .approvals
+        .iter()
+        .map(|&(member, _)| statement(epoch, 0, 0, member, &body))
+        .collect();
+    let claims: Option<Vec<_>> = change
+        .approvals
+        .iter()
+        .zip(&statements)
+        .map(|(&(member, signature), message)| {
+            let key = epoch.roster.key(member)?;
+            Some(Claim {
+                key,
+                message,
+                signature,
+            })
+        })
+        .collect();
+    claims.is_some_and(|claims| verifier.verify_all(&claims))
 }
 
 /// Whether a message was signed by its sender, with a round and a view exactly where its kind has

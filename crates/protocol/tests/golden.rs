@@ -18,11 +18,11 @@ use protocol::envelope::{self, Known, Opened};
 use protocol::evidence::Evidence;
 use protocol::identity::Strict;
 use protocol::message::{
-    Block, Body, Bundle, Content, Contribution, Entry, EntryFields, Kind, Learning, Phase,
-    Proposal, Reminder, Scores, Sheet, SyncResponse,
+    Amendment, Block, Body, Bundle, Change, Content, Contribution, Entry, EntryFields, Kind,
+    Learning, Passage, Phase, Proposal, Reminder, Scores, Sheet, SyncResponse,
 };
 use protocol::roster::Silo;
-use protocol::{Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
+use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
 
 /// Lines of a golden file: names and bytes.
 type Lines = Vec<(String, Vec<u8>)>;
@@ -152,6 +152,40 @@ fn learning(epoch: &Epoch) -> Block {
     block(epoch, content)
 }
 
+/// The member with the key 3 leaves, and rounds go on.
+fn amendment(epoch: &Epoch) -> Amendment {
+    let mut amendment = Amendment::leaving(epoch, MemberIndex(3));
+    amendment.charter.rounds += 10;
+    amendment.text = b"text".to_vec();
+    amendment
+}
+
+fn change(epoch: &Epoch) -> Content {
+    let amendment = amendment(epoch);
+    let hash = amendment.hash();
+    let approval = |member| {
+        let signed = message(epoch, member, Body::Approval { amendment: hash });
+        (MemberIndex(member), signed.signature)
+    };
+    Content::Change(Box::new(Change {
+        amendment,
+        after: Checkpoint {
+            round: 12,
+            block: Hash([6; 32]),
+            outcome: Hash([10; 32]),
+        },
+        approvals: [approval(0), approval(1), approval(2)].into(),
+    }))
+}
+
+fn passage(epoch: &Epoch) -> Passage {
+    let change = block(epoch, change(epoch));
+    Passage {
+        proof: certificate(epoch, Verdict::Final(change.hash())),
+        blocks: vec![change],
+    }
+}
+
 fn proposal(epoch: &Epoch, block: Block) -> Body {
     Body::Proposal(Box::new(Proposal {
         block,
@@ -226,6 +260,10 @@ fn bodies(epoch: &Epoch) -> Vec<(String, Body)> {
         ),
         ("proposal of a round", proposal(epoch, learning(epoch))),
         (
+            "proposal of a change",
+            proposal(epoch, block(epoch, change(epoch))),
+        ),
+        (
             "proposal of an empty block",
             proposal(epoch, block(epoch, Content::Empty)),
         ),
@@ -250,6 +288,13 @@ fn bodies(epoch: &Epoch) -> Vec<(String, Body)> {
             Body::SyncResponse(Box::new(SyncResponse::nothing(69_000, 11))),
         ),
         ("complete", Body::Complete),
+        ("amendment", Body::Amendment(Box::new(amendment(epoch)))),
+        (
+            "approval",
+            Body::Approval {
+                amendment: amendment(epoch).hash(),
+            },
+        ),
     ]
     .into_iter()
     .map(|(name, body)| (name.to_owned(), body))
@@ -365,6 +410,11 @@ fn envelopes_of_every_kind_equal_their_golden_bytes_and_open_again() {
     let opened = open("evidence", &frame);
     assert_eq!(opened, Opened::Evidence(Box::new(evidence)));
     add(Kind::Evidence, "nullify and finalize".into(), &frame);
+    let passage = passage(&epoch);
+    let frame = envelope::seal_passage(&epoch, &passage);
+    let opened = open("passage", &frame);
+    assert_eq!(opened, Opened::Passage(Box::new(passage)));
+    add(Kind::Passage, "change".into(), &frame);
     for (kind, lines) in files {
         assert!(!lines.is_empty(), "no envelope of kind {kind:?} is pinned");
         compare(&file(kind), &lines);

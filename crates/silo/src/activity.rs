@@ -50,6 +50,7 @@ impl Activity {
             Effect::Send { .. }
             | Effect::Publish { .. }
             | Effect::Persist(_)
+            | Effect::EpochOver(_)
             | Effect::Report(_) => None,
         }
     }
@@ -67,7 +68,11 @@ impl Activity {
             Input::Settled { .. } => Some(Self::Settle),
             Input::Applied { .. } => Some(Self::Apply),
             Input::Kept { .. } => Some(Self::Keep),
-            Input::Opened(_) | Input::Up { .. } | Input::Down { .. } | Input::Time => None,
+            Input::Opened(_)
+            | Input::Up { .. }
+            | Input::Down { .. }
+            | Input::Approve(_)
+            | Input::Time => None,
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use methods::strategy::OwnRadius;
 use methods::{Learner, Strategy};
+use protocol::Hash;
 use protocol::member::Config;
 
 /// The configuration of one silo.
@@ -27,4 +29,7 @@ pub struct SiloConfig {
     /// Whether the journal is lost. The silo may have voted before, so it only listens until it is
     /// safe to vote again.
     pub journal_lost: bool,
+    /// The ids of former epochs, each with what its members are answered: see
+    /// [`Epochs::answers`](protocol::Epochs::answers).
+    pub former: Vec<(Hash, Bytes)>,
 }

@@ -86,6 +86,9 @@ pub enum Stopped {
     /// [`SiloHandle::stop`](crate::SiloHandle::stop).
     #[error("the silo was stopped")]
     Asked,
+    /// The agreement has changed, durably: a silo of the next epoch takes its place.
+    #[error("the agreement has changed")]
+    EpochOver,
     /// [`SiloHandle::kill`](crate::SiloHandle::kill).
     #[error("the silo was killed")]
     Killed,

@@ -3,10 +3,11 @@
 use std::rc::{Rc, Weak};
 
 use actix::Addr;
+use protocol::message::Amendment;
 use tokio::sync::oneshot;
 
 use crate::activity::Activities;
-use crate::actors::messages::{Halt, Stop};
+use crate::actors::messages::{Approve, Halt, Stop};
 use crate::actors::silo::SiloActor;
 use crate::error::Stopped;
 use crate::run_state::{Counters, Counts, RunState};
@@ -25,6 +26,12 @@ impl SiloHandle {
     /// Asks the silo to stop. It finishes its current step, all records of which are durable.
     pub fn stop(&self) {
         self.silo.do_send(Stop);
+    }
+
+    /// The institution approves an amendment of the agreement. To be said again after a restart, as
+    /// long as the amendment is not in force.
+    pub fn approve(&self, amendment: Amendment) {
+        self.silo.do_send(Approve(Box::new(amendment)));
     }
 
     /// Ends the silo like a power cut: no further effect runs.

@@ -11,6 +11,8 @@ use crate::record::Record;
 /// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
 /// | the last `keep_rounds` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
 ///
+/// Of an epoch that is over only its `Final` records and adoptions are needed.
+///
 /// Records before the loss of a journal are not needed. If the silo lost its journal or is new, and
 /// has not acted since, only that record is needed: it may not know yet whether voting is safe. A
 /// silo that has adopted the last of all `rounds` has nothing to sign any more.
@@ -21,14 +23,19 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
         let done =
             |record: &Record| matches!(record, Record::Adopted(last) if last.round >= rounds);
         if !since.iter().any(|record| acts(record) || done(record)) {
-            return records.pop().into_iter().collect();
+            // That an epoch is over stays true.
+            let passages = since.into_iter().filter(ends_epoch);
+            return records.pop().into_iter().chain(passages).collect();
         }
         records = since;
     }
+    // Nothing that was signed in an epoch that is over counts any more.
+    let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
     let (mut tip, mut learned, mut adopted) = (0, 0, 0);
     let mut adoptions = 0;
-    for record in &records {
+    for (at, record) in records.iter().enumerate() {
         match record {
+            Record::Protocol(protocol::Record::Final { .. }) if at < over => {}
             Record::Protocol(protocol::Record::Final { blocks, proof }) => {
                 tip = tip.max(proof.view);
                 let rounds = blocks.iter().filter_map(|block| block.learning());
@@ -47,24 +54,29 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
         at += 1;
         match record {
             Record::Lost | Record::Begun => false,
-            Record::Trained { round, .. } => *round > adopted,
+            Record::Trained { round, .. } => at > over && *round > adopted,
             Record::Adopted(_) => {
                 passed += 1;
                 passed + keep > adoptions
             }
             Record::Protocol(record) => match record {
                 protocol::Record::Final { .. } => true,
+                protocol::Record::Applied { .. } => Some(at - 1) == applied,
+                _ if at <= over => false,
                 protocol::Record::Block(block) => block.view > tip,
                 protocol::Record::Certified(certificate) => certificate.view > tip,
                 protocol::Record::Vote(message) | protocol::Record::Proposed(message) => {
                     message.view > tip
                 }
                 protocol::Record::Contributed(message) => message.round > learned,
-                protocol::Record::Applied { .. } => Some(at - 1) == applied,
             },
         }
     });
     records
+}
+
+fn ends_epoch(record: &Record) -> bool {
+    matches!(record, Record::Protocol(record) if record.ends_epoch())
 }
 
 /// Whether this record shows that the silo took part, and so had found out that it is safe.

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use methods::Params;
 use methods::params::Gate;
 use protocol::Hash;
+use protocol::epochs::of_present;
 use protocol::member::Start;
+use protocol::message::Content;
 
 use crate::base::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
 use crate::config::SiloConfig;
@@ -90,8 +92,8 @@ pub(crate) fn restore(
         .transpose()?;
     let again = last.filter(|last| last.round > standing);
     let again = again.map(|last| Hash(last.block));
-    let fresh = contents.records.is_empty() && contents.adopted.is_empty();
-    let mut records = contents.records;
+    let mut records = of_present(contents.records);
+    let fresh = records.is_empty() && contents.adopted.is_empty();
     if again.is_some() {
         // With this record the member requests the later outcomes again. Signed messages and final
         // blocks stay as they are.
@@ -156,15 +158,22 @@ fn sorted(records: Vec<Record>) -> Contents {
     contents
 }
 
-/// Whether this record has the final block of an adopted outcome.
+/// Whether this record has the final block of an adopted outcome, or a change of the agreement that
+/// names it.
 fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
     let protocol::Record::Final { blocks, .. } = record else {
         return false;
     };
-    blocks.iter().any(|block| {
-        block.learning().is_some_and(|learning| {
-            (learning.round, learning.outcome.0) == (adopted.round, adopted.outcome)
-        }) && block.hash().0 == adopted.block
+    let same = |round, outcome: &Hash| (round, outcome.0) == (adopted.round, adopted.outcome);
+    blocks.iter().any(|block| match &block.content {
+        Content::Learning(learning) => {
+            same(learning.round, &learning.outcome) && block.hash().0 == adopted.block
+        }
+        Content::Change(change) => {
+            let after = &change.after;
+            same(after.round, &after.outcome) && after.block.0 == adopted.block
+        }
+        Content::Empty => false,
     })
 }
 

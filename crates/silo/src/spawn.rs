@@ -89,6 +89,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         epoch,
         checks: checks.clone(),
         pool: pool.clone(),
+        former: config.former.clone().into(),
     };
     let mesh = MeshActor::new(
         network,

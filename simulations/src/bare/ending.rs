@@ -1,5 +1,6 @@
 //! The checks after a run, and the diagnosis of a run that failed or stalled.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use protocol::charter::Epoch;
@@ -53,60 +54,122 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// The final blocks that a journal holds, in order, with the hash of each.
+/// The final blocks that a journal holds, in order, with the hash of each. Empty blocks after a
+/// change are left out: they only made it final, and are no part of the next epoch.
 pub(super) fn chain(journal: &[Record]) -> Vec<(Hash, &Block)> {
     let blocks = journal.iter().filter_map(|record| match record {
         Record::Final { blocks, .. } => Some(blocks),
         _ => None,
     });
+    let counts = |blocks: &Vec<Block>| {
+        let change = |block: &Block| matches!(block.content, Content::Change(_));
+        let change = blocks.iter().position(change);
+        change.map_or(blocks.len(), |at| at + 1)
+    };
     blocks
-        .flatten()
+        .flat_map(|blocks| &blocks[..counts(blocks)])
         .map(|block| (block.hash(), block))
         .collect()
 }
 
-/// The chain of an honest member at the end.
+/// The chain of a member at the end.
 pub(super) struct MemberChain<'a> {
     /// Its name.
-    pub(super) name: &'a str,
+    pub(super) name: String,
+    /// Whether it is honest and alive.
+    pub(super) honest: bool,
     /// Whether it reports that it has all rounds.
     pub(super) complete: bool,
     /// Its final blocks, with the hash of each.
     pub(super) chain: Vec<(Hash, &'a Block)>,
 }
 
-/// Checks that honest members have the same chain, that rounds follow one another, and that every
-/// outcome follows from its sheet. A member that reports to be complete must have all rounds.
-pub(super) fn check(epoch: &Epoch, all: &[MemberChain<'_>]) -> Result<(), String> {
-    let Some(longest) = all.iter().max_by_key(|held| held.chain.len()) else {
+/// Checks that all final blocks form one chain through all epochs, of which every honest member has
+/// its part in order; that rounds follow one another, and that every outcome follows from its
+/// sheet. A member that reports to be complete must have the last round. A member may lack blocks
+/// of an epoch that was over before it came back.
+pub(super) fn check(epochs: &[&Epoch], all: &[MemberChain<'_>]) -> Result<(), String> {
+    let known: BTreeMap<_, _> = all
+        .iter()
+        .flat_map(|held| held.chain.iter().copied())
+        .collect();
+    let parents: BTreeSet<_> = known.values().map(|block| block.parent).collect();
+    let tips: Vec<_> = known
+        .keys()
+        .filter(|hash| !parents.contains(*hash))
+        .collect();
+    let (Some(first), Some(last)) = (epochs.first(), epochs.last()) else {
         return Ok(());
     };
-    for held in all {
-        let mut pairs = held.chain.iter().zip(&longest.chain);
-        let parts = pairs.find(|((one, _), (other, _))| one != other);
-        if let Some(((one, block), (other, _))) = parts {
+    if tips.len() > 1 {
+        return Err(format!(
+            "the final blocks part: {tips:?} have no successors"
+        ));
+    }
+    let mut chain = Vec::new();
+    let mut at = tips.first().map_or(first.id, |tip| **tip);
+    while at != first.id {
+        let Some(block) = known.get(&at) else {
+            return Err(format!("no member has the final block {at}"));
+        };
+        chain.push((at, *block));
+        at = block.parent;
+    }
+    chain.reverse();
+    let rounds = |chain: &[(Hash, &Block)]| {
+        let round = |block: &Block| match &block.content {
+            Content::Learning(learning) => learning.round,
+            Content::Change(change) => change.after.round,
+            Content::Empty => 0,
+        };
+        chain
+            .iter()
+            .map(|(_, block)| round(block))
+            .max()
+            .unwrap_or(0)
+    };
+    for held in all.iter().filter(|held| held.honest) {
+        let mut rest = chain.iter();
+        let missing = held
+            .chain
+            .iter()
+            .find(|(hash, _)| !rest.any(|(other, _)| other == hash));
+        if let Some((hash, block)) = missing {
             return Err(format!(
-                "{} has block {one} of view {} where {} has {other}",
-                held.name, block.view, longest.name
+                "{} has block {hash} of view {} out of the order of the chain",
+                held.name, block.view
             ));
         }
-        let rounds = held.chain.iter().filter_map(|(_, block)| block.learning());
-        let rounds = rounds.count() as u64;
-        if held.complete && rounds != epoch.charter.rounds {
+        let (has, all) = (rounds(&held.chain), last.charter.rounds);
+        if held.complete && has != all {
             return Err(format!(
-                "{} reports to be complete with {} rounds, but its chain has {rounds}",
-                held.name, epoch.charter.rounds
+                "{} reports to be complete with {all} rounds, but its chain has {has}",
+                held.name
             ));
         }
     }
-    let (mut parent, mut state, mut last) = (epoch.id, epoch.charter.start, 0);
-    for (hash, block) in &longest.chain {
-        if block.parent != parent {
-            return Err(format!("the parent of block {hash} is not {parent}"));
-        }
-        parent = *hash;
-        let Content::Learning(learning) = &block.content else {
-            continue;
+    check_rounds(first, &chain)
+}
+
+/// Checks that rounds follow one another and outcomes from sheets, and that changes say where the
+/// federation stood.
+fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)]) -> Result<(), String> {
+    let (mut state, mut last) = (first.charter.start, 0);
+    for (hash, block) in chain {
+        let learning = match &block.content {
+            Content::Learning(learning) => learning,
+            Content::Change(change)
+                if (change.after.round, change.after.outcome) == (last, state) =>
+            {
+                continue;
+            }
+            Content::Change(change) => {
+                return Err(format!(
+                    "the change {hash} names round {} as the last, it was {last}",
+                    change.after.round
+                ));
+            }
+            Content::Empty => continue,
         };
         if learning.round != last + 1 {
             return Err(format!("round {} follows round {last}", learning.round));

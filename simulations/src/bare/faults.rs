@@ -179,9 +179,7 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
         losing_journals: Vec::new(),
         deaths: Vec::new(),
     };
-    // Fewer than four members tolerate no Byzantine one, but some may die as long as a quorum is
-    // left.
-    let bearable = if n < 4 { (n - 1) / 2 } else { faulty };
+    let bearable = bearable(n);
     for slot in 0..bearable + faults.beyond {
         let Some(flaw) = flaw(random, faults, slot < faulty, slot >= bearable) else {
             continue;
@@ -216,6 +214,12 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
     timed.push((until, ScriptedFault::Heal));
     script.timed = timed;
     script
+}
+
+/// How many members may die. Fewer than four members tolerate no Byzantine one, but some may die as
+/// long as a quorum is left.
+pub(super) fn bearable(n: usize) -> usize {
+    if n < 4 { (n - 1) / 2 } else { (n - 1) / 3 }
 }
 
 /// Draws the fault of one more member, if it has one.

@@ -8,6 +8,7 @@
 //! except faulty members, and every honest member must finish: under constant faults a federation
 //! that cannot recover would go unnoticed.
 
+mod changes;
 mod deaths;
 mod ending;
 mod faults;
@@ -30,6 +31,9 @@ pub use work::Plans;
 
 use crate::invariants::Violation;
 
+/// Receives what happens in a run: the time, the node if it is about one, and a sentence.
+pub type Story = Arc<dyn Fn(Time, Option<usize>, &str) + Send + Sync>;
+
 /// The options of a run.
 #[derive(Clone)]
 pub struct Options {
@@ -45,10 +49,16 @@ pub struct Options {
     pub rotation: Rotation,
     /// Who checks a round before it counts.
     pub verification: Verification,
+    /// Number of changes of the agreement, at drawn times: members join, leave, are excluded or get
+    /// another key, or rounds are added.
+    pub changes: u32,
     /// What goes wrong.
     pub faults: Faults,
     /// Changes the configuration of every member that starts, to break a rule on purpose.
     pub configure: Option<Arc<dyn Fn(member::Config) -> member::Config + Send + Sync>>,
+    /// Is told what happens, for people: faults, votes against views, certificates, final rounds,
+    /// changes of the agreement. Receives the time, the node and a sentence.
+    pub story: Option<Story>,
     /// Whether the records of a step become durable only after everything else of it was done,
     /// which breaks R5 on purpose.
     pub persist_last: bool,
@@ -66,6 +76,7 @@ impl fmt::Debug for Options {
             .field("plans", &self.plans)
             .field("rotation", &self.rotation)
             .field("verification", &self.verification)
+            .field("changes", &self.changes)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
     }
@@ -81,8 +92,10 @@ impl Options {
             plans: Plans::All,
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
+            changes: 0,
             faults,
             configure: None,
+            story: None,
             persist_last: false,
             journals_vanish: false,
         }
@@ -94,7 +107,7 @@ impl Options {
 pub struct Ended {
     /// When the last honest member had finished, or the run was given up.
     pub time: Time,
-    /// The highest view that any member entered.
+    /// The highest view that any member entered in an epoch.
     pub views: u64,
     /// Number of simulated events.
     pub events: u64,
@@ -105,6 +118,8 @@ pub struct Ended {
     pub trace: protocol::Hash,
     /// Number of finished trainings of honest members, by round.
     pub trainings: Vec<u64>,
+    /// Number of epochs.
+    pub epochs: u64,
     /// Number of members that died for good.
     pub dead: u64,
     /// The state of all members, if the federation did not finish because more of them were faulty

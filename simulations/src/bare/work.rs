@@ -89,9 +89,9 @@ pub(super) fn duration(random: &mut Random, effect: &Effect) -> Duration {
     random.span(Duration::from_millis(least), Duration::from_millis(most))
 }
 
-/// Performs a piece of work. `fetch` says whether one of the holders serves a blob.
+/// Performs a piece of work of the node `at`, one of `n` members. `fetch` says whether one of the holders serves a blob.
 pub(super) fn perform(
-    me: MemberIndex,
+    (at, n): (usize, usize),
     store: &mut Store,
     options: &Options,
     effect: &Effect,
@@ -113,7 +113,7 @@ pub(super) fn perform(
             Input::Planned(Planned {
                 round,
                 plan,
-                participants: options.plans.participants(options.members, round, &state),
+                participants: options.plans.participants(n, round, &state),
                 // The hash serves as a random number.
                 cross_evaluate: options
                     .cross_evaluate
@@ -123,7 +123,7 @@ pub(super) fn perform(
             })
         }
         &Effect::Train { round } => {
-            let at = me.0.to_le_bytes();
+            let at = (at as u16).to_le_bytes();
             let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
             store.blobs.insert(blob);
             let fields = EntryFields {
@@ -164,7 +164,7 @@ pub(super) fn perform(
                 .map(|entry| {
                     let blob = entry.fields.blob;
                     get(store, &blob, holders)?;
-                    let hash = Hash::labelled("loss", &[&me.0.to_le_bytes(), &blob.0]);
+                    let hash = Hash::labelled("loss", &[&(at as u16).to_le_bytes(), &blob.0]);
                     Ok((blob, f64::from(u16::from_le_bytes([hash.0[0], hash.0[1]]))))
                 })
                 .collect();
@@ -251,7 +251,11 @@ pub(super) fn perform(
                 result,
             }
         }
-        Effect::Send { .. } | Effect::Publish { .. } | Effect::Persist(_) | Effect::Report(_) => {
+        Effect::Send { .. }
+        | Effect::Publish { .. }
+        | Effect::Persist(_)
+        | Effect::EpochOver(_)
+        | Effect::Report(_) => {
             return None;
         }
     })

@@ -56,6 +56,8 @@ pub(crate) enum Fact<'a> {
     Ended,
     /// A member crashed, and lost everything that is not in its journal.
     Crashed { member: MemberIndex },
+    /// A member starts, and has adopted outcomes up to a round.
+    Begins { member: MemberIndex, adopted: u64 },
     /// A member lost its journal.
     JournalLost { member: MemberIndex },
 }
@@ -130,7 +132,9 @@ impl Ledger {
 
     /// Whether this outcome of a round is in a final block or an ancestor of one.
     pub(crate) fn is_settled(&self, round: u64, outcome: Hash) -> bool {
-        self.outcomes.contains(&(round, outcome))
+        let began = &self.epoch.began;
+        (began.round, began.outcome) == (round, outcome)
+            || self.outcomes.contains(&(round, outcome))
     }
 
     /// A member's name, for people.
@@ -187,7 +191,9 @@ impl Ledger {
             | Body::Inclusion { .. }
             | Body::Progress { .. }
             | Body::SyncRequest { .. }
-            | Body::Complete => {}
+            | Body::Complete
+            | Body::Amendment(_)
+            | Body::Approval { .. } => {}
         }
         None
     }

@@ -285,6 +285,20 @@ impl Monitor {
         }
     }
 
+    /// `member` starts in this epoch and has adopted outcomes up to round `adopted`.
+    ///
+    /// # Errors
+    /// [`Violation`]: this event violates a property.
+    pub fn begins(
+        &mut self,
+        now: Time,
+        member: MemberIndex,
+        adopted: u64,
+    ) -> Result<(), Violation> {
+        self.ledger.now = now;
+        self.check(&Fact::Begins { member, adopted })
+    }
+
     /// Counts `member` as faulty from here on, for example because it cannot know that it lost its
     /// journal.
     pub(crate) fn count_as_faulty(&mut self, member: MemberIndex) {

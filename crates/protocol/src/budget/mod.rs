@@ -8,7 +8,7 @@
 //! | budget of | pays for | is refilled |
 //! |---|---|---|
 //! | a neighbour | signature checks | by [`CHECKS`] a second, and with every view entered by what one view of all members costs |
-//! | a neighbour | evidence; requests for blobs | a little every beat; for blobs also with every view |
+//! | a neighbour | evidence and passages; requests for blobs | a little every beat; for blobs also with every view |
 //! | a neighbour | SyncResponses | by one for every question that was sent to it |
 //! | a signer | each kind of message | by what an honest member sends in one beat, and in one view |
 //!
@@ -298,7 +298,7 @@ impl Budget {
         let Some(kind) = header.kind else {
             return Ok(());
         };
-        let alone = matches!(kind, Kind::Certificate | Kind::Evidence);
+        let alone = matches!(kind, Kind::Certificate | Kind::Evidence | Kind::Passage);
         if kind == Kind::Certificate && header.view < self.last_final {
             return Err(Denied::Stale);
         }
@@ -325,7 +325,7 @@ impl Budget {
         let (evidence, said, views) = (self.evidence_rate(), self.kind_rate(kind), self.views);
         let neighbour = &mut self.neighbours[from.at()];
         match kind {
-            Kind::Evidence => {
+            Kind::Evidence | Kind::Passage => {
                 neighbour.evidence.refill(&evidence, now, views);
                 if !neighbour.evidence.is_open() {
                     return Err(Denied::TooMany(kind));
@@ -359,7 +359,7 @@ impl Budget {
         let held = 1 + bytes as u64 / 64;
         match header.kind {
             Some(Kind::Certificate) => held.min(self.quorum as u64).max(LEAST),
-            Some(Kind::SyncResponse | Kind::Proposal) => held.max(LEAST),
+            Some(Kind::SyncResponse | Kind::Proposal | Kind::Passage) => held.max(LEAST),
             Some(Kind::Evidence) => 2,
             _ => 1,
         }
@@ -419,7 +419,11 @@ impl Budget {
     ) -> Option<Duration> {
         let inside = matches!(
             error,
-            OpenError::Certificate(_) | OpenError::Evidence(_) | OpenError::Inclusions
+            OpenError::Certificate(_)
+                | OpenError::Evidence(_)
+                | OpenError::Inclusions
+                | OpenError::Approvals
+                | OpenError::Passage(_)
         );
         let times = if inside { FAILED_INSIDE } else { FAILED };
         self.correct_charge(admitted, checked.max(1) * times);
@@ -432,7 +436,7 @@ impl Budget {
         let rate = self.check_rate();
         let many = matches!(
             admitted.header.kind,
-            Some(Kind::Certificate | Kind::SyncResponse | Kind::Proposal)
+            Some(Kind::Certificate | Kind::SyncResponse | Kind::Proposal | Kind::Passage)
         );
         let cost = checked.max(if many { LEAST } else { 1 });
         let checks = &mut self.neighbours[admitted.from.at()].checks;
@@ -516,8 +520,10 @@ impl Budget {
             Kind::Notarize | Kind::Finalize | Kind::Nullify => (3, 4 + 2 * failed, 64 + 4 * failed),
             Kind::SyncRequest => (0, 2, 8),
             Kind::Complete => (0, 1, 8),
+            // Sent every few beats, to all and to members that come back.
+            Kind::Amendment | Kind::Approval => (0, 2, 16),
             // These have other budgets.
-            Kind::SyncResponse | Kind::Certificate | Kind::Evidence => (0, 0, 0),
+            Kind::SyncResponse | Kind::Certificate | Kind::Evidence | Kind::Passage => (0, 0, 0),
         };
         Rate {
             burst,
@@ -539,13 +545,16 @@ fn is_private(kind: Kind) -> bool {
         | Kind::Finalize
         | Kind::SyncRequest
         | Kind::SyncResponse
-        | Kind::Complete => true,
+        | Kind::Complete
+        | Kind::Amendment
+        | Kind::Approval => true,
         Kind::Bundle
         | Kind::Sheet
         | Kind::Proposal
         | Kind::Nullify
         | Kind::Progress
         | Kind::Certificate
-        | Kind::Evidence => false,
+        | Kind::Evidence
+        | Kind::Passage => false,
     }
 }

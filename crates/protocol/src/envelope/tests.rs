@@ -11,8 +11,8 @@ use crate::charter::{Charter, Genesis, Rotation, Verification};
 use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{
-    Block, Bundle, Content, Contribution, EntryFields, Learning, Phase, Proposal, Reminder, Scores,
-    Sheet, SyncResponse,
+    Amendment, Block, Bundle, Change, Content, Contribution, EntryFields, Learning, Phase,
+    Proposal, Reminder, Scores, Sheet, SyncResponse,
 };
 use crate::roster::Silo;
 
@@ -126,6 +126,54 @@ fn a_newer_message_format_is_refused_with_a_request_to_update() {
     );
 }
 
+/// Its last member leaves.
+fn amendment(epoch: &Epoch) -> Amendment {
+    Amendment {
+        text: b"text".to_vec(),
+        ..Amendment::leaving(epoch, MemberIndex(3))
+    }
+}
+
+/// A change that members 0, 1 and 2 approve, and the proof that it is final.
+fn passage(epoch: &Epoch) -> Passage {
+    let amendment = amendment(epoch);
+    let hash = amendment.hash();
+    let sign = |member, view, body| {
+        seal(epoch, &key(member), 0, view, MemberIndex(member), body)
+            .0
+            .signature
+    };
+    let approval = |member| {
+        let body = Body::Approval { amendment: hash };
+        (MemberIndex(member), sign(member, 0, body))
+    };
+    let block = Block {
+        epoch: epoch.id,
+        view: 5,
+        parent: epoch.id,
+        content: Content::Change(Box::new(Change {
+            amendment,
+            after: epoch.began,
+            approvals: [approval(0), approval(1), approval(2)].into(),
+        })),
+    };
+    let verdict = Verdict::Final(block.hash());
+    let vote = |member| Vote {
+        member: MemberIndex(member),
+        checked: Checked::Structure,
+        signature: sign(member, 5, Body::vote(verdict, Checked::Structure)),
+    };
+    let proof = Certificate {
+        view: 5,
+        verdict,
+        votes: [vote(0), vote(2), vote(3)].into(),
+    };
+    Passage {
+        blocks: vec![block],
+        proof,
+    }
+}
+
 /// A message of every kind, made with the round and the view of its header.
 fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
     let hash = Hash::of(b"something");
@@ -180,6 +228,10 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         },
         Body::SyncResponse(Box::new(SyncResponse::nothing(0, 7))),
         Body::Complete,
+        Body::Amendment(Box::new(amendment(epoch))),
+        Body::Approval {
+            amendment: amendment(epoch).hash(),
+        },
     ];
     let mut all: Vec<_> = bodies
         .into_iter()
@@ -199,6 +251,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
     proof.view = 5;
     alone(Kind::Certificate, seal_certificate(epoch, &proof));
     alone(Kind::Evidence, seal_evidence(epoch, &evidence(epoch)));
+    alone(Kind::Passage, seal_passage(epoch, &passage(epoch)));
     all
 }
 

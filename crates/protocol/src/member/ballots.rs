@@ -154,7 +154,7 @@ impl Member {
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
         if self.participation.listening()
-            || self.completion.reached
+            || self.at_rest()
             || self.ballots.has_nullified(view)
             || finalized
         {
@@ -232,10 +232,7 @@ impl Member {
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
-        if self.completion.reached
-            && message.view > self.chain.tip.view
-            && message.sender != self.me()
-        {
+        if self.at_rest() && message.view > self.chain.tip.view && message.sender != self.me() {
             // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
                 let frame = envelope::seal_certificate(&self.config.epoch, proof);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{Member, Mutation};
 use crate::certificate::{Certificate, Checked, Verdict};
-use crate::charter::{Epoch, Verification};
+use crate::charter::{Checkpoint, Epoch, Verification};
 use crate::effects::{Effect, FinalRound, Record, Report};
 use crate::envelope::{self, Known};
 use crate::hash::Hash;
-use crate::message::{Block, Proposal};
+use crate::message::{Block, Content, Passage, Proposal};
 use crate::roster::MemberIndex;
 use crate::rotation::Turns;
 use crate::time::Time;
@@ -27,12 +27,13 @@ pub(super) struct Tip {
 /// The last final learning block.
 pub(super) struct Learned {
     pub(super) round: u64,
+    /// In the present epoch; 0 if the block is of an earlier one.
     pub(super) view: u64,
+    /// Its hash; the id of the first epoch before the first block.
+    pub(super) block: Hash,
     pub(super) outcome: Hash,
     /// The members whose contributions are in it, ascending; empty before the first block.
     pub(super) authors: Vec<MemberIndex>,
-    /// Its hash; the epoch's id before the first block.
-    block: Hash,
     /// Its lead and auditors, who have its outcome; empty where all members have computed it.
     pub(super) keepers: Vec<MemberIndex>,
 }
@@ -64,11 +65,11 @@ impl Chain {
                 proof: None,
             },
             learned: Learned {
-                round: 0,
+                round: epoch.began.round,
                 view: 0,
-                outcome: epoch.charter.start,
+                block: epoch.began.block,
+                outcome: epoch.began.outcome,
                 authors: Vec::new(),
-                block: epoch.id,
                 keepers: Vec::new(),
             },
             turns: epoch.turns(),
@@ -119,7 +120,7 @@ impl Chain {
         let known = |parent: &Certificate| parent.view <= self.tip.view;
         let parent_final = proposal.parent.as_ref().is_some_and(known);
         self.turns.lead(epoch, view) == by
-            || proposal.block.learning().is_none()
+            || proposal.block.content == Content::Empty
                 && parent_final
                 && self.before.lead(epoch, view) == by
     }
@@ -301,10 +302,10 @@ impl Chain {
                     }
                 };
                 self.learned = Learned {
-                    block: hash,
                     keepers,
                     round: learning.round,
                     view: block.view,
+                    block: hash,
                     outcome: learning.outcome,
                     authors: learning
                         .inclusions
@@ -326,19 +327,36 @@ impl Chain {
         self.certificates.retain(|(of, _), _| *of > view);
     }
 
-    /// Final learning rounds after `round`, oldest first.
-    pub(super) fn final_rounds(&self, round: u64) -> Vec<FinalRound> {
-        self.history
+    /// The last final round, for a change of the agreement.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            round: self.learned.round,
+            block: self.learned.block,
+            outcome: self.learned.outcome,
+        }
+    }
+
+    /// Final learning rounds after `round`, oldest first. Of earlier epochs only the last.
+    pub(super) fn final_rounds(&self, epoch: &Epoch, round: u64) -> Vec<FinalRound> {
+        let began = Some(epoch.began).filter(|began| began.round > round);
+        let began = began.map(|began| FinalRound {
+            round: began.round,
+            block: began.block,
+            outcome: began.outcome,
+            position: None,
+        });
+        let since = self
+            .history
             .iter()
             .filter_map(|(block, _)| Some((block, block.learning()?)))
-            .filter(|(_, learning)| learning.round > round)
+            .filter(move |(_, learning)| learning.round > round)
             .map(|(block, learning)| FinalRound {
                 round: learning.round,
                 block: block.hash(),
                 outcome: learning.outcome,
                 position: None,
-            })
-            .collect()
+            });
+        began.into_iter().chain(since).collect()
     }
 }
 
@@ -441,7 +459,11 @@ impl Member {
             }));
         }
         self.look_for_own_signatures(&blocks, &proof);
+        let passage = Passage::among(&blocks, &proof);
         self.chain.advance(&epoch, blocks, proof);
+        if let Some(passage) = passage {
+            return self.end_epoch(passage);
+        }
         let tip = self.chain.tip.view;
         self.ballots.forget(tip);
         if self

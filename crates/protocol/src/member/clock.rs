@@ -24,14 +24,15 @@ impl Member {
         due.into_iter().filter(|&time| time > self.now).min()
     }
 
-    /// Whether the last round is adopted and no block of the chain is missing.
+    /// Whether the last round is adopted, no block of the chain is missing, and no approved change
+    /// waits to be proposed.
     fn finished(&self) -> bool {
-        self.completion.reached && self.chain.unresolved.is_none()
+        self.at_rest() && self.chain.unresolved.is_none()
     }
 
     /// Whether no timer runs: everything is finished, and Complete was sent to all others.
     fn timers_off(&self) -> bool {
-        self.finished() && !self.completion.unsent
+        self.over || self.finished() && !self.completion.unsent && !self.amendments.repeats()
     }
 
     /// A member cannot be reached. This alone does not excuse it, because it may be back within
@@ -56,6 +57,7 @@ impl Member {
         self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
         self.ask_if_useful(peer);
         self.send_complete_to(peer);
+        self.send_amendments(&[peer]);
     }
 
     /// D, the time that one phase of a view may take: D0 · 2^k with k = min(4, views that failed
@@ -96,7 +98,7 @@ impl Member {
 
     /// Votes against the view if its lead is silent or too slow (R2).
     pub(super) fn check_lead_timers(&mut self) {
-        if self.completion.reached || self.ballots.has_nullified(self.view.number) {
+        if self.at_rest() || self.ballots.has_nullified(self.view.number) {
             return;
         }
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
@@ -116,6 +118,7 @@ impl Member {
             return;
         }
         self.next_beat = self.now + self.config.epoch.beat();
+        self.repeat_amendments();
         if self.finished() {
             return self.send_complete_to_all();
         }

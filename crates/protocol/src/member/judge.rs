@@ -44,8 +44,8 @@ enum Opinion {
     UnknownView(u64),
     /// Vote against the view.
     Refuse(Refusal),
-    /// Vote for the empty block.
-    Empty,
+    /// Vote for the block, which changes no model.
+    Structure,
     /// Check the decision and compute the outcome.
     Learning(Case),
 }
@@ -137,7 +137,8 @@ impl Member {
                 self.refuse(proposer, self.round.number, reason.clone());
                 self.vote_nullify(reason);
             }
-            Opinion::Empty => {
+            Opinion::Structure => {
+                self.note_change(block);
                 self.set_state(State::Voted);
                 self.vote_notarize(block, Checked::Structure);
             }
@@ -322,8 +323,20 @@ impl Member {
                     return Opinion::Wait;
                 }
                 match self.check_skipped(block, notarised.view) {
-                    Ok(()) => Opinion::Empty,
+                    Ok(()) => Opinion::Structure,
                     Err(opinion) => opinion,
+                }
+            }
+            Content::Change(change) => {
+                if block.parent != tip.hash {
+                    return self.other_parent(proposal);
+                }
+                if let Err(opinion) = self.check_skipped(block, tip.view) {
+                    return opinion;
+                }
+                match change.check(&self.config.epoch, &self.chain.checkpoint()) {
+                    Ok(()) => Opinion::Structure,
+                    Err(why) => Opinion::Refuse(why.into()),
                 }
             }
             Content::Learning(learning) => {

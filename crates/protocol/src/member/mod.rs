@@ -15,6 +15,7 @@
 //! | `ballots` | this member's votes, and votes collected into certificates (R1–R3, R5) |
 //! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
 //! | `adoption` | adopting final outcomes (R4) |
+//! | `amendments` | changes of the agreement: approvals, and the end of the epoch |
 //! | `absences` | members that are not waited for |
 //! | `sync` | catching up with what became final elsewhere |
 //! | `participation` | only listening, while this member cannot know what it has signed (R5) |
@@ -27,6 +28,7 @@
 
 mod absences;
 mod adoption;
+mod amendments;
 mod ballots;
 mod chain;
 mod clock;
@@ -66,6 +68,7 @@ pub use config::{Config, Mutation, Start};
 
 use absences::Absences;
 use adoption::Adoption;
+use amendments::Amendments;
 use ballots::Ballots;
 use chain::Chain;
 use completion::Completion;
@@ -103,6 +106,9 @@ pub struct Member {
     /// It was reported that another process signs with this member's key.
     key_used_elsewhere: bool,
     completion: Completion,
+    amendments: Amendments,
+    /// The agreement has changed: this member does nothing more.
+    over: bool,
     out: Vec<Effect>,
 }
 
@@ -133,6 +139,11 @@ impl Member {
         let n = epoch.roster.len();
         let (past, records) = match start {
             Start::New => (Journal::Empty, Vec::new()),
+            // In an epoch in which it has signed nothing yet, as far as its journal knows, a member
+            // asks others like a new one.
+            Start::Kept(records) if epoch.number > 0 && records.iter().all(Record::is_adoption) => {
+                (Journal::Empty, records)
+            }
             Start::Kept(records) => (Journal::Kept, records),
             Start::Lost => (Journal::Lost, Vec::new()),
         };
@@ -140,7 +151,7 @@ impl Member {
             chain: Chain::new(epoch),
             ballots: Ballots::default(),
             view: View::new(1, epoch.lead(1), now),
-            round: Round::new(1, now),
+            round: Round::new(epoch.began.round + 1, now),
             adoption: Adoption::default(),
             absences: Absences::default(),
             lead: None,
@@ -155,6 +166,8 @@ impl Member {
             unreachable: BTreeSet::new(),
             key_used_elsewhere: false,
             completion: Completion::default(),
+            amendments: Amendments::default(),
+            over: false,
             out: Vec::new(),
             config,
             now,
@@ -171,6 +184,9 @@ impl Member {
     /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
+        if self.over {
+            return;
+        }
         match input {
             Input::Opened(Opened::Message(message)) if message.sender == self.me() => {
                 self.own_message_from_outside(&message);
@@ -178,7 +194,9 @@ impl Member {
             Input::Opened(Opened::Message(message)) => self.receive(message),
             Input::Opened(Opened::Certificate(certificate)) => self.add_certificate(certificate),
             Input::Opened(Opened::Evidence(evidence)) => self.accuse(*evidence),
+            Input::Opened(Opened::Passage(passage)) => self.pass(*passage),
             Input::Opened(Opened::Known) | Input::Time => {}
+            Input::Approve(amendment) => self.approve(*amendment),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
             Input::Planned(planned) => self.planned(planned),
@@ -291,7 +309,7 @@ impl Member {
         self.enter(view);
         self.adoption.applied = applied;
         if applied < self.chain.learned.round {
-            let missing = self.chain.final_rounds(applied);
+            let missing = self.chain.final_rounds(&self.config.epoch, applied);
             self.adoption.waiting = missing;
         }
     }
@@ -300,6 +318,9 @@ impl Member {
     /// nothing is left.
     fn run_until_quiet(&mut self) {
         loop {
+            if self.over {
+                break;
+            }
             self.drive();
             let Some(message) = self.loopback.pop_front() else {
                 break;
@@ -385,6 +406,10 @@ impl Member {
             } => self.answer_sync_request(sender, (after, from), missing, nonce),
             Body::SyncResponse(response) => self.receive_sync_response(sender, *response),
             Body::Complete => self.receive_complete(sender, round),
+            Body::Amendment(amendment) => self.receive_amendment(sender, *amendment),
+            Body::Approval { amendment } => {
+                self.receive_approval(sender, amendment, message.signature);
+            }
         }
     }
 
@@ -403,7 +428,7 @@ impl Member {
         self.lead.take_if(|lead| !(again && lead.proposed()));
         // Models of an earlier lead's sheet may never arrive.
         self.round.models.fetching = false;
-        if self.completion.reached {
+        if self.at_rest() {
             return;
         }
         self.out.push(Effect::Report(Report::Entered {
@@ -429,7 +454,7 @@ impl Member {
     /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
     /// view's lead.
     fn begin_to_lead(&mut self) {
-        let leads = self.view.lead == self.me() && !self.completion.reached;
+        let leads = self.view.lead == self.me() && !self.at_rest();
         if leads && self.lead.is_none() && !self.participation.listening() {
             self.lead = Some(Lead::new());
             self.start_leading();

@@ -9,6 +9,7 @@ use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::hash::Hash;
 use crate::message::{Body, Contribution, Entry, METRIC_NAME, METRICS, Message};
+use crate::rotation::Setting as _;
 use crate::work::Trained;
 
 /// This member's own part of a round.
@@ -141,7 +142,7 @@ impl Member {
         let nonce = self
             .config
             .key
-            .derive("nonce", &[&epoch.federation.0, &round.to_le_bytes()]);
+            .derive("nonce", &[&epoch.seed().0, &round.to_le_bytes()]);
         let blob = fields.blob;
         let contribution = Contribution {
             plan,

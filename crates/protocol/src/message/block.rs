@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::change::Change;
 use crate::certificate::Certificate;
 use crate::codec;
 use crate::hash::Hash;
@@ -31,7 +32,7 @@ pub struct Block {
     pub view: u64,
     /// Hash of the block before it; the epoch's id for the first block.
     pub parent: Hash,
-    /// A round of learning, or nothing.
+    /// A round of learning, a change of the agreement, or nothing.
     pub content: Content,
 }
 
@@ -45,7 +46,7 @@ impl Block {
     pub fn learning(&self) -> Option<&Learning> {
         match &self.content {
             Content::Learning(learning) => Some(learning),
-            Content::Empty => None,
+            Content::Change(_) | Content::Empty => None,
         }
     }
 }
@@ -57,6 +58,8 @@ pub enum Content {
     Learning(Learning),
     /// Nothing. Such a block serves to make its ancestors final.
     Empty,
+    /// Another roster or charter. It ends the epoch.
+    Change(Box<Change>),
 }
 
 /// One round of learning, as every member adopts it.

@@ -36,11 +36,17 @@ pub enum Kind {
     Evidence = 15,
     /// [`Body::Complete`](super::Body::Complete).
     Complete = 16,
+    /// [`Body::Amendment`](super::Body::Amendment).
+    Amendment = 17,
+    /// [`Body::Approval`](super::Body::Approval).
+    Approval = 18,
+    /// A [`Passage`](super::Passage), signed by its voters and not as a whole.
+    Passage = 19,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Contribution,
         Self::Receipt,
         Self::Bundle,
@@ -57,6 +63,9 @@ impl Kind {
         Self::Certificate,
         Self::Evidence,
         Self::Complete,
+        Self::Amendment,
+        Self::Approval,
+        Self::Passage,
     ];
 
     /// The kind of that number, if there is one.
@@ -76,7 +85,12 @@ impl Kind {
             | Self::Nullify
             | Self::Progress
             | Self::Certificate => (false, true),
-            Self::SyncRequest | Self::SyncResponse | Self::Evidence => (false, false),
+            Self::SyncRequest
+            | Self::SyncResponse
+            | Self::Evidence
+            | Self::Amendment
+            | Self::Approval
+            | Self::Passage => (false, false),
         };
         Scope { round, view }
     }

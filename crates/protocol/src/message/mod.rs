@@ -1,8 +1,10 @@
 //! The messages that members send each other. Each travels in an [`envelope`](crate::envelope).
 
 mod block;
+mod change;
 mod entries;
 mod kind;
+mod passage;
 mod sync;
 
 use serde::{Deserialize, Serialize};
@@ -13,8 +15,10 @@ use crate::identity::Signature;
 use crate::roster::MemberIndex;
 
 pub use block::{Block, Content, Learning, Proposal};
+pub use change::{Amendment, Change};
 pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
 pub use kind::{Kind, Scope};
+pub use passage::Passage;
 pub use sync::{Reminder, ReminderContent, SyncResponse};
 
 /// A message whose sender, signature and encoding were checked.
@@ -93,6 +97,13 @@ pub enum Body {
     /// Member → each other (last round): the sender has adopted the last round, and needs nothing
     /// more from anybody.
     Complete,
+    /// Member → each other: an amendment that the sender's institution approves.
+    Amendment(Box<Amendment>),
+    /// Member → each other: the sender's institution approves an amendment.
+    Approval {
+        /// Its hash.
+        amendment: Hash,
+    },
 }
 
 impl Body {
@@ -122,6 +133,8 @@ impl Body {
             Self::SyncRequest { .. } => Kind::SyncRequest,
             Self::SyncResponse(_) => Kind::SyncResponse,
             Self::Complete => Kind::Complete,
+            Self::Amendment(_) => Kind::Amendment,
+            Self::Approval { .. } => Kind::Approval,
         }
     }
 }

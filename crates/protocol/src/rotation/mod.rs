@@ -78,8 +78,9 @@ impl fmt::Display for Rotation {
 pub trait Setting {
     /// The policy.
     fn rotation(&self) -> Rotation;
-    /// The federation's id.
-    fn federation(&self) -> &Hash;
+    /// What shuffles and draws follow from: the federation's id in the first epoch, later the
+    /// epoch's.
+    fn seed(&self) -> &Hash;
     /// Number of members.
     fn members(&self) -> usize;
     /// The lead of a view under `every-round`.
@@ -91,8 +92,8 @@ impl<T: Setting> Setting for Arc<T> {
         (**self).rotation()
     }
 
-    fn federation(&self) -> &Hash {
-        (**self).federation()
+    fn seed(&self) -> &Hash {
+        (**self).seed()
     }
 
     fn members(&self) -> usize {

@@ -53,8 +53,8 @@ impl Turns {
         let trust = vec![FULL_TRUST; n];
         let order = match epoch.rotation() {
             Rotation::EveryRound => Vec::new(),
-            Rotation::EveryRounds(_) | Rotation::OnFailure => permutation(epoch.federation(), n, 0),
-            Rotation::Reliability => draw(epoch.federation(), 0, &trust),
+            Rotation::EveryRounds(_) | Rotation::OnFailure => permutation(epoch.seed(), n, 0),
+            Rotation::Reliability => draw(epoch.seed(), 0, &trust),
             Rotation::Fixed => vec![0],
         };
         Self {
@@ -127,7 +127,7 @@ impl Turns {
                         false => trust.saturating_sub(1),
                     };
                 }
-                self.order = draw(epoch.federation(), view, &self.trust).into();
+                self.order = draw(epoch.seed(), view, &self.trust).into();
                 self.at = 0;
             }
         }

@@ -120,6 +120,11 @@ pub(crate) struct Notices {
     pub(crate) list: Vec<Notice>,
 }
 
+/// Handle → silo: the institution approves an amendment.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Approve(pub(crate) Box<protocol::message::Amendment>);
+
 /// Handle → silo: finish the current step, then stop.
 #[derive(Message)]
 #[rtype(result = "()")]

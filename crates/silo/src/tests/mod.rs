@@ -3,6 +3,7 @@
 
 mod bench;
 mod durable;
+mod epochs;
 mod federation;
 mod golden;
 mod gone;

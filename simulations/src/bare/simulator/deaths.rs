@@ -28,7 +28,7 @@ impl Simulator<'_> {
         {
             return None;
         }
-        let leads = member.lead_now() == me;
+        let leads = member.lead_now() == self.me(at);
         let round = member.round();
         let mut struck = None;
         for (which, death) in self.deaths.iter_mut().enumerate() {

@@ -25,21 +25,16 @@ impl Simulator<'_> {
     /// Records a binding message that was delivered to a member.
     pub(super) fn note_binding(&mut self, message: &Message, to: usize) {
         let hidden = self.options.faults.journal_loss == JournalLoss::Hidden;
+        let run = &self.epochs[self.nodes[to].epoch];
+        let sender = MemberIndex(run.nodes[message.sender.at()] as u16);
         let binds = matches!(
             message.body.kind(),
             Kind::Contribution | Kind::Proposal | Kind::Notarize | Kind::Finalize | Kind::Nullify
         );
         let listener = &self.nodes[to];
-        if hidden
-            && binds
-            && listener.byzantine.is_none()
-            && self.losing_journals.contains(&message.sender)
+        if hidden && binds && listener.byzantine.is_none() && self.losing_journals.contains(&sender)
         {
-            let received = self
-                .lost_journals
-                .received
-                .entry(message.sender)
-                .or_default();
+            let received = self.lost_journals.received.entry(sender).or_default();
             received.insert((to, listener.restarts));
         }
     }
@@ -48,7 +43,8 @@ impl Simulator<'_> {
     /// not know. If more do not, it cannot learn it, and counts as one of the f faulty members.
     pub(super) fn excuse_unaware(&mut self) {
         let others = self.nodes.len() - 1;
-        let asked = (self.epoch.roster.faulty() + 1).min(others);
+        let asked = (self.newest().epoch.roster.faulty() + 1).min(others);
+        let mut excused = Vec::new();
         for &at in &self.lost_journals.unaware {
             let me = MemberIndex(at as u16);
             let received = self.lost_journals.received.get(&me).into_iter().flatten();
@@ -56,14 +52,21 @@ impl Simulator<'_> {
                 self.nodes[node].restarts == restarts && self.nodes[node].member.is_some()
             };
             if others - received.filter(still).count() >= asked {
-                self.monitor.count_as_faulty(me);
-                self.lost_journals.excused.insert(at);
+                excused.push(at);
             }
+        }
+        for at in excused {
+            self.lost_journals.excused.insert(at);
+            let me = self.me(at);
+            self.monitor(at).count_as_faulty(me);
         }
     }
 
     /// Whether more members are faulty than the federation tolerates: then no property is promised.
     pub(super) fn too_many_faulty(&self) -> bool {
-        self.byzantine.len() + self.lost_journals.excused.len() > self.epoch.roster.faulty()
+        let run = self.newest();
+        let byzantine = |node: &&usize| self.byzantine.contains_key(&MemberIndex(**node as u16));
+        let byzantine = run.nodes.iter().filter(byzantine).count();
+        byzantine + self.lost_journals.excused.len() > run.epoch.roster.faulty()
     }
 }

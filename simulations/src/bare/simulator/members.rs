@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::effects::{Effect, Input, Report};
-use protocol::envelope::Opened;
+use protocol::envelope::{OpenError, Opened};
 use protocol::member::{Config, Member, Start};
+use protocol::message::Passage;
 use protocol::{MemberIndex, Record, envelope};
 
 use crate::byzantine::Actions;
@@ -21,39 +22,58 @@ impl Simulator<'_> {
         if node.member.is_some() || node.dead.is_some() {
             return Ok(());
         }
-        let start = if node.restarts == 0 || self.options.journals_vanish {
+        // A lost journal is no trace of what was signed; that an epoch is over is told by others.
+        if node.lost {
+            node.journal.retain(Record::ends_epoch);
+        }
+        let records = self.catch_up(at)?;
+        if self.seat(at).is_none() {
+            return Ok(());
+        }
+        let node = &mut self.nodes[at];
+        let first = node.epoch == 0 && node.restarts == 0;
+        let start = if first || self.options.journals_vanish {
             Start::New
         } else if node.lost && hidden {
-            node.journal.clear();
             node.lost = false;
             self.lost_journals.unaware.insert(at);
             Start::New
         } else if node.lost {
-            node.journal.clear();
             Start::Lost
         } else if node.journal.is_empty() {
             Start::New
         } else {
-            Start::Kept(node.journal.clone())
+            Start::Kept(records)
         };
+        self.tell(Some(at), || {
+            let past = match &start {
+                Start::New => "as a new member",
+                Start::Kept(_) => "with its journal",
+                Start::Lost => "without its journal",
+            };
+            format!("starts in epoch {} {past}", self.nodes[at].epoch)
+        });
+        self.begin_monitoring(at)?;
+        let node = &mut self.nodes[at];
         node.restarts += 1;
         let seed = self.random.bytes();
-        let config = Config::new(
-            self.epoch.clone(),
-            MemberIndex(at as u16),
-            node.key.clone(),
-            seed,
-        );
+        let config = Config::new(self.epoch_of(at).clone(), self.me(at), self.key(at), seed);
         let config = self
             .options
             .configure
             .as_ref()
             .map_or(config.clone(), |configure| configure(config));
         let mut effects = Vec::new();
-        node.member = Some(Member::new(config, start, self.now, &mut effects));
+        self.nodes[at].member = Some(Member::new(config, start, self.now, &mut effects));
         self.excuse_unaware();
         self.perform(at, effects)?;
         self.set_timer(at);
+        // Institutions tell a node that restarts again what they approve.
+        let now = self.nodes[at].epoch;
+        let orders = self.nodes[at].orders.clone().into_iter();
+        for (_, amendment) in orders.filter(|(epoch, _)| *epoch == now) {
+            self.feed(at, Input::Approve(Box::new(amendment)))?;
+        }
         Ok(())
     }
 
@@ -70,19 +90,24 @@ impl Simulator<'_> {
         }
         let down = self.random.span(BEAT / 10, BEAT * 15);
         self.schedule(down, Event::Restart(at));
-        self.stop(at)
+        self.stop(at)?;
+        if self.nodes[at].lost && self.nodes[at].epoch > 0 {
+            self.lose_journal(at)?;
+        }
+        Ok(())
     }
 
     /// A member stops and loses everything that is not durable.
     pub(super) fn stop(&mut self, at: usize) -> Result<(), FailureKind> {
+        self.tell(Some(at), || "stops".into());
         let node = &mut self.nodes[at];
         node.member = None;
         node.restarts += 1;
         node.timer = None;
         let journal_lost = node.lost;
-        self.monitor
-            .crashed(self.now, MemberIndex(at as u16), journal_lost)
-            .map_err(violated)?;
+        let (now, me) = (self.now, self.me(at));
+        let crashed = self.monitor(at).crashed(now, me, journal_lost);
+        crashed.map_err(violated)?;
         self.excuse_unaware();
         self.relink()
     }
@@ -96,13 +121,13 @@ impl Simulator<'_> {
         let Some(member) = &self.nodes[to].member else {
             return Ok(());
         };
-        let opened = envelope::open(&self.epoch, &*self.signatures, &member.known(), frame);
-        let reader = MemberIndex(to as u16);
+        let epoch = self.epoch_of(to);
+        let opened = envelope::open(epoch, &*self.signatures, &member.known(), frame);
         if opened.is_ok() {
             // Frames that do not verify are not delivered.
-            self.monitor
-                .delivered(self.now, reader, frame)
-                .map_err(violated)?;
+            let (now, reader) = (self.now, self.me(to));
+            let delivered = self.monitor(to).delivered(now, reader, frame);
+            delivered.map_err(violated)?;
         }
         if let Ok(Opened::Message(message)) = &opened {
             self.note_binding(message, to);
@@ -115,10 +140,14 @@ impl Simulator<'_> {
                     self.perform_actions(to, actions)
                 }
             },
+            Err(OpenError::Epoch) => {
+                self.answer_former(from, to, frame);
+                Ok(())
+            }
             Err(_) if self.nodes[from].byzantine.is_some() => Ok(()),
             Err(why) => Err(FailureKind::Unreadable {
-                from: self.epoch.roster.name(MemberIndex(from as u16)).into(),
-                to: self.epoch.roster.name(reader).into(),
+                from: format!("node {from}"),
+                to: format!("node {to}"),
                 why: why.to_string(),
             }),
         }
@@ -184,15 +213,24 @@ impl Simulator<'_> {
         restarts: u32,
         effect: Effect,
     ) -> Result<(), FailureKind> {
-        let me = MemberIndex(at as u16);
+        if self.nodes[at].member.is_none() {
+            // The step ended the epoch or the member.
+            return Ok(());
+        }
+        let me = self.me(at);
         if let Effect::Report(report) = &effect {
-            let reported = self.monitor.reported(self.now, me, report);
+            let now = self.now;
+            let reported = self.monitor(at).reported(now, me, report);
             reported.map_err(violated)?;
+        }
+        if let Effect::Report(report) = &effect {
+            self.tell_report(at, report);
         }
         match effect {
             Effect::Persist(record) => self.persist(at, record),
             Effect::Send { to, frame } => self.send_or_tamper(at, Some(to), frame),
             Effect::Publish { frame } => self.send_or_tamper(at, None, frame),
+            Effect::EpochOver(_) => self.epoch_over(at),
             Effect::Report(report) => match report {
                 Report::Entered { view, lead, round } => {
                     self.ended.views = self.ended.views.max(view);
@@ -211,7 +249,7 @@ impl Simulator<'_> {
                     Ok(())
                 }
                 Report::Refused { member, reason, .. } => {
-                    let name = self.epoch.roster.name(member);
+                    let name = self.epoch_of(at).roster.name(member).to_owned();
                     self.nodes[at].last = format!("refused {name}: {reason}");
                     Ok(())
                 }
@@ -233,7 +271,7 @@ impl Simulator<'_> {
     }
 
     fn persist(&mut self, at: usize, record: Record) -> Result<(), FailureKind> {
-        let me = MemberIndex(at as u16);
+        let me = self.me(at);
         let signed = match &record {
             Record::Vote(message) | Record::Proposed(message) | Record::Contributed(message) => {
                 Some(message)
@@ -243,13 +281,17 @@ impl Simulator<'_> {
         if let Some(message) = signed {
             // It takes part again, so its loss is over.
             self.nodes[at].lost = false;
-            self.signatures.signed(&self.epoch, message);
+            self.signatures.signed(self.epoch_of(at), message);
         }
-        self.monitor
-            .persisted(self.now, me, &record)
-            .map_err(violated)?;
+        let now = self.now;
+        let persisted = self.monitor(at).persisted(now, me, &record);
+        persisted.map_err(violated)?;
+        let passage = match &record {
+            Record::Final { blocks, proof } => Passage::among(blocks, proof),
+            _ => None,
+        };
         self.nodes[at].journal.push(record);
-        Ok(())
+        passage.map_or(Ok(()), |passage| self.add_passage(at, &passage))
     }
 
     /// A member sends a frame; a Byzantine one may send something else.
@@ -259,8 +301,8 @@ impl Simulator<'_> {
         to: Option<MemberIndex>,
         frame: Bytes,
     ) -> Result<(), FailureKind> {
-        let me = MemberIndex(at as u16);
-        self.signatures.sealed(&self.epoch, me, &frame);
+        let me = self.me(at);
+        self.signatures.sealed(self.epoch_of(at), me, &frame);
         match self.nodes[at].byzantine.as_mut() {
             Some(byzantine) => {
                 let actions = byzantine.outgoing(self.now, to, frame);
@@ -301,14 +343,20 @@ impl Simulator<'_> {
         to: Option<MemberIndex>,
         frame: Bytes,
     ) -> Result<(), FailureKind> {
-        let me = MemberIndex(at as u16);
-        let sent = self.monitor.sent(self.now, me, to, &frame);
-        sent.map_err(violated)?;
-        let readers = match to {
-            Some(to) => to.at()..to.at() + 1,
-            None => 0..self.nodes.len(),
+        let Some((run, me)) = self.seat(at) else {
+            return Ok(());
         };
-        for to in readers.filter(|&to| to != at) {
+        let readers = match to {
+            Some(to) => run.nodes.get(to.at()).copied().into_iter().collect(),
+            None => run.nodes.clone(),
+        };
+        // A Byzantine member may send what it heard in a former epoch.
+        if envelope::epoch_of(&frame) == Some(run.epoch.id) {
+            let now = self.now;
+            let sent = self.monitor(at).sent(now, me, to, &frame);
+            sent.map_err(violated)?;
+        }
+        for to in readers.into_iter().filter(|&to| to != at) {
             for after in self.links.arrivals(at, to) {
                 let frame = frame.clone();
                 self.schedule(

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::Epoch;
 use protocol::effects::{Effect, Input};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
-use protocol::message::Kind;
+use protocol::message::{Amendment, Kind};
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
 use crate::genesis::{BEAT, PATIENCE, epoch_with};
-use crate::invariants::{Monitor, Violation, kind};
+use crate::invariants::{Violation, kind};
 use crate::random::Random;
 use crate::signatures::SignatureCache;
 
@@ -25,15 +24,23 @@ use super::work::Store;
 use super::{Ended, FailureKind, Options};
 
 mod deaths;
+mod epochs;
 mod lost_journals;
 mod members;
 mod run;
+mod story;
 mod work;
 
+use epochs::EpochRun;
 use lost_journals::LostJournals;
 
 struct Node {
-    key: SecretKey,
+    /// Its keys, oldest first: one, unless it was replaced.
+    keys: Vec<SecretKey>,
+    /// The epoch that it is in.
+    epoch: usize,
+    /// What its institution approves, each with the epoch that it amends.
+    orders: Vec<(usize, Amendment)>,
     member: Option<Member>,
     /// Counts starts and stops: events from before the last one are void.
     restarts: u32,
@@ -50,6 +57,23 @@ struct Node {
 }
 
 impl Node {
+    fn new(key: SecretKey) -> Self {
+        Self {
+            keys: vec![key],
+            epoch: 0,
+            orders: Vec::new(),
+            member: None,
+            restarts: 0,
+            journal: Vec::new(),
+            lost: false,
+            dead: None,
+            timer: None,
+            store: Store::default(),
+            byzantine: None,
+            last: String::new(),
+        }
+    }
+
     /// Whether the run ends only when this member has finished.
     fn must_finish(&self) -> bool {
         self.byzantine.is_none() && self.dead.is_none()
@@ -83,12 +107,25 @@ enum Event {
     Restart(usize),
     /// A Byzantine member's beat.
     ByzantineBeat(usize),
+    /// The institutions agree on a change of the agreement.
+    Amend(u32),
+    /// An institution approves an amendment of an epoch.
+    Approve {
+        node: usize,
+        epoch: usize,
+        amendment: Box<Amendment>,
+    },
+    /// An institution that waits to be admitted asks a member.
+    Visit(usize),
 }
 
 pub(super) struct Simulator<'a> {
     options: &'a Options,
     seed: u64,
-    epoch: Arc<Epoch>,
+    /// The epochs so far.
+    epochs: Vec<EpochRun>,
+    /// How many members may be faulty in any way.
+    flaws: usize,
     signatures: Arc<SignatureCache>,
     now: Time,
     queue: BTreeMap<(Time, u64), Event>,
@@ -97,7 +134,6 @@ pub(super) struct Simulator<'a> {
     links: Links,
     linked: BTreeSet<(usize, usize)>,
     random: Random,
-    monitor: Monitor,
     byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
     losing_journals: Vec<MemberIndex>,
     lost_journals: LostJournals,
@@ -126,45 +162,19 @@ impl<'a> Simulator<'a> {
             losing_journals,
             deaths,
         } = faults::script(&mut random, n, epoch.roster.faulty(), &options.faults);
-        let signatures = Arc::new(SignatureCache::default());
-        let nodes: Vec<_> = keys
-            .into_iter()
-            .zip(epoch.roster.members())
-            .map(|(key, me)| {
-                let byzantine = byzantine.get(&me).map(|behaviours| {
-                    ByzantineMember::new(epoch.clone(), me, key.clone(), behaviours, seed)
-                        .with_signatures(signatures.clone())
-                });
-                Node {
-                    key,
-                    member: None,
-                    restarts: 0,
-                    journal: Vec::new(),
-                    lost: false,
-                    dead: None,
-                    timer: None,
-                    store: Store::default(),
-                    byzantine,
-                    last: String::new(),
-                }
-            })
-            .collect();
         let mut simulator = Self {
             options,
             seed,
-            signatures,
+            epochs: Vec::new(),
+            flaws: faults::bearable(n) + options.faults.beyond,
+            signatures: Arc::new(SignatureCache::default()),
             now: Time::ZERO,
             queue: BTreeMap::new(),
             sequence: 0,
-            nodes,
+            nodes: keys.into_iter().map(Node::new).collect(),
             links: Links::new(seed, options.faults),
             linked: BTreeSet::new(),
             random,
-            monitor: Monitor::new(
-                epoch.clone(),
-                byzantine.keys().copied().collect(),
-                Duration::ZERO,
-            ),
             byzantine,
             losing_journals,
             lost_journals: LostJournals::default(),
@@ -178,13 +188,22 @@ impl<'a> Simulator<'a> {
                 faults: 0,
                 trace: Hash([0; 32]),
                 trainings: vec![0; options.rounds as usize],
+                epochs: 1,
                 dead: 0,
                 stalled: None,
             },
-            epoch,
         };
+        simulator.add_epoch(epoch);
+        for node in 0..n {
+            simulator.pass_to(node, 0);
+        }
         for (time, fault) in timed {
             simulator.schedule(time, Event::Fault(fault));
+        }
+        let mut changes = Random::new(seed, "changes");
+        for which in 0..options.changes {
+            let time = options.faults.until.mul_f64(changes.uniform());
+            simulator.schedule(time, Event::Amend(which));
         }
         simulator
     }
@@ -237,11 +256,25 @@ impl<'a> Simulator<'a> {
                 self.relink()
             }
             Event::ByzantineBeat(node) => self.byzantine_beat(node),
+            Event::Amend(which) => {
+                self.trace.update(&[5]);
+                self.amend(which)
+            }
+            Event::Approve {
+                node,
+                epoch,
+                amendment,
+            } => {
+                self.trace.update(&[6, node as u8]);
+                self.approve(node, epoch, *amendment)
+            }
+            Event::Visit(node) => self.visit(node),
         }
     }
 
     fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {
         self.ended.faults += 1;
+        self.tell(None, || format!("fault: {fault:?}"));
         match fault {
             ScriptedFault::Cut(links) => self.links.cuts.cut(&links),
             ScriptedFault::Mend(links) => self.links.cuts.mend(&links),
@@ -271,7 +304,13 @@ impl<'a> Simulator<'a> {
             .filter(|(a, b)| a != b)
         {
             let (was, is) = (self.linked.contains(&(a, b)), up(self, a, b));
-            let peer = MemberIndex(b as u16);
+            let run = &self.epochs[self.nodes[a].epoch];
+            let peer = run.nodes.iter().position(|&node| node == b);
+            let Some(peer) = peer.map(|peer| MemberIndex(peer as u16)) else {
+                // Not a member for it. It is linked anew when it is.
+                self.linked.remove(&(a, b));
+                continue;
+            };
             if is && !was {
                 self.linked.insert((a, b));
                 self.feed(
@@ -298,7 +337,7 @@ fn violated(violation: Violation) -> FailureKind {
 /// without a sender's signature.
 fn trace_bytes(frame: &Bytes) -> &[u8] {
     match kind(frame) {
-        None | Some(Kind::Certificate | Kind::Evidence) => frame,
+        None | Some(Kind::Certificate | Kind::Evidence | Kind::Passage) => frame,
         Some(_) => &frame[..OVERHEAD.min(frame.len())],
     }
 }

@@ -18,7 +18,12 @@ const EVENTS_PER_RUN: u64 = 4_000_000;
 impl Simulator<'_> {
     pub(in crate::bare) fn run(mut self) -> Result<Ended, Box<Failure>> {
         let result = self.run_events();
-        let result = result.and_then(|()| self.monitor.ended(self.now).map_err(violated));
+        let now = self.now;
+        let mut monitors = self.epochs.iter_mut().map(|run| &mut run.monitor);
+        let result = result.and_then(|()| {
+            let mut ended = monitors.by_ref().map(|monitor| monitor.ended(now));
+            ended.try_for_each(|ended| ended.map_err(violated))
+        });
         result.and_then(|()| self.finish()).map_err(|kind| {
             Box::new(Failure {
                 seed: self.seed,
@@ -27,6 +32,7 @@ impl Simulator<'_> {
             })
         })?;
         self.ended.time = self.now;
+        self.ended.epochs = self.epochs.len() as u64;
         self.ended.faults += self.links.played;
         self.ended.trace = Hash(*self.trace.finalize().as_bytes());
         Ok(self.ended)
@@ -62,30 +68,38 @@ impl Simulator<'_> {
             self.now = time;
             self.ended.events += 1;
             self.event(event)?;
-            if self
-                .nodes
-                .iter()
-                .filter(|node| node.must_finish())
-                .all(Node::complete)
-            {
+            if self.all_done() {
                 break;
             }
         }
         Ok(())
     }
 
+    /// Whether all changes are final and all members that must finish have finished.
+    fn all_done(&self) -> bool {
+        let done = |at: usize| {
+            let node = &self.nodes[at];
+            let newest = node.epoch + 1 == self.epochs.len();
+            !node.must_finish() || self.is_out(at) || newest && node.complete()
+        };
+        let changed = self.epochs.len() > self.options.changes as usize;
+        // A new member may wait in vain, if another change was final first.
+        let waits = |at: usize| !self.newest().nodes.contains(&at) && self.nodes[at].restarts == 0;
+        changed && (0..self.nodes.len()).all(|at| done(at) || waits(at))
+    }
+
     /// Checks the chains of honest members after the run.
     fn finish(&self) -> Result<(), FailureKind> {
-        let honest = self.nodes.iter().zip(self.epoch.roster.silos());
-        let chains: Vec<_> = honest
-            .filter(|(node, _)| node.must_finish())
-            .map(|(node, silo)| MemberChain {
-                name: &silo.name,
-                complete: node.complete(),
-                chain: ending::chain(&node.journal),
+        let chains: Vec<_> = (0..self.nodes.len())
+            .map(|at| MemberChain {
+                name: format!("node {at}"),
+                honest: self.nodes[at].must_finish(),
+                complete: self.nodes[at].complete(),
+                chain: ending::chain(&self.nodes[at].journal),
             })
             .collect();
-        ending::check(&self.epoch, &chains).map_err(FailureKind::Chains)
+        let epochs: Vec<_> = self.epochs.iter().map(|run| &*run.epoch).collect();
+        ending::check(&epochs, &chains).map_err(FailureKind::Chains)
     }
 
     /// Whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
@@ -95,7 +109,7 @@ impl Simulator<'_> {
         let Some(healed) = self.healed else {
             return Ok(false);
         };
-        let f = self.epoch.roster.faulty() as u32;
+        let f = self.newest().epoch.roster.faulty() as u32;
         let view = BEAT * (2 * PATIENCE + 8 * (f + 4));
         let beyond = self.options.faults.beyond > 0;
         // Without its fixed lead a federation need not finish.
@@ -103,7 +117,8 @@ impl Simulator<'_> {
         let rounds = if beyond {
             1
         } else {
-            self.options.rounds as u32 + 2
+            // A change takes a view like a round, after its approvals have gone round.
+            self.options.rounds as u32 + 2 + 4 * self.options.changes
         };
         let bound = view * (2 * f + 4) * rounds;
         if at <= healed + bound {
@@ -120,8 +135,9 @@ impl Simulator<'_> {
 
     /// The state of every member.
     fn diagnosis(&self) -> Diagnosis {
-        let members = self.nodes.iter().zip(self.epoch.roster.members());
-        let standing = |(node, me): (&Node, MemberIndex)| {
+        let members = self.nodes.iter().enumerate();
+        let standing = |(at, node): (usize, &Node)| {
+            let me = MemberIndex(at as u16);
             let mut flaws = Vec::new();
             if let Some(behaviours) = self.byzantine.get(&me) {
                 flaws.push(format!("Byzantine: {behaviours:?}"));
@@ -130,9 +146,13 @@ impl Simulator<'_> {
             if node.lost {
                 flaws.push("lost its journal".into());
             }
+            let epoch = node.epoch;
+            if self.options.changes > 0 {
+                flaws.push(format!("epoch {epoch}"));
+            }
             let at = |member: &Member| (member.view(), member.round());
             Standing {
-                name: self.epoch.roster.name(me).into(),
+                name: format!("silo {}", me.0),
                 fault: flaws.join(", "),
                 at: node.member.as_ref().map(at),
                 complete: node.complete(),

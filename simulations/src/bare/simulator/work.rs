@@ -11,14 +11,15 @@ use super::{FailureKind, Simulator, violated};
 impl Simulator<'_> {
     /// Performs a piece of work when its time has passed.
     pub(super) fn work(&mut self, at: usize, effect: &Effect) -> Result<(), FailureKind> {
-        let me = MemberIndex(at as u16);
+        let me = self.me(at);
+        let n = self.epoch_of(at).roster.len();
         let mut store = std::mem::take(&mut self.nodes[at].store);
         let fetch = |blob: &Hash, holders: &[MemberIndex]| {
             let byzantine = self.nodes[at].byzantine.as_ref();
             byzantine.is_some_and(|byzantine| byzantine.claims_blob(blob))
-                || holders.iter().any(|&holder| self.serves(holder, me, blob))
+                || holders.iter().any(|&holder| self.serves(holder, at, blob))
         };
-        let input = work::perform(me, &mut store, self.options, effect, &fetch);
+        let input = work::perform((at, n), &mut store, self.options, effect, &fetch);
         self.nodes[at].store = store;
         let Some(mut input) = input else {
             return Ok(());
@@ -55,9 +56,9 @@ impl Simulator<'_> {
                 },
                 Effect::Apply { rounds, .. },
             ) => {
-                self.monitor
-                    .applied(self.now, me, rounds)
-                    .map_err(violated)?;
+                let now = self.now;
+                let applied = self.monitor(at).applied(now, me, rounds);
+                applied.map_err(violated)?;
                 self.nodes[at]
                     .journal
                     .push(Record::Applied { round: *round });
@@ -67,9 +68,15 @@ impl Simulator<'_> {
         self.feed(at, input)
     }
 
-    /// Whether a member serves a blob to another that requests it now.
-    fn serves(&self, holder: MemberIndex, to: MemberIndex, blob: &Hash) -> bool {
-        let (from, asker) = (holder.at(), to.at());
+    /// Whether a member serves a blob to a node that requests it now.
+    fn serves(&self, holder: MemberIndex, asker: usize, blob: &Hash) -> bool {
+        let run = &self.epochs[self.nodes[asker].epoch];
+        let (Some(&from), to) = (run.nodes.get(holder.at()), self.me(asker)) else {
+            return false;
+        };
+        if self.nodes[from].epoch != self.nodes[asker].epoch {
+            return false;
+        }
         let reached = self.links.cuts.open(from, asker) && self.links.cuts.open(asker, from);
         let node = &self.nodes[from];
         let Some(member) = node.member.as_ref().filter(|_| reached && holder != to) else {

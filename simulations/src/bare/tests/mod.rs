@@ -7,6 +7,7 @@ mod beyond_f;
 mod broken_rules;
 mod byzantine;
 mod deaths;
+mod epochs;
 mod plans;
 mod rotation;
 mod verification;

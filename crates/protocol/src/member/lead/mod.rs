@@ -158,6 +158,7 @@ impl Member {
             match self.lead.as_ref().map(|lead| &lead.stage) {
                 None | Some(Stage::Over | Stage::Voting { .. }) => {}
                 Some(Stage::Waiting) => self.wait_for_finality(),
+                Some(Stage::Collecting) if self.amendments.pending() => self.propose_change(),
                 Some(Stage::Collecting) => self.collect_contributions(),
                 Some(Stage::Scoring { .. }) => self.collect_scores(),
                 Some(Stage::Including { .. }) => self.collect_inclusions(),

@@ -154,7 +154,12 @@ impl Member {
     }
 
     /// Proposes a block. It is durable before anybody sees it (R5).
-    pub(super) fn propose(&mut self, content: Content, parent: Hash, proof: Option<Certificate>) {
+    pub(in crate::member) fn propose(
+        &mut self,
+        content: Content,
+        parent: Hash,
+        proof: Option<Certificate>,
+    ) {
         let view = self.view.number;
         let from = proof.as_ref().map_or(0, |proof| proof.view);
         let unproven = self.broken(Mutation::SkippedWithoutProof);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::cloned_ref_to_slice_refs)]
 
 mod adopt;
+mod amendments;
 mod answer;
 mod audit;
 mod clock;

@@ -2,7 +2,7 @@
 //! compile here until a test is listed for it, and a listed test that no longer reports it fails.
 
 use super::one::REPORTED;
-use super::{clock, judge, lead, outcome, propose, round, sheet};
+use super::{amendments, clock, judge, lead, outcome, propose, round, sheet};
 use crate::refusal::{Omission, Refusal};
 
 /// A refusal, and the tests that show it.
@@ -27,6 +27,8 @@ shown! {
         lead::two_different_contributions_of_a_round_are_evidence_and_the_first_counts;
     Refusal::BlockMisplaced =>
         judge::a_block_of_another_view_or_epoch_than_its_proposal_is_refused;
+    Refusal::Change(_) => amendments::a_change_that_breaks_a_rule_is_refused,
+        amendments::an_amendment_that_cannot_come_into_force_is_refused;
     Refusal::NothingNotarised => judge::an_empty_block_without_a_notarisation_is_refused;
     Refusal::ParentUnproven => judge::an_empty_block_with_the_notarisation_of_another_parent_is_refused;
     Refusal::SkipUnproven => judge::a_parent_that_is_not_of_an_earlier_view_is_refused;

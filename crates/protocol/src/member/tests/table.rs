@@ -223,6 +223,7 @@ impl Table {
                     self.journal[i].push(record);
                     continue;
                 }
+                Effect::EpochOver(_) => continue,
                 Effect::Report(report) => {
                     self.reports.push((i, report));
                     continue;

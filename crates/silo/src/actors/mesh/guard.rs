@@ -32,6 +32,8 @@ struct Complaint {
 pub(super) struct Guard {
     budget: Budget,
     complaints: BTreeMap<(MemberIndex, About), Complaint>,
+    /// When each neighbour in another epoch was answered last.
+    answered: BTreeMap<MemberIndex, Time>,
     counters: Rc<Counters>,
 }
 
@@ -48,6 +50,7 @@ impl Guard {
         Self {
             budget: Budget::new(epoch, now),
             complaints: BTreeMap::new(),
+            answered: BTreeMap::new(),
             counters,
         }
     }
@@ -118,6 +121,18 @@ impl Guard {
         };
         let mute = self.budget.denied(now, from, why);
         self.follow(from, times.map(dropped), mute)
+    }
+
+    /// Whether a neighbour in another epoch may be answered: once in `pause`.
+    pub(super) fn may_answer(&mut self, now: Time, to: MemberIndex, pause: Duration) -> bool {
+        let due = self
+            .answered
+            .get(&to)
+            .is_none_or(|last| now - *last >= pause);
+        if due {
+            self.answered.insert(to, now);
+        }
+        due
     }
 
     /// Whether a member may ask for this many blobs.

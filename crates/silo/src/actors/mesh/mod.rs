@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use actix::fut::wrap_future;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
-use protocol::Epoch;
+use bytes::Bytes;
 use protocol::net::Command;
+use protocol::{Epoch, Hash};
 use tokio::sync::mpsc;
 
 use guard::Guard;
@@ -35,6 +36,8 @@ pub(crate) struct Opener {
     pub(crate) epoch: Arc<Epoch>,
     pub(crate) checks: Arc<Checks>,
     pub(crate) pool: Arc<dyn Pool>,
+    /// Answers to members of former epochs.
+    pub(crate) former: Arc<[(Hash, Bytes)]>,
 }
 
 /// Sends commands to the network; its [`Pump`] receives the events.

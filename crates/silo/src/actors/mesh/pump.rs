@@ -70,6 +70,8 @@ impl Pump {
                 self.counters.add(|counts| counts.received += 1);
                 self.receive(from, frame, ticket).await
             }
+            // Guests are no members of this epoch.
+            Event::Up { peer, .. } | Event::Down { peer } if self.is_guest(peer) => None,
             Event::Up { peer, round_trip } => input(Input::Up { peer, round_trip }),
             Event::Down { peer } => input(Input::Down { peer }),
             Event::Fetched { blobs } => self.arrived(blobs, Vec::new()),
@@ -101,6 +103,14 @@ impl Pump {
             None => Path::Direct,
         };
         let now = self.clock.now();
+        let elsewhere = envelope::is_of_other_epoch(&self.opener.epoch, &frame);
+        if elsewhere {
+            self.answer_epoch(from, &frame);
+        }
+        if elsewhere || self.is_guest(from) {
+            self.judge(ticket, Acceptance::Ignore);
+            return None;
+        }
         let admitted = self.guard.borrow_mut().admit(now, from, path, &frame);
         let admitted = match admitted {
             Ok(admitted) => admitted,
@@ -135,12 +145,33 @@ impl Pump {
         }
     }
 
+    /// Whether this is a neighbour that is no member of this epoch.
+    fn is_guest(&self, peer: MemberIndex) -> bool {
+        peer.at() >= self.opener.epoch.roster.len()
+    }
+
+    /// Answers a frame of another epoch: with the proof that it is over, or, if it is not known, with
+    /// a question that its members answer with the way there. Once a beat for each neighbour.
+    fn answer_epoch(&self, to: MemberIndex, frame: &[u8]) {
+        let epoch = &self.opener.epoch;
+        let now = self.clock.now();
+        if !self.guard.borrow_mut().may_answer(now, to, epoch.beat()) {
+            return;
+        }
+        let id = envelope::epoch_of(frame);
+        let mut former = self.opener.former.iter();
+        let former = former.find(|(known, _)| Some(*known) == id);
+        let frame = former.map_or_else(|| envelope::hail(epoch), |(_, passage)| passage.clone());
+        let _ = self.commands.try_send(Command::Send { to, frame });
+    }
+
     /// Opens a frame. Also returns how many signatures were checked for it.
     async fn open(&self, frame: Bytes) -> Option<(Result<Opened, OpenError>, u64)> {
         let Opener {
             epoch,
             checks,
             pool,
+            ..
         } = self.opener.clone();
         let signatures = envelope::cost(&epoch, &frame);
         let shared = checks.opened(&epoch, &frame);
@@ -210,7 +241,8 @@ impl Pump {
     /// Passes a request for blobs to the silo, or refuses it if the member asks for too many.
     fn wanted(&self, by: MemberIndex, blobs: Vec<Hash>, ticket: u64) -> Option<Incoming> {
         let now = self.clock.now();
-        if self.guard.borrow_mut().wants(now, by, blobs.len()) {
+        let wants = || self.guard.borrow_mut().wants(now, by, blobs.len());
+        if !self.is_guest(by) && wants() {
             return Some(Incoming::Wanted { by, blobs, ticket });
         }
         self.counters

@@ -56,7 +56,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
         Notice::Recovered { round } => info!(round, view, "the missing blobs are here again"),
         Notice::Listening => info!(round, view, "listening only, because the journal was lost"),
         Notice::Store { reason } => warn!(round, view, reason, "blobs cannot be stored"),
-        Notice::Stopped(reason @ (Stopped::Asked | Stopped::Killed)) => {
+        Notice::Stopped(reason @ (Stopped::Asked | Stopped::EpochOver | Stopped::Killed)) => {
             info!(round, view, "{reason}");
         }
         Notice::Stopped(reason) => error!(round, view, "{reason}"),
@@ -117,6 +117,14 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
         } => {
             info!(round, view, %lead, %block, authors = authors.len(), "final");
             *at_round = (*at_round).max(round + 1);
+        }
+        Report::Amendment {
+            amendment,
+            approved,
+            needed,
+        } => {
+            let (amendment, approvals) = (amendment.hash(), approved.len());
+            info!(view = at_view, %amendment, approvals, needed, "an amendment");
         }
         Report::Fault(evidence) => {
             let (member, charge) = (evidence.member, evidence.charge());

@@ -1,6 +1,6 @@
 //! Carries out effects: first makes records durable, then does the rest in order.
 
-use actix::{AsyncContext, Context};
+use actix::{ActorContext, AsyncContext, Context};
 use protocol::net::Command;
 use protocol::{Effect, Report};
 
@@ -34,9 +34,11 @@ impl SiloActor {
             }
         }
         let (mut commands, mut notices) = (Vec::new(), Vec::new());
+        let mut over = false;
         for effect in effects.drain(..) {
             match effect {
                 Effect::Persist(_) => {}
+                Effect::EpochOver(_) => over = true,
                 Effect::Send { to, frame } => commands.push(Command::Send { to, frame }),
                 Effect::Publish { frame } => commands.push(Command::Publish { frame }),
                 Effect::Report(report) => {
@@ -67,6 +69,11 @@ impl SiloActor {
         self.effects = effects;
         self.send(commands);
         self.notify(notices);
+        if over {
+            self.run_state.stop(Stopped::EpochOver);
+            self.notify(vec![Notice::Stopped(Stopped::EpochOver)]);
+            return ctx.terminate();
+        }
         if self.worker.connected() {
             self.arm(ctx);
         } else {

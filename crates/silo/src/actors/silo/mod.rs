@@ -13,7 +13,7 @@ use protocol::{Effect, Input, Member, Time};
 
 use super::mesh::MeshActor;
 use super::messages::{
-    Halt, Incoming, Notices, Outgoing, Stop, Subscribe, VerifiedCertificates, WorkResult,
+    Approve, Halt, Incoming, Notices, Outgoing, Stop, Subscribe, VerifiedCertificates, WorkResult,
 };
 use super::observer::ObserverActor;
 use super::worker::WorkerActor;
@@ -164,6 +164,16 @@ impl Handler<WorkResult> for SiloActor {
     fn handle(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
         if self.run_state.is_running() {
             self.finish(result, ctx);
+        }
+    }
+}
+
+impl Handler<Approve> for SiloActor {
+    type Result = ();
+
+    fn handle(&mut self, Approve(amendment): Approve, ctx: &mut Context<Self>) {
+        if self.run_state.is_running() {
+            self.step(Input::Approve(amendment), ctx);
         }
     }
 }

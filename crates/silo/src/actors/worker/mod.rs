@@ -267,6 +267,7 @@ impl WorkerActor {
             Effect::Send { .. }
             | Effect::Publish { .. }
             | Effect::Persist(_)
+            | Effect::EpochOver(_)
             | Effect::Report(_) => {}
         }
     }
@@ -401,7 +402,11 @@ fn round_of(effect: &Effect) -> u64 {
         | Effect::Decide { round, .. } => *round,
         Effect::Check { case, .. } | Effect::Settle { case, .. } => case.round,
         Effect::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
-        Effect::Send { .. } | Effect::Publish { .. } | Effect::Persist(_) | Effect::Report(_) => 0,
+        Effect::Send { .. }
+        | Effect::Publish { .. }
+        | Effect::Persist(_)
+        | Effect::EpochOver(_)
+        | Effect::Report(_) => 0,
     }
 }
 

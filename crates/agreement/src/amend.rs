@@ -1,0 +1,287 @@
+//! Amendments: another text of an agreement that members approve while the federation runs, and the
+//! agreement that a final one brings into force.
+
+use std::sync::Arc;
+
+use protocol::charter::{CharterError, Genesis};
+use protocol::message::Amendment;
+use protocol::roster::Silo;
+use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
+
+use crate::agreement::{Agreement, ConfigError};
+use crate::canonical::Canonical;
+
+/// Why a text cannot be an amendment.
+#[derive(Debug, thiserror::Error)]
+pub enum AmendError {
+    /// An error in the text.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// It changes what has to stay.
+    #[error(
+        "an amendment cannot change {0}: a new federation can, which goes on from a model of this \
+         one (`rota federation continue`)"
+    )]
+    Fixed(&'static str),
+    /// There is no member of that name.
+    #[error("there is no member {name:?}; there are {members}")]
+    NoMember {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        members: String,
+    },
+    /// A change that breaks a rule.
+    #[error(transparent)]
+    Change(#[from] protocol::change::ChangeError),
+    /// A roster or charter that cannot be used.
+    #[error(transparent)]
+    Charter(#[from] CharterError),
+    /// A value that cannot be written.
+    #[error("the amended agreement cannot be written: {0}")]
+    Text(String),
+    /// The text of a final amendment does not say what its members approved.
+    #[error(
+        "the agreement in force cannot be read: {0}. The institutions approved it with another \
+         version of Rota; use that version"
+    )]
+    Unreadable(String),
+}
+
+impl Agreement {
+    /// The amendment that replaces this agreement, which is in force, by the one in `text`; errors
+    /// name `file`. Members, rules of the rounds, the number of rounds, and options of the strategy
+    /// may change.
+    ///
+    /// # Errors
+    /// [`AmendError`]: an error in the text, or something changes that has to stay.
+    pub fn amended(&self, file: &str, text: &str) -> Result<Amendment, AmendError> {
+        let new = Self::parse(file, text)?;
+        let charter = &self.epoch.charter;
+        let task = Canonical::of(&self.task) == Canonical::of(&new.task);
+        let fixed = [
+            ("the task", task),
+            (
+                "the strategy",
+                self.strategy_config.name() == new.strategy_config.name(),
+            ),
+            ("the seed", self.seed == new.seed),
+            ("the start", charter.start == new.epoch.charter.start),
+            (
+                "the federation that it continues",
+                self.continues == new.continues,
+            ),
+        ];
+        if let Some((what, _)) = fixed.into_iter().find(|(_, same)| !same) {
+            return Err(AmendError::Fixed(what));
+        }
+        let amendment = Amendment {
+            silos: new.epoch.roster.silos().to_vec(),
+            charter: new.epoch.charter.clone(),
+            text: text.as_bytes().to_vec(),
+        };
+        amendment.check(&self.epoch)?;
+        Ok(amendment)
+    }
+
+    /// The text of this agreement with other members.
+    fn with_members(&self, members: Vec<(Silo, Vec<String>)>) -> Result<String, AmendError> {
+        let (silos, addresses): (Vec<_>, _) = members.into_iter().unzip();
+        let before = self.epoch.roster.len();
+        let charter = self.epoch.charter.for_members(before, silos.len());
+        let amended = Self {
+            epoch: Arc::new(Epoch::first(&Genesis { silos, charter })?),
+            addresses,
+            ..self.clone()
+        };
+        amended.to_toml().map_err(AmendError::Text)
+    }
+
+    fn members(&self) -> Vec<(Silo, Vec<String>)> {
+        let silos = self.epoch.roster.silos().iter().cloned();
+        silos.zip(self.addresses.iter().cloned()).collect()
+    }
+
+    fn place(&self, name: &str) -> Result<usize, AmendError> {
+        let silos = self.epoch.roster.silos();
+        let found = silos.iter().position(|silo| silo.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = silos.iter().map(|silo| &*silo.name).collect();
+            AmendError::NoMember {
+                name: name.into(),
+                members: names.join(", "),
+            }
+        })
+    }
+
+    /// The text of this agreement with another member behind the others.
+    ///
+    /// # Errors
+    /// [`AmendError`]: its name or key cannot be used, or is another member's.
+    pub fn admitting(
+        &self,
+        name: &str,
+        key: PublicKey,
+        addresses: Vec<String>,
+    ) -> Result<String, AmendError> {
+        let mut members = self.members();
+        let name = name.into();
+        members.push((Silo { name, key }, addresses));
+        self.with_members(members)
+    }
+
+    /// The text of this agreement without a member.
+    ///
+    /// # Errors
+    /// [`AmendError`]: there is no such member, or it is the only one.
+    pub fn without(&self, name: &str) -> Result<String, AmendError> {
+        let mut members = self.members();
+        members.remove(self.place(name)?);
+        self.with_members(members)
+    }
+
+    /// The text of this agreement with another key of a member.
+    ///
+    /// # Errors
+    /// [`AmendError`]: there is no such member, or the key cannot be used.
+    pub fn rekeyed(&self, name: &str, key: PublicKey) -> Result<String, AmendError> {
+        let mut members = self.members();
+        members[self.place(name)?].0.key = key;
+        self.with_members(members)
+    }
+
+    /// The amendment with which a member leaves by itself.
+    pub fn leaving(&self, member: MemberIndex) -> Amendment {
+        Amendment::leaving(&self.epoch, member)
+    }
+
+    /// The text of the agreement that an amendment of this one brings into force.
+    ///
+    /// # Errors
+    /// [`AmendError`]: the text cannot be read, or says something else than what was approved.
+    pub fn amendment_text(&self, amendment: &Amendment) -> Result<String, AmendError> {
+        if !amendment.text.is_empty() {
+            let text = String::from_utf8(amendment.text.clone());
+            return text.map_err(|error| AmendError::Unreadable(error.to_string()));
+        }
+        // A member leaves by itself.
+        let mut members = self.members();
+        members.retain(|(silo, _)| amendment.silos.contains(silo));
+        self.with_members(members)
+    }
+
+    /// The agreement that an amendment of this one brings into force, in `epoch`.
+    ///
+    /// # Errors
+    /// [`AmendError`]: the text cannot be read, or says something else than what was approved.
+    pub fn after(&self, amendment: &Amendment, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
+        let text = self.amendment_text(amendment)?;
+        let unreadable = |why: String| AmendError::Unreadable(why);
+        let new = Self::parse("the amendment", &text);
+        let new = new.map_err(|error| unreadable(error.to_string()))?;
+        let agreed =
+            new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
+        if !agreed {
+            let why = "its text gives other members or rules than its approved values";
+            return Err(unreadable(why.into()));
+        }
+        Ok(Self { epoch, ..new })
+    }
+
+    /// The agreement in force after all changes that a journal holds; this is the first one.
+    ///
+    /// # Errors
+    /// [`AmendError`]: the text of a change cannot be read.
+    pub fn in_force(&self, epochs: &Epochs) -> Result<Self, AmendError> {
+        let mut agreement = self.clone();
+        let over = epochs.former.iter().map(|(epoch, _)| epoch.clone());
+        let next = over.skip(1).chain([epochs.now.clone()]);
+        for ((_, passage), epoch) in epochs.former.iter().zip(next) {
+            let change = passage.change();
+            let change = change.ok_or(protocol::change::ChangeError::NoChange)?;
+            agreement = agreement.after(&change.amendment, epoch)?;
+        }
+        Ok(agreement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use protocol::SecretKey;
+
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
+
+    fn agreement() -> Agreement {
+        Agreement::parse("federation.toml", EXAMPLE).unwrap()
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        let agreement = Agreement::parse("new", text).unwrap();
+        let silos = agreement.epoch.roster.silos().iter();
+        silos.map(|silo| silo.name.clone()).collect()
+    }
+
+    #[test]
+    fn members_come_go_and_get_other_keys() {
+        let old = agreement();
+        let before = names(EXAMPLE);
+        let key = SecretKey::from_bytes(&[9; 32]).public();
+        let address = "/dns/new.example.org/udp/4001/quic-v1".to_owned();
+        let text = old.admitting("new", key, vec![address.clone()]).unwrap();
+        let mut more = before.clone();
+        more.push("new".into());
+        assert_eq!(names(&text), more);
+        let amendment = old.amended("new.toml", &text).unwrap();
+        assert_eq!(amendment.silos.last().unwrap().key, key);
+        let new = Agreement::parse("new", &text).unwrap();
+        assert_eq!(new.addresses.last().unwrap(), &[address]);
+        let text = old.without(&before[0]).unwrap();
+        assert_eq!(names(&text), before[1..]);
+        let text = old.rekeyed(&before[1], key).unwrap();
+        assert_eq!(names(&text), before);
+        assert_eq!(old.amended("new.toml", &text).unwrap().silos[1].key, key);
+        let error = old.without("nobody").unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no member \"nobody\"; there are"),
+            "{error}"
+        );
+        // A key of another member.
+        let key = old.epoch.roster.silos()[0].key;
+        assert!(old.rekeyed(&before[1], key).is_err());
+    }
+
+    #[test]
+    fn rounds_and_rules_may_change_and_task_strategy_and_seed_stay() {
+        let old = agreement();
+        let rounds = format!("rounds = {}", old.epoch.charter.rounds);
+        assert!(EXAMPLE.contains(&rounds));
+        let more = EXAMPLE.replace(&rounds, "rounds = 77");
+        let amendment = old.amended("new.toml", &more).unwrap();
+        assert_eq!(amendment.charter.rounds, 77);
+        let written = old.to_toml().unwrap();
+        let seed = format!("seed = {}\n", old.seed);
+        assert!(written.contains(&seed));
+        let other = written.replace(&seed, "seed = 991\n");
+        let error = old.amended("new.toml", &other).unwrap_err();
+        assert!(matches!(error, AmendError::Fixed("the seed")), "{error}");
+        assert!(error.to_string().contains("`rota federation continue`"));
+    }
+
+    #[test]
+    fn a_member_that_leaves_by_itself_needs_no_text() {
+        let old = agreement();
+        let amendment = old.leaving(MemberIndex(0));
+        let text = old.amendment_text(&amendment).unwrap();
+        let new = old.after(&amendment, old.epoch.clone()).unwrap();
+        assert_eq!(names(&text), names(EXAMPLE)[1..]);
+        assert_eq!(new.addresses, old.addresses[1..]);
+        // A text that says something else than what was approved is noticed.
+        let mut amendment = old.amended("same", EXAMPLE).unwrap();
+        amendment.charter.rounds += 1;
+        let error = old.after(&amendment, old.epoch.clone()).err().unwrap();
+        assert!(matches!(error, AmendError::Unreadable(_)), "{error}");
+    }
+}

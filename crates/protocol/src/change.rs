@@ -1,0 +1,226 @@
+//! Changes of the agreement: what a change of roster or charter needs, and the epoch that follows.
+//!
+//! An *epoch* is the time in which one roster and one charter are in force. An institution writes
+//! the next agreement down as an [`Amendment`]; the institutions of a quorum of members approve it
+//! with their keys. Any lead may then propose a block with it, a [`Change`]. Once that block is
+//! final, the epoch is over, and the next one begins with the block as its genesis: views restart
+//! at 1, and nothing that was signed in one epoch counts in another, because every signature names
+//! its epoch.
+
+use crate::certificate::{CertificateError, Verdict};
+use crate::charter::{CharterError, Checkpoint, Epoch};
+use crate::identity::Verifier;
+use crate::message::{Amendment, Block, Change, Content, Passage};
+use crate::roster::{MemberIndex, Roster, RosterError};
+use crate::verify::approvals_hold;
+
+/// Most bytes of an amendment's text.
+pub const TEXT: usize = 256 << 10;
+
+/// Why an amendment or a change is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// An unusable roster or charter.
+    #[error("the amended agreement cannot be used: {0}")]
+    Charter(#[from] CharterError),
+    /// Another state to start from. The federation goes on from its last outcome.
+    #[error(
+        "the amended agreement starts from another state: a change of task, model or strategy \
+         needs a new federation"
+    )]
+    Start,
+    /// A text that is too long.
+    #[error("the text of the amended agreement has {got} bytes, at most {TEXT} are allowed")]
+    Text {
+        /// Its bytes.
+        got: usize,
+    },
+    /// Fewer rounds than are final.
+    #[error("the amended agreement ends after round {last}, round {now} is final already")]
+    Rounds {
+        /// Its last round.
+        last: u64,
+        /// The last final round.
+        now: u64,
+    },
+    /// Too few approvals, or not of distinct members in ascending order.
+    #[error(
+        "the change has {got} approvals of distinct members in ascending order, it needs {needed}"
+    )]
+    Approvals {
+        /// Approvals, if they are in order; else 0.
+        got: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// It follows another round than the last final one.
+    #[error("the change follows round {got}, the last final round is {now}")]
+    After {
+        /// The round that it names.
+        got: u64,
+        /// The last final round.
+        now: u64,
+    },
+    /// The block holds no change, or is one of another epoch.
+    #[error("the block does not change the agreement of this epoch")]
+    NoChange,
+}
+
+impl Amendment {
+    /// Whether it may follow `epoch`, whatever its rounds.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: an unusable roster or charter, or another state to start from.
+    pub fn check(&self, epoch: &Epoch) -> Result<(), ChangeError> {
+        self.roster(epoch).map(drop)
+    }
+
+    fn roster(&self, epoch: &Epoch) -> Result<Roster, ChangeError> {
+        let got = self.text.len();
+        if got > TEXT {
+            return Err(ChangeError::Text { got });
+        }
+        let unusable = |error: RosterError| ChangeError::Charter(error.into());
+        let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
+        self.charter.validate(&roster)?;
+        match self.charter.start == epoch.charter.start {
+            true => Ok(roster),
+            false => Err(ChangeError::Start),
+        }
+    }
+
+    /// Number of approvals that it needs: a quorum; one where a member leaves by itself.
+    pub fn needed(&self, epoch: &Epoch) -> usize {
+        match self.leaver(epoch) {
+            Some(_) => 1,
+            None => epoch.roster.quorum(),
+        }
+    }
+
+    /// The member that leaves by itself, if that is all that the amendment does: the others stay in
+    /// their order, the charter stays the same (with as many contributions as there can be), and
+    /// there is no other text to approve. Where protection against lying members would be lost,
+    /// because fewer than four members remain of four, the others have to approve.
+    pub fn leaver(&self, epoch: &Epoch) -> Option<MemberIndex> {
+        let now = epoch.roster.silos();
+        let gone = now.iter().zip(self.silos.iter().map(Some).chain([None]));
+        let gone = gone.into_iter().position(|(old, new)| Some(old) != new)?;
+        let (before, after) = (&now[..gone], &now[gone + 1..]);
+        let rest = before.iter().chain(after);
+        let same = now.len() == self.silos.len() + 1 && rest.eq(&self.silos);
+        (self.text.is_empty()
+            && same
+            && now.len() != 4
+            && self.charter == epoch.charter.for_members(now.len(), self.silos.len()))
+        .then_some(MemberIndex(gone as u16))
+    }
+
+    /// The amendment with which a member leaves by itself.
+    pub fn leaving(epoch: &Epoch, member: MemberIndex) -> Self {
+        let mut silos = epoch.roster.silos().to_vec();
+        silos.remove(member.at());
+        Self {
+            charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
+            silos,
+            text: Vec::new(),
+        }
+    }
+}
+
+impl Change {
+    /// Whether it may be the next block of an epoch whose last final round is `after`. The
+    /// signatures are checked where the message is opened.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: the first rule that it breaks.
+    pub fn check(&self, epoch: &Epoch, after: &Checkpoint) -> Result<(), ChangeError> {
+        self.amendment.check(epoch)?;
+        if self.after != *after {
+            let (got, now) = (self.after.round, after.round);
+            return Err(ChangeError::After { got, now });
+        }
+        let (last, now) = (self.amendment.charter.rounds, after.round);
+        if last < now {
+            return Err(ChangeError::Rounds { last, now });
+        }
+        self.check_approvals(epoch)
+    }
+
+    fn check_approvals(&self, epoch: &Epoch) -> Result<(), ChangeError> {
+        let needed = self.amendment.needed(epoch);
+        let ascending = self.approvals.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let leaver = self.amendment.leaver(epoch);
+        let counts = |by: &MemberIndex| leaver.is_none_or(|leaver| leaver == *by);
+        let got = self.approvals.iter().filter(|(by, _)| counts(by)).count();
+        match ascending && got >= needed {
+            true => Ok(()),
+            false => Err(ChangeError::Approvals {
+                got: if ascending { got } else { 0 },
+                needed,
+            }),
+        }
+    }
+}
+
+impl Epoch {
+    /// The epoch that begins with a final block of this one.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: the block holds no change, or one that breaks a rule.
+    pub fn next(&self, block: &Block) -> Result<Self, ChangeError> {
+        let Content::Change(change) = &block.content else {
+            return Err(ChangeError::NoChange);
+        };
+        if block.epoch != self.id {
+            return Err(ChangeError::NoChange);
+        }
+        change.check(self, &change.after)?;
+        let roster = change.amendment.roster(self)?;
+        let charter = change.amendment.charter.clone();
+        Ok(self.followed_by(block.hash(), change.after, roster, charter))
+    }
+}
+
+/// Why a passage proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PassageError {
+    /// The blocks are not a change and empty blocks after it, the last of them final.
+    #[error("its blocks are not a change, empty blocks after it, and a proof for the last")]
+    Blocks,
+    /// The change breaks a rule.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// The approvals do not verify.
+    #[error("an approval of the change is not its member's signature")]
+    Approvals,
+    /// The certificate proves nothing.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+impl Passage {
+    /// Checks everything in it, and gives the epoch that it leads to.
+    ///
+    /// # Errors
+    /// [`PassageError`]: the first check that fails.
+    pub fn verify(&self, epoch: &Epoch, verifier: &dyn Verifier) -> Result<Epoch, PassageError> {
+        let (Some(first), Some(last)) = (self.blocks.first(), self.blocks.last()) else {
+            return Err(PassageError::Blocks);
+        };
+        let linked = |pair: &[Block]| {
+            pair[1].parent == pair[0].hash()
+                && pair[1].epoch == epoch.id
+                && pair[1].content == Content::Empty
+        };
+        let whole = self.blocks.windows(2).all(linked);
+        if !whole || self.proof.verdict != Verdict::Final(last.hash()) {
+            return Err(PassageError::Blocks);
+        }
+        self.proof.verify(epoch, verifier)?;
+        let change = self.change().ok_or(ChangeError::NoChange)?;
+        if !approvals_hold(epoch, verifier, change) {
+            return Err(PassageError::Approvals);
+        }
+        Ok(epoch.next(first)?)
+    }
+}

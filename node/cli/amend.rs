@@ -1,0 +1,90 @@
+//! The subcommands of `rota federation` that change the agreement of a running federation.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use rota::protocol::PublicKey;
+
+use super::key;
+
+/// Changes of the agreement while the federation runs.
+///
+/// An institution proposes a change; it comes into force when the institutions of a quorum of
+/// members have approved it. Each says so beside its own node, which tells the others; nobody edits
+/// another institution's files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Amend {
+    /// Propose another agreement: an edited copy of the one in force
+    Change {
+        /// The edited agreement; `in-force.toml` in the state folder, or federation.toml before the
+        /// first change, is the one in force
+        file: PathBuf,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Propose to admit an institution, behind the other members
+    Admit {
+        /// Name of the institution
+        name: String,
+        /// Its public key, as `rota identity new` prints it
+        #[arg(value_parser = key)]
+        key: PublicKey,
+        /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to
+        /// the others
+        address: Vec<String>,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Propose to exclude a member
+    Evict {
+        /// Name of the member
+        name: String,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Leave the federation: needs nobody's approval, except where three of four would remain
+    Leave {
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Propose another key for a member whose key was lost or stolen
+    Rekey {
+        /// Name of the member
+        name: String,
+        /// Its new public key, as `rota identity new` prints it
+        #[arg(value_parser = key)]
+        key: PublicKey,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Approve a proposed change, after showing what it changes
+    Approve {
+        /// Id of the amendment, as `rota federation changes` prints it
+        id: String,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Print proposed changes, what they change, and who approves them
+    Changes {
+        /// The node's configuration
+        #[arg(long, value_name = "FILE", default_value = "silo.toml")]
+        config: PathBuf,
+    },
+}
+
+/// The institution that says so.
+#[derive(Debug, Args)]
+pub(crate) struct Here {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
+    pub(crate) config: PathBuf,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}

@@ -1,0 +1,109 @@
+//! Waiting to be admitted: an institution that is in no agreement yet asks the members until one
+//! shows it an agreement with its key.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mesh::Contact;
+use protocol::charter::Epoch;
+use protocol::envelope::{self, Known, Opened};
+use protocol::identity::Strict;
+use protocol::message::Passage;
+use protocol::net::{Command, Event};
+use protocol::{Epochs, MemberIndex};
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio::time::interval;
+
+use super::config::Institution;
+use super::error::NodeError;
+use super::output::Output;
+use super::signals::Signal;
+
+/// How often members that can be reached are asked.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Waits until the institution is a member of the newest epoch that the members know. Gives the
+/// proofs of the epochs that are over; none where a signal came first.
+///
+/// # Errors
+/// [`NodeError`]: the network cannot be started.
+pub(super) fn wait(
+    institution: &Institution,
+    epochs: &Epochs,
+    runtime: &Runtime,
+    mut signal: Signal,
+    output: &Output,
+) -> Result<Option<Vec<Passage>>, NodeError> {
+    let first = &institution.agreement.epoch;
+    let key = institution.key.public();
+    let mut roster = institution.roster.clone();
+    roster.push(Contact {
+        member: MemberIndex(roster.len() as u16),
+        key,
+        addresses: Vec::new(),
+    });
+    let mut config = mesh::Config::new(first.federation, institution.listen.clone());
+    config.frame = envelope::limit(first);
+    let secret = institution.key.to_bytes();
+    let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;
+    let line = format!(
+        "the key {key} is not in the agreement of {}: waiting until its members admit it, with\n  \
+         rota federation admit NAME {key} ADDRESS",
+        first.charter.name
+    );
+    let document = json!({ "event": "waits-for-admission", "at": 0.0, "key": key.to_string() });
+    output.print(SystemTime::now(), document, &line);
+    let mut now = epochs.now.clone();
+    let mut passages = Vec::new();
+    let admitted = runtime.block_on(async {
+        let mut tick = interval(PAUSE);
+        let mut up = Vec::new();
+        loop {
+            tokio::select! {
+                _ = signal.received() => return Ok::<_, NodeError>(false),
+                _ = tick.tick() => {
+                    for &to in &up {
+                        let frame = envelope::hail(&now);
+                        let _ = mesh.commands.try_send(Command::Send { to, frame });
+                    }
+                }
+                event = mesh.events.recv() => match event {
+                    None => return Ok(false),
+                    Some(Event::Up { peer, .. }) if !up.contains(&peer) => up.push(peer),
+                    Some(Event::Down { peer }) => up.retain(|other| *other != peer),
+                    Some(Event::Received { frame, .. }) => {
+                        if let Some((passage, next)) = passed(&now, &frame) {
+                            passages.push(passage);
+                            now = next;
+                            if now.roster.position(&key).is_some() {
+                                return Ok(true);
+                            }
+                        }
+                    }
+                    // It has no blobs.
+                    Some(Event::Wanted { blobs, ticket, .. }) => {
+                        let blobs = vec![None; blobs.len()];
+                        let _ = mesh.commands.try_send(Command::Serve { ticket, blobs });
+                    }
+                    Some(_) => {}
+                },
+            }
+        }
+    })?;
+    drop((mesh.commands, mesh.events));
+    runtime.block_on(async {
+        let _ = tokio::time::timeout(Duration::from_secs(5), mesh.ended).await;
+    });
+    Ok(admitted.then_some(passages))
+}
+
+/// The proof that an epoch is over, if a frame is one, and the next epoch.
+fn passed(epoch: &Epoch, frame: &[u8]) -> Option<(Passage, Arc<Epoch>)> {
+    let Ok(Opened::Passage(passage)) = envelope::open(epoch, &Strict, &Known::default(), frame)
+    else {
+        return None;
+    };
+    let next = epoch.next(passage.blocks.first()?).ok()?;
+    Some((*passage, Arc::new(next)))
+}

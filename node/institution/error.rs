@@ -1,0 +1,105 @@
+//! Why a node did not start, or stopped.
+
+use std::io;
+use std::path::PathBuf;
+
+use agreement::AmendError;
+use learn::DataError;
+use mesh::MeshError;
+use silo::{SpawnError, Stopped, StoreError};
+
+use super::consent::Unsigned;
+use crate::audit::LogError;
+use crate::identity::IdentityError;
+use crate::status::http::HttpError;
+use crate::store::OpenError;
+
+/// Why a node did not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The silo's data.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Its journal or blobs.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The log of what it sends.
+    #[error(transparent)]
+    Audit(#[from] LogError),
+    /// Its key.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Its signed consent.
+    #[error(transparent)]
+    Unsigned(#[from] Unsigned),
+    /// The agreement in force.
+    #[error(transparent)]
+    Amended(#[from] AmendError),
+    /// The changes of the agreement in its journal.
+    #[error("the journal holds a change of the agreement that breaks a rule: {0}")]
+    Change(#[from] protocol::change::ChangeError),
+    /// Its journal.
+    #[error(transparent)]
+    Journal(#[from] StoreError),
+    /// Its key is in no agreement.
+    #[error(
+        "the key {key} in {} is not in the roster of {federation}: use the key file of a member, or ask \
+         the members to admit it with `rota federation admit NAME {key} ADDRESS`, and start with \
+         --wait-for-admission", identity.display()
+    )]
+    Outside {
+        /// The public key.
+        key: protocol::PublicKey,
+        /// The key file.
+        identity: PathBuf,
+        /// Name of the federation.
+        federation: String,
+    },
+    /// Its network.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The page and the metrics.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The silo itself.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It stopped by itself.
+    #[error(transparent)]
+    Stopped(Stopped),
+    /// The operating system refused threads or signals.
+    #[error("the node cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+impl NodeError {
+    /// Whether the files or the command line have to be changed.
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Data(error) => {
+                matches!(error, DataError::Config(_) | DataError::TooManySilos { .. })
+            }
+            Self::Store(error) => matches!(
+                error,
+                OpenError::Federation { .. } | OpenError::Member { .. } | OpenError::Key { .. }
+            ),
+            Self::Mesh(error) => !matches!(error, MeshError::Listen { .. } | MeshError::Start(_)),
+            Self::Spawn(error) => matches!(
+                error,
+                SpawnError::Identity(_)
+                    | SpawnError::Names(_)
+                    | SpawnError::Limit { .. }
+                    | SpawnError::Start { .. }
+            ),
+            Self::Unsigned(_) | Self::Outside { .. } => true,
+            Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
+            Self::Audit(_)
+            | Self::Identity(_)
+            | Self::Stopped(_)
+            | Self::Amended(_)
+            | Self::Change(_)
+            | Self::Journal(_)
+            | Self::System(_) => false,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a node looks at with every tick: whether to end, what to report, what its institution
+//! approves.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
+
+use protocol::Hash;
+use serde_json::json;
+use silo::SiloHandle;
+
+use super::amendments::Amendments;
+use super::health::Health;
+use super::leaving::Leaving;
+use super::locked;
+use super::reporter::Reporter;
+use super::serving::Serving;
+use super::unreachable::Unreachable;
+use super::waiting::{Change, Waiting};
+use crate::status::socket;
+
+/// What is checked at every tick of the node.
+pub(super) struct Watch {
+    pub(super) leaving: Arc<Mutex<Leaving>>,
+    pub(super) until_done: bool,
+    pub(super) waiting: Arc<Mutex<Waiting>>,
+    pub(super) serving: Serving,
+    pub(super) health: Arc<Health>,
+    pub(super) reporter: Reporter,
+    pub(super) unreachable: Unreachable,
+    pub(super) socket: Option<socket::Listening>,
+    pub(super) names: Vec<String>,
+    pub(super) amendments: Amendments,
+    /// Approvals that the silo has.
+    pub(super) given: BTreeSet<String>,
+    /// The epoch in force.
+    pub(super) epoch: Hash,
+}
+
+impl Watch {
+    /// Passes on what the institution approves.
+    pub(super) fn approve(&mut self, handle: &SiloHandle) {
+        let new: BTreeSet<_> = self.amendments.approved();
+        if new.iter().all(|id| self.given.contains(id)) {
+            return;
+        }
+        for known in self.amendments.known() {
+            let id = known.id();
+            if known.epoch == self.epoch && new.contains(&id) && self.given.insert(id) {
+                handle.approve(known.amendment);
+            }
+        }
+    }
+
+    pub(super) fn why_leave(&self) -> Option<&'static str> {
+        let why = || locked(&self.leaving).reason(Instant::now());
+        let done = self.until_done && self.serving.is_idle();
+        done.then(why).flatten()
+    }
+
+    pub(super) fn report_waiting(&self, began: Instant) {
+        let reachable = locked(&self.leaving).reachable();
+        let at = began.elapsed().as_secs_f64();
+        match locked(&self.waiting).change(reachable, Instant::now()) {
+            Some(Change::Waits(why)) => {
+                let document = json!({ "event": "waiting", "at": at, "why": why });
+                self.reporter.print(document, why);
+            }
+            Some(Change::Back) => {
+                let document = json!({ "event": "taking-part", "at": at });
+                self.reporter.print(document, "taking part again".into());
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn report_unreachable(&mut self, began: Instant) {
+        let now = SystemTime::now();
+        for report in self.unreachable.due(&self.health.peers(), now) {
+            let Some(name) = self.names.get(report.member.at()) else {
+                continue;
+            };
+            let document = json!({
+                "event": "peer-unreachable", "at": began.elapsed().as_secs_f64(), "member": name,
+                "why": report.why, "seconds": report.lasting.as_secs(),
+                "attempts": report.attempts, "again-in-seconds": report.pause.as_secs(),
+            });
+            self.health.warning(now, &format!("{name} {}", report.why));
+            self.reporter.print(document, report.line(name));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A federation whose agreement changes while its nodes run: one is admitted, one leaves, rounds are
+//! added, and nobody edits another one's files.
+
+use std::collections::VecDeque;
+
+use super::*;
+
+/// Nodes, and everything that they have said and that was not waited for yet.
+struct Heard {
+    nodes: Nodes,
+    said: Vec<VecDeque<Value>>,
+}
+
+impl Heard {
+    fn of(configs: &[PathBuf]) -> Self {
+        Self {
+            nodes: Nodes::new(configs, &["--wait-for-admission"]),
+            said: configs.iter().map(|_| VecDeque::new()).collect(),
+        }
+    }
+
+    /// The next event of this kind of a node, which may have come before; fails after a minute.
+    fn until(&mut self, node: usize, event: &str) -> Value {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            while let Some(line) = self.said[node].pop_front() {
+                if line["event"] == event {
+                    return line;
+                }
+            }
+            let Some(said) = self.nodes.next(end) else {
+                panic!("no {event:?} of node {node}\n{}", self.nodes.tails());
+            };
+            self.said[said.node].push_back(said.line);
+        }
+    }
+}
+
+/// What `rota federation changes` prints at a node.
+fn changes(config: &Path) -> String {
+    good(&[
+        "federation",
+        "changes",
+        "--config",
+        config.to_str().unwrap(),
+    ])
+}
+
+/// The institution with this configuration says something about the agreement.
+fn says(config: &Path, words: &[&str]) -> String {
+    let config = config.to_str().unwrap();
+    good(&[&["federation"], words, &["--config", config, "--yes"]].concat())
+}
+
+/// The id in the first line of what a proposal prints.
+fn id(said: &str) -> &str {
+    let line = said.lines().next().unwrap();
+    line.strip_prefix("amendment ").unwrap()
+}
+
+/// Files of an institution that is in no agreement yet; gives its configuration, key and address.
+fn newcomer(demo: &Demo, name: &str, port: u16) -> (PathBuf, String, String) {
+    let folder = demo.folder.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let key = folder.join("identity.key");
+    let key = good(&["identity", "new", "--out", key.to_str().unwrap()]);
+    let first = fs::read_to_string(&demo.configs[0]).unwrap();
+    let listen = first
+        .lines()
+        .find(|line| line.starts_with("listen"))
+        .unwrap();
+    let address = format!("/ip4/127.0.0.1/udp/{port}/quic-v1");
+    let config = folder.join("silo.toml");
+    fs::write(
+        &config,
+        first.replace(listen, &format!("listen = [\"{address}\"]")),
+    )
+    .unwrap();
+    (config, key.trim().to_owned(), address)
+}
+
+#[test]
+fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
+    let demo = quick("run-amended", 4);
+    let base: u16 = {
+        let text = fs::read_to_string(&demo.configs[0]).unwrap();
+        let at = text.find("/udp/").unwrap() + 5;
+        let digits = |c: char| c.is_ascii_digit();
+        text[at..]
+            .split(|c| !digits(c))
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    let (config, key, address) = newcomer(&demo, "newcomer", base + 9);
+    let mut configs = demo.configs.clone();
+    configs.push(config.clone());
+    let mut nodes = Heard::of(&configs);
+    for node in 0..5 {
+        nodes.nodes.start(node);
+    }
+    nodes.until(4, "waits-for-admission");
+    nodes.until(0, "finished");
+    assert!(changes(&demo.configs[0]).contains("no amendment is proposed"));
+    // One proposes: a member more, and four rounds.
+    let said = says(&demo.configs[0], &["admit", "newcomer", &key, &address]);
+    assert!(said.contains("+ newcomer"), "{said}");
+    assert!(said.contains("It needs 3 approvals"), "{said}");
+    let admission = id(&said).to_owned();
+    for node in 1..3 {
+        let line = nodes.until(node, "amendment");
+        assert_eq!(
+            (&line["amendment"], &line["needed"]),
+            (&admission.as_str().into(), &3.into())
+        );
+        let said = says(&demo.configs[node], &["approve", &admission[..6]]);
+        assert!(said.contains("+ newcomer"), "{said}");
+    }
+    for node in 0..5 {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+    }
+    // The newcomer adopts the models of the last round, though no round follows.
+    nodes.until(4, "finished");
+    // Rounds are added; the newcomer is a member like any other.
+    let in_force = config.with_file_name("state").join("in-force.toml");
+    let text = fs::read_to_string(&in_force).unwrap();
+    assert!(text.contains(&key) && text.contains(&address), "{text}");
+    let more = demo.folder.join("more.toml");
+    fs::write(&more, text.replace("rounds = 3", "rounds = 5")).unwrap();
+    let said = says(&config, &["change", more.to_str().unwrap()]);
+    let rounds = id(&said).to_owned();
+    for node in 0..3 {
+        loop {
+            let line = nodes.until(node, "amendment");
+            if line["amendment"] == rounds.as_str() {
+                break;
+            }
+        }
+        says(&demo.configs[node], &["approve", &rounds]);
+    }
+    for node in 0..5 {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 2);
+        nodes.until(node, "finished");
+    }
+    // One leaves: its own word is enough.
+    let said = says(&demo.configs[3], &["leave"]);
+    assert!(!said.contains("It needs"), "{said}");
+    nodes.until(3, "left");
+    assert_eq!(nodes.nodes.code(3), 0);
+    for node in [0, 1, 2, 4] {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 3);
+    }
+    // Nobody edited anybody's agreement, and all have the same chain.
+    let chain = |config: &Path| {
+        let state = config.with_file_name("state");
+        good(&["chain", "--state", state.to_str().unwrap()])
+    };
+    let chains: Vec<_> = demo.configs[..3]
+        .iter()
+        .map(|config| chain(config))
+        .collect();
+    assert!(chains.iter().all(|other| *other == chains[0]));
+    assert!(chains[0].contains("round    5"), "{}", chains[0]);
+    for what in ["admits newcomer", "5 rounds", "without "] {
+        assert!(chains[0].contains(what), "{what}: {}", chains[0]);
+    }
+    // A node that starts again is in the last epoch at once.
+    nodes.nodes.terminate(1);
+    assert_eq!(nodes.nodes.code(1), 0);
+    nodes.nodes.start(1);
+    assert_eq!(nodes.until(1, "epoch")["epoch"], 3);
+}
+
+#[test]
+fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
+    let demo = quick("run-rekeyed", 4);
+    let mut nodes = Heard::of(&demo.configs);
+    for node in 0..3 {
+        nodes.nodes.start(node);
+    }
+    nodes.until(0, "finished");
+    // The key of the last one was stolen before its node ever ran.
+    let config = demo.configs[3].clone();
+    let name = {
+        let text = fs::read_to_string(demo.folder.join("federation").join("federation.toml"))
+            .or_else(|_| fs::read_to_string(demo.folder.join("federation.toml")));
+        let text = text.unwrap();
+        let mut names = text.lines().filter(|line| line.starts_with("name = "));
+        let last = names.next_back().unwrap();
+        last.trim_start_matches("name = ")
+            .trim_matches('"')
+            .to_owned()
+    };
+    let new = config.with_file_name("new.key");
+    let key = good(&["identity", "new", "--out", new.to_str().unwrap()]);
+    let said = says(&demo.configs[0], &["rekey", &name, key.trim()]);
+    let rekeying = id(&said).to_owned();
+    for node in 1..3 {
+        nodes.until(node, "amendment");
+        says(&demo.configs[node], &["approve", &rekeying]);
+    }
+    for node in 0..3 {
+        nodes.until(node, "epoch");
+    }
+    // With the old key it is told that it is none any more.
+    nodes.nodes.start(3);
+    nodes.until(3, "left");
+    assert_eq!(nodes.nodes.code(3), 0);
+    // With the new one, and an empty state folder, it is a member.
+    let text = fs::read_to_string(&config).unwrap();
+    let identity = text
+        .lines()
+        .find(|line| line.starts_with("identity"))
+        .unwrap();
+    let text = text.replace(identity, "identity = \"new.key\"");
+    let state = text
+        .lines()
+        .find(|line| line.starts_with("state"))
+        .unwrap()
+        .to_owned();
+    fs::write(&config, text.replace(&state, "state = \"state-2\"")).unwrap();
+    nodes.nodes.start(3);
+    assert_eq!(nodes.until(3, "epoch")["epoch"], 1);
+    nodes.until(3, "finished");
+    // Without the option, a key of nobody is refused with what to do.
+    let other = config.with_file_name("other.key");
+    good(&["identity", "new", "--out", other.to_str().unwrap()]);
+    let text = fs::read_to_string(&config).unwrap();
+    let text = text
+        .replace("new.key", "other.key")
+        .replace("state-2", "state-3");
+    let stranger = config.with_file_name("stranger.toml");
+    fs::write(&stranger, text).unwrap();
+    let (code, said) = run(&stranger);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("`rota federation admit NAME"), "{said}");
+}
