@@ -433,8 +433,13 @@ fn changed(epoch: Option<&Epoch>, change: &protocol::message::Change) -> Vec<Str
     if before.rounds != after.rounds {
         words.push(format!("{} rounds", after.rounds));
     }
+    if before.work != after.work && before.rounds == after.rounds {
+        words.push("other options".into());
+    }
     let rounds = protocol::Charter {
         rounds: after.rounds,
+        // Holds the number of rounds too.
+        work: after.work.clone(),
         ..before.for_members(old.len(), new.len())
     };
     if rounds != *after {

@@ -6,12 +6,8 @@ use std::path::Path;
 
 use rota::agreement::{Agreement, read_configuration};
 use rota::federation::{addresses, recomputed};
-use rota::institution::{
-    Amendments, Configured, Institution, KnownAmendment, Place, place, protocol_records,
-};
-use rota::protocol::Epochs;
+use rota::institution::{Amendments, Institution, KnownAmendment, present};
 use rota::protocol::message::Amendment;
-use rota::store;
 
 use super::{CommandError, wrapped};
 use crate::cli::{Amend, Here};
@@ -73,23 +69,7 @@ struct Standing {
 impl Standing {
     /// Of the member with this configuration, by its journal; the node may be running.
     fn of(config: &Path) -> Result<Self, CommandError> {
-        let institution = Configured::load(config)?.with_any_key()?;
-        let state = &institution.state;
-        let records = match store::has_journal(state) {
-            true => store::snapshot(state).map_err(failed)?.records,
-            // A node that has not run yet.
-            false => Vec::new(),
-        };
-        let first = institution.agreement.epoch.clone();
-        let epochs = Epochs::replay(first, protocol_records(records)).map_err(failed)?;
-        let place = place(&institution, &epochs).map_err(failed)?;
-        let Place::Member(present) = place else {
-            return Err(CommandError::Failed(format!(
-                "the key in {} is not that of a member, as far as this node knows",
-                institution.identity.display()
-            )));
-        };
-        let institution = present.institution;
+        let institution = present(config)?;
         Ok(Self {
             amendments: Amendments::of(&institution.state),
             agreement: institution.agreement.clone(),

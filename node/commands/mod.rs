@@ -39,7 +39,7 @@ use rota::deploy::DeployError;
 use rota::federation::{ContinueError, DemoError, JoinError};
 use rota::identity::IdentityError;
 use rota::init::{ComposeError, NewError};
-use rota::institution::{NodeError, SetupError};
+use rota::institution::{NodeError, PresentError, SetupError};
 use rota::learn::DataError;
 use rota::learn::export::ExportError;
 use rota::loopback;
@@ -105,6 +105,9 @@ pub(crate) enum CommandError {
     /// The configuration of a node is wrong.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The agreement in force cannot be told.
+    #[error(transparent)]
+    Present(#[from] PresentError),
     /// A node did not start, or it stopped because of an error.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -234,6 +237,8 @@ impl CommandError {
             | CommandError::NoTerminal
             | CommandError::Log(_)
             | CommandError::Exists(_) => 2,
+            CommandError::Present(PresentError::Setup(_)) => 2,
+            CommandError::Present(_) => 1,
             CommandError::Experiment(ExperimentError::Run(RunError::Data(error))) => data(error),
             CommandError::Experiment(ExperimentError::Run(RunError::Setup(_))) => 2,
             CommandError::Experiment(ExperimentError::Run(_) | ExperimentError::Result { .. }) => 1,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rota::equipment::Equipment;
-use rota::institution::{Data, Institution, SetupError};
+use rota::institution::{Data, Institution, SetupError, present};
 use rota::learn::DataError;
 use rota::learn::data::Format;
 use rota::learn::export::{self, Card, Predictor};
@@ -41,7 +41,7 @@ impl Node {
     /// Reads them. Where the silo's rows cannot be read, its models can be had, but not be measured;
     /// then standard error says so.
     pub(super) fn load(config: &Path) -> Result<Self, CommandError> {
-        let institution = Institution::load(config)?;
+        let institution = present(config)?;
         let held = quietly(|| Held::read(&institution.state, &institution.agreement))?;
         let start = institution.start().map_err(ModelError::from)?;
         let equipment = match institution.equipment(start.as_ref()) {

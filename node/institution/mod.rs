@@ -33,7 +33,7 @@ pub use error::NodeError;
 pub use fit::{Fit, fit};
 pub use news::phase_name;
 pub use output::Output;
-pub use present::{Place, Present, place, protocol_records};
+pub use present::{Place, Present, PresentError, place, present, protocol_records};
 pub use run::{Options, run};
 pub use usage::parsed as cpu_seconds;
 

@@ -2,13 +2,15 @@
 //! node lets in.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use agreement::{Agreement, AmendError};
 use bytes::Bytes;
 use mesh::Contact;
 use protocol::{Epochs, Hash, MemberIndex, PublicKey, Record};
 
-use super::config::Institution;
+use super::config::{Configured, Institution, SetupError};
+use crate::store;
 
 /// An institution in the epoch in force.
 pub struct Present {
@@ -69,6 +71,52 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
         },
         former: epochs.answers(),
     })))
+}
+
+/// An institution with the agreement in force as far as its journal knows, which a running node may
+/// be writing. One that has left has the first agreement.
+///
+/// # Errors
+/// A sentence: an unusable configuration, a journal that cannot be read, or a key of no member.
+pub fn present(file: &Path) -> Result<Institution, PresentError> {
+    let configured = Configured::load(file).map_err(SetupError::from)?;
+    let federation = configured.federation.clone();
+    let institution = configured.with_any_key()?;
+    let state = &institution.state;
+    let records = match store::has_journal(state) {
+        true => store::snapshot(state)?.records,
+        // A node that has not run yet.
+        false => Vec::new(),
+    };
+    let first = institution.agreement.epoch.clone();
+    let epochs = Epochs::replay(first, protocol_records(records))?;
+    match place(&institution, &epochs)? {
+        Place::Member(present) => Ok(present.institution),
+        Place::Left | Place::Outside if institution.is_first_member() => Ok(institution),
+        Place::Left | Place::Outside => Err(SetupError::NotAMember {
+            key: institution.key.public(),
+            identity: institution.identity,
+            federation,
+        }
+        .into()),
+    }
+}
+
+/// Why the agreement in force cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum PresentError {
+    /// The configuration, or the key.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The journal.
+    #[error(transparent)]
+    Store(#[from] store::OpenError),
+    /// A change in the journal.
+    #[error(transparent)]
+    Change(#[from] protocol::change::ChangeError),
+    /// The text of a change.
+    #[error(transparent)]
+    Amended(#[from] AmendError),
 }
 
 /// The members of the agreement in force. Where silo.toml names other addresses than the first

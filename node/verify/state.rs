@@ -190,7 +190,10 @@ impl State<'_> {
         Ok(Verified {
             federation_name: epoch.charter.name.clone(),
             federation: format!("{:#}", epoch.federation),
-            silo: name(&self.me),
+            silo: match self.me.at() < epoch.roster.len() {
+                true => name(&self.me),
+                false => "a silo that joined later".into(),
+            },
             blocks: chain.blocks.len(),
             rounds: chain.round(),
             certificates: certificates + chain.certificates,

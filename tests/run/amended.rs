@@ -165,6 +165,17 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     for what in ["admits newcomer", "5 rounds", "without "] {
         assert!(chains[0].contains(what), "{what}: {}", chains[0]);
     }
+    // The rounds of all epochs are computed again from what is kept; a newcomer has models to take.
+    let verified = |config: &Path| {
+        let state = config.with_file_name("state");
+        good(&["verify", state.to_str().unwrap()])
+    };
+    let said = verified(&demo.configs[0]);
+    assert!(said.contains("1 to 5 computed again"), "{said}");
+    let said = verified(&config);
+    assert!(said.contains("4 to 5 computed again"), "{said}");
+    let said = good(&["model", "list", "--config", config.to_str().unwrap()]);
+    assert!(said.contains('5'), "{said}");
     // A node that starts again is in the last epoch at once.
     nodes.nodes.terminate(1);
     assert_eq!(nodes.nodes.code(1), 0);
