@@ -27,6 +27,17 @@ fmt:
 ci:
     .ci/run
 
+# The Python wheel with the program in it, into dist/; needs Python 3.10 and installs maturin beside the build.
+wheel:
+    python3 -m venv target/maturin
+    target/maturin/bin/pip install --quiet "maturin>=1.7,<2"
+    cd python && ../target/maturin/bin/maturin build --release --out ../dist
+
+# The tests of the Python package, in a fresh environment, with the program that `cargo test` builds.
+python:
+    cargo test --workspace --test cli --no-run
+    python/check target/debug/rota
+
 # The documentation of all crates.
 doc:
     cargo doc --workspace --no-deps --document-private-items
@@ -56,17 +67,23 @@ bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "nul
 strategies SCENARIO="digits20":
     for name in $(target/release/rota strategies --json | grep -o '"name": "[a-z-]*"' | cut -d '"' -f 4); do echo "$name" $(target/release/rota simulate {{SCENARIO}} --strategy $name --no-references --quiet --json | grep -E '^  "(seconds|bytes)"'); done
 
-# Many federations of state machines under every fault, with changes of the agreement: `just sweep 1000`.
-sweep SEEDS="1000" FIRST="0":
-    cargo run --release -p simulations --example sweep -- {{SEEDS}} {{FIRST}}
+# Many federations of state machines under every fault, with changes of the agreement: `just sweep 1000`,
+# or of one size only: `just sweep 1000 0 4`.
+sweep SEEDS="1000" FIRST="0" MEMBERS="":
+    cargo run --release -p simulations --example sweep -- {{SEEDS}} {{FIRST}} {{MEMBERS}}
 
 # One of these federations, told in sentences: `just replay 4 591`.
 replay MEMBERS SEED:
     cargo run --release -p simulations --example sweep -- replay {{MEMBERS}} {{SEED}}
 
-# Real processes killed again and again, one federation after another: `just soak 60`.
-soak MINUTES="10":
-    ROTA_SOAK_MINUTES={{MINUTES}} cargo test --release --test kill -- --nocapture
+# Real processes killed by SIGKILL, one federation after another: `just soak 1000`.
+soak KILLS="100":
+    ROTA_SOAK_KILLS={{KILLS}} cargo test --workspace --test kill -- --nocapture restarted
+
+# Damaged and invented bytes for everything that reads bytes from outside: `just fuzz 60`.
+fuzz MINUTES="10":
+    ROTA_FUZZ_MINUTES={{MINUTES}} cargo test --workspace --test fuzz -- --nocapture --test-threads 1
+    ROTA_FUZZ_MINUTES={{MINUTES}} cargo test --workspace --lib -- --nocapture blob_streams
 
 # The figures of docs/performance.md that need processes.
 figures:

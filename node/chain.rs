@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use protocol::certificate::Certificate;
 use protocol::identity::Strict;
-use protocol::message::{Block, Content, Passage};
+use protocol::message::{Block, Content, Passage, Recovery};
 use protocol::rotation::Turns;
 use protocol::{Epoch, Hash, MemberIndex};
 use serde::Serialize;
@@ -103,6 +103,9 @@ pub struct Link {
     /// What a change of the agreement changes; `None` for other blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Vec<String>>,
+    /// Whether it is a recovery: all members that were not lost went on without a quorum.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recovery: bool,
     /// The view of its proposal.
     pub view: u64,
     /// The lead of that view; `None` without the agreement.
@@ -212,6 +215,7 @@ impl Chain {
         for link in &self.blocks {
             let what = match link.round {
                 Some(round) => format!("round {round:>4}"),
+                None if link.recovery => "recovery  ".into(),
                 None if link.change.is_some() => "change    ".into(),
                 None => "empty     ".into(),
             };
@@ -344,9 +348,8 @@ fn links(
             // Empty blocks after the change only made it final. A member that was away lacks the
             // blocks before it.
             let change = &passage.blocks[0];
-            let lead = leads
-                .as_mut()
-                .map(|leads| leads.turns.lead(&leads.epoch, change.view));
+            let leads_it = leads.as_ref().filter(|_| passage.recovery().is_none());
+            let lead = leads_it.map(|leads| leads.turns.lead(&leads.epoch, change.view));
             links.push(link(change, epoch.as_deref(), lead));
             parent = Some(change.hash());
             if let Some(old) = &epoch {
@@ -407,6 +410,40 @@ impl Leads {
         self.turns.advance(&self.epoch, block.view, &authors);
         Some(lead)
     }
+}
+
+/// What a recovery says, a few words each.
+fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
+    let name = |member: MemberIndex| match epoch {
+        Some(epoch) => plain(epoch.roster.name(member)),
+        None => format!("#{}", member.0),
+    };
+    let lost = recovery
+        .lost
+        .iter()
+        .map(|lost| format!("lost {}", name(*lost)));
+    let by: Vec<_> = recovery
+        .standings
+        .iter()
+        .map(|(by, ..)| name(*by))
+        .collect();
+    let mut words: Vec<_> = lost.collect();
+    words.push(format!(
+        "without a quorum, signed by all that remain ({}), after round {}",
+        by.join(", "),
+        recovery.after.round
+    ));
+    for round in recovery.rounds_lost() {
+        words.push(format!(
+            "round {round} was final and nobody that remains has its models"
+        ));
+    }
+    if let Some(view) = recovery.notarised() {
+        words.push(format!(
+            "the block of view {view} was notarised and may be final for a lost member"
+        ));
+    }
+    words
 }
 
 /// What a change changes, a few words each.
@@ -477,8 +514,10 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
         round: learning.map(|learning| learning.round),
         change: match &block.content {
             Content::Change(change) => Some(changed(epoch, change)),
+            Content::Recovery(recovery) => Some(recovered(epoch, recovery)),
             Content::Learning(_) | Content::Empty => None,
         },
+        recovery: block.recovery().is_some(),
         view: block.view,
         lead: lead.map(who),
         block: format!("{:#}", block.hash()),

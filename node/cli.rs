@@ -6,6 +6,7 @@ mod compare;
 mod data;
 mod institution;
 mod lab;
+mod learner;
 mod model;
 mod solve;
 
@@ -18,7 +19,7 @@ use rota::simulations::Overrides;
 
 use crate::commands::CommandError;
 use crate::logging::LogFormat;
-pub(crate) use amend::{Amend, Here};
+pub(crate) use amend::{Amend, Here, Recover};
 pub(crate) use attack::{Attack, Linkage as LinkageAttack};
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
@@ -27,6 +28,7 @@ pub(crate) use institution::{
     Federation, Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Verify, Watch,
 };
 pub(crate) use lab::{Lab, LabRotation, Network, Report};
+pub(crate) use learner::{DescribeLearner, Learner};
 pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
@@ -102,9 +104,14 @@ pub(crate) enum Command {
     /// Take models out of a node: list, show, export, predict
     #[command(subcommand)]
     Model(Model),
+    /// Look at programs that train models in place of Rota
+    #[command(subcommand)]
+    Learner(Learner),
     /// Make an institution's key, or show its public key
     #[command(subcommand)]
     Identity(Identity),
+    /// Go on without members that are gone for good, where no quorum is left
+    Recover(Recover),
     /// Set up federations
     #[command(subcommand)]
     Federation(Federation),
@@ -143,6 +150,10 @@ pub(crate) struct Simulate {
     /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
+    /// Program that trains the models of all silos, with its arguments, such as "python3 learner.py",
+    /// or unix:SOCKET where it listens [default: the scenario's, or none]
+    #[arg(long, value_name = "PROGRAM", value_parser = learner::program)]
+    pub(crate) learner: Option<rota::learn::external::LearnerConfig>,
     /// Network between the silos
     #[arg(long, value_enum, value_name = "MESH", default_value_t)]
     pub(crate) mesh: MeshKind,
@@ -307,6 +318,7 @@ impl Simulate {
             rounds: self.rounds,
             silos: self.silos,
             strategy: self.strategy.clone(),
+            learner: self.learner.clone(),
         }
     }
 

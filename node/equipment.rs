@@ -58,15 +58,27 @@ impl Equipment {
         me: MemberIndex,
         start: Option<&Params>,
     ) -> Result<Self, DataError> {
-        let TaskConfig::Table(task) = &agreement.task else {
-            return Err(DataError::Config(
-                "the task is a benchmark without a table of rows".into(),
-            ));
-        };
         let name = agreement.epoch.roster.name(me).to_owned();
-        let mut task = task.clone();
-        task.domains = None;
-        let study = task.stand_ins(&[name], agreement.seed)?;
+        let study = match &agreement.task {
+            TaskConfig::Table(task) => {
+                let mut task = task.clone();
+                task.domains = None;
+                task.stand_ins(&[name], agreement.seed)?
+            }
+            TaskConfig::External(task) if task.start_is_known() || start.is_some() => {
+                task.stand_ins(&[name])?
+            }
+            TaskConfig::External(_) => {
+                return Err(DataError::Config(
+                    "the model before the first round comes from the members' programs".into(),
+                ));
+            }
+            TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
+                return Err(DataError::Config(
+                    "the task is a benchmark without a table of rows".into(),
+                ));
+            }
+        };
         let mut plain = study.silos.into_iter().next().ok_or_else(none)?;
         (plain.preparation, plain.rows) = (None, RowCounts::default());
         let equipped = agreement

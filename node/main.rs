@@ -62,7 +62,9 @@ fn main() -> ExitCode {
         Command::Audit(audit) => commands::audit::run(audit),
         Command::Verify(verify) => commands::verify::run(verify),
         Command::Model(model) => commands::model::run(model),
+        Command::Learner(learner) => commands::learner::run(learner),
         Command::Identity(identity) => commands::identity::run(identity),
+        Command::Recover(options) => commands::recover::recover(options),
         Command::Federation(Federation::New(options)) => commands::federation::new(options),
         Command::Federation(Federation::Continue(options)) => {
             commands::continuing::continue_from(options)

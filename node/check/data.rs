@@ -11,9 +11,16 @@ pub(super) fn rows(
     configured: &Configured,
     me: Option<MemberIndex>,
 ) -> (Option<usize>, Vec<Finding>) {
-    let Data::Rows(rows) = &configured.data else {
-        let what = "this silo learns on a share of the data that the task names, to try it out";
-        return (None, vec![Finding::note("rows", what)]);
+    let rows = match &configured.data {
+        Data::Rows(rows) => rows,
+        Data::Share { .. } => {
+            let what = "this silo learns on a share of the data that the task names, to try it out";
+            return (None, vec![Finding::note("rows", what)]);
+        }
+        Data::Program => {
+            let what = "this silo's program reads its own rows; `rota learner describe` starts it";
+            return (None, vec![Finding::note("rows", what)]);
+        }
     };
     let agreement = &configured.agreement;
     // The counts are the same under every name.

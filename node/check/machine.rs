@@ -147,7 +147,8 @@ pub(super) fn clock(peers: &[Peer]) -> Vec<Finding> {
 /// What the firewall has to let through, in one line.
 pub(super) fn firewall(configured: &Configured, me: Option<MemberIndex>) -> String {
     let port = |address: &String| mesh::port(address).map(|(_, port)| port);
-    let inward: BTreeSet<Port> = configured.listen.iter().filter_map(port).collect();
+    let listen = configured.listen.iter().filter(|_| configured.reachable);
+    let inward: BTreeSet<Port> = listen.filter_map(port).collect();
     let outward: BTreeSet<Port> = configured
         .roster
         .iter()

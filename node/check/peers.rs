@@ -3,15 +3,15 @@
 use std::io;
 use std::time::Duration;
 
-use mesh::{Contact, Met, ProbeError, probe_key};
-use protocol::{Hash, MemberIndex, SecretKey};
+use mesh::{Contact, Met, ProbeError, Program, probe_key};
+use protocol::{Hash, MemberIndex, Roster, SecretKey};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::runtime;
 use tokio::task::JoinSet;
 
 use super::Finding;
-use crate::institution::Configured;
+use crate::institution::{Configured, other_format};
 use crate::report::numbers;
 
 /// Members that are tried at the same time.
@@ -29,8 +29,10 @@ pub struct Peer {
 /// An address that was tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The address.
+    /// The address; of a member without one, that of the member through which it was tried.
     pub address: String,
+    /// The name of the member through which it was tried, if it has no address.
+    pub through: Option<String>,
     /// What was found there.
     pub outcome: Outcome,
 }
@@ -46,10 +48,10 @@ pub enum Outcome {
 
 impl Serialize for Tried {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let document = match &self.outcome {
+        let mut document = match &self.outcome {
             Outcome::Met(met) => json!({
                 "address": self.address, "answers": true,
-                "federation": format!("{:#}", met.federation), "version": met.version,
+                "federation": format!("{:#}", met.federation), "version": met.program.version,
                 "handshake-ms": met.handshake.as_secs_f64() * 1e3,
                 "round-trip-ms": met.round_trip.as_secs_f64() * 1e3,
                 "clock-ahead-s": met.ahead,
@@ -58,6 +60,9 @@ impl Serialize for Tried {
                 json!({ "address": self.address, "answers": false, "why": why.to_string() })
             }
         };
+        if let Some(relay) = &self.through {
+            document["through"] = json!(relay);
+        }
         Value::serialize(&document, serializer)
     }
 }
@@ -108,11 +113,14 @@ pub(super) fn peers(
             }
         }
     });
-    // Resolving a name may still go on.
-    runtime.shutdown_background();
     let mut tried = tried?;
     tried.sort_by_key(|(member, _)| *member);
     let roster = &configured.agreement.epoch.roster;
+    runtime.block_on(through_others(
+        &others, roster, &mut tried, federation, secret, patience,
+    ));
+    // Resolving a name may still go on.
+    runtime.shutdown_background();
     let (mut peers, mut findings) = (Vec::new(), Vec::new());
     for (member, addresses) in tried {
         let peer = Peer {
@@ -137,18 +145,118 @@ async fn one(
         let outcome = mesh::probe(secret, federation, &contact.key, &address, patience).await;
         tried.push(Tried {
             address,
+            through: None,
             outcome: outcome.map_or_else(Outcome::Failed, Outcome::Met),
         });
     }
     (contact.member, tried)
 }
 
+/// Members through which one without an address is tried.
+const RELAYS: usize = 4;
+
+/// Tries members without an address through those that answered, one after the other.
+async fn through_others(
+    contacts: &[Contact],
+    roster: &Roster,
+    tried: &mut [(MemberIndex, Vec<Tried>)],
+    federation: Hash,
+    secret: [u8; 32],
+    patience: Duration,
+) {
+    let key = |member: MemberIndex| contacts.iter().find(|one| one.member == member);
+    let answers = |(member, all): &(MemberIndex, Vec<Tried>)| {
+        let met = |one: &&Tried| matches!(&one.outcome, Outcome::Met(met) if met.federation == federation);
+        let at = all.iter().find(met)?.address.clone();
+        Some((*member, key(*member)?.key, at))
+    };
+    let relays: Vec<_> = tried.iter().filter_map(answers).collect();
+    for (member, ways) in tried.iter_mut().filter(|(_, ways)| ways.is_empty()) {
+        let Some(contact) = key(*member) else {
+            continue;
+        };
+        let mut order: Vec<_> = relays.iter().collect();
+        order.sort_by_key(|(relay, ..)| mesh::rank(*member, *relay));
+        for (relay, relay_key, at) in order.into_iter().take(RELAYS) {
+            let relay_at = (relay_key, at.as_str());
+            let outcome =
+                mesh::probe_through(secret, federation, &contact.key, relay_at, patience).await;
+            let met = outcome.is_ok();
+            ways.push(Tried {
+                address: at.clone(),
+                through: Some(roster.name(*relay).to_owned()),
+                outcome: outcome.map_or_else(Outcome::Failed, Outcome::Met),
+            });
+            if met {
+                break;
+            }
+        }
+    }
+}
+
+/// What is said about a member without an address.
+fn found_through_others(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
+    let name = &peer.member;
+    let met = peer
+        .addresses
+        .iter()
+        .find_map(|tried| match &tried.outcome {
+            Outcome::Met(met) => Some((met, tried.through.as_deref().unwrap_or_default())),
+            Outcome::Failed(_) => None,
+        });
+    let finding = match met {
+        Some((met, relay)) if met.federation == federation => Finding::good(
+            "peers",
+            format!(
+                "{name} answers through {relay}, which relays to it: right key, same agreement, \
+                 connected in {}, round trip {}",
+                numbers::seconds(met.handshake.as_secs_f64()),
+                trip(met.round_trip),
+            ),
+        ),
+        Some((met, relay)) => Finding::bad(
+            "peers",
+            format!(
+                "{name} answers through {relay} and has another agreement: {} there, {federation} here",
+                met.federation
+            ),
+        )
+        .remedy(OLD),
+        None if peer.addresses.is_empty() => Finding::note(
+            "peers",
+            format!("no address of {name} is known: it has to reach this node"),
+        ),
+        None => {
+            let each = peer.addresses.iter().map(|tried| {
+                let relay = tried.through.as_deref().unwrap_or_default();
+                match &tried.outcome {
+                    Outcome::Failed(why) => format!("through {relay}: {}", said(why, running)),
+                    Outcome::Met(_) => String::new(),
+                }
+            });
+            let each: Vec<_> = each.collect();
+            Finding::note(
+                "peers",
+                format!(
+                    "no address of {name} is known, and no member that answers relays to it now ({}): \
+                     it has to reach this node, or one of them",
+                    each.join("; ")
+                ),
+            )
+        }
+    };
+    vec![finding]
+}
+
+/// What to do about two agreements.
+const OLD: &str = "compare what `rota federation show` prints on both sides; one of the two has an old \
+                   federation.toml";
+
 /// What is said about a member.
 fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
     let name = &peer.member;
-    if peer.addresses.is_empty() {
-        let what = format!("no address of {name} is known: it has to reach this node");
-        return vec![Finding::note("peers", what)];
+    if peer.addresses.iter().all(|tried| tried.through.is_some()) {
+        return found_through_others(peer, federation, running);
     }
     let reached = peer
         .addresses
@@ -157,6 +265,10 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
     let each = peer.addresses.iter().map(|tried| {
         let address = &tried.address;
         match &tried.outcome {
+            Outcome::Met(met) if met.federation == federation && unlike(name, met).is_some() => {
+                let why = unlike(name, met).unwrap_or_default();
+                Finding::bad("peers", format!("at {address}: {why}"))
+            }
             Outcome::Met(met) if met.federation == federation => Finding::good(
                 "peers",
                 format!(
@@ -173,10 +285,7 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
                     met.federation
                 ),
             )
-            .remedy(
-                "compare what `rota federation show` prints on both sides; one of the two has an old \
-                 federation.toml",
-            ),
+            .remedy(OLD),
             Outcome::Failed(why) => {
                 let text = format!("{name} at {}: {}", transport(address), said(why, running));
                 // One way to a member is enough.
@@ -192,6 +301,12 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
         }
     });
     each.collect()
+}
+
+/// Why a member's program and this one do not understand each other.
+fn unlike(name: &str, met: &Met) -> Option<String> {
+    // Which format is in force here says the journal, which the node may be writing.
+    other_format(name, &met.program, &Program::this(None))
 }
 
 /// A round trip: tenths of a millisecond matter in one house.
@@ -242,6 +357,6 @@ fn advice(why: &ProbeError, running: bool) -> Option<&'static str> {
             "one of the two has an old federation.toml: compare what `rota federation show` prints",
         ),
         ProbeError::Mute => Some("use the same version of Rota on both sides"),
-        ProbeError::Unusable(_) | ProbeError::Failed(_) => None,
+        ProbeError::Unrelayed | ProbeError::Unusable(_) | ProbeError::Failed(_) => None,
     }
 }

@@ -78,6 +78,22 @@ pub(crate) enum Amend {
     },
 }
 
+/// Options of `rota recover`.
+///
+/// For a federation in which so many members are gone for good that no quorum is left: two with one
+/// gone, four with two. All members that remain sign for the same lost ones; their nodes then go on
+/// from the newest round that one of them has. Call everybody before you sign: a member that was
+/// declared lost and is not is left behind, and what it alone had is lost.
+#[derive(Debug, Args)]
+pub(crate) struct Recover {
+    /// Name of a member that is gone for good; may be repeated
+    #[arg(long, value_name = "NAME", required = true)]
+    pub(crate) lost: Vec<String>,
+    /// Where and how
+    #[command(flatten)]
+    pub(crate) here: Here,
+}
+
 /// The institution that says so.
 #[derive(Debug, Args)]
 pub(crate) struct Here {

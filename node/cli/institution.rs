@@ -35,6 +35,10 @@ pub(crate) struct Run {
     /// Wait until the members admit this institution, if its key is in no agreement yet
     #[arg(long)]
     pub(crate) wait_for_admission: bool,
+    /// Follow this recovery, by which other members went on without this institution; its id, of at
+    /// least 8 digits, stands in the line that says so
+    #[arg(long, value_name = "ID", value_parser = recovery)]
+    pub(crate) follow_recovery: Option<String>,
     /// Address for a page with the node's status and for metrics, such as 127.0.0.1:9600
     /// [default: `listen` of [http] in the configuration; none without it]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
@@ -491,13 +495,22 @@ impl Demo {
             seed: self.seed,
             rounds: self.rounds,
             silos: self.silos,
-            strategy: None,
+            ..Overrides::default()
         }
     }
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     rota::status::http::address(text).map_err(|error| error.to_string())
+}
+
+/// The beginning of the id of a recovery.
+fn recovery(text: &str) -> Result<String, String> {
+    let digits = text.chars().all(|digit| digit.is_ascii_hexdigit());
+    match digits && (8..=64).contains(&text.len()) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("expected 8 to 64 hexadecimal digits".into()),
+    }
 }
 
 fn span(text: &str) -> Result<Duration, String> {

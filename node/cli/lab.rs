@@ -91,7 +91,7 @@ pub(crate) struct LabRotation {
 /// How processes on this machine reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Network {
-    /// Over 127.0.0.1, through a relay that delays, limits, loses and cuts
+    /// Over 127.0.0.1, through a proxy that delays, limits, loses and cuts
     Loopback,
     /// Each in a network namespace of its own, with links shaped by tc; needs root
     Namespaces,

@@ -111,6 +111,9 @@ impl Standing {
     }
 
     fn approve(&self, known: &KnownAmendment) -> Result<(), CommandError> {
+        if let Some(why) = known.unspoken() {
+            return Err(CommandError::Failed(why));
+        }
         self.amendments.approve(&known.id())?;
         let mut out = io::stdout().lock();
         let id = known.id();
@@ -137,7 +140,11 @@ impl Standing {
     /// Prints what an amendment changes.
     fn show(&self, out: &mut impl Write, known: &KnownAmendment) -> Result<(), CommandError> {
         writeln!(out, "amendment {}", known.id())?;
-        let lines = known.lines(&self.agreement).map_err(CommandError::Failed)?;
+        // Its text may be one that only newer programs read.
+        let lines = match known.unspoken() {
+            Some(why) => vec![why],
+            None => known.lines(&self.agreement).map_err(CommandError::Failed)?,
+        };
         if lines.is_empty() {
             writeln!(out, "  nothing that is shown in words changes")?;
         }
@@ -159,7 +166,7 @@ impl Standing {
 }
 
 /// Whether to go on.
-fn agreed(here: &Here, question: &str) -> Result<bool, CommandError> {
+pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, CommandError> {
     if here.yes {
         return Ok(true);
     }

@@ -49,6 +49,7 @@ fn overrides(options: &LinkageAttack) -> Overrides {
         silos: options.silos,
         rounds: options.rounds,
         strategy: options.strategy.clone(),
+        ..Overrides::default()
     }
 }
 

@@ -269,7 +269,7 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
             }
             match configured.data {
                 Data::Rows(rows) => (*rows, configured.folder, configured.seed),
-                Data::Share { .. } => {
+                Data::Share { .. } | Data::Program => {
                     writeln!(out, "{} has no rows of its own", config.display())?;
                     return Ok(out.flush()?);
                 }

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use rota::equipment::Equipment;
 use rota::institution::{Data, Institution, SetupError, present};
-use rota::learn::DataError;
 use rota::learn::data::Format;
 use rota::learn::export::{self, Card, Predictor};
 use rota::learn::schema::LocalNames;
+use rota::learn::{DataError, TaskConfig};
 use rota::methods::Params;
 use rota::model::{self, Choice, Held, ModelError, Which};
 use rota::report::numbers;
@@ -44,7 +44,7 @@ impl Node {
         let institution = present(config)?;
         let held = quietly(|| Held::read(&institution.state, &institution.agreement))?;
         let start = institution.start().map_err(ModelError::from)?;
-        let equipment = match institution.equipment(start.as_ref()) {
+        let equipment = match institution.measuring(start.as_ref()) {
             Ok(equipment) => equipment,
             Err(why) => {
                 let stand_in =
@@ -265,7 +265,11 @@ fn export(options: &ExportModel) -> Result<(), CommandError> {
     for file in &files {
         vacant(file, *force)?;
     }
-    let (card, model) = Node::load(config)?.card(chosen)?;
+    let node = Node::load(config)?;
+    if let TaskConfig::External(_) = node.institution.agreement.task {
+        return export_plain(&node, chosen, out, format);
+    }
+    let (card, model) = node.card(chosen)?;
     let bytes = match format {
         ModelFormat::Safetensors => export::safetensors(&card, &model),
         ModelFormat::Onnx => export::onnx(&card, &model).map_err(ModelError::from)?,
@@ -305,6 +309,31 @@ fn export(options: &ExportModel) -> Result<(), CommandError> {
     Ok(console.flush()?)
 }
 
+/// Writes a model that only the members' programs know: its tensors alone, without a card.
+fn export_plain(
+    node: &Node,
+    chosen: &Chosen,
+    out: &Path,
+    format: ModelFormat,
+) -> Result<(), CommandError> {
+    if format == ModelFormat::Onnx {
+        return Err(CommandError::Failed(
+            "only the members' programs know what this model computes: export it as safetensors"
+                .into(),
+        ));
+    }
+    let found = node.choose(chosen.choice())?;
+    write(out, &found.model.document())?;
+    let mut console = BufWriter::new(io::stdout().lock());
+    writeln!(
+        console,
+        "written: {}, the tensors alone: what goes in and comes out is known to the members' programs",
+        out.display()
+    )?;
+    writeln!(console, "{}", numbers::plain(&found.origin.about))?;
+    Ok(console.flush()?)
+}
+
 /// `format` and `names` of rows, as in `[data.rows]` of a silo.toml.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -330,7 +359,7 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
                     format: rows.format,
                     names: rows.names,
                 },
-                Data::Share { .. } => RowsNames::default(),
+                Data::Share { .. } | Data::Program => RowsNames::default(),
             };
             (card, model, names)
         }

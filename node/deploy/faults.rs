@@ -5,8 +5,8 @@ use std::time::Duration;
 use simulations::Moment;
 use simulations::scenario::{Fault, When, Who};
 
+use super::DeployError;
 use super::ground::NetworkKind;
-use super::{DeployError, Plan};
 
 /// A fault that can be carried out, with nodes by their position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,21 +37,30 @@ pub(super) enum Moments {
     Round(u64, Moment),
 }
 
+/// Where the nodes run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Where {
+    /// Whether on other machines.
+    pub(super) on_hosts: bool,
+    /// The network on this machine, if it was chosen.
+    pub(super) network: Option<NetworkKind>,
+}
+
 /// The faults, unless one of them cannot be carried out.
 pub(super) fn check(
     faults: &[Fault],
     names: &[String],
-    plan: &Plan<'_>,
+    nodes: Where,
 ) -> Result<Vec<Planned>, DeployError> {
     let numbered = faults.iter().zip(1..);
     let checked = numbered.map(|(fault, nth)| {
-        let planned = planned(fault, names, plan);
+        let planned = planned(fault, names, nodes);
         planned.map_err(|what| DeployError::Refused(format!("[[fault]] number {nth}: {what}")))
     });
     checked.collect()
 }
 
-fn planned(fault: &Fault, names: &[String], plan: &Plan<'_>) -> Result<Planned, String> {
+fn planned(fault: &Fault, names: &[String], nodes: Where) -> Result<Planned, String> {
     let position = |name: &String| {
         let named = names.iter().position(|known| known == name);
         let counted = name.parse().ok().filter(|&at: &usize| at < names.len());
@@ -95,12 +104,12 @@ fn planned(fault: &Fault, names: &[String], plan: &Plan<'_>) -> Result<Planned, 
             lasts,
             one_way,
         } => {
-            if !plan.hosts.is_empty() {
+            if nodes.on_hosts {
                 let what = "`split` is possible on one machine only: links between hosts are not \
                             this program's to cut";
                 return Err(what.into());
             }
-            if *one_way && plan.network == Some(NetworkKind::Namespaces) {
+            if *one_way && nodes.network == Some(NetworkKind::Namespaces) {
                 let what = "`one-way` is possible with --network loopback only";
                 return Err(what.into());
             }
@@ -117,5 +126,36 @@ fn planned(fault: &Fault, names: &[String], plan: &Plan<'_>) -> Result<Planned, 
              rules"
                 .into(),
         ),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The table of docs/reliability.md says which faults processes can have.
+    #[test]
+    fn processes_have_the_faults_that_the_table_says() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reliability.md");
+        let text = std::fs::read_to_string(file).unwrap();
+        let header = "| fault | `[[fault]]` |";
+        let rows = text.lines().skip_while(|line| !line.starts_with(header));
+        let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+        let mut seen = 0;
+        for row in rows {
+            let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+            let text = format!("fault = [{{ {} }}]", cells[1].trim_matches('`'));
+            let faults = simulations::scenario::faults("faults.toml", &text).unwrap();
+            let names: Vec<_> = (0..4).map(|at| format!("silo {at}")).collect();
+            let nodes = Where {
+                on_hosts: false,
+                network: Some(NetworkKind::Loopback),
+            };
+            let accepted = check(&faults, &names, nodes).is_ok();
+            assert_eq!(accepted, cells[4] == "yes", "{row}");
+            seen += 1;
+        }
+        assert!(seen >= 8);
     }
 }

@@ -13,7 +13,7 @@ use crate::federation::{Member, Places};
 /// How nodes on this machine reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkKind {
-    /// Over 127.0.0.1, through a relay in this program.
+    /// Over 127.0.0.1, through a proxy in this program.
     Loopback,
     /// Each in a network namespace of its own.
     Namespaces,

@@ -1,4 +1,4 @@
-//! Nodes as processes of this machine, which reach each other through the relay.
+//! Nodes as processes of this machine, which reach each other through the proxy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use simulations::Scenario;
 
 use super::DeployError;
 use super::ground::{Facts, Ground, links};
-use super::relay::Relay;
+use super::proxy::Proxy;
 use crate::federation::{Member, Places, ports};
 use crate::institution::cpu_seconds;
 
@@ -81,7 +81,7 @@ pub(super) fn terminate(child: &Child) {
 pub(super) struct Loopback {
     processes: Processes,
     places: Places,
-    relay: Relay,
+    proxy: Proxy,
     words: String,
 }
 
@@ -89,12 +89,12 @@ impl Loopback {
     pub(super) fn new(program: &Path, scenario: &Scenario, n: usize) -> Result<Self, DeployError> {
         let own = ports(None, n)?;
         let address = |port: u16| Transport::Quic.addresses("127.0.0.1", port);
-        let relay = Relay::start(&own, &scenario.network, scenario.seed);
-        let relay = relay.map_err(|reason| DeployError::Program {
-            program: "the relay between nodes".into(),
+        let proxy = Proxy::start(&own, &scenario.network, scenario.seed);
+        let proxy = proxy.map_err(|reason| DeployError::Program {
+            program: "the proxy between nodes".into(),
             why: reason.to_string(),
         })?;
-        let doors = relay.doors.iter();
+        let doors = proxy.doors.iter();
         let reach = doors.map(|doors| doors.iter().map(|&port| address(port)).collect());
         let places = Places {
             listen: own.iter().map(|&port| address(port)).collect(),
@@ -103,7 +103,7 @@ impl Loopback {
         Ok(Self {
             processes: Processes::new(program),
             places,
-            relay,
+            proxy,
             words: links(&scenario.network),
         })
     }
@@ -142,11 +142,11 @@ impl Ground for Loopback {
     }
 
     fn sent(&self) -> Option<Vec<u64>> {
-        Some(self.relay.sent())
+        Some(self.proxy.sent())
     }
 
     fn split(&mut self, apart: &[usize], one_way: bool, cut: bool) -> Result<(), DeployError> {
-        self.relay.split(apart, one_way, cut);
+        self.proxy.split(apart, one_way, cut);
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl Ground for Loopback {
     fn facts(&self) -> Facts {
         Facts {
             network: format!(
-                "processes on one machine over loopback; a relay in this program gives every link its \
+                "processes on one machine over loopback; a proxy in this program gives every link its \
                  {}",
                 self.words
             ),

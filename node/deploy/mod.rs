@@ -6,7 +6,7 @@
 //!
 //! | ground | nodes | links |
 //! |---|---|---|
-//! | loopback | processes on this machine | datagrams pass through a relay in this program, which delays, loses, limits and cuts them |
+//! | loopback | processes on this machine | datagrams pass through a proxy in this program, which delays, loses, limits and cuts them |
 //! | namespaces | each in a network namespace of its own, on this machine | `tc` on the interface of each |
 //! | hosts | on machines that `ssh` reaches | as they are |
 //!
@@ -21,7 +21,7 @@ mod hosts;
 mod local;
 mod namespaces;
 mod prepared;
-mod relay;
+mod proxy;
 mod trial;
 
 use std::io;
@@ -149,7 +149,7 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
         return Err(DeployError::Refused(format!("{}: {what}", scenario.file)));
     }
     let data = plan.data.as_deref();
-    let study = scenario.task.study(scenario.silos, data, scenario.seed);
+    let study = scenario.study(data);
     let study = study.map_err(|error| DeployError::Run(RunError::Data(error)))?;
     let names: Vec<String> = study.silos.iter().map(|silo| silo.name.clone()).collect();
     if !(2..=MOST).contains(&names.len()) {
@@ -160,7 +160,11 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
         )));
     }
     let faults = experiment.faults(names.len());
-    let faults = faults::check(&faults, &names, &plan)?;
+    let nodes = faults::Where {
+        on_hosts: !plan.hosts.is_empty(),
+        network: plan.network,
+    };
+    let faults = faults::check(&faults, &names, nodes)?;
     (plan.say)("simulating the same experiment first");
     let simulated = lab::rotation(
         experiment,

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use agreement::{Agreement, ConfigError, Consent};
 use learn::data::{DataSet, SplitConfig, Target};
+use learn::external::LearnerConfig;
 use learn::schema::TargetColumn;
 use learn::{DataError, TaskConfig};
 use mesh::Transport;
@@ -128,7 +129,7 @@ pub fn files(
     scenario: &Scenario,
     places: impl FnOnce(usize) -> Result<Places, DemoError>,
 ) -> Result<(Hash, Vec<Member>), DemoError> {
-    let study = scenario.task.study(scenario.silos, data, scenario.seed)?;
+    let study = scenario.study(data)?;
     // Whose rows can stand in a file has them there, and reads nobody else's.
     let mut scenario = scenario.clone();
     let (mut tables, mut split) = (None, SplitConfig::default());
@@ -155,6 +156,7 @@ pub fn files(
                 write_own(&own.join("rows.csv"), &csv(set, at, &split))?;
                 Data::beside()
             }
+            None if matches!(scenario.task, TaskConfig::External(_)) => Data::Program,
             None => Data::Share {
                 silo: at + 1,
                 of: silos.len(),
@@ -175,7 +177,7 @@ pub fn files(
             scenario.seed,
             scenario.charter.radius.clone(),
             places.listen[at].clone(),
-            &data,
+            (&data, learner_of(scenario, at, &silo.name)),
             peers.collect(),
         );
         write(&file, &text.map_err(DemoError::Toml)?)?;
@@ -192,6 +194,29 @@ pub fn files(
             "the written agreement is read back with another id".into(),
         )),
     }
+}
+
+/// The program of the silo at this position, to be started in a folder of its own.
+fn learner_of(scenario: &Scenario, at: usize, name: &str) -> Option<LearnerConfig> {
+    let mut learner = scenario.learner.clone()?;
+    let named = |silo: &String| silo == name || silo.parse() == Ok(at);
+    if !learner.silos.is_empty() && !learner.silos.iter().any(named) {
+        return None;
+    }
+    learner.silos.clear();
+    // Files beside the scenario are not beside the node.
+    for word in &mut learner.command {
+        let beside = learner.folder.join(&*word);
+        if let Ok(found) = beside.canonicalize()
+            && found.is_file()
+        {
+            *word = found.display().to_string();
+        }
+    }
+    if let Some(socket) = &mut learner.socket {
+        *socket = std::path::absolute(&*socket).unwrap_or_else(|_| socket.clone());
+    }
+    Some(learner)
 }
 
 /// The agreement of a simulated federation.

@@ -172,6 +172,15 @@ impl Join<'_> {
         let files: Result<Vec<_>, _> = self.rows.files.iter().map(|file| path(file)).collect();
         let others = epoch.roster.silos().iter().find(|silo| silo.name != name);
         let other = others.map_or("south", |silo| &silo.name);
+        let own = self.agreement.addresses.get(self.me.at());
+        let (place, unreachable) = match own.is_some_and(|own| !own.is_empty()) {
+            true => ("The others reach it at the addresses in the agreement.", ""),
+            false => (
+                "The agreement has no address of it: it connects to the others.",
+                "\n# Others cannot connect to this node. Members that can pass on connections to it.\n\
+                 reachable = false\n",
+            ),
+        };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
         Ok(format!(
             "# The node of {name} in the federation {}, written by `rota federation join`.\n\
@@ -183,8 +192,8 @@ impl Join<'_> {
              consent = \"{CONSENT}\"         # signed with the key below: a node starts on this agreement only\n\
              identity = {}   # the secret key: nobody else may read it\n\
              state = \"state\"                  # journal and models: never put back an old copy\n\n\
-             # Where this node listens. The others reach it at the addresses in the agreement.\n\
-             listen = [{}]\n\n\
+             # Where this node listens. {}\n\
+             listen = [{}]\n{}\n\
              # seed = 0        # of the division of the rows into training and test rows\n\
              # radius = 0      # robustness radius, or a rule that chooses it; it stays here\n\n\
              # The rows, read by the agreed schema. They stay here.\n\
@@ -202,7 +211,9 @@ impl Join<'_> {
              # addresses = [\"/dns/rota.example.org/udp/4001/quic-v1\"]\n",
             epoch.charter.name,
             path(self.identity)?,
+            place,
             listen?.join(", "),
+            unreachable,
             files?.join(", "),
             inline(&self.rows.format)?,
             inline(&self.rows.names.ignore)?,

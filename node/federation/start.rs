@@ -41,6 +41,12 @@ pub enum FirstError {
     /// A model with which the strategy cannot work.
     #[error("strategy: {0}")]
     Model(String),
+    /// A task whose initial model comes from programs.
+    #[error(
+        "the model before the first round comes from the members' programs: write it as `initial` \
+         values of the tensors (`start = \"tensors\"`)"
+    )]
+    Programs,
     /// A task with data of its own.
     #[error("the task has data of its own, which are not read for this")]
     OwnData,
@@ -71,6 +77,10 @@ pub fn first(
                 .swap_remove(0)
                 .learner
         }
+        TaskConfig::External(task) if task.start_is_known() => {
+            task.stand_ins(&["0".into()])?.silos.swap_remove(0).learner
+        }
+        TaskConfig::External(_) => return Err(FirstError::Programs),
         TaskConfig::Digits8Bench => return Err(FirstError::OwnData),
     };
     let built: Arc<dyn Strategy> = build(strategy, MOST)?.into();
@@ -117,6 +127,9 @@ pub fn recomputed(agreement: &Agreement) -> Result<String, String> {
             "`start` is {start}, and task, strategy and seed give {}: another version of Rota wrote \
              this file, or it was changed by hand",
             first.start
+        )),
+        Err(FirstError::Programs) => Ok(format!(
+            "`start` is {start}; every node computes it from the initial model of its program"
         )),
         Err(FirstError::OwnData) => Ok(format!(
             "`start` is {start}; it is computed when the node reads the task's own data"

@@ -77,7 +77,12 @@ pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
         let lines = lines.filter(|line| !line.trim().is_empty() && !line.starts_with("id "));
         lines.map(|line| line.trim().to_owned()).collect()
     };
-    let (before, after) = (shown(old), shown(new));
+    let (mut before, mut after) = (shown(old), shown(new));
+    let (was, is) = (old.epoch.format, new.epoch.format);
+    if was != is {
+        before.push(format!("messages in format {was}"));
+        after.push(format!("messages in format {is}"));
+    }
     let gone = before.iter().filter(|line| !after.contains(line));
     let come = after.iter().filter(|line| !before.contains(line));
     let gone = gone.map(|line| format!("- {line}"));
@@ -182,6 +187,18 @@ fn task(
             _ => lines
                 .push("  a share of the data that the task names, to try a federation out".into()),
         },
+        TaskConfig::External(task) => {
+            let numbers: usize = task
+                .tensors
+                .iter()
+                .map(|tensor| tensor.shape.iter().product::<usize>())
+                .sum();
+            lines.push(format!(
+                "  a model of {} in {}, which the members' own programs train and measure",
+                numbers::plural(numbers, "number"),
+                numbers::plural(task.tensors.len(), "tensor")
+            ));
+        }
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
             lines.push("  a benchmark with data of its own".into());
         }

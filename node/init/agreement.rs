@@ -38,15 +38,18 @@ pub enum NewError {
 /// [`NewError`]: a scenario without a schema, a strategy that does not go with the model, equal names
 /// or keys.
 pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, NewError> {
-    let TaskConfig::Table(task) = &scenario.task else {
-        return Err(NewError::Task);
+    let (task, domains) = match &scenario.task {
+        TaskConfig::Table(task) => {
+            let mut task = task.clone();
+            task.schema = task.agreed_schema()?;
+            task.standardise = Some(task.scaling());
+            task.data = None;
+            let domains = task.domains.is_some();
+            (TaskConfig::Table(task), domains)
+        }
+        TaskConfig::External(task) => (TaskConfig::External(task.clone()), false),
+        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
     };
-    let mut task = task.clone();
-    task.schema = task.agreed_schema()?;
-    task.standardise = Some(task.scaling());
-    task.data = None;
-    let domains = task.domains.is_some();
-    let task = TaskConfig::Table(task);
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let first = first(&task, &scenario.strategy, scenario.seed, &names)?;
     let charter = &scenario.charter;

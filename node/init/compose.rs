@@ -336,6 +336,7 @@ fn changed(mut scenario: Scenario, wanted: &Wanted) -> Result<Scenario, ComposeE
         rounds: wanted.rounds,
         silos: None,
         strategy: wanted.strategy.clone(),
+        ..Overrides::default()
     };
     Ok(scenario.with(&overrides)?)
 }

@@ -1,6 +1,7 @@
 //! Waiting to be admitted: an institution that is in no agreement yet asks the members until one
 //! shows it an agreement with its key.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +11,7 @@ use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::Passage;
 use protocol::net::{Command, Event};
-use protocol::{Epochs, MemberIndex};
+use protocol::{Epochs, Hash, MemberIndex};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::time::interval;
@@ -32,19 +33,22 @@ pub(super) fn wait(
     institution: &Institution,
     epochs: &Epochs,
     runtime: &Runtime,
-    mut signal: Signal,
+    (mut signal, follow): (Signal, Option<&str>),
     output: &Output,
 ) -> Result<Option<Vec<Passage>>, NodeError> {
     let first = &institution.agreement.epoch;
     let key = institution.key.public();
     let mut roster = institution.roster.clone();
-    roster.push(Contact {
-        member: MemberIndex(roster.len() as u16),
-        key,
-        addresses: Vec::new(),
-    });
+    if roster.iter().all(|contact| contact.key != key) {
+        roster.push(Contact {
+            member: MemberIndex(roster.len() as u16),
+            key,
+            addresses: Vec::new(),
+        });
+    }
     let mut config = mesh::Config::new(first.federation, institution.listen.clone());
     config.frame = envelope::limit(first);
+    (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let secret = institution.key.to_bytes();
     let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;
     let line = format!(
@@ -56,6 +60,7 @@ pub(super) fn wait(
     output.print(SystemTime::now(), document, &line);
     let mut now = epochs.now.clone();
     let mut passages = Vec::new();
+    let mut told = BTreeSet::new();
     let admitted = runtime.block_on(async {
         let mut tick = interval(PAUSE);
         let mut up = Vec::new();
@@ -74,6 +79,17 @@ pub(super) fn wait(
                     Some(Event::Down { peer }) => up.retain(|other| *other != peer),
                     Some(Event::Received { frame, .. }) => {
                         if let Some((passage, next)) = passed(&now, &frame) {
+                            let id = next.id;
+                            if let Some(line) = unfollowed(&now, &passage, id, follow) {
+                                if told.insert(id) {
+                                    let document = json!({
+                                        "event": "recovery-met", "at": 0.0,
+                                        "recovery": format!("{id:#}"),
+                                    });
+                                    output.print(SystemTime::now(), document, &line);
+                                }
+                                continue;
+                            }
                             passages.push(passage);
                             now = next;
                             if now.roster.position(&key).is_some() {
@@ -96,6 +112,27 @@ pub(super) fn wait(
         let _ = tokio::time::timeout(Duration::from_secs(5), mesh.ended).await;
     });
     Ok(admitted.then_some(passages))
+}
+
+/// What to print of a recovery that is not followed: its members went on without a quorum, so whoever
+/// joins them has to be sure that they are the right ones.
+fn unfollowed(epoch: &Epoch, passage: &Passage, id: Hash, follow: Option<&str>) -> Option<String> {
+    let recovery = passage.recovery()?;
+    if follow.is_some_and(|follow| format!("{id:#}").starts_with(follow)) {
+        return None;
+    }
+    let names = |members: &mut dyn Iterator<Item = MemberIndex>| {
+        let names: Vec<_> = members.map(|member| epoch.roster.name(member)).collect();
+        names.join(", ")
+    };
+    let by = names(&mut recovery.standings.iter().map(|(by, ..)| *by));
+    let lost = names(&mut recovery.lost.iter().copied());
+    Some(format!(
+        "warning: {by} went on without {lost} and without a quorum after round {} (recovery {id}). This \
+         node does not follow by itself: ask them, and the others, and start it again with \
+         --follow-recovery {id} if that is the federation to join",
+        recovery.after.round
+    ))
 }
 
 /// The proof that an epoch is over, if a frame is one, and the next epoch.

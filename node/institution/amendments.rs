@@ -17,7 +17,7 @@ use std::{fs, io};
 
 use agreement::Agreement;
 use protocol::message::Amendment;
-use protocol::{Epoch, Genesis, Hash, MemberIndex, Report, Time, codec};
+use protocol::{Epoch, Formats, Genesis, Hash, MemberIndex, Report, Time, codec};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use silo::Notice;
@@ -48,6 +48,12 @@ impl KnownAmendment {
         self.amendment.hash().to_string()
     }
 
+    /// Why this program cannot follow it, if it cannot.
+    pub fn unspoken(&self) -> Option<String> {
+        let spoken = self.amendment.is_spoken(Formats::SPOKEN);
+        spoken.err().map(|why| why.to_string())
+    }
+
     /// What it changes, one line each.
     ///
     /// # Errors
@@ -57,7 +63,8 @@ impl KnownAmendment {
             silos: self.amendment.silos.clone(),
             charter: self.amendment.charter.clone(),
         };
-        let epoch = Epoch::first(&genesis).map_err(|error| error.to_string())?;
+        let format = self.amendment.format;
+        let epoch = Epoch::first_in(format, &genesis).map_err(|error| error.to_string())?;
         let after = agreement.after(&self.amendment, Arc::new(epoch));
         let after = after.map_err(|error| error.to_string())?;
         Ok(changed_words(agreement, &after))
@@ -185,9 +192,11 @@ impl HeardOf {
             .map(|member| agreement.epoch.roster.name(*member).to_owned())
             .collect();
         let own = approved.contains(&self.institution.me);
-        let advice = match own || approved.len() >= *needed {
-            true => String::new(),
-            false => format!(
+        let unspoken = known.unspoken();
+        let advice = match (own || approved.len() >= *needed, unspoken) {
+            (_, Some(why)) => format!("; {why}"),
+            (true, None) => String::new(),
+            (false, None) => format!(
                 "; `rota federation changes` shows it, `rota federation approve {id}` approves it"
             ),
         };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError, Consent, Source, read_configuration};
 use learn::data::{Format, OwnRows};
+use learn::external::LearnerConfig;
 use learn::schema::LocalNames;
 use learn::{DataError, TaskConfig};
 use mesh::Contact;
@@ -15,7 +16,6 @@ use protocol::{MemberIndex, PublicKey, SecretKey};
 
 use super::consent::{CONSENT, Unsigned, consent_in};
 use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
-use super::fit::{own_domain, own_task};
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::find_start;
@@ -38,6 +38,10 @@ pub struct Institution {
     pub state: PathBuf,
     /// Where it listens.
     pub listen: Vec<String>,
+    /// Whether other nodes can connect to it.
+    pub reachable: bool,
+    /// Whether it relays between members.
+    pub relay: bool,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
     /// Where it serves the page and the metrics; `None` if it does not.
@@ -53,6 +57,8 @@ pub struct Institution {
     pub start_model: Option<PathBuf>,
     /// The folder of the agreement.
     pub agreed_in: PathBuf,
+    /// The program that trains in place of Rota.
+    pub learner: Option<LearnerConfig>,
     /// Its data.
     pub data: Data,
     /// The folder that paths of data are relative to.
@@ -73,6 +79,8 @@ pub enum Data {
         /// Folder of data files.
         folder: Option<PathBuf>,
     },
+    /// Its program reads them.
+    Program,
 }
 
 /// Why a configuration cannot be used.
@@ -117,6 +125,10 @@ pub struct Configured {
     pub state: PathBuf,
     /// Where the node listens.
     pub listen: Vec<String>,
+    /// Whether other nodes can connect to it.
+    pub reachable: bool,
+    /// Whether it relays between members.
+    pub relay: bool,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
     /// Seed that splits the rows and orders them in training.
@@ -128,6 +140,8 @@ pub struct Configured {
     /// The file, or the state folder of an earlier node, with the model that the federation starts
     /// from, if it is given.
     pub start_model: Option<PathBuf>,
+    /// The program that trains in place of Rota.
+    pub learner: Option<LearnerConfig>,
     /// The data.
     pub data: Data,
     /// The folder that paths of data are relative to.
@@ -151,7 +165,14 @@ impl Configured {
         let raw: SiloFile =
             toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
         let beside = file.parent().unwrap_or(Path::new(""));
-        let data = raw.data.validate(beside, &wrong)?;
+        let mut learner = raw.learner;
+        if let Some(learner) = &mut learner {
+            let refused = |error: DataError| {
+                ConfigError::At(source.at(source.span("learner"), error.to_string()))
+            };
+            learner.check().map_err(refused)?;
+            learner.resolve(beside);
+        }
         if let Err(error) = raw.radius.validate() {
             return Err(wrong("radius", &error.to_string()));
         }
@@ -178,6 +199,20 @@ impl Configured {
             http.map_err(|error| wrong("http.listen", &format!("in [http] is refused: {error}")))?;
         let federation = beside.join(&raw.federation);
         let agreement = agreement_in(&federation)?;
+        let data = match (&agreement.task, &learner) {
+            (TaskConfig::External(_), None) => {
+                let what = "is missing: the models of this federation are trained by programs of the \
+                            members. Write one, such as learner = [\"python3\", \"learner.py\"]";
+                return Err(wrong("learner", what));
+            }
+            (TaskConfig::External(_), Some(_)) if raw.data.is_empty() => Data::Program,
+            (TaskConfig::External(_), Some(_)) => {
+                let what =
+                    "is not used: with [task.external] the program reads its own rows; remove it";
+                return Err(wrong("data", what));
+            }
+            _ => raw.data.validate(beside, &wrong)?,
+        };
         let roster = &agreement.epoch.roster;
         let mut contacts: Vec<_> = roster
             .members()
@@ -217,12 +252,15 @@ impl Configured {
             federation,
             state: beside.join(raw.state),
             listen: raw.listen,
+            reachable: raw.reachable,
+            relay: raw.relay,
             http,
             roster: contacts,
             seed: raw.seed,
             radius: raw.radius,
             serve: raw.serve,
             start_model: raw.start_model.map(|path| beside.join(path)),
+            learner,
             data,
             folder: beside.into(),
             agreement,
@@ -268,6 +306,8 @@ impl Configured {
             consent: self.consent,
             state: self.state,
             listen: self.listen,
+            reachable: self.reachable,
+            relay: self.relay,
             http: self.http,
             roster: self.roster,
             seed: self.seed,
@@ -275,6 +315,7 @@ impl Configured {
             serve: self.serve,
             agreed_in,
             start_model: self.start_model,
+            learner: self.learner,
             data: self.data,
             folder: self.folder,
             agreement: self.agreement,
@@ -347,45 +388,6 @@ impl Institution {
             .map(Some)
             .map_err(|error| DataError::Config(error.to_string()))
     }
-
-    /// Reads the silo's own data: what it learns with, alone and as the agreed strategy equips it.
-    /// `start` is the model that the federation [starts](Self::start) from.
-    ///
-    /// # Errors
-    /// [`DataError`]: data that are not there or not what the task needs, a model with which the
-    /// strategy cannot work.
-    pub fn equipment(&self, start: Option<&Params>) -> Result<Equipment, DataError> {
-        let task = &self.agreement.task;
-        let (study, silo) = match (&self.data, task) {
-            (Data::Share { silo, of, folder }, task) => {
-                let study = task.study(Some(*of), folder.as_deref(), self.seed)?;
-                (study, *silo)
-            }
-            (Data::Rows(rows), TaskConfig::Table(table)) => {
-                let roster = &self.agreement.epoch.roster;
-                let mut table = own_task(table, rows, roster.name(self.me), &self.folder)?;
-                // Only this silo's rows are read, so only its own domain is kept.
-                own_domain(&mut table, self.me, roster.len())?;
-                let study = TaskConfig::Table(Box::new(table)).study(None, None, self.seed)?;
-                (study, 1)
-            }
-            (Data::Rows(_), _) => {
-                return Err(DataError::Config(
-                    "the federation's task has no table of rows: write `share = \"1 of 8\"` in [data]"
-                        .into(),
-                ));
-            }
-        };
-        let found = silo.checked_sub(1).and_then(|at| study.silos.get(at));
-        let found = found.ok_or_else(|| {
-            let has = study.silos.len();
-            DataError::Config(format!(
-                "there is no silo {silo} in these data, they have {has}"
-            ))
-        })?;
-        let (agreement, radius) = (&self.agreement, self.radius.clone().into());
-        Equipment::new(agreement, found.clone(), study.metric, start, &radius)
-    }
 }
 
 impl DataTable {
@@ -444,7 +446,7 @@ pub(crate) fn to_toml(
     seed: u64,
     radius: Radius,
     listen: Vec<String>,
-    data: &Data,
+    (data, learner): (&Data, Option<LearnerConfig>),
     peers: Vec<(String, Vec<String>)>,
 ) -> Result<String, String> {
     let data = match data.clone() {
@@ -457,6 +459,7 @@ pub(crate) fn to_toml(
             folder,
             rows: None,
         },
+        Data::Program => DataTable::default(),
     };
     let peer = |(name, addresses)| PeerTable { name, addresses };
     let raw = SiloFile {
@@ -466,10 +469,13 @@ pub(crate) fn to_toml(
         consent: Some(CONSENT.into()),
         state: "state".into(),
         listen,
+        reachable: true,
+        relay: true,
         seed,
         radius,
         start_model: None,
         serve: ServeConfig::default(),
+        learner,
         data,
         http: None,
         peer: peers.into_iter().map(peer).collect(),
@@ -526,7 +532,7 @@ mod tests {
         for radius in [Radius::Fixed(0.05), Radius::CrossValidated(grid)] {
             let listen = vec!["/ip4/127.0.0.1/tcp/1".into()];
             let peers = vec![("b".into(), Vec::new())];
-            let text = to_toml("a", 3, radius.clone(), listen, &data, peers).unwrap();
+            let text = to_toml("a", 3, radius.clone(), listen, (&data, None), peers).unwrap();
             assert_eq!(toml::from_str::<SiloFile>(&text).unwrap().radius, radius);
         }
     }

@@ -38,6 +38,20 @@ pub enum NodeError {
     /// The changes of the agreement in its journal.
     #[error("the journal holds a change of the agreement that breaks a rule: {0}")]
     Change(#[from] protocol::change::ChangeError),
+    /// The agreement in force has a message format that this program does not speak.
+    #[error(
+        "since change {change} of the agreement the federation uses message format {needed}; this \
+         program, Rota {version}, speaks {spoken}: install a version that speaks format {needed} and \
+         start it again with the same state folder; nothing is lost",
+        version = env!("CARGO_PKG_VERSION"),
+        spoken = protocol::Formats::SPOKEN
+    )]
+    Format {
+        /// The format.
+        needed: u8,
+        /// Number of the epoch.
+        change: u64,
+    },
     /// Its journal.
     #[error(transparent)]
     Journal(#[from] StoreError),
@@ -91,7 +105,7 @@ impl NodeError {
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
             ),
-            Self::Unsigned(_) | Self::Outside { .. } => true,
+            Self::Unsigned(_) | Self::Outside { .. } | Self::Format { .. } => true,
             Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
             Self::Audit(_)
             | Self::Identity(_)

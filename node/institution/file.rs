@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use learn::data::OwnRows;
+use learn::external::LearnerConfig;
 use methods::robust::Radius;
 use methods::serving::ServeConfig;
 use schemars::JsonSchema;
@@ -33,6 +34,16 @@ pub(super) struct SiloFile {
     /// Addresses to listen at, such as "/ip4/0.0.0.0/udp/4001/quic-v1" for QUIC or
     /// "/ip4/0.0.0.0/tcp/4001" for TCP.
     pub(super) listen: Vec<String>,
+    /// Whether other nodes can connect to this one, by default `true`. `false` for a node behind NAT or a firewall that
+    /// lets no connection in: it connects to the others, and other members pass on the connections of
+    /// those that it cannot connect to.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub(super) reachable: bool,
+    /// Whether this node passes on connections between members that cannot connect to each other, by
+    /// default `true`. It sees their addresses and how much they send; what they send is encrypted
+    /// between the two.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub(super) relay: bool,
     /// Seed that splits the institution's rows into training, validation and test, and of
     /// their order in training.
     #[serde(default)]
@@ -50,7 +61,12 @@ pub(super) struct SiloFile {
     /// rows of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) serve: ServeConfig,
-    /// The institution's rows.
+    /// The program that trains the models, such as `["python3", "learner.py"]`. By default Rota
+    /// trains; with [task.external] there must be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) learner: Option<LearnerConfig>,
+    /// The institution's rows. Only with [task.external] there are none: the program reads its own.
+    #[serde(default, skip_serializing_if = "DataTable::is_empty")]
     pub(super) data: DataTable,
     /// The page and the metrics of the node, for this machine. Off without this table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +79,14 @@ pub(super) struct SiloFile {
 
 fn is_default(serve: &ServeConfig) -> bool {
     *serve == ServeConfig::default()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 fn newest() -> u32 {
@@ -84,6 +108,12 @@ pub(super) struct DataTable {
     /// The institution's own files, which are read by the agreed schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rows: Option<Box<OwnRows>>,
+}
+
+impl DataTable {
+    pub(super) fn is_empty(&self) -> bool {
+        self.share.is_none() && self.folder.is_none() && self.rows.is_none()
+    }
 }
 
 /// The page and the metrics of the node over HTTP.

@@ -213,8 +213,13 @@ impl Health {
             member: state.member.0,
             connected: state.connected.is_some(),
             since: since.map(time),
+            through: state.through.map(|relay| self.name(relay)),
             round_trip_ms: state.round_trip.map(|trip| trip.as_secs_f64() * 1e3),
             attempts: state.attempts,
+            version: state
+                .program
+                .as_ref()
+                .map(|program| program.version.clone()),
             problem: problem.map(|problem| short(&problem.why, TEXT)),
             complete: changing.done.contains(&state.member),
         }

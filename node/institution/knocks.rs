@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use mesh::Notice;
+use mesh::{Notice, Program};
 use protocol::Epoch;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::formats::other_format;
 use super::output::Output;
 
 /// Prints the notices of the network until it ends. The network limits their rate.
@@ -34,6 +35,19 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                 let document = json!({
                     "event": "other-agreement", "at": at, "member": name,
                     "federation": format!("{federation:#}"), "checking": probing,
+                });
+                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+            }
+            Notice::OtherFormat { member, program } => {
+                let name = epoch.roster.name(member);
+                let ours = Program::this(Some(epoch.format));
+                let Some(line) = other_format(name, &program, &ours) else {
+                    continue;
+                };
+                let document = json!({
+                    "event": "other-format", "at": at, "member": name, "version": program.version,
+                    "formats": [program.formats.oldest, program.formats.newest],
+                    "in-force": program.in_force, "here": epoch.format,
                 });
                 output.print(SystemTime::now(), document, &format!("warning: {line}"));
             }

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use mesh::Peers;
+use protocol::MemberIndex;
 use protocol::net::Event;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -12,11 +14,16 @@ use super::locked;
 use super::reporter::Reporter;
 use crate::audit::Questions;
 
+/// How a member is reached: `None` if it is not, and else the member that relays to it, if one does.
+type Way = Option<Option<MemberIndex>>;
+
 /// Passes events from the network to the silo, and notes which members can be reached.
 pub(super) struct Links {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) reporter: Reporter,
     pub(super) names: Vec<String>,
+    /// What is known of the connections.
+    pub(super) peers: Peers,
     /// What members ask for, for the audit log.
     pub(super) questions: Questions,
     pub(super) began: Instant,
@@ -24,7 +31,8 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) async fn pass(self, mut from: mpsc::Receiver<Event>, to: mpsc::Sender<Event>) {
-        let mut up = vec![false; self.names.len()];
+        // How each member is reached, as it was last printed.
+        let mut ways: Vec<Way> = vec![None; self.names.len()];
         loop {
             // The network ends when the silo has ended, even without events.
             let event = tokio::select! {
@@ -39,13 +47,13 @@ impl Links {
                 _ => None,
             };
             // Guests, who are no members, have no name.
-            let link = link.filter(|(peer, _)| peer.at() < up.len());
+            let link = link.filter(|(peer, _)| peer.at() < ways.len());
             if let Some((peer, round_trip)) = link {
                 locked(&self.leaving).reach(peer, round_trip.is_some(), Instant::now());
-                if std::mem::replace(&mut up[peer.at()], round_trip.is_some())
-                    != round_trip.is_some()
-                {
-                    self.print(&self.names[peer.at()], round_trip);
+                let way = round_trip.map(|_| self.peers.through(peer));
+                let before = std::mem::replace(&mut ways[peer.at()], way);
+                if before != way {
+                    self.print(&self.names[peer.at()], round_trip, way, before);
                 }
             }
             if to.send(event).await.is_err() {
@@ -54,16 +62,26 @@ impl Links {
         }
     }
 
-    fn print(&self, name: &str, round_trip: Option<Duration>) {
+    fn print(&self, name: &str, round_trip: Option<Duration>, way: Way, before: Way) {
         let at = self.began.elapsed().as_secs_f64();
         match round_trip {
-            Some(trip) => self.reporter.print(
-                json!({
+            Some(trip) => {
+                let relay = way.flatten().and_then(|relay| self.names.get(relay.at()));
+                let mut document = json!({
                     "event": "peer-up", "at": at, "member": name,
                     "round-trip-ms": trip.as_secs_f64() * 1e3,
-                }),
-                format!("{name} can be reached"),
-            ),
+                });
+                let how = match relay {
+                    Some(relay) => {
+                        document["through"] = json!(relay);
+                        format!(" through {relay}, which relays to it")
+                    }
+                    None if before.is_some() => " directly now".to_owned(),
+                    None => String::new(),
+                };
+                self.reporter
+                    .print(document, format!("{name} can be reached{how}"));
+            }
             None => self.reporter.print(
                 json!({ "event": "peer-down", "at": at, "member": name }),
                 format!("{name} cannot be reached"),

@@ -232,6 +232,13 @@ impl News {
                     authors: authors.len(),
                 });
             }
+            Report::TrainingFailed { round, reason } => {
+                let line = format!(
+                    "warning: this institution contributes nothing to round {round}: {reason}"
+                );
+                let document = json!({ "round": round, "reason": reason });
+                self.print(at, "training-failed", document, line);
+            }
             Report::Complete => {
                 let rounds = self.epoch.charter.rounds;
                 let line = format!("all {rounds} rounds are done");

@@ -121,7 +121,7 @@ pub enum PresentError {
 
 /// The members of the agreement in force. Where silo.toml names other addresses than the first
 /// agreement, they count.
-fn contacts(institution: &Institution, agreement: &Agreement) -> Vec<Contact> {
+pub(super) fn contacts(institution: &Institution, agreement: &Agreement) -> Vec<Contact> {
     let first = &institution.agreement;
     let roster = &agreement.epoch.roster;
     let members = roster

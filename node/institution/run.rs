@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use agreement::silo_seed;
+use mesh::Program;
 use methods::learner::Task;
 use protocol::{Epoch, Epochs, Record, Time, envelope, member};
 use serde_json::json;
@@ -21,6 +22,8 @@ use super::amendments::{Amendments, HeardOf};
 use super::columns::Columns;
 use super::config::Institution;
 use super::error::NodeError;
+use super::farewell;
+use super::formats;
 use super::health::Health;
 use super::knocks;
 use super::leaving::Leaving;
@@ -29,6 +32,7 @@ use super::locked;
 use super::news::News;
 use super::output::Output;
 use super::present::{Place, Present, place, protocol_records};
+use super::recovery::{Recoveries, Wish};
 use super::reporter::Reporter;
 use super::serving::{Job, Serving};
 use super::signals::{Signal, Signals};
@@ -71,6 +75,8 @@ pub struct Options {
     pub journal_lost: bool,
     /// Whether to wait until the members admit this institution, if its key is in no agreement.
     pub wait_for_admission: bool,
+    /// The beginning of the id of a recovery to follow that this institution did not sign.
+    pub follow_recovery: Option<String>,
     /// Where to serve the page and the metrics, instead of where the configuration says.
     pub http: Option<SocketAddr>,
 }
@@ -98,6 +104,9 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
     let signals = Signals::new()?;
     let mut lost = options.journal_lost;
     let mut in_use = None;
+    // A member that leaves while its node runs is not waiting to come back, unless it was left behind
+    // by a recovery that it follows.
+    let mut was_member = false;
     loop {
         let mut opened = open_state(institution, lost)?;
         if in_use.is_none() {
@@ -105,8 +114,10 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         }
         let records = protocol_records(opened.journal.load()?);
         let epochs = Epochs::replay(institution.agreement.epoch.clone(), records)?;
+        formats::check(&epochs.now)?;
         match place(institution, &epochs)? {
             Place::Member(present) => {
+                was_member = true;
                 let ended = run_epoch(
                     institution,
                     &present,
@@ -119,10 +130,17 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                     return Ok(());
                 }
             }
-            Place::Outside if options.wait_for_admission => {
+            place @ (Place::Outside | Place::Left)
+                if options.wait_for_admission
+                    && !(was_member
+                        && options.follow_recovery.is_none()
+                        && matches!(place, Place::Left)) =>
+            {
                 let runtime = network_runtime()?;
+                let follow = options.follow_recovery.as_deref();
+                let signal = signals.signal();
                 let passages =
-                    admission::wait(institution, &epochs, &runtime, signals.signal(), output)?;
+                    admission::wait(institution, &epochs, &runtime, (signal, follow), output)?;
                 let Some(passages) = passages else {
                     return Ok(());
                 };
@@ -142,7 +160,11 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                     "this institution is no member any more; its models stay in its state folder";
                 let document = json!({ "event": "left", "at": 0.0, "why": line });
                 output.print(SystemTime::now(), document, line);
-                return Ok(());
+                drop(opened);
+                let runtime = network_runtime()?;
+                let grace = options.grace.unwrap_or(farewell::GRACE);
+                let until = (signals.signal(), options.until_done.then_some(grace));
+                return farewell::say(institution, &epochs, &runtime, until, output);
             }
         }
         // What was lost before an epoch ended is known to be lost from its journal.
@@ -220,8 +242,10 @@ fn run_epoch(
     }
     let outer = network_runtime()?;
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
+    config.program = Program::this(Some(epoch.format));
     config.discovery = epoch.charter.discovery;
     config.frame = envelope::limit(&epoch);
+    (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
     let name = epoch.roster.name(institution.me);
@@ -271,8 +295,11 @@ fn run_epoch(
 
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(io::Error::other)?;
+    let (key, me) = (institution.key.clone(), institution.me);
+    let mut member = member::Config::new(epoch.clone(), me, key, seed);
+    member.follow = options.follow_recovery.clone();
     let config = SiloConfig {
-        member: member::Config::new(epoch.clone(), institution.me, institution.key.clone(), seed),
+        member,
         learner: equipment.equipped.clone(),
         strategy: institution.agreement.strategy.clone(),
         initial_seed: institution.agreement.seed,
@@ -280,6 +307,7 @@ fn run_epoch(
             .agreement
             .max_model_norm
             .unwrap_or(f64::INFINITY),
+        encoding: institution.agreement.strategy_config.encoding,
         radius: institution.radius.clone().into(),
         seed: silo_seed(institution.seed, institution.me),
         journal_lost: lost,
@@ -328,6 +356,7 @@ fn run_epoch(
         leaving: leaving.clone(),
         reporter: reporter.clone(),
         names: names(&epoch),
+        peers: mesh.peers.clone(),
         questions,
         began: Instant::now(),
     };
@@ -347,6 +376,10 @@ fn run_epoch(
         institution: institution.clone(),
         output: output.clone(),
     };
+    let recoveries = Recoveries {
+        institution: institution.clone(),
+        output: output.clone(),
+    };
     let feed = Box::new(move |at: Time, notice: &Notice| {
         let now = SystemTime::now();
         locked(&heard).observe(notice, Instant::now());
@@ -355,6 +388,7 @@ fn run_epoch(
         told.notice(now, at, notice);
         serves.observe(notice);
         heard_of.observe(at, notice);
+        recoveries.observe(at, notice);
         columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
     });
     let pool = Workers::all_cores();
@@ -373,7 +407,8 @@ fn run_epoch(
         names: names(&epoch),
         amendments,
         given: BTreeSet::new(),
-        epoch: epoch.id,
+        wish: Some(Wish::of(&institution.state, &epoch)),
+        epoch: epoch.clone(),
     };
     let beat = epoch.beat();
     let ended = silo::block_on(inner, async move {
@@ -439,6 +474,7 @@ async fn run_silo(
             signal = signal.received() => break signal,
             _ = tick.tick() => {
                 watch.approve(&handle);
+                watch.recover(&handle);
                 watch.report_waiting(began);
                 watch.report_unreachable(began);
                 watch.serving.report(&watch.reporter);

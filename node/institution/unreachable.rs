@@ -85,12 +85,14 @@ mod tests {
         PeerState {
             member: MemberIndex(2),
             connected: None,
+            through: None,
             round_trip: None,
             attempts: 7,
             problem: Some(Problem {
                 why: why.into(),
                 since,
             }),
+            program: None,
         }
     }
 
@@ -109,6 +111,7 @@ mod tests {
         assert_eq!(reported, expected);
         let answers = PeerState {
             problem: None,
+            program: None,
             ..peer(at(0), why)
         };
         assert_eq!(unreachable.due(&[answers], at(20_000)), []);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
-use protocol::Hash;
+use protocol::Epoch;
 use serde_json::json;
 use silo::SiloHandle;
 
@@ -13,6 +13,7 @@ use super::amendments::Amendments;
 use super::health::Health;
 use super::leaving::Leaving;
 use super::locked;
+use super::recovery::Wish;
 use super::reporter::Reporter;
 use super::serving::Serving;
 use super::unreachable::Unreachable;
@@ -33,8 +34,10 @@ pub(super) struct Watch {
     pub(super) amendments: Amendments,
     /// Approvals that the silo has.
     pub(super) given: BTreeSet<String>,
+    /// What the institution may ask for, until the silo has it.
+    pub(super) wish: Option<Wish>,
     /// The epoch in force.
-    pub(super) epoch: Hash,
+    pub(super) epoch: Arc<Epoch>,
 }
 
 impl Watch {
@@ -46,9 +49,18 @@ impl Watch {
         }
         for known in self.amendments.known() {
             let id = known.id();
-            if known.epoch == self.epoch && new.contains(&id) && self.given.insert(id) {
+            if known.epoch == self.epoch.id && new.contains(&id) && self.given.insert(id) {
                 handle.approve(known.amendment);
             }
+        }
+    }
+
+    /// Passes on that the institution wants to go on without members that are gone.
+    pub(super) fn recover(&mut self, handle: &SiloHandle) {
+        let wish = self.wish.as_ref();
+        if let Some(lost) = wish.and_then(|wish| wish.lost(&self.epoch)) {
+            handle.recover(lost);
+            self.wish = None;
         }
     }
 

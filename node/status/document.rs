@@ -169,9 +169,15 @@ pub struct Peer {
     /// Since when it is connected, or else since when it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// The member that relays the connection. Absent where it is direct.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
     /// Measured round trip in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_ms: Option<f64>,
+    /// Version of its program, as it said when it last connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Attempts to connect that failed since it was last connected.
     pub attempts: u64,
     /// What the last attempt found, in words that follow the name: "at 192.0.2.7:4001 does not answer

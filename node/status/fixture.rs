@@ -29,7 +29,9 @@ pub(crate) fn status() -> Status {
         member,
         connected: true,
         since: Some("2026-03-01T10:00:02.000Z".into()),
+        through: None,
         round_trip_ms: Some(12.5 * f64::from(member)),
+        version: None,
         attempts: 0,
         problem: None,
         complete: false,
@@ -78,7 +80,10 @@ pub(crate) fn status() -> Status {
                 problem: Some("at 192.0.2.3:4001 does not answer over UDP".into()),
                 ..peer(2, "east")
             },
-            peer(3, "west <coast>"),
+            Peer {
+                through: Some("south".into()),
+                ..peer(3, "west <coast>")
+            },
         ],
         traffic: Traffic {
             received: 1234,

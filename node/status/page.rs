@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Status;
 use super::document::{Peer, Round};
-use super::text::{adopted, ago, phase, round_trip, short};
+use super::text::{adopted, ago, phase, round_trip, short, through};
 use crate::report::numbers::{bytes, count, decimals, plain, value};
 use crate::report::palette;
 
@@ -144,7 +144,7 @@ fn members(status: &Status) -> Markup {
 
 fn state(peer: &Peer) -> Markup {
     html! {
-        @if peer.connected { span.good { "connected" } }
+        @if peer.connected { span.good { "connected" (plain(&through(peer))) } }
         @else if let Some(problem) = &peer.problem {
             span.bad { "not connected" } ": " (plain(&peer.name)) " " (plain(problem))
         }

@@ -145,13 +145,19 @@ pub(super) fn state(status: &Status, peer: &Peer) -> String {
     if peer.connected {
         let lasting = since.map_or(String::new(), |since| format!(" for {since}"));
         let trip = round_trip(peer).map_or(String::new(), |trip| format!(", round trip {trip}"));
-        return format!("connected{lasting}{trip}{done}");
+        return format!("connected{}{lasting}{trip}{done}", through(peer));
     }
     let lasting = since.map_or(String::new(), |since| format!(" for {since}"));
     match &peer.problem {
         Some(problem) => format!("not connected{lasting}: {} {problem}{done}", peer.name),
         None => format!("not connected yet{done}"),
     }
+}
+
+/// ` through west`, of a connection that another member relays.
+pub(super) fn through(peer: &Peer) -> String {
+    let relay = peer.through.as_ref();
+    relay.map_or_else(String::new, |relay| format!(" through {relay}"))
 }
 
 /// `12.5 ms`.
@@ -202,7 +208,7 @@ traffic     1,234 messages received, 366 sent; 120.0 kB of models fetched
 Members: 2 of 3 others are connected, and a round needs 2
   south         connected for 2m 28s, round trip 12.5 ms
   east          not connected for 1m 15s: east at 192.0.2.3:4001 does not answer over UDP
-  west <coast>  connected for 2m 28s, round trip 37.5 ms
+  west <coast>  connected through south for 2m 28s, round trip 37.5 ms
 
 Warnings:
   2026-03-01T10:01:20.000Z  east at 192.0.2.3:4001 does not answer over UDP

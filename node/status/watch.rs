@@ -13,7 +13,7 @@ use ratatui::widgets::{Block, LineGauge, Paragraph, Row, Table, Wrap};
 use super::Status;
 use super::document::Peer;
 use super::socket::SocketError;
-use super::text::{ago, position, round_trip, short};
+use super::text::{ago, position, round_trip, short, through};
 use crate::report::numbers::{count, decimals, plain, value};
 
 /// How often the node is asked.
@@ -221,7 +221,7 @@ fn member_widths(status: &Status, width: u16) -> (u16, u16) {
 /// The state of a member, on as many lines as it takes.
 fn state_lines(peer: &Peer, width: u16) -> Vec<String> {
     let text = match (&peer.problem, peer.connected) {
-        (_, true) => connected(peer).to_owned(),
+        (_, true) => connected(peer),
         (Some(problem), false) => plain(problem),
         (None, false) => "not connected yet".to_owned(),
     };
@@ -275,7 +275,8 @@ fn member_lines(status: &Status) -> Vec<Line<'static>> {
     let line = |peer: &Peer| {
         let name = Span::raw(format!("{} ", plain(&peer.name)));
         let state = state_lines(peer, u16::MAX).concat();
-        let trip = round_trip(peer).filter(|_| peer.connected);
+        // Through whom it goes takes the room of the round trip.
+        let trip = round_trip(peer).filter(|_| peer.connected && peer.through.is_none());
         let trip = trip.map_or(String::new(), |trip| format!(" {trip}"));
         let state = Span::styled(format!("{state}{trip}"), state_style(peer));
         Line::from(vec![name, state])
@@ -283,10 +284,11 @@ fn member_lines(status: &Status) -> Vec<Line<'static>> {
     status.peers.iter().map(line).collect()
 }
 
-fn connected(peer: &Peer) -> &'static str {
+fn connected(peer: &Peer) -> String {
+    let through = plain(&through(peer));
     match peer.complete {
-        true => "connected, holds the last round",
-        false => "connected",
+        true => format!("connected{through}, holds the last round"),
+        false => format!("connected{through}"),
     }
 }
 

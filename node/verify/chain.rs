@@ -15,6 +15,7 @@ pub(super) fn place(block: &Block) -> String {
         Content::Learning(learning) => format!("round {} (view {})", learning.round, block.view),
         Content::Empty => format!("the empty block of view {}", block.view),
         Content::Change(_) => format!("the change of the agreement in view {}", block.view),
+        Content::Recovery(_) => format!("the recovery after view {}", block.view - 1),
     }
 }
 
@@ -92,7 +93,8 @@ impl Chain {
         let wrong = |why: String| format!("{}: {why}", place(&block));
         let next = passage.verify(&self.epoch(), &Strict);
         let next = next.map_err(|why| wrong(why.to_string()))?;
-        let here = block.parent == self.tip;
+        // A recovery may go on from an earlier round than the last final one, and says so.
+        let here = block.parent == self.tip && passage.recovery().is_none();
         if here && next.began.round != self.last {
             return Err(wrong(format!(
                 "it names round {} as the last, and the chain has {}",

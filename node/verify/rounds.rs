@@ -87,6 +87,7 @@ pub(super) fn config(
         strategy: agreement.strategy.clone(),
         initial_seed: agreement.seed,
         max_model_norm: agreement.max_model_norm.unwrap_or(f64::INFINITY),
+        encoding: agreement.strategy_config.encoding,
         radius: Default::default(),
         seed: 0,
         journal_lost: false,

@@ -80,6 +80,10 @@ pub struct Verified {
     pub blobs: usize,
     /// Blobs that the journal names and that are not here.
     pub missing_blobs: usize,
+    /// Recoveries: changes without a quorum, signed by all members that were not lost. By the last
+    /// round before each, the members that it declares lost.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub recoveries: BTreeMap<u64, Vec<String>>,
     /// Rounds that were computed again, with the agreed outcome.
     pub computed: Vec<u64>,
     /// All other rounds.
@@ -168,7 +172,8 @@ impl State<'_> {
                     }
                     protocol::Record::Vote(message)
                     | protocol::Record::Proposed(message)
-                    | protocol::Record::Contributed(message) => {
+                    | protocol::Record::Contributed(message)
+                    | protocol::Record::Standing(message) => {
                         let of = *me.get_or_insert(self.position(&chain.epoch(), &message));
                         Self::signed(&chain.epoch(), of, &message)?;
                         signed += 1;
@@ -200,6 +205,7 @@ impl State<'_> {
             signed,
             blobs,
             missing_blobs,
+            recoveries: recoveries(&chain),
             computed: again,
             not_computed: not,
             left_out,
@@ -221,11 +227,11 @@ impl State<'_> {
                 .iter()
                 .filter(|(_, block)| block.epoch == epoch.id);
             let mut learnings: Vec<&Learning> = Vec::new();
-            let mut change = None;
+            let mut end = None;
             for (_, block) in of_it {
                 match &block.content {
                     Content::Learning(learning) => learnings.push(learning),
-                    Content::Change(found) => change = Some(found),
+                    Content::Change(_) | Content::Recovery(_) => end = Some(block),
                     Content::Empty => {}
                 }
             }
@@ -236,8 +242,8 @@ impl State<'_> {
             };
             all.add(computed);
             let next = chain.epochs.get(nth + 1);
-            if let (Some(change), Some(next)) = (change, next) {
-                let after = agreement.after(&change.amendment, next.clone());
+            if let (Some(end), Some(next)) = (end, next) {
+                let after = agreement.following(end, next.clone());
                 agreement = after.map_err(|why| why.to_string())?;
             }
         }
@@ -373,6 +379,23 @@ fn nothing(learnings: &[&Learning], why: &str) -> Computed {
     computed
 }
 
+/// The recoveries in a chain.
+fn recoveries(chain: &Chain) -> BTreeMap<u64, Vec<String>> {
+    let mut found = BTreeMap::new();
+    for epoch in &chain.epochs {
+        let of_it = chain
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.epoch == epoch.id);
+        for recovery in of_it.filter_map(|(_, block)| block.recovery()) {
+            let lost = recovery.lost.iter();
+            let names = lost.map(|member| epoch.roster.name(*member).to_owned());
+            found.insert(recovery.after.round, names.collect());
+        }
+    }
+    found
+}
+
 impl Verified {
     /// Writes what was verified, as text.
     ///
@@ -403,6 +426,15 @@ impl Verified {
             "quorum    {certificates} certificates, all signatures verified; {signed} messages of this silo, \
              signed by it"
         )?;
+        for (round, lost) in &self.recoveries {
+            let lost: Vec<_> = lost.iter().map(|member| plain(member)).collect();
+            let lost = lost.join(", ");
+            writeln!(
+                out,
+                "recovery  after round {round} the other members went on without {lost} and without a \
+                 quorum; all of them signed for it"
+            )?;
+        }
         let missing = match missing_blobs {
             0 => String::new(),
             some => format!("; {some} that the journal names are not here"),

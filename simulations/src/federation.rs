@@ -118,6 +118,7 @@ impl Federation {
                 strategy: built.clone(),
                 initial_seed: scenario.seed,
                 max_model_norm: numbers.max_model_norm.unwrap_or(f64::INFINITY),
+                encoding: strategy.encoding,
                 radius: numbers.radius.clone().into(),
                 seed: silo_seed(scenario.seed, me),
                 journal_lost: false,

@@ -20,7 +20,7 @@ use crate::summary::{self, Summary};
 /// [`RunError`]: data, setup, a violated property, or a federation that does not finish.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunError> {
     let folder = options.data.as_deref();
-    let study = scenario.task.study(scenario.silos, folder, scenario.seed);
+    let study = scenario.study(folder);
     let study = study.map_err(|error| match error {
         DataError::Config(what) => RunError::Setup(format!("{}, task: {what}", scenario.file)),
         error => RunError::Data(error),

@@ -73,6 +73,30 @@ fn a_lead_killed_in_the_middle_changes_no_outcome() {
     }
 }
 
+#[test]
+fn rounded_contributions_are_agreed_on_and_taken_over_from_a_dead_lead() {
+    for strategy in ["fedavg", "scaffold", "hcct", "cs-rcfl"] {
+        let exact = play(strategy, "", 2);
+        for encoding in ["\"bf16\"", "\"int8\"", "{ topk = 0.34 }"] {
+            let more = format!("encoding = {encoding}");
+            let rounded = play(strategy, &more, 2);
+            assert_eq!(rounded.rounds.len(), 4, "{strategy} {encoding}");
+            assert_ne!(
+                outcomes(&rounded),
+                outcomes(&exact),
+                "{strategy} {encoding}"
+            );
+            // A round whose lead dies takes over the rounded contributions as they are.
+            let kill = "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = 2\nrestart-after = \"8s\"";
+            let cut = play(strategy, &format!("{more}\n{kill}"), 2);
+            assert_eq!(cut.rounds.len(), 4, "{strategy} {encoding}");
+            // What rounding left out does not survive a restart, so later rounds may differ.
+            let both = [&cut, &rounded].map(|run| outcomes(run)[..2].to_vec());
+            assert_eq!(both[0], both[1], "{strategy} {encoding}");
+        }
+    }
+}
+
 /// Two groups of silos whose optima have something in common, which no model has at the start.
 #[test]
 fn equal_starts_collapse_to_one_coalition_and_random_starts_find_both_groups() {

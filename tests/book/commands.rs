@@ -55,13 +55,7 @@ pub(crate) fn check(line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Commands that pages name as not implemented yet.
-const PLANNED: [&str; 1] = ["recover"];
-
 fn program(words: &[&str]) -> Result<(), String> {
-    if words.first().is_some_and(|first| PLANNED.contains(first)) {
-        return Ok(());
-    }
     let commands = ["solve", "identity", "federation", "model", "schema", "lab"];
     let subcommands = match words {
         [first, ..] if commands.contains(first) => 2,

@@ -1,10 +1,12 @@
 //! The files for services and containers: checked by systemd itself where it is installed, and against
 //! the program. The laboratory of rotating leads with real processes, and the report on their lines.
+//! Federations with members behind NAT.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
 mod lab;
+mod nat;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod ssh;

@@ -105,7 +105,8 @@ impl Witness {
             }
             protocol::Record::Block(_)
             | protocol::Record::Certified(_)
-            | protocol::Record::Applied { .. } => {}
+            | protocol::Record::Applied { .. }
+            | protocol::Record::Standing(_) => {}
         }
     }
 

@@ -29,6 +29,22 @@ pub(crate) fn rota(arguments: &[&str]) -> Command {
     command
 }
 
+/// A command of [`rota`] that another command, such as `ip netns exec NAME`, starts.
+pub(crate) fn inside(within: &[String], command: Command) -> Command {
+    let Some((first, rest)) = within.split_first() else {
+        return command;
+    };
+    let mut outer = Command::new(first);
+    outer
+        .args(rest)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(command.get_current_dir().unwrap())
+        .env_remove("ROTA_DATA")
+        .env_remove("RUST_LOG");
+    outer
+}
+
 /// Runs `rota` to its end.
 pub(crate) fn output(arguments: &[&str]) -> Output {
     rota(arguments).output().unwrap()
@@ -121,6 +137,9 @@ pub(crate) struct Nodes {
     pub(crate) lines: Receiver<NodeLine>,
     sender: Sender<NodeLine>,
     options: Vec<String>,
+    /// The command that starts each node's program, such as `ip netns exec NAME`; none where nothing
+    /// is between.
+    pub(crate) within: Vec<Vec<String>>,
 }
 
 impl Nodes {
@@ -134,6 +153,7 @@ impl Nodes {
             lines,
             sender,
             options: options.iter().map(|&option| option.into()).collect(),
+            within: vec![Vec::new(); configs.len()],
         }
     }
 
@@ -145,7 +165,8 @@ impl Nodes {
             .append(true)
             .open(log(config))
             .unwrap();
-        let mut child = rota(&["run", "--json", "--config", config.to_str().unwrap()])
+        let run = rota(&["run", "--json", "--config", config.to_str().unwrap()]);
+        let mut child = inside(&self.within[node], run)
             .args(&self.options)
             .stdout(Stdio::piped())
             .stderr(log)

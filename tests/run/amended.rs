@@ -6,21 +6,21 @@ use std::collections::VecDeque;
 use super::*;
 
 /// Nodes, and everything that they have said and that was not waited for yet.
-struct Heard {
-    nodes: Nodes,
+pub(crate) struct Heard {
+    pub(crate) nodes: Nodes,
     said: Vec<VecDeque<Value>>,
 }
 
 impl Heard {
-    fn of(configs: &[PathBuf]) -> Self {
+    pub(crate) fn of(configs: &[PathBuf], options: &[&str]) -> Self {
         Self {
-            nodes: Nodes::new(configs, &["--wait-for-admission"]),
+            nodes: Nodes::new(configs, options),
             said: configs.iter().map(|_| VecDeque::new()).collect(),
         }
     }
 
     /// The next event of this kind of a node, which may have come before; fails after a minute.
-    fn until(&mut self, node: usize, event: &str) -> Value {
+    pub(crate) fn until(&mut self, node: usize, event: &str) -> Value {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
             while let Some(line) = self.said[node].pop_front() {
@@ -47,7 +47,7 @@ fn changes(config: &Path) -> String {
 }
 
 /// The institution with this configuration says something about the agreement.
-fn says(config: &Path, words: &[&str]) -> String {
+pub(crate) fn says(config: &Path, words: &[&str]) -> String {
     let config = config.to_str().unwrap();
     good(&[&["federation"], words, &["--config", config, "--yes"]].concat())
 }
@@ -96,7 +96,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     let (config, key, address) = newcomer(&demo, "newcomer", base + 9);
     let mut configs = demo.configs.clone();
     configs.push(config.clone());
-    let mut nodes = Heard::of(&configs);
+    let mut nodes = Heard::of(&configs, &["--wait-for-admission"]);
     for node in 0..5 {
         nodes.nodes.start(node);
     }
@@ -147,6 +147,9 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     let said = says(&demo.configs[3], &["leave"]);
     assert!(!said.contains("It needs"), "{said}");
     nodes.until(3, "left");
+    // Nobody else may have the proof that it left, so it stays until a quorum has it.
+    let said = nodes.until(3, "leaving");
+    assert!(said["why"].as_str().unwrap().contains("quorum"), "{said}");
     assert_eq!(nodes.nodes.code(3), 0);
     for node in [0, 1, 2, 4] {
         assert_eq!(nodes.until(node, "epoch")["epoch"], 3);
@@ -186,7 +189,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
 #[test]
 fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
     let demo = quick("run-rekeyed", 4);
-    let mut nodes = Heard::of(&demo.configs);
+    let mut nodes = Heard::of(&demo.configs, &["--wait-for-admission"]);
     for node in 0..3 {
         nodes.nodes.start(node);
     }

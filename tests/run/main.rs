@@ -6,6 +6,7 @@ mod amended;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod recovered;
 mod refusals;
 mod status;
 #[path = "../nodes/stays.rs"]

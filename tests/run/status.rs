@@ -84,6 +84,7 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
         for peer in peers {
             assert_eq!(peer["connected"], true, "{peer}");
             assert!(peer["round-trip-ms"].as_f64().unwrap() > 0.0, "{peer}");
+            assert_eq!(peer["version"], env!("CARGO_PKG_VERSION"), "{peer}");
         }
         let page = get(&urls[node], "/");
         assert!(page.contains("3 of 3, done"), "{page}");

@@ -101,7 +101,7 @@ fn of_round(record: &mut Record, round: u64) -> Option<(&mut Block, &mut Certifi
 fn learning(block: &mut Block) -> &mut Learning {
     match &mut block.content {
         Content::Learning(learning) => learning,
-        Content::Empty | Content::Change(_) => panic!("a round of learning"),
+        _ => panic!("a round of learning"),
     }
 }
 

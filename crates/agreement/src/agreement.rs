@@ -10,7 +10,7 @@ use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
 use protocol::charter::{self, Charter, CharterError, Epoch, Genesis};
 use protocol::roster::{RosterError, Silo};
-use protocol::{Hash, PublicKey};
+use protocol::{Formats, Hash, PublicKey};
 
 use crate::continues::Continues;
 use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable};
@@ -103,6 +103,10 @@ impl Agreement {
                 return Err(wrong("task.table", what));
             }
         }
+        if let TaskConfig::External(task) = &raw.task {
+            task.layout()
+                .map_err(|error| wrong("task.external", &error.to_string()))?;
+        }
         let continues = raw.continues.map(|table| {
             let hash = |key: &str, text: &str| {
                 let place = format!("continues.{key}");
@@ -160,7 +164,17 @@ impl Agreement {
             let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("charter.names", what));
         }
-        let epoch = Epoch::first(&Genesis { silos, charter });
+        let format = u8::try_from(raw.format).ok();
+        let Some(format) = format.filter(|format| Formats::SPOKEN.contains(*format)) else {
+            let what = format!(
+                "is {}, this version of Rota speaks {}: use an older one, or raise the format with an \
+                 amendment before the program is updated",
+                raw.format,
+                Formats::SPOKEN
+            );
+            return Err(wrong("format", &what));
+        };
+        let epoch = Epoch::first_in(format, &Genesis { silos, charter });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
         Ok(Self {
             epoch: Arc::new(epoch),
@@ -182,7 +196,7 @@ impl Agreement {
         let charter = &self.epoch.charter;
         let silos = self.epoch.roster.silos();
         let raw = FederationFile {
-            format: charter::FORMAT,
+            format: self.epoch.format.into(),
             name: charter.name.clone(),
             rounds: charter.rounds,
             seed: self.seed,

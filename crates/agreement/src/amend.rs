@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use protocol::charter::{CharterError, Genesis};
-use protocol::message::Amendment;
+use protocol::message::{Amendment, Block};
 use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
 
@@ -76,6 +76,7 @@ impl Agreement {
             return Err(AmendError::Fixed(what));
         }
         let amendment = Amendment {
+            format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
             charter: new.epoch.charter.clone(),
             text: text.as_bytes().to_vec(),
@@ -90,7 +91,10 @@ impl Agreement {
         let before = self.epoch.roster.len();
         let charter = self.epoch.charter.for_members(before, silos.len());
         let amended = Self {
-            epoch: Arc::new(Epoch::first(&Genesis { silos, charter })?),
+            epoch: Arc::new(Epoch::first_in(
+                self.epoch.format,
+                &Genesis { silos, charter },
+            )?),
             addresses,
             ..self.clone()
         };
@@ -181,11 +185,53 @@ impl Agreement {
         let new = new.map_err(|error| unreadable(error.to_string()))?;
         let agreed =
             new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
+        let agreed = agreed && new.epoch.format == amendment.format;
         if !agreed {
             let why = "its text gives other members or rules than its approved values";
             return Err(unreadable(why.into()));
         }
         Ok(Self { epoch, ..new })
+    }
+
+    /// The agreement of the members that remain after a recovery, in `epoch`.
+    ///
+    /// # Errors
+    /// [`AmendError`]: the strategy cannot be used by so few members.
+    fn remaining(&self, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
+        let mut members = self.members();
+        members.retain(|(silo, _)| epoch.roster.position(&silo.key).is_some());
+        let text = self.with_members(members)?;
+        let new = Self::parse("the agreement of the members that remain", &text)?;
+        Ok(Self { epoch, ..new })
+    }
+
+    /// The agreement that the members which remain without these would have.
+    ///
+    /// # Errors
+    /// [`AmendError`]: a name of no member, or the strategy cannot be used by so few members.
+    pub fn without_all(&self, lost: &[String]) -> Result<Self, AmendError> {
+        let mut members = self.members();
+        for name in lost {
+            self.place(name)?;
+            members.retain(|(silo, _)| silo.name != *name);
+        }
+        let text = self.with_members(members)?;
+        Ok(Self::parse(
+            "the agreement of the members that remain",
+            &text,
+        )?)
+    }
+
+    /// The agreement that a block which ends this epoch brings into force, in `epoch`.
+    ///
+    /// # Errors
+    /// [`AmendError`]: the text of a change cannot be read.
+    pub fn following(&self, block: &Block, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
+        match (block.change(), block.recovery()) {
+            (Some(change), _) => self.after(&change.amendment, epoch),
+            (None, Some(_)) => self.remaining(epoch),
+            (None, None) => Err(protocol::change::ChangeError::NoChange.into()),
+        }
     }
 
     /// The agreement in force after all changes that a journal holds; this is the first one.
@@ -197,9 +243,9 @@ impl Agreement {
         let over = epochs.former.iter().map(|(epoch, _)| epoch.clone());
         let next = over.skip(1).chain([epochs.now.clone()]);
         for ((_, passage), epoch) in epochs.former.iter().zip(next) {
-            let change = passage.change();
-            let change = change.ok_or(protocol::change::ChangeError::NoChange)?;
-            agreement = agreement.after(&change.amendment, epoch)?;
+            let block = passage.blocks.first();
+            let block = block.ok_or(protocol::change::ChangeError::NoChange)?;
+            agreement = agreement.following(block, epoch)?;
         }
         Ok(agreement)
     }

@@ -2,7 +2,6 @@
 
 use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
-use protocol::charter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +13,9 @@ use crate::verification::VerificationName;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FederationFile {
-    /// Version of this file's format.
-    #[serde(default = "newest")]
+    /// Format of this file and of the members' messages. An amendment may raise it, once the programs
+    /// of all members speak the new one.
+    #[serde(default = "first")]
     #[schemars(range(min = 1, max = 1))]
     pub(crate) format: u32,
     /// Name of the federation, for people.
@@ -46,9 +46,9 @@ pub(crate) struct FederationFile {
     pub(crate) silo: Vec<SiloTable>,
 }
 
-/// The version that a file has without the key.
-pub(crate) fn newest() -> u32 {
-    charter::FORMAT
+/// The format of a file without the key. It stays the same for ever, because ids depend on it.
+pub(crate) fn first() -> u32 {
+    1
 }
 
 /// The model of an earlier federation.

@@ -36,7 +36,11 @@ fn the_id_of_the_example_and_the_bytes_that_it_hashes_equal_the_golden_file() {
         silos: epoch.roster.silos().to_vec(),
         charter: epoch.charter.clone(),
     };
-    let now = format!("{:#}\n{}", epoch.federation, lines(&genesis.encode()));
+    let now = format!(
+        "{:#}\n{}",
+        epoch.federation,
+        lines(&genesis.encode(epoch.format))
+    );
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/federation-id.hex");
     if std::env::var("ROTA_GOLDEN").is_ok_and(|value| value == "write") {
         return fs::write(file, now).expect("a file of this repository can be written");

@@ -13,6 +13,7 @@
 //! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`] has
 //!   null training, to measure the cost of everything else.
 //! - [`Metric`]: the metrics that reports compare.
+//! - [`external`]: learners in other programs, such as PyTorch.
 //! - [`export`]: models taken out of a federation: predictions for rows, safetensors files with a
 //!   model card, ONNX.
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
@@ -38,6 +39,7 @@
 
 pub mod data;
 pub mod export;
+pub mod external;
 pub mod file;
 mod learners;
 mod metrics;

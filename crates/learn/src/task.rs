@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{
     DataError, DataSet, Preparation, Prepared, Rows, SplitConfig, Standardise, Target, digits,
 };
+use crate::external::ExternalTask;
 use crate::learners::{ConstantLearner, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::schema::Schema;
@@ -28,9 +29,10 @@ pub use far::{FarColumn, far_columns};
 pub use source::Source;
 
 /// Default number of silos for sources whose rows can be partitioned into any number.
-const SILOS: usize = 8;
+pub(crate) const SILOS: usize = 8;
 
-/// A learning task. In TOML: `[task.table]`, `task = "digits8-bench"`, or `[task.constant]`.
+/// A learning task. In TOML: `[task.table]`, `[task.external]`, `task = "digits8-bench"`, or
+/// `[task.constant]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum TaskConfig {
@@ -39,6 +41,8 @@ pub enum TaskConfig {
     /// A benchmark with given initial weights and order of rows: a 64-128-10 perceptron on the optical
     /// digits of UCI, in 20 (the default) or 100 silos, from the folder `digits8_bench` of the data.
     Digits8Bench,
+    /// A model of the members' own programs, on rows that these read themselves.
+    External(Box<ExternalTask>),
     /// Null training, to measure the cost of everything but learning.
     Constant {
         /// Number of values in the model.
@@ -186,6 +190,11 @@ impl TaskConfig {
         }
         match self {
             Self::Table(task) => task.study(silos, folder, seed),
+            Self::External(_) => Err(DataError::Config(
+                "the models of this task are trained by programs of the members: name one by `learner`, \
+                 such as `learner = [\"python3\", \"learner.py\"]`"
+                    .into(),
+            )),
             Self::Digits8Bench => Ok(digits_study(digits(folder, silos.unwrap_or(20))?)),
             Self::Constant { parameters: 0 } => {
                 Err(DataError::Config("`parameters` must be at least 1".into()))

@@ -1,8 +1,10 @@
 //! Builds the libp2p swarm: transports, behaviours, connection limits.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::Either;
 use libp2p::allow_block_list::{self, AllowedPeers};
 use libp2p::connection_limits::{self, ConnectionLimits};
 use libp2p::core::muxing::StreamMuxerBox;
@@ -13,19 +15,21 @@ use libp2p::identity::Keypair;
 use libp2p::swarm::behaviour::toggle::Toggle;
 use libp2p::swarm::{self, NetworkBehaviour};
 use libp2p::{PeerId, Swarm, Transport, gossipsub, mdns, memory_connection_limits, noise, ping};
-use libp2p::{quic, tcp, yamux};
+use libp2p::{dcutr, quic, relay, tcp, yamux};
 
 use crate::config::{Config, MeshError};
 use crate::gossip;
 use crate::members::Members;
-use crate::pace::{Paced, Paces};
+use crate::pace::{Pace, Paced, Paces};
+use crate::relaying;
 use crate::streams::{self, Opener};
 
 /// Streams that one member may have open on one connection: frames, ping, gossip and blobs.
 const STREAMS: usize = 128;
 /// Connections to one member. A second one replaces the first, and while the first is being closed
-/// the member may already have lost the second.
-const CONNECTIONS: u32 = 3;
+/// the member may already have lost the second. Two more while a direct connection takes the place of
+/// a relayed one.
+const CONNECTIONS: u32 = 5;
 /// Incoming connections that are not authenticated yet.
 const PENDING: u32 = 128;
 /// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
@@ -43,6 +47,12 @@ pub(crate) struct Behaviour {
     pub(crate) gossip: gossipsub::Behaviour,
     ping: ping::Behaviour,
     pub(crate) discovery: Toggle<mdns::tokio::Behaviour>,
+    /// Relays between members.
+    relay: Toggle<relay::Behaviour>,
+    /// Makes and accepts connections that a member relays. On at every node, see [`Paced::new`].
+    through: relay::client::Behaviour,
+    /// Tries to replace a relayed connection by a direct one.
+    upgrade: dcutr::Behaviour,
 }
 
 /// The swarm of one node, and the opener of its streams.
@@ -72,6 +82,11 @@ pub(crate) fn swarm(
         false => None,
     };
     let (streams, opener) = streams::Behaviour::new(config.federation);
+    let (circuits, through) = relay::client::new(me);
+    let relay = config
+        .relay
+        .then(|| relaying::server(me, others as usize))
+        .into();
     let behaviour = Behaviour {
         members: allowed,
         limits: connection_limits::Behaviour::new(limits),
@@ -84,6 +99,9 @@ pub(crate) fn swarm(
                 .with_timeout(PING.1),
         ),
         discovery: discovery.into(),
+        relay,
+        through,
+        upgrade: dcutr::Behaviour::new(me),
     };
     let swarm_config = swarm::Config::with_tokio_executor()
         .with_smart_dial()
@@ -92,7 +110,7 @@ pub(crate) fn swarm(
         .with_max_negotiating_inbound_streams(STREAMS);
     Ok((
         Swarm::new(
-            transport(key, members.paces())?,
+            transport(key, members.paces(), circuits)?,
             behaviour,
             me,
             swarm_config,
@@ -101,11 +119,14 @@ pub(crate) fn swarm(
     ))
 }
 
-/// QUIC, and TCP with Noise and Yamux, read at each member's pace. The address of a member determines
-/// which of them is used.
+/// QUIC; TCP with Noise and Yamux; and connections through other members (`circuits`), which have
+/// Noise and Yamux between the two ends, so that the member between them sees encrypted bytes only.
+/// All are read at the pace of the member at the other end. The address of a member determines which
+/// of them is used.
 pub(crate) fn transport(
     key: &Keypair,
     paces: Paces,
+    circuits: relay::client::Transport,
 ) -> Result<Boxed<(PeerId, StreamMuxerBox)>, MeshError> {
     let mut quic_config = quic::Config::new(key);
     quic_config.max_concurrent_stream_limit = STREAMS as u32;
@@ -116,19 +137,30 @@ pub(crate) fn transport(
     yamux.set_max_num_streams(STREAMS);
     let tcp = tcp::tokio::Transport::new(tcp::Config::new().nodelay(true))
         .upgrade(Version::V1Lazy)
+        .authenticate(noise.clone())
+        .multiplex(yamux.clone())
+        .timeout(Duration::from_secs(10));
+    let circuits = circuits
+        .upgrade(Version::V1Lazy)
         .authenticate(noise)
         .multiplex(yamux)
         .timeout(Duration::from_secs(10));
-    Ok(quic
-        .or_transport(tcp)
+    // A connection from outside the roster is denied before anything is read from it.
+    let pace = move |peer: &PeerId| -> Arc<Pace> { paces.get(peer).cloned().unwrap_or_default() };
+    Ok(circuits
+        .or_transport(quic.or_transport(tcp))
         .map(move |either, _| {
-            let (peer, muxer) = match either {
-                futures::future::Either::Left((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
-                futures::future::Either::Right((peer, muxer)) => (peer, StreamMuxerBox::new(muxer)),
+            let (peer, muxer, direct) = match either {
+                Either::Left((peer, muxer)) => (peer, StreamMuxerBox::new(muxer), false),
+                Either::Right(Either::Left((peer, muxer))) => {
+                    (peer, StreamMuxerBox::new(muxer), true)
+                }
+                Either::Right(Either::Right((peer, muxer))) => {
+                    (peer, StreamMuxerBox::new(muxer), true)
+                }
             };
-            // A connection from outside the roster is denied before anything is read from it.
-            let pace = paces.get(&peer).cloned().unwrap_or_default();
-            (peer, StreamMuxerBox::new(Paced::new(muxer, pace)))
+            let paced = Paced::new(muxer, pace(&peer), direct);
+            (peer, StreamMuxerBox::new(paced))
         })
         .boxed())
 }

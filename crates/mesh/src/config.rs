@@ -6,6 +6,8 @@ use std::time::Duration;
 use libp2p::multiaddr::{Multiaddr, Protocol};
 use protocol::{Hash, MemberIndex, PublicKey};
 
+use crate::hello::Program;
+
 /// Which transports a node offers and uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
@@ -60,6 +62,8 @@ fn is_host(part: &Protocol<'_>) -> bool {
 pub struct Config {
     /// The federation's id: names its gossip topic and its protocols.
     pub federation: Hash,
+    /// What this node says of its program. Default: this program, with an unknown format in force.
+    pub program: Program,
     /// Default: both.
     pub transport: Transport,
     /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
@@ -89,6 +93,11 @@ pub struct Config {
     pub first_retry: Duration,
     /// The longest such pause. Default 15 s.
     pub last_retry: Duration,
+    /// Whether this node relays connections between members that cannot reach each other. Default: yes.
+    pub relay: bool,
+    /// Whether this node asks other members to relay to it, because no other node can dial it: it is
+    /// behind NAT or a firewall. Default: no.
+    pub dials_only: bool,
     /// How long a holder may take to answer, or to deliver a chunk of 256 KiB. Default 20 s.
     pub patience: Duration,
     /// How long a fetch that received chunks waits for a disconnected holder to return, when no other
@@ -101,6 +110,7 @@ impl Config {
     pub fn new(federation: Hash, listen: Vec<String>) -> Self {
         Self {
             federation,
+            program: Program::this(None),
             transport: Transport::default(),
             listen,
             discovery: false,
@@ -112,6 +122,8 @@ impl Config {
             memory: 0.9,
             first_retry: Duration::from_millis(250),
             last_retry: Duration::from_secs(15),
+            relay: true,
+            dials_only: false,
             patience: Duration::from_secs(20),
             resume: Duration::from_secs(20),
         }
@@ -125,7 +137,8 @@ pub struct Contact {
     pub member: MemberIndex,
     /// Its identity, which its node must prove.
     pub key: PublicKey,
-    /// Multiaddrs, tried together, QUIC with a head start. None: it has to find this node.
+    /// Multiaddrs, tried together, QUIC with a head start. None: it has to find this node, or another
+    /// member relays between the two.
     pub addresses: Vec<String>,
 }
 
@@ -198,6 +211,11 @@ pub(crate) fn parse(address: &str) -> Result<Multiaddr, MeshError> {
         Some(_) => Ok(parsed),
         None => Err(bad("neither QUIC over UDP nor TCP at a host".into())),
     }
+}
+
+/// Whether an address leads through another member.
+pub(crate) fn is_relayed(address: &Multiaddr) -> bool {
+    address.iter().any(|part| part == Protocol::P2pCircuit)
 }
 
 /// IP address, port, and whether it is UDP, of an address without a name.

@@ -1,8 +1,9 @@
 //! Plans connection attempts.
 //!
-//! Every member that is not connected and has an address is dialled, with pauses that double and
-//! are shortened at random. Of two members the one that stands first in the roster begins at once,
-//! the other a moment later, so that there is mostly one connection to a pair.
+//! Every member that is not connected is dialled, with pauses that double and are shortened at random:
+//! at its addresses, or, if it has none, through one member after the other that is connected to this
+//! node. Of two members the one that stands first in the roster begins at once, the other a moment
+//! later, so that there is mostly one connection to a pair.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,10 +16,12 @@ use libp2p::swarm::DialError;
 use protocol::{Hash, MemberIndex};
 use tokio::time::Instant;
 
-use crate::config::socket;
+use crate::config::{is_relayed, socket};
 
 /// Addresses from multicast DNS for one member; more are ignored.
 const FOUND: usize = 8;
+/// Pause between attempts to reach a member directly that is connected through another one.
+const DIRECTLY: Duration = Duration::from_secs(60);
 
 struct Target {
     addresses: Vec<Multiaddr>,
@@ -27,8 +30,20 @@ struct Target {
     failures: u32,
     /// None while connected or being dialled.
     due: Option<Instant>,
+    /// Whether it is connected through another member.
+    relayed: bool,
     /// The last logged failure, so that it is not logged again.
     logged: String,
+}
+
+/// An attempt that is due.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) member: MemberIndex,
+    /// Its addresses; none if it has to be reached through another member.
+    pub(crate) addresses: Vec<Multiaddr>,
+    /// Number of attempts that failed before it.
+    pub(crate) failures: u32,
 }
 
 /// The members that this node dials.
@@ -53,10 +68,11 @@ impl Dialer {
                 pauses.0
             };
             let target = Target {
-                due: (!addresses.is_empty()).then_some(now + wait),
+                due: Some(now + wait),
                 addresses,
                 found: Vec::new(),
                 failures: 0,
+                relayed: false,
                 logged: String::new(),
             };
             (member, target)
@@ -75,20 +91,56 @@ impl Dialer {
     }
 
     /// The attempts that are due; each is answered with one of the following calls.
-    pub(crate) fn due(&mut self) -> Vec<(MemberIndex, Vec<Multiaddr>)> {
+    pub(crate) fn due(&mut self) -> Vec<Attempt> {
         let now = Instant::now();
         let due = |(&member, target): (&MemberIndex, &mut Target)| {
             target.due.take_if(|due| *due <= now)?;
             let all = target.addresses.iter().chain(&target.found);
-            Some((member, all.cloned().collect()))
+            Some(Attempt {
+                member,
+                addresses: all.cloned().collect(),
+                failures: target.failures,
+            })
         };
         self.targets.iter_mut().filter_map(due).collect()
     }
 
-    /// There is a connection.
-    pub(crate) fn connected(&mut self, member: MemberIndex) {
+    /// There is a connection. One that another member relays is replaced by a direct one where that
+    /// is possible: a member with addresses is dialled there now and then.
+    pub(crate) fn connected(&mut self, member: MemberIndex, relayed: bool) {
         if let Some(target) = self.targets.get_mut(&member) {
+            target.relayed = relayed;
             target.due = None;
+        }
+        self.again_directly(member);
+    }
+
+    /// An attempt to replace a relayed connection by a direct one failed: plans the next one.
+    pub(crate) fn again_directly(&mut self, member: MemberIndex) {
+        if let Some(target) = self.targets.get_mut(&member)
+            && target.relayed
+            && target.is_known()
+        {
+            target.due = Some(Instant::now() + DIRECTLY);
+        }
+    }
+
+    /// There was no member through which this one could be tried: plans the next attempt.
+    pub(crate) fn waits(&mut self, member: MemberIndex) {
+        self.again(member);
+    }
+
+    /// There is a new member through which others may be reached: those without an address are tried
+    /// soon.
+    pub(crate) fn may_relay(&mut self) {
+        let soon = Instant::now() + self.pauses.0;
+        for target in self.targets.values_mut() {
+            if !target.is_known()
+                && let Some(due) = &mut target.due
+            {
+                *due = soon.min(*due);
+                target.failures = 0;
+            }
         }
     }
 
@@ -114,10 +166,10 @@ impl Dialer {
     /// An attempt failed: plans the next one. `configured` if that is because of the configuration,
     /// which is logged as a warning even where the member connects by itself.
     pub(crate) fn failed(&mut self, member: MemberIndex, why: String, configured: bool) {
-        let next = match self.again(member) {
-            Some(pause) => format!("next attempt in {:.1} s", pause.as_secs_f64()),
-            None => "no address of it is known, so this node waits for its connection".into(),
+        let Some(pause) = self.again(member) else {
+            return;
         };
+        let next = format!("next attempt in {:.1} s", pause.as_secs_f64());
         let Some(target) = self.targets.get_mut(&member) else {
             return;
         };
@@ -132,14 +184,14 @@ impl Dialer {
         }
     }
 
-    /// Plans the next attempt, if an address is known; gives the pause before it.
+    /// Plans the next attempt; gives the pause before it.
     fn again(&mut self, member: MemberIndex) -> Option<Duration> {
         let target = self.targets.get_mut(&member)?;
         let pause = pause(self.me, member, target.failures, self.pauses);
         target.failures = target.failures.saturating_add(1);
-        let known = !target.addresses.is_empty() || !target.found.is_empty();
-        target.due = known.then(|| Instant::now() + pause);
-        known.then_some(pause)
+        target.relayed = false;
+        target.due = Some(Instant::now() + pause);
+        Some(pause)
     }
 
     /// Adds an address from multicast DNS.
@@ -149,16 +201,23 @@ impl Dialer {
         };
         if target.found.len() < FOUND && !target.found.contains(&address) {
             target.found.push(address);
-            if !connected {
-                target.due.get_or_insert_with(Instant::now);
+            if !connected || target.relayed {
+                target.due = Some(Instant::now());
             }
         }
     }
 }
 
+impl Target {
+    /// Whether an address of it is known.
+    fn is_known(&self) -> bool {
+        !self.addresses.is_empty() || !self.found.is_empty()
+    }
+}
+
 /// Doubled with each failure up to the longest, then shortened by up to a half. The random part is
 /// a hash: nodes and attempts differ, and nothing needs a generator.
-fn pause(
+pub(crate) fn pause(
     me: MemberIndex,
     member: MemberIndex,
     failures: u32,
@@ -264,6 +323,13 @@ pub(crate) fn is_configuration(error: &DialError) -> bool {
 fn silence(address: &Multiaddr, error: &io::Error) -> String {
     let (place, transport) = place(address);
     let (kind, text) = root(error);
+    if is_relayed(address) {
+        let text = match text.contains("no reservation") {
+            true => "the last one that was tried is not connected to it",
+            false => &text,
+        };
+        return format!("has no address, and cannot be reached through another member: {text}");
+    }
     match kind {
         Some(io::ErrorKind::ConnectionRefused) => {
             format!("at {place} refuses connections over {transport}: no program listens there")
@@ -349,7 +415,8 @@ mod tests {
             assert_eq!(first.due().len(), 1);
         }
         assert!(waited.is_sorted(), "{waited:?}");
-        first.connected(B);
+        first.connected(B, false);
+        assert_eq!(first.next(), None);
         first.works(B);
         first.failed(B, "closed".into(), false);
         assert!(
@@ -357,6 +424,38 @@ mod tests {
                 .next()
                 .is_some_and(|next| next - Instant::now() <= PAUSES.0)
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_without_address_is_tried_again_soon_after_another_may_relay() {
+        let mut dialer = Dialer::new(A, PAUSES, [(B, Vec::new())]);
+        let wait = |dialer: &Dialer| dialer.next().expect("planned") - Instant::now();
+        for failures in 0..8 {
+            tokio::time::advance(wait(&dialer)).await;
+            let due = dialer.due();
+            assert!(due[0].addresses.is_empty() && due[0].failures == failures);
+            dialer.waits(B);
+        }
+        assert!(wait(&dialer) > PAUSES.0);
+        dialer.may_relay();
+        assert!(wait(&dialer) <= PAUSES.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_relayed_member_is_tried_directly_where_an_address_of_it_is_known() {
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().expect("valid");
+        let mut dialer = Dialer::new(A, PAUSES, [(B, Vec::new())]);
+        dialer.connected(B, true);
+        assert_eq!(dialer.next(), None);
+        let mut dialer = Dialer::new(A, PAUSES, [(B, vec![address])]);
+        dialer.connected(B, true);
+        assert_eq!(dialer.next(), Some(Instant::now() + DIRECTLY));
+        tokio::time::advance(DIRECTLY).await;
+        assert_eq!(dialer.due().len(), 1);
+        dialer.again_directly(B);
+        assert_eq!(dialer.next(), Some(Instant::now() + DIRECTLY));
+        dialer.connected(B, false);
+        assert_eq!(dialer.next(), None);
     }
 
     #[tokio::test]

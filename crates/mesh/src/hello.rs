@@ -1,31 +1,46 @@
 //! The greeting that two nodes exchange on every new connection.
 //!
-//! Each side says the federation that it belongs to, its version, its clock, and the key with which
-//! it checks addresses while its node runs. The protocol's name is the same in every federation, so
+//! Each side says the federation that it belongs to, its version, the message formats that it speaks,
+//! its clock, and the key with which it checks addresses while its node runs. The protocol's name is the same in every federation, so
 //! that two members with different agreements learn that, and from each other. The dialling side
 //! opens the stream and speaks first.
 //!
 //! ```text
-//! format 1 │ probing 1 │ federation 32 │ key for checks 32 │ clock 8, little-endian, Unix ms │
-//! length of the version 1 │ version, at most 32
+//! layout 1 │ flags 1 │ federation 32 │ key for checks 32 │ clock 8, little-endian, Unix ms │
+//! length of the version 1 │ version, at most 32 │ length of the rest 1 │ rest
+//! rest: oldest format 1 │ newest format 1 │ format in force 1, 0 if unknown │ anything newer
 //! ```
+//!
+//! The first flag says that the program only checks addresses, the second that the length and the rest
+//! are there. So that any two versions can tell each other what they speak, the layout stays the same
+//! for ever: what is new is added to the end of the rest, and what a program does not know there is
+//! passed over. A greeting without the rest is that of a program which speaks format 1.
 
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use libp2p::{PeerId, Stream};
-use protocol::{Hash, PublicKey, SecretKey};
+use protocol::{Formats, Hash, PublicKey, SecretKey};
 use tokio::time::timeout;
 
 use crate::streams::{Kind, OpenError, Opener};
 
-/// The format of a greeting.
-const FORMAT: u8 = 1;
+/// The layout of a greeting.
+const LAYOUT: u8 = 1;
+/// Flag: it only checks addresses.
+const PROBING: u8 = 1;
+/// Flag: the formats are there.
+const FORMATS: u8 = 2;
 /// Bytes before the version.
 const FIXED: usize = 75;
 /// Most bytes of a version.
 const VERSION: usize = 32;
+/// What a program speaks that does not say it.
+const FIRST: Formats = Formats {
+    oldest: 1,
+    newest: 1,
+};
 /// How long a greeting may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -40,8 +55,38 @@ pub struct Hello {
     pub probing: bool,
     /// Its clock.
     pub clock: SystemTime,
-    /// Version of its program.
+    /// Its program.
+    pub program: Program,
+}
+
+/// The program of a node: what others need to know to tell whether they understand each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its version.
     pub version: String,
+    /// The message formats that it speaks.
+    pub formats: Formats,
+    /// The format of the agreement in force there; `None` where it does not say.
+    pub in_force: Option<u8>,
+}
+
+impl Program {
+    /// This program, where the agreement in force has this format.
+    pub fn this(in_force: Option<u8>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            formats: Formats::SPOKEN,
+            in_force,
+        }
+    }
+
+    /// Whether both speak the formats of both agreements in force.
+    pub fn understands(&self, other: &Self) -> bool {
+        let speaks = |one: &Self, format: Option<u8>| {
+            format.is_none_or(|format| one.formats.contains(format))
+        };
+        speaks(self, other.in_force) && speaks(other, self.in_force)
+    }
 }
 
 /// The secret key with which an institution checks addresses while its node runs, derived from its
@@ -54,16 +99,18 @@ pub fn probe_key(secret: &[u8; 32]) -> [u8; 32] {
 #[derive(Debug, Clone)]
 pub(crate) struct Card {
     pub(crate) federation: Hash,
+    pub(crate) program: Program,
     probe: PublicKey,
     probing: bool,
 }
 
 impl Card {
     /// Of the node with this secret key.
-    pub(crate) fn new(federation: Hash, secret: &[u8; 32]) -> Self {
+    pub(crate) fn new(federation: Hash, program: Program, secret: &[u8; 32]) -> Self {
         let probe = SecretKey::from_bytes(&probe_key(secret)).public();
         Self {
             federation,
+            program,
             probe,
             probing: false,
         }
@@ -73,7 +120,7 @@ impl Card {
     pub(crate) fn probing(federation: Hash, secret: &[u8; 32]) -> Self {
         Self {
             probing: true,
-            ..Self::new(federation, secret)
+            ..Self::new(federation, Program::this(None), secret)
         }
     }
 
@@ -84,7 +131,7 @@ impl Card {
             probe: self.probe,
             probing: self.probing,
             clock: SystemTime::now(),
-            version: env!("CARGO_PKG_VERSION").into(),
+            program: self.program.clone(),
         }
     }
 }
@@ -141,13 +188,23 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), hello: &Hello) -> io::Result<
 
 fn encode(hello: &Hello) -> Vec<u8> {
     let clock = hello.clock.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let version = &hello.version.as_bytes()[..hello.version.len().min(VERSION)];
-    let mut bytes = vec![FORMAT, u8::from(hello.probing)];
+    let program = &hello.program;
+    let version = &program.version.as_bytes()[..program.version.len().min(VERSION)];
+    let flags = FORMATS | if hello.probing { PROBING } else { 0 };
+    let mut bytes = vec![LAYOUT, flags];
     bytes.extend_from_slice(&hello.federation.0);
     bytes.extend_from_slice(&hello.probe.0);
     bytes.extend_from_slice(&(clock.as_millis() as u64).to_le_bytes());
     bytes.push(version.len() as u8);
     bytes.extend_from_slice(version);
+    let formats = program.formats;
+    let rest = [
+        formats.oldest,
+        formats.newest,
+        program.in_force.unwrap_or(0),
+    ];
+    bytes.push(rest.len() as u8);
+    bytes.extend_from_slice(&rest);
     bytes
 }
 
@@ -156,8 +213,8 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
     let mut fixed = [0; FIXED];
     from.read_exact(&mut fixed).await?;
     let (start, rest) = fixed.split_at(2);
-    if start[0] != FORMAT {
-        return Err(wrong("a greeting of another format"));
+    if start[0] != LAYOUT {
+        return Err(wrong("a greeting of another layout"));
     }
     let array = |bytes: &[u8]| <[u8; 32]>::try_from(bytes).expect("32 bytes were taken");
     let clock = <[u8; 8]>::try_from(&rest[64..72]).expect("8 bytes were taken");
@@ -169,16 +226,33 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
     from.read_exact(&mut version).await?;
     let version = String::from_utf8(version).ok();
     let version = version.filter(|text| text.chars().all(|c| c.is_ascii_graphic()));
+    let version = version.ok_or_else(|| wrong("a version that is no text"))?;
+    let (mut formats, mut in_force) = (FIRST, None);
+    if start[1] & FORMATS != 0 {
+        let mut length = [0];
+        from.read_exact(&mut length).await?;
+        let mut rest = vec![0; usize::from(length[0])];
+        from.read_exact(&mut rest).await?;
+        let &[oldest, newest, now, ..] = &rest[..] else {
+            return Err(wrong("a greeting without message formats"));
+        };
+        formats = Formats { oldest, newest };
+        in_force = Some(now).filter(|now| *now != 0);
+    }
     // A clock that no `SystemTime` can hold is no clock.
     let clock = Duration::from_millis(u64::from_le_bytes(clock));
     Ok(Hello {
         federation: Hash(array(&rest[..32])),
         probe: PublicKey(array(&rest[32..64])),
-        probing: start[1] == 1,
+        probing: start[1] & PROBING != 0,
         clock: UNIX_EPOCH
             .checked_add(clock)
             .ok_or_else(|| wrong("no time"))?,
-        version: version.ok_or_else(|| wrong("a version that is no text"))?,
+        program: Program {
+            version,
+            formats,
+            in_force,
+        },
     })
 }
 
@@ -203,9 +277,50 @@ mod tests {
         let mut other = bytes.clone();
         other[0] = 2;
         assert!(read(&mut &other[..]).await.is_err());
-        other[0] = FORMAT;
+        other[0] = LAYOUT;
         other[FIXED - 1] = 200;
         assert!(read(&mut &other[..]).await.is_err());
         assert!(read(&mut &bytes[..FIXED]).await.is_err());
+        assert!(read(&mut &bytes[..bytes.len() - 1]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn greetings_of_older_and_newer_programs_are_read() {
+        let card = Card::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32]);
+        let hello = Hello {
+            clock: UNIX_EPOCH,
+            ..card.now()
+        };
+        let bytes = encode(&hello);
+        // An older program ends with its version, and does not close the stream.
+        let mut older = bytes[..bytes.len() - 4].to_vec();
+        older[1] = 0;
+        let read_older = read(&mut &older[..]).await.unwrap();
+        assert_eq!(read_older.program.formats, FIRST);
+        assert_eq!(read_older.program.in_force, None);
+        assert_eq!(read_older.program.version, hello.program.version);
+        // A newer one says more.
+        let mut newer = bytes.clone();
+        let at = bytes.len() - 4;
+        newer[at] = 5;
+        newer.extend_from_slice(&[8, 9]);
+        let mut rest = &newer[..];
+        assert_eq!(read(&mut rest).await.unwrap(), hello);
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn programs_understand_each_other_if_each_speaks_what_is_in_force_at_the_other() {
+        let program = |oldest, newest, in_force| Program {
+            version: "1".into(),
+            formats: Formats { oldest, newest },
+            in_force,
+        };
+        let old = program(1, 1, Some(1));
+        assert!(old.understands(&program(1, 2, Some(1))));
+        assert!(old.understands(&program(1, 2, None)));
+        assert!(!old.understands(&program(1, 2, Some(2))));
+        assert!(!program(1, 2, Some(2)).understands(&old));
+        assert!(program(1, 2, Some(2)).understands(&program(2, 3, Some(2))));
     }
 }

@@ -8,6 +8,7 @@ use protocol::{Hash, MemberIndex, PublicKey};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::hello::Program;
 use crate::members::key_of;
 
 /// Least time between two notices about one node.
@@ -30,6 +31,13 @@ pub enum Notice {
         federation: Hash,
         /// Whether it only checked its addresses.
         probing: bool,
+    },
+    /// A member's program and this one do not speak the same message formats.
+    OtherFormat {
+        /// The member.
+        member: MemberIndex,
+        /// Its program.
+        program: Program,
     },
     /// A node whose key is not in the roster was refused.
     Stranger {
@@ -76,6 +84,15 @@ impl Knocks {
                 federation,
                 probing,
             });
+        }
+    }
+
+    /// A member's program and this one do not understand each other.
+    pub(crate) fn other_format(&mut self, id: &PeerId, member: MemberIndex, program: Program) {
+        if self.is_worth(id) {
+            tracing::info!(%member, version = program.version, "the member has another format");
+            let notice = Notice::OtherFormat { member, program };
+            let _ = self.notices.try_send(notice);
         }
     }
 

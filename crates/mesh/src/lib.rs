@@ -30,8 +30,9 @@
 //! | what | how |
 //! |---|---|
 //! | admission | members of the roster only; others are denied before any protocol runs |
-//! | greeting | on every new connection: each side's federation, version and clock, see [`Hello`] |
+//! | greeting | on every new connection: each side's federation, version, message formats and clock, see [`Hello`] |
 //! | connections | QUIC, or TCP with Noise and Yamux; one per member, dialled again with back-off |
+//! | NAT | a member that no other can dial is reached through a member that is connected to both, or directly where both sides can make their NATs let packets through |
 //! | rates | streams that a member opened are read at a fixed rate; a frame over the limit ends its stream |
 //! | `Send` | a stream of frames to each member, in order; frames to a member that never connected wait |
 //! | `Publish` | gossipsub without an author up to 52 KiB, directly to every member above that |
@@ -53,17 +54,19 @@ mod pace;
 mod peers;
 mod probe;
 mod queue;
+mod relaying;
 mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use config::{Config, Contact, MeshError, Transport, check};
-pub use hello::{Hello, probe_key};
+pub use hello::{Hello, Program, probe_key};
 pub use knocks::Notice;
 pub use peers::{PeerState, Peers, Problem};
-pub use probe::{Met, Port, ProbeError, bindable, port, probe};
+pub use probe::{Met, Port, ProbeError, bindable, port, probe, probe_through};
 pub use protocol::net::{Acceptance, BlobRequest, Command, Event};
+pub use relaying::rank;
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

@@ -6,6 +6,11 @@
 //! opened, without a limit.
 //!
 //! The streams of a muted member are read at a very low rate, and their contents are dropped.
+//!
+//! A member that relays opens a stream for every connection that it passes on to this node. What
+//! arrives there is no message of that member: it is the encrypted connection of another one, whose
+//! streams are read at the pace of the member that it comes from. So these streams of a relaying
+//! member are not charged to it.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -25,6 +30,9 @@ use tokio::time::{Instant, Sleep, sleep};
 const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
 /// The same while it is muted.
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
+/// How the stream begins that a relaying member opens to pass a connection on: libp2p's negotiation
+/// of protocols, then the name of the relay protocol, each with its length before it.
+const RELAYED: &[u8] = b"\x13/multistream/1.0.0\n\x21/libp2p/circuit/relay/0.2.0/stop\n";
 /// Cost of opening a stream, in bytes.
 const STREAM: u64 = 1 << 10;
 /// Frames and published frames of one member: ten views in which a hundred members vote against the
@@ -192,12 +200,20 @@ pub(crate) struct Paced {
     inner: StreamMuxerBox,
     pace: Arc<Pace>,
     turn: Turn,
+    /// Whether the other end may pass on connections of others here.
+    may_relay: bool,
 }
 
 impl Paced {
-    pub(crate) fn new(inner: StreamMuxerBox, pace: Arc<Pace>) -> Self {
-        let turn = Turn::default();
-        Self { inner, pace, turn }
+    /// `may_relay` if this node accepts connections of others here: then it knows the protocol of
+    /// [`RELAYED`], so that such a stream cannot become one of another protocol.
+    pub(crate) fn new(inner: StreamMuxerBox, pace: Arc<Pace>, may_relay: bool) -> Self {
+        Self {
+            inner,
+            pace,
+            turn: Turn::default(),
+            may_relay,
+        }
     }
 }
 
@@ -214,7 +230,12 @@ impl StreamMuxer for Paced {
         let inner = ready!(Pin::new(&mut this.inner).poll_inbound(context))?;
         this.pace.read(STREAM);
         let paced = Some((this.pace.clone(), Turn::default()));
-        Poll::Ready(Ok(PacedStream { inner, paced }))
+        let begins = this.may_relay.then_some(0);
+        Poll::Ready(Ok(PacedStream {
+            inner,
+            paced,
+            begins,
+        }))
     }
 
     fn poll_outbound(
@@ -222,8 +243,11 @@ impl StreamMuxer for Paced {
         context: &mut Context<'_>,
     ) -> Poll<Result<PacedStream, Self::Error>> {
         let inner = ready!(Pin::new(&mut self.inner).poll_outbound(context))?;
-        let paced = None;
-        Poll::Ready(Ok(PacedStream { inner, paced }))
+        Poll::Ready(Ok(PacedStream {
+            inner,
+            paced: None,
+            begins: None,
+        }))
     }
 
     fn poll_close(
@@ -246,6 +270,25 @@ pub(crate) struct PacedStream {
     inner: SubstreamBox,
     /// Set if the other end opened it.
     paced: Option<(Arc<Pace>, Turn)>,
+    /// While it may still be one of [`RELAYED`]: bytes of that which were read.
+    begins: Option<usize>,
+}
+
+impl PacedStream {
+    /// Looks at bytes that were read: a stream that begins as [`RELAYED`] is not charged any more.
+    fn look(&mut self, bytes: &[u8]) {
+        let Some(known) = self.begins else { return };
+        let rest = &RELAYED[known..];
+        let common = rest.len().min(bytes.len());
+        self.begins = match rest[..common] == bytes[..common] {
+            true if common == rest.len() => {
+                self.paced = None;
+                None
+            }
+            true => Some(known + common),
+            false => None,
+        };
+    }
 }
 
 impl AsyncRead for PacedStream {
@@ -261,6 +304,7 @@ impl AsyncRead for PacedStream {
         let read = ready!(Pin::new(&mut this.inner).poll_read(context, buffer))?;
         if let Some((pace, _)) = &this.paced {
             pace.read(read as u64);
+            this.look(&buffer[..read]);
         }
         Poll::Ready(Ok(read))
     }
@@ -327,6 +371,49 @@ mod tests {
         sleep(Duration::from_secs(3)).await;
         assert!(pace.muted().is_none());
         assert!(read(1).await > 2 << 20);
+    }
+
+    /// A stream whose bytes are there at once.
+    fn stream(bytes: &'static [u8], begins: Option<usize>) -> (PacedStream, Arc<Pace>) {
+        let pace = Arc::new(Pace::default());
+        let inner = SubstreamBox::new(futures::io::Cursor::new(bytes.to_vec()));
+        let paced = Some((pace.clone(), Turn::default()));
+        let stream = PacedStream {
+            inner,
+            paced,
+            begins,
+        };
+        (stream, pace)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_stream_of_the_relay_protocol_is_not_charged_to_the_member_that_opened_it() {
+        let name = libp2p::relay::STOP_PROTOCOL_NAME;
+        let named = format!("{}{}\n", RELAYED[20] as char, name);
+        assert!(RELAYED.ends_with(named.as_bytes()), "{named:?}");
+        assert_eq!(usize::from(RELAYED[20]), name.as_ref().len() + 1);
+        let body: &[u8] = &[7; 8 << 20];
+        let relayed: &'static [u8] = Box::leak([RELAYED, body].concat().into());
+        let frames = [b"\x13/multistream/1.0.0\n\x21/libp2p/other", body].concat();
+        let frames: &'static [u8] = Box::leak(frames.into());
+        // (bytes, whether the other end may relay here, whether it is charged)
+        for (bytes, may, charged) in [
+            (relayed, Some(0), false),
+            (relayed, None, true),
+            (frames, Some(0), true),
+        ] {
+            let (mut stream, _) = stream(bytes, may);
+            let (began, mut read, mut part) = (Instant::now(), 0, vec![0; 100]);
+            while read < bytes.len() {
+                read += futures::AsyncReadExt::read(&mut stream, &mut part)
+                    .await
+                    .expect("it is in memory");
+                part.resize(64 << 10, 0);
+            }
+            // Half of it fits into the burst; the other half takes two seconds at the member's rate.
+            let took = began.elapsed();
+            assert_eq!(took > Duration::from_secs(1), charged, "{took:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use protocol::MemberIndex;
 
+use crate::hello::Program;
+
 /// What is known of the connection to another member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerState {
@@ -13,12 +15,16 @@ pub struct PeerState {
     pub member: MemberIndex,
     /// Since when it has answered over the present connection; `None` if it is not connected.
     pub connected: Option<SystemTime>,
+    /// The member that relays the present connection; `None` if it is direct or there is none.
+    pub through: Option<MemberIndex>,
     /// The last measured round trip of the present connection.
     pub round_trip: Option<Duration>,
     /// Attempts that failed since it was last connected.
     pub attempts: u64,
     /// What was found when it was last tried or lost; `None` after it has answered.
     pub problem: Option<Problem>,
+    /// Its program, as it said in its last greeting.
+    pub program: Option<Program>,
 }
 
 /// Why a member is not connected.
@@ -40,9 +46,11 @@ impl Peers {
         let unknown = |member| PeerState {
             member,
             connected: None,
+            through: None,
             round_trip: None,
             attempts: 0,
             problem: None,
+            program: None,
         };
         let states = members.into_iter().map(|member| (member, unknown(member)));
         Self(Arc::new(Mutex::new(states.collect())))
@@ -51,6 +59,11 @@ impl Peers {
     /// The states at this moment, in the order of the roster.
     pub fn list(&self) -> Vec<PeerState> {
         self.states().values().cloned().collect()
+    }
+
+    /// The member that relays the connection to this one; `None` if it is direct or there is none.
+    pub fn through(&self, member: MemberIndex) -> Option<MemberIndex> {
+        self.states().get(&member).and_then(|state| state.through)
     }
 
     fn states(&self) -> MutexGuard<'_, BTreeMap<MemberIndex, PeerState>> {
@@ -74,6 +87,16 @@ impl Peers {
         });
     }
 
+    /// The present connection is direct, or another member relays it.
+    pub(crate) fn goes_through(&self, member: MemberIndex, relay: Option<MemberIndex>) {
+        self.change(member, |state| state.through = relay);
+    }
+
+    /// A member said what its program is.
+    pub(crate) fn greeted(&self, member: MemberIndex, program: &Program) {
+        self.change(member, |state| state.program = Some(program.clone()));
+    }
+
     /// An attempt failed.
     pub(crate) fn failed(&self, member: MemberIndex, why: &str) {
         self.change(member, |state| {
@@ -86,6 +109,7 @@ impl Peers {
     pub(crate) fn lost(&self, member: MemberIndex, why: &str) {
         self.change(member, |state| {
             state.connected = None;
+            state.through = None;
             state.round_trip = None;
             state.trouble(&format!("was connected, and the connection ended: {why}"));
         });

@@ -1,4 +1,5 @@
-//! Tries one address of a member: name, connection, keys, greeting, round trip.
+//! Tries one way to a member, an address or another member that relays: name, connection, keys,
+//! greeting, round trip.
 
 use std::future::pending;
 use std::io;
@@ -11,18 +12,19 @@ use libp2p::core::transport::TransportError;
 use libp2p::identity::Keypair;
 use libp2p::multiaddr::{Multiaddr, Protocol};
 use libp2p::swarm::dial_opts::{DialOpts, PeerCondition};
-use libp2p::swarm::{self, DialError, SwarmEvent};
-use libp2p::{PeerId, Swarm};
+use libp2p::swarm::{self, DialError, NetworkBehaviour, SwarmEvent};
+use libp2p::{PeerId, Swarm, relay};
 use protocol::{Hash, PublicKey};
 use tokio::time::{sleep, timeout};
 
 use crate::behaviour::transport;
 use crate::config::{MeshError, parse};
 use crate::dial::{innermost, resolve};
-use crate::hello::{self, Card, Greeted};
+use crate::hello::{self, Card, Greeted, Program};
 use crate::members::{id_of, key_of};
 use crate::node::listening;
 use crate::pace::Paces;
+use crate::relaying;
 use crate::streams::{self, OpenError};
 
 /// How long the end of a connection may take.
@@ -33,8 +35,8 @@ const GOODBYE: Duration = Duration::from_millis(200);
 pub struct Met {
     /// The id of its federation.
     pub federation: Hash,
-    /// Version of its program.
-    pub version: String,
+    /// Its program.
+    pub program: Program,
     /// How long connecting took, keys included.
     pub handshake: Duration,
     /// Round trip of the greeting.
@@ -69,6 +71,9 @@ pub enum ProbeError {
         "it has the right key, and refuses this institution's: its agreement does not have that key"
     )]
     TurnedAway,
+    /// The member that was to relay has no connection to it.
+    #[error("that member has no connection to it")]
+    Unrelayed,
     /// The node does not know greetings.
     #[error("it has the right key, but does not answer greetings: it runs another version of Rota")]
     Mute,
@@ -88,24 +93,83 @@ pub async fn probe(
     address: &str,
     patience: Duration,
 ) -> Result<Met, ProbeError> {
-    let unusable = |error: &dyn std::fmt::Display| ProbeError::Unusable(error.to_string());
-    let card = Card::probing(federation, &key);
-    let pair = Keypair::ed25519_from_bytes(key).map_err(|error| unusable(&error))?;
-    let peer = id_of(peer).ok_or_else(|| unusable(&"its key is not an Ed25519 key"))?;
-    let address = parse(address).map_err(|error| unusable(&error))?;
+    let addresses = resolved(address).await?;
+    meet(
+        key,
+        federation,
+        identified(peer)?,
+        None,
+        addresses,
+        patience,
+    )
+    .await
+}
+
+/// As [`probe`], of a member without an address, through the member with key `relay`, which answers at
+/// `address`.
+///
+/// # Errors
+/// [`ProbeError`]: how far it came.
+pub async fn probe_through(
+    key: [u8; 32],
+    federation: Hash,
+    peer: &PublicKey,
+    (relay, address): (&PublicKey, &str),
+    patience: Duration,
+) -> Result<Met, ProbeError> {
+    let (peer, relay) = (identified(peer)?, identified(relay)?);
+    let addresses = resolved(address).await?.into_iter();
+    let through = |address| relaying::slot(address, relay).with(Protocol::P2p(peer));
+    let addresses = addresses.map(through).collect();
+    meet(key, federation, peer, Some(relay), addresses, patience).await
+}
+
+fn unusable(error: impl std::fmt::Display) -> ProbeError {
+    ProbeError::Unusable(error.to_string())
+}
+
+fn identified(key: &PublicKey) -> Result<PeerId, ProbeError> {
+    id_of(key).ok_or_else(|| unusable("its key is not an Ed25519 key"))
+}
+
+/// The addresses that an address with a name stands for.
+async fn resolved(address: &str) -> Result<Vec<Multiaddr>, ProbeError> {
+    let address = parse(address).map_err(unusable)?;
     let resolved = resolve(vec![address]).await;
-    if resolved.addresses.is_empty() {
-        return Err(ProbeError::Unresolved(resolved.problems.join("; ")));
+    match resolved.addresses.is_empty() {
+        true => Err(ProbeError::Unresolved(resolved.problems.join("; "))),
+        false => Ok(resolved.addresses),
     }
-    let (behaviour, opener) = streams::Behaviour::greeting();
-    let transport = transport(&pair, Paces::new()).map_err(|error| unusable(&error))?;
+}
+
+/// What a probe does on its connections.
+#[derive(NetworkBehaviour)]
+struct Behaviour {
+    streams: streams::Behaviour,
+    through: relay::client::Behaviour,
+}
+
+async fn meet(
+    key: [u8; 32],
+    federation: Hash,
+    peer: PeerId,
+    relay: Option<PeerId>,
+    addresses: Vec<Multiaddr>,
+    patience: Duration,
+) -> Result<Met, ProbeError> {
+    let card = Card::probing(federation, &key);
+    let pair = Keypair::ed25519_from_bytes(key).map_err(unusable)?;
+    let (streams, opener) = streams::Behaviour::greeting();
     let me = pair.public().to_peer_id();
+    let (circuits, through) = relay::client::new(me);
+    let transport = transport(&pair, Paces::new(), circuits).map_err(unusable)?;
+    let behaviour = Behaviour { streams, through };
     let config = swarm::Config::with_tokio_executor();
     let mut swarm = Swarm::new(transport, behaviour, me, config);
     let began = Instant::now();
     let dial = DialOpts::peer_id(peer)
         .condition(PeerCondition::Always)
-        .addresses(resolved.addresses)
+        .addresses(addresses)
         .build();
     swarm.dial(dial).map_err(|error| why(&error, patience))?;
     let deadline = sleep(patience);
@@ -120,7 +184,7 @@ pub async fn probe(
                     let hello = greeted.hello;
                     Ok(Met {
                         federation: hello.federation,
-                        version: hello.version,
+                        program: hello.program,
                         handshake: handshake.unwrap_or_default(),
                         round_trip,
                         ahead: ahead(hello.clock, round_trip),
@@ -130,6 +194,10 @@ pub async fn probe(
                 Err(_) => Err(ProbeError::TurnedAway),
             },
             event = swarm.select_next_some() => match event {
+                // The member that relays is greeted, too, so that it knows that this only checks.
+                SwarmEvent::ConnectionEstablished { peer_id, .. } if Some(peer_id) == relay => {
+                    tokio::spawn(hello::ask(opener.clone(), peer_id, card.clone()));
+                }
                 SwarmEvent::ConnectionEstablished { .. } if handshake.is_none() => {
                     handshake = Some(began.elapsed());
                     let ask = hello::ask(opener.clone(), peer, card.clone());
@@ -143,7 +211,7 @@ pub async fn probe(
             },
         }
     };
-    leave(swarm, peer).await;
+    leave(swarm, relay.into_iter().chain([peer])).await;
     met
 }
 
@@ -159,8 +227,10 @@ async fn waiting(greeting: &mut Option<Pin<Box<dyn Future<Output = Answer> + Sen
 }
 
 /// Closes the connection in order.
-async fn leave(mut swarm: Swarm<streams::Behaviour>, peer: PeerId) {
-    let _ = swarm.disconnect_peer_id(peer);
+async fn leave(mut swarm: Swarm<Behaviour>, peers: impl Iterator<Item = PeerId>) {
+    for peer in peers {
+        let _ = swarm.disconnect_peer_id(peer);
+    }
     let _ = timeout(GOODBYE, async {
         while swarm.connected_peers().next().is_some() {
             swarm.select_next_some().await;
@@ -200,7 +270,9 @@ fn why(error: &DialError, patience: Duration) -> ProbeError {
 fn of_system(error: &io::Error, patience: Duration) -> ProbeError {
     let text = innermost(error);
     let said = text.to_lowercase();
-    if said.contains("refused") {
+    if said.contains("no reservation") {
+        ProbeError::Unrelayed
+    } else if said.contains("refused") {
         ProbeError::Refused
     } else if said.contains("timed out") || said.contains("timeout") {
         ProbeError::Silent(patience)

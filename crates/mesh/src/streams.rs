@@ -1,4 +1,5 @@
-//! Byte streams between members: one protocol for frames, one for blobs, one for greetings.
+//! Byte streams between members: one protocol for frames, one for blobs, one for greetings, one for
+//! what a node wants to know about its own address.
 //!
 //! A behaviour of libp2p that does nothing but hand out streams: those that members opened as
 //! [`Inbound`] events, those that this node opens through [`Opener::open`]. It keeps connections alive.
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use libp2p::core::transport::PortUse;
 use libp2p::core::upgrade::{InboundUpgrade, OutboundUpgrade, UpgradeInfo};
-use libp2p::core::{Endpoint, Multiaddr};
+use libp2p::core::{ConnectedPoint, Endpoint, Multiaddr};
+use libp2p::multiaddr::Protocol;
 use libp2p::swarm::handler::{
     ConnectionEvent, ConnectionHandler, ConnectionHandlerEvent, DialUpgradeError,
     FullyNegotiatedInbound, FullyNegotiatedOutbound, SubstreamProtocol,
@@ -28,6 +30,8 @@ use tokio::sync::{mpsc, oneshot};
 const REQUESTS: usize = 64;
 /// The protocol of greetings.
 const HELLO: StreamProtocol = StreamProtocol::new("/rota/hello/1");
+/// The protocol of [`Kind::Address`].
+const ADDRESS: StreamProtocol = StreamProtocol::new("/rota/address/1");
 
 /// What a stream is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub(crate) enum Kind {
     Blob,
     /// A greeting, whose protocol is the same in every federation.
     Hello,
+    /// The question from which address this node's connection comes.
+    Address,
 }
 
 /// Why a stream could not be opened.
@@ -59,6 +65,8 @@ pub(crate) struct Inbound {
     pub(crate) peer: PeerId,
     pub(crate) kind: Kind,
     pub(crate) stream: Stream,
+    /// Where the connection comes from.
+    pub(crate) remote: Multiaddr,
 }
 
 type Reply = oneshot::Sender<Result<Stream, OpenError>>;
@@ -76,7 +84,7 @@ pub(crate) struct Open {
 pub(crate) struct Opener(mpsc::Sender<Open>);
 
 impl Opener {
-    /// A new stream on the newest connection to `peer`.
+    /// A new stream on the newest direct connection to `peer`, or on the newest relayed one.
     pub(crate) async fn open(&self, peer: PeerId, kind: Kind) -> Result<Stream, OpenError> {
         let (reply, answer) = oneshot::channel();
         let open = Open { peer, kind, reply };
@@ -89,12 +97,17 @@ impl Opener {
 }
 
 /// A connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Made {
     id: ConnectionId,
     at: Instant,
     /// Whether this node dialled.
     dialled: bool,
+    /// Whether another member relays it.
+    relayed: bool,
+    /// The address of the other end; of a connection that a member relays and this node did not dial,
+    /// the one at which this node listens through that member.
+    address: Multiaddr,
 }
 
 pub(crate) struct Behaviour {
@@ -103,6 +116,8 @@ pub(crate) struct Behaviour {
     /// Oldest first.
     connections: BTreeMap<PeerId, Vec<Made>>,
     inbound: VecDeque<Inbound>,
+    /// Addresses at which this node may be reached, to be given to the other behaviours.
+    candidates: VecDeque<Multiaddr>,
 }
 
 impl Behaviour {
@@ -118,6 +133,7 @@ impl Behaviour {
             (name("frames"), Kind::Frames),
             (name("blob"), Kind::Blob),
             (HELLO, Kind::Hello),
+            (ADDRESS, Kind::Address),
         ];
         (Self::offering(offer, wishes), Opener(opener))
     }
@@ -135,18 +151,71 @@ impl Behaviour {
             wishes,
             connections: BTreeMap::new(),
             inbound: VecDeque::new(),
+            candidates: VecDeque::new(),
         }
     }
 
-    /// The connections to `peer` that its newest one replaces: those that the same side dialled, because
-    /// a member dials only without a connection, and those that are older by at least `age`.
-    pub(crate) fn superseded(&self, peer: &PeerId, age: Duration) -> Vec<ConnectionId> {
+    /// The connections to `peer` that are not needed after its newest one was made. The newest replaces
+    /// those that the same side dialled, because a member dials only without a connection, and those
+    /// that are older by at least `age`. A direct one replaces all that are relayed; one that is relayed
+    /// is not needed if a direct one was made within `simultaneous` before it.
+    pub(crate) fn superseded(
+        &self,
+        peer: &PeerId,
+        age: Duration,
+        simultaneous: Duration,
+    ) -> Vec<ConnectionId> {
         let all = self.connections.get(peer).map_or(&[][..], Vec::as_slice);
         let Some((newest, older)) = all.split_last() else {
             return Vec::new();
         };
-        let replaced = |old: &&Made| old.dialled == newest.dialled || newest.at - old.at >= age;
+        let since = |old: &Made| newest.at - old.at;
+        if newest.relayed
+            && older
+                .iter()
+                .any(|old| !old.relayed && since(old) < simultaneous)
+        {
+            return vec![newest.id];
+        }
+        let replaced = |old: &&Made| {
+            old.dialled == newest.dialled || since(old) >= age || (old.relayed && !newest.relayed)
+        };
         older.iter().filter(replaced).map(|old| old.id).collect()
+    }
+
+    /// The connection on which streams to `peer` are opened.
+    fn preferred(&self, peer: &PeerId) -> Option<&Made> {
+        let all = self.connections.get(peer)?;
+        let direct = all.iter().rev().find(|made| !made.relayed);
+        direct.or_else(|| all.last())
+    }
+
+    /// The address of the direct connection to `peer`, if there is one.
+    pub(crate) fn direct(&self, peer: &PeerId) -> Option<&Multiaddr> {
+        let preferred = self.preferred(peer).filter(|made| !made.relayed);
+        preferred.map(|made| &made.address)
+    }
+
+    /// The member that relays the connection to `peer`, if it is relayed.
+    pub(crate) fn relayed_by(&self, peer: &PeerId) -> Option<PeerId> {
+        let made = self.preferred(peer).filter(|made| made.relayed)?;
+        let mut relay = Multiaddr::empty();
+        for part in &made.address {
+            match part {
+                Protocol::P2p(id) => return Some(id),
+                Protocol::P2pCircuit => break,
+                other => relay.push(other),
+            }
+        }
+        // The address has no key where the member at it dialled this node.
+        let is_relay = |made: &Made| !made.relayed && made.address == relay;
+        let of = |(id, all): (&PeerId, &Vec<Made>)| all.iter().any(is_relay).then_some(*id);
+        self.connections.iter().find_map(of)
+    }
+
+    /// Tells the other behaviours of an address at which this node may be reached.
+    pub(crate) fn candidate(&mut self, address: Multiaddr) {
+        self.candidates.push_back(address);
     }
 
     fn handler(&self) -> Handler {
@@ -186,10 +255,17 @@ impl NetworkBehaviour for Behaviour {
         match event {
             FromSwarm::ConnectionEstablished(new) => {
                 let connections = self.connections.entry(new.peer_id).or_default();
+                let relayed = new.endpoint.is_relayed();
+                let address = match new.endpoint {
+                    ConnectedPoint::Listener { local_addr, .. } if relayed => local_addr,
+                    endpoint => endpoint.get_remote_address(),
+                };
                 connections.push(Made {
                     id: new.connection_id,
                     at: Instant::now(),
                     dialled: new.endpoint.is_dialer(),
+                    relayed,
+                    address: without_key(address.clone(), relayed),
                 });
             }
             FromSwarm::ConnectionClosed(old) => {
@@ -204,10 +280,17 @@ impl NetworkBehaviour for Behaviour {
     fn on_connection_handler_event(
         &mut self,
         peer: PeerId,
-        _: ConnectionId,
+        connection: ConnectionId,
         (kind, stream): THandlerOutEvent<Self>,
     ) {
-        self.inbound.push_back(Inbound { peer, kind, stream });
+        let all = self.connections.get(&peer).map_or(&[][..], Vec::as_slice);
+        let made = all.iter().find(|made| made.id == connection);
+        self.inbound.push_back(Inbound {
+            peer,
+            kind,
+            stream,
+            remote: made.map_or_else(Multiaddr::empty, |made| made.address.clone()),
+        });
     }
 
     fn poll(
@@ -217,13 +300,15 @@ impl NetworkBehaviour for Behaviour {
         if let Some(inbound) = self.inbound.pop_front() {
             return Poll::Ready(ToSwarm::GenerateEvent(inbound));
         }
+        if let Some(candidate) = self.candidates.pop_front() {
+            return Poll::Ready(ToSwarm::NewExternalAddrCandidate(candidate));
+        }
         while let Poll::Ready(Some(open)) = self.wishes.poll_recv(context) {
-            let newest = self.connections.get(&open.peer).and_then(|all| all.last());
-            match newest {
-                Some(&Made { id: newest, .. }) => {
+            match self.preferred(&open.peer).map(|made| made.id) {
+                Some(preferred) => {
                     return Poll::Ready(ToSwarm::NotifyHandler {
                         peer_id: open.peer,
-                        handler: NotifyHandler::One(newest),
+                        handler: NotifyHandler::One(preferred),
                         event: open,
                     });
                 }
@@ -232,6 +317,14 @@ impl NetworkBehaviour for Behaviour {
         }
         Poll::Pending
     }
+}
+
+/// An address as it is compared: a direct one without the key at its end.
+fn without_key(mut address: Multiaddr, relayed: bool) -> Multiaddr {
+    if !relayed && let Some(Protocol::P2p(_)) = address.iter().last() {
+        address.pop();
+    }
+    address
 }
 
 /// Handles one connection.

@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
-use mesh::{Config, Contact, Event, Handle, Met, Notice, ProbeError, Transport, probe_key};
-use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
+use mesh::{
+    Config, Contact, Event, Handle, Met, Notice, ProbeError, Program, Transport, probe_key,
+};
+use protocol::{Formats, Hash, MemberIndex, PublicKey, SecretKey};
 use tokio::runtime;
 use tokio::time::timeout;
 
@@ -75,7 +77,10 @@ async fn a_member_is_met_with_its_federation_round_trip_and_clock() {
         let met = look(secret(1), ours(), 0, &host);
         let met = met.await.unwrap();
         assert_eq!(met.federation, ours());
-        assert!(met.ahead.abs() < 2.0 && !met.version.is_empty(), "{met:?}");
+        assert!(
+            met.ahead.abs() < 2.0 && !met.program.version.is_empty(),
+            "{met:?}"
+        );
         assert!(
             met.round_trip > Duration::ZERO && met.round_trip < SHORT,
             "{met:?}"
@@ -120,6 +125,61 @@ async fn two_running_nodes_with_different_agreements_both_name_it() {
             assert_eq!(notice(mesh).await, expected);
         }
     }
+}
+
+/// As `spawn`, with a program that says this of itself.
+async fn spawn_program(program: &Program, me: u16, roster: &[Contact]) -> Handle {
+    let listen = Transport::Quic.addresses("127.0.0.1", 0);
+    let config = Config {
+        transport: Transport::Quic,
+        program: program.clone(),
+        ..Config::new(ours(), listen)
+    };
+    let runtime = runtime::Handle::current();
+    mesh::spawn(&runtime, config, secret(me), roster.to_vec())
+        .await
+        .unwrap()
+}
+
+fn program(version: &str, newest: u8, in_force: u8) -> Program {
+    Program {
+        version: version.into(),
+        formats: Formats { oldest: 1, newest },
+        in_force: Some(in_force),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_of_which_one_does_not_speak_the_format_in_force_both_name_it() {
+    let (new, old) = (program("0.2.0", 2, 2), program("0.1.0", 1, 1));
+    let mut host = spawn_program(&new, 0, &[contact(0, &[]), contact(1, &[])]).await;
+    let roster = [contact(0, &host.addresses), contact(1, &[])];
+    let mut other = spawn_program(&old, 1, &roster).await;
+    for (mesh, member, program) in [(&mut host, 1, &old), (&mut other, 0, &new)] {
+        let expected = Notice::OtherFormat {
+            member: MemberIndex(member),
+            program: program.clone(),
+        };
+        assert_eq!(notice(mesh).await, expected);
+        // They stay connected: the newer shows the older the way to the agreement in force.
+        up(mesh).await;
+        assert_eq!(mesh.peers.list()[0].program.as_ref(), Some(program));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_of_different_versions_with_a_common_format_in_force_work_together() {
+    let (new, old) = (program("0.2.0", 2, 1), program("0.1.0", 1, 1));
+    let mut host = spawn_program(&new, 0, &[contact(0, &[]), contact(1, &[])]).await;
+    let roster = [contact(0, &host.addresses), contact(1, &[])];
+    let mut other = spawn_program(&old, 1, &roster).await;
+    for mesh in [&mut host, &mut other] {
+        up(mesh).await;
+    }
+    // A check of the host shows its version. The greeting before it was answered, with no notice.
+    let met = look(probe_key(&secret(1)), ours(), 0, &host).await.unwrap();
+    assert_eq!(met.program, new);
+    assert!(host.notices.try_recv().is_err() && other.notices.try_recv().is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,10 +9,12 @@
 
 use crate::certificate::{CertificateError, Verdict};
 use crate::charter::{CharterError, Checkpoint, Epoch};
+use crate::format::Formats;
 use crate::identity::Verifier;
-use crate::message::{Amendment, Block, Change, Content, Passage};
+use crate::message::{Amendment, Block, Change, Content, Passage, Recovery};
+use crate::recovery::RecoveryError;
 use crate::roster::{MemberIndex, Roster, RosterError};
-use crate::verify::approvals_hold;
+use crate::verify::{approvals_hold, standings_hold};
 
 /// Most bytes of an amendment's text.
 pub const TEXT: usize = 256 << 10;
@@ -29,6 +31,31 @@ pub enum ChangeError {
          needs a new federation"
     )]
     Start,
+    /// An older format than that in force.
+    #[error(
+        "the amended agreement has message format {got}, the one in force has {now}: a format can \
+         only be raised"
+    )]
+    Lowered {
+        /// Its format.
+        got: u8,
+        /// The format in force.
+        now: u8,
+    },
+    /// A format that this program does not speak.
+    #[error(
+        "the amended agreement needs message format {got}, this program speaks {spoken}: update it, \
+         and then approve the amendment"
+    )]
+    Format {
+        /// The format.
+        got: u8,
+        /// What this program speaks.
+        spoken: Formats,
+    },
+    /// A recovery that breaks a rule.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
     /// A text that is too long.
     #[error("the text of the amended agreement has {got} bytes, at most {TEXT} are allowed")]
     Text {
@@ -75,10 +102,27 @@ impl Amendment {
         self.roster(epoch).map(drop)
     }
 
+    /// Whether a program that speaks these formats can follow it. One that cannot neither approves nor
+    /// votes for it; if enough others do, it stops where it comes into force.
+    ///
+    /// # Errors
+    /// [`ChangeError::Format`].
+    pub fn is_spoken(&self, spoken: Formats) -> Result<(), ChangeError> {
+        let got = self.format;
+        match spoken.contains(got) {
+            true => Ok(()),
+            false => Err(ChangeError::Format { got, spoken }),
+        }
+    }
+
     fn roster(&self, epoch: &Epoch) -> Result<Roster, ChangeError> {
         let got = self.text.len();
         if got > TEXT {
             return Err(ChangeError::Text { got });
+        }
+        let (got, now) = (self.format, epoch.format);
+        if got < now {
+            return Err(ChangeError::Lowered { got, now });
         }
         let unusable = |error: RosterError| ChangeError::Charter(error.into());
         let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
@@ -109,6 +153,7 @@ impl Amendment {
         let rest = before.iter().chain(after);
         let same = now.len() == self.silos.len() + 1 && rest.eq(&self.silos);
         (self.text.is_empty()
+            && self.format == epoch.format
             && same
             && now.len() != 4
             && self.charter == epoch.charter.for_members(now.len(), self.silos.len()))
@@ -120,6 +165,7 @@ impl Amendment {
         let mut silos = epoch.roster.silos().to_vec();
         silos.remove(member.at());
         Self {
+            format: epoch.format,
             charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
             silos,
             text: Vec::new(),
@@ -135,6 +181,11 @@ impl Change {
     /// [`ChangeError`]: the first rule that it breaks.
     pub fn check(&self, epoch: &Epoch, after: &Checkpoint) -> Result<(), ChangeError> {
         self.amendment.check(epoch)?;
+        self.follows(epoch, after)
+    }
+
+    /// What [`check`](Self::check) asks beside that the amendment itself may follow the epoch.
+    pub(crate) fn follows(&self, epoch: &Epoch, after: &Checkpoint) -> Result<(), ChangeError> {
         if self.after != *after {
             let (got, now) = (self.after.round, after.round);
             return Err(ChangeError::After { got, now });
@@ -168,16 +219,20 @@ impl Epoch {
     /// # Errors
     /// [`ChangeError`]: the block holds no change, or one that breaks a rule.
     pub fn next(&self, block: &Block) -> Result<Self, ChangeError> {
-        let Content::Change(change) = &block.content else {
-            return Err(ChangeError::NoChange);
-        };
-        if block.epoch != self.id {
-            return Err(ChangeError::NoChange);
+        let own = Some(block).filter(|block| block.epoch == self.id);
+        if let Some(recovery) = own.and_then(Block::recovery) {
+            let (silos, charter) = recovery.check(self, block)?;
+            let unusable = |error: RosterError| ChangeError::Charter(error.into());
+            let roster = Roster::new(silos).map_err(unusable)?;
+            charter.validate(&roster)?;
+            let (id, after) = (block.hash(), recovery.after);
+            return Ok(self.followed_by(id, after, self.format, roster, charter));
         }
-        change.check(self, &change.after)?;
+        let change = own.and_then(Block::change).ok_or(ChangeError::NoChange)?;
         let roster = change.amendment.roster(self)?;
-        let charter = change.amendment.charter.clone();
-        Ok(self.followed_by(block.hash(), change.after, roster, charter))
+        change.follows(self, &change.after)?;
+        let (format, charter) = (change.amendment.format, change.amendment.charter.clone());
+        Ok(self.followed_by(block.hash(), change.after, format, roster, charter))
     }
 }
 
@@ -207,6 +262,9 @@ impl Passage {
         let (Some(first), Some(last)) = (self.blocks.first(), self.blocks.last()) else {
             return Err(PassageError::Blocks);
         };
+        if let Some(recovery) = first.recovery() {
+            return self.verify_recovery(epoch, verifier, first, recovery);
+        }
         let linked = |pair: &[Block]| {
             pair[1].parent == pair[0].hash()
                 && pair[1].epoch == epoch.id
@@ -222,5 +280,33 @@ impl Passage {
             return Err(PassageError::Approvals);
         }
         Ok(epoch.next(first)?)
+    }
+
+    /// Checks signatures and the proof of a recovery.
+    fn verify_recovery(
+        &self,
+        epoch: &Epoch,
+        verifier: &dyn Verifier,
+        block: &Block,
+        recovery: &Recovery,
+    ) -> Result<Epoch, PassageError> {
+        let next = epoch.next(block)?;
+        if self.blocks.len() != 1 || self.proof.verdict != Verdict::Final(block.parent) {
+            return Err(PassageError::Blocks);
+        }
+        if block.parent == epoch.id {
+            if self.proof != Recovery::no_proof(epoch) {
+                return Err(PassageError::Blocks);
+            }
+        } else {
+            if self.proof.view + 1 != block.view {
+                return Err(PassageError::Blocks);
+            }
+            self.proof.verify(epoch, verifier)?;
+        }
+        match standings_hold(epoch, verifier, recovery) {
+            true => Ok(next),
+            false => Err(ChangeError::from(RecoveryError::Signature).into()),
+        }
     }
 }

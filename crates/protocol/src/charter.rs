@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
+use crate::format::Formats;
 use crate::hash::Hash;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
@@ -14,9 +15,9 @@ use crate::verification;
 pub use crate::rotation::Rotation;
 pub use crate::verification::Verification;
 
-/// Version of the encoding that a federation's id is the hash of. A change of the fields below, of
-/// their order, or of the layout of [`Charter::work`] takes the next number.
-pub const FORMAT: u32 = 1;
+/// The format of agreements and messages that a new federation begins with. A change of the fields
+/// below, of their order, of the layout of [`Charter::work`], or of any message takes the next number.
+pub const FORMAT: u32 = Formats::SPOKEN.newest as u32;
 
 /// What the members agreed on. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +109,8 @@ pub struct Epoch {
     pub number: u64,
     /// The last final round before it.
     pub began: Checkpoint,
+    /// Format of its messages.
+    pub format: u8,
     /// The members.
     pub roster: Roster,
     /// The agreement.
@@ -116,22 +119,30 @@ pub struct Epoch {
 }
 
 impl Genesis {
-    /// The bytes that the ids of the federation and of its first epoch are hashes of: [`FORMAT`],
+    /// The bytes that the ids of the federation and of its first epoch are hashes of: its format,
     /// then the genesis in the canonical encoding.
-    pub fn encode(&self) -> Vec<u8> {
-        codec::encode(&(FORMAT, self))
+    pub fn encode(&self, format: u8) -> Vec<u8> {
+        codec::encode(&(u32::from(format), self))
     }
 }
 
 impl Epoch {
-    /// The first epoch of a federation.
+    /// The first epoch of a new federation, in the newest format.
     ///
     /// # Errors
     /// [`CharterError`]: an unusable roster, or a number out of range (which, and what is allowed).
     pub fn first(genesis: &Genesis) -> Result<Self, CharterError> {
+        Self::first_in(Formats::SPOKEN.newest, genesis)
+    }
+
+    /// The first epoch of a federation that began with this format.
+    ///
+    /// # Errors
+    /// As [`first`](Self::first).
+    pub fn first_in(format: u8, genesis: &Genesis) -> Result<Self, CharterError> {
         let roster = Roster::new(genesis.silos.clone())?;
         genesis.charter.validate(&roster)?;
-        let bytes = genesis.encode();
+        let bytes = genesis.encode(format);
         let id = Hash::labelled("rota epoch", &[&bytes]);
         Ok(Self {
             federation: Hash::labelled("rota genesis", &[&bytes]),
@@ -142,6 +153,7 @@ impl Epoch {
                 block: id,
                 outcome: genesis.charter.start,
             },
+            format,
             roster,
             charter: genesis.charter.clone(),
             cycles: Cycles::default(),
@@ -153,6 +165,7 @@ impl Epoch {
         &self,
         block: Hash,
         began: Checkpoint,
+        format: u8,
         roster: Roster,
         charter: Charter,
     ) -> Self {
@@ -161,6 +174,7 @@ impl Epoch {
             id: block,
             number: self.number + 1,
             began,
+            format,
             roster,
             charter,
             cycles: Cycles::default(),

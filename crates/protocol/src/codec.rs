@@ -27,15 +27,22 @@ pub enum CodecError {
     NotCanonical,
 }
 
-fn config() -> impl bincode::config::Config {
-    bincode::config::standard().with_limit::<LIMIT>()
+/// Nothing that is decoded may claim more than `MOST` bytes.
+fn config<const MOST: usize>() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<MOST>()
 }
+
+/// Up to so many bytes may claim 16 times as many. A number claims its full size, at most eight times
+/// what it is encoded in. A string claims the length that stands before it, and memory is reserved for
+/// it before its bytes are there: a few bytes must not reserve megabytes.
+const FEW: usize = 64 << 10;
+const MORE: usize = 1 << 20;
 
 /// The canonical bytes of `value`.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     // Most messages fit into this.
     let mut bytes = Vec::with_capacity(512);
-    bincode::serde::encode_into_std_write(value, &mut bytes, config())
+    bincode::serde::encode_into_std_write(value, &mut bytes, config::<LIMIT>())
         .expect("the types of this crate hold nothing that cannot be encoded");
     bytes
 }
@@ -56,8 +63,14 @@ pub fn decode<T: Serialize + DeserializeOwned>(
             limit,
         });
     }
-    let (value, read) = bincode::serde::decode_from_slice::<T, _>(bytes, config())
-        .map_err(|error| CodecError::Malformed(error.to_string()))?;
+    let decoded = if bytes.len() <= FEW {
+        bincode::serde::decode_from_slice::<T, _>(bytes, config::<{ 16 * FEW }>())
+    } else if bytes.len() <= MORE {
+        bincode::serde::decode_from_slice::<T, _>(bytes, config::<{ 16 * MORE }>())
+    } else {
+        bincode::serde::decode_from_slice::<T, _>(bytes, config::<LIMIT>())
+    };
+    let (value, read) = decoded.map_err(|error| CodecError::Malformed(error.to_string()))?;
     if read != bytes.len() || encode(&value) != bytes {
         return Err(CodecError::NotCanonical);
     }
@@ -166,5 +179,21 @@ mod tests {
             decode::<Vec<u8>>(&lie, 64),
             Err(CodecError::Malformed(_))
         ));
+        // One of 2 MiB, of a string: more than a few bytes may claim.
+        let lie = [252, 0, 0, 32, 0, b'a'];
+        let Err(CodecError::Malformed(why)) = decode::<String>(&lie, 64) else {
+            panic!("it was decoded");
+        };
+        assert!(why.contains("imit"), "{why}");
+    }
+
+    #[test]
+    fn what_claims_most_for_its_bytes_is_decoded() {
+        // A number claims 8 bytes and takes one.
+        for count in [FEW - 3, FEW, MORE - 5, MORE] {
+            let numbers = vec![7u64; count];
+            let bytes = encode(&numbers);
+            assert_eq!(decode::<Vec<u64>>(&bytes, LIMIT).as_ref(), Ok(&numbers));
+        }
     }
 }

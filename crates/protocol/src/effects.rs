@@ -11,9 +11,7 @@ use crate::codec;
 use crate::envelope::Opened;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::message::{
-    Amendment, Block, Content, Entry, EntryFields, Message, Passage, Phase, Sheet,
-};
+use crate::message::{Amendment, Block, Entry, EntryFields, Message, Passage, Phase, Sheet};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
@@ -111,6 +109,12 @@ pub enum Input {
     },
     /// This member's institution approves an amendment. Comes again after a restart.
     Approve(Box<Amendment>),
+    /// This member's institution wants to go on without members that are gone for good. Comes again
+    /// after a restart.
+    Recover {
+        /// The members, ascending.
+        lost: Vec<MemberIndex>,
+    },
     /// The deadline is reached or past.
     Time,
 }
@@ -261,6 +265,8 @@ pub enum Record {
         /// The round.
         round: u64,
     },
+    /// An own standing, for going on without members that are gone.
+    Standing(Message),
 }
 
 /// News for people and for measurements. Holds neither models nor data.
@@ -350,6 +356,29 @@ pub enum Report {
         /// How many approvals it needs.
         needed: usize,
     },
+    /// Members want to go on without others; this member signed, or another one did.
+    Recovery {
+        /// The members declared lost.
+        lost: Vec<MemberIndex>,
+        /// Those that have signed, ascending.
+        signed: Vec<MemberIndex>,
+        /// How many have to sign.
+        needed: usize,
+        /// The newest round that one of them has adopted.
+        round: u64,
+        /// A view after the last final block that one of them knows to be notarised: its block may be
+        /// final for a member that is lost.
+        notarised: Option<u64>,
+    },
+    /// Others have gone on without this member, which they declared lost. It does not follow.
+    LeftBehind {
+        /// The block with the recovery.
+        recovery: Hash,
+        /// The members that signed it.
+        by: Vec<MemberIndex>,
+        /// The round that they went on from.
+        round: u64,
+    },
     /// There is evidence against a member.
     Fault(Box<Evidence>),
     /// This member's key has signed messages in this federation that its journal does not hold: the
@@ -385,8 +414,7 @@ impl Record {
         let Self::Final { blocks, .. } = self else {
             return false;
         };
-        let change = |block: &Block| matches!(block.content, Content::Change(_));
-        blocks.iter().any(change)
+        blocks.iter().any(Block::ends_epoch)
     }
 
     /// Whether it says how far outcomes were adopted.

@@ -15,6 +15,7 @@ use crate::change::PassageError;
 use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
+use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::{Claim, SecretKey, Signature, Verifier};
 use crate::message::{Body, Content, Kind, Message, Passage};
@@ -66,9 +67,17 @@ pub enum OpenError {
         /// Most that are allowed.
         limit: usize,
     },
-    /// Another message format than [`VERSION`].
-    #[error("{}", another_format(*.0))]
-    Version(u8),
+    /// Another message format than that of the epoch.
+    #[error("message format {found}, the agreement in force has format {agreed}")]
+    Format {
+        /// Its format.
+        found: u8,
+        /// That of the epoch.
+        agreed: u8,
+    },
+    /// A message format that this program does not read.
+    #[error("message format {0}, this program reads {spoken}", spoken = Formats::SPOKEN)]
+    Unspoken(u8),
     /// A message of another federation.
     #[error("the message belongs to another federation")]
     Federation,
@@ -117,15 +126,6 @@ pub enum OpenError {
     /// Evidence that shows no fault.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
-}
-
-fn another_format(found: u8) -> String {
-    let advice = if found > VERSION {
-        "update it"
-    } else {
-        "the sender's program has to be updated"
-    };
-    format!("message format {found}, this program reads format {VERSION}: {advice}")
 }
 
 /// Signs `body`. Gives the message, and its bytes for the wire.
@@ -187,12 +187,12 @@ pub fn hail(epoch: &Epoch) -> Bytes {
     unsigned(epoch, 0, Kind::Passage, &[])
 }
 
-/// Whether bytes are laid out as a message of this federation in another epoch. Nothing else is
-/// checked.
+/// Whether bytes are laid out as a message of this federation in another epoch, in whatever format.
+/// Nothing else is checked.
 pub fn is_of_other_epoch(epoch: &Epoch, bytes: &[u8]) -> bool {
-    let own = header(epoch, 0, 0, NO_SENDER, Kind::Passage);
     let other = epoch_of(bytes).is_some_and(|id| id != epoch.id);
-    bytes.len() >= OVERHEAD && bytes[..33] == own[..33] && other
+    let ours = || bytes[1..33] == epoch.federation.0;
+    bytes.len() >= OVERHEAD && other && ours()
 }
 
 /// The id of the epoch that sealed bytes name; None for bytes that are too short. Nothing is
@@ -225,8 +225,8 @@ pub fn claimed(bytes: &[u8]) -> Option<(MemberIndex, Vec<u8>, Signature)> {
 pub fn read(bytes: &[u8]) -> Result<Message, OpenError> {
     let (got, limit) = (bytes.len(), codec::LIMIT);
     let heading = heading(bytes).ok_or(OpenError::Size { got, limit })?;
-    if bytes[0] != VERSION {
-        return Err(OpenError::Version(bytes[0]));
+    if !Formats::SPOKEN.contains(bytes[0]) {
+        return Err(OpenError::Unspoken(bytes[0]));
     }
     let sender = heading.sender.ok_or(OpenError::Mislabelled)?;
     let (signature, body) = bytes[HEADER..].split_at(64);
@@ -286,7 +286,7 @@ pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
     }
 }
 
-/// Opens bytes from outside. Checks, in this order: size, version, federation, epoch, kind, header,
+/// Opens bytes from outside. Checks, in this order: size, federation, epoch, format, kind, header,
 /// membership, signature, encoding; at last every certificate and signature in the body that is not
 /// `known`.
 ///
@@ -307,14 +307,15 @@ pub fn open(
     }
     let (head, rest) = bytes.split_at(HEADER);
     let (signature, body) = rest.split_at(64);
-    if head[0] != VERSION {
-        return Err(OpenError::Version(head[0]));
-    }
     if head[1..33] != epoch.federation.0 {
         return Err(OpenError::Federation);
     }
     if head[33..65] != epoch.id.0 {
         return Err(OpenError::Epoch);
+    }
+    let (found, agreed) = (head[0], epoch.format);
+    if found != agreed {
+        return Err(OpenError::Format { found, agreed });
     }
     let (round, view) = (number(&head[65..73]), number(&head[73..81]));
     let sender = MemberIndex(u16::from_le_bytes([head[81], head[82]]));
@@ -325,7 +326,7 @@ pub fn open(
     let mut signed = [0; 64];
     signed.copy_from_slice(signature);
     let signature = Signature::from_bytes(&signed);
-    if matches!(kind, Kind::Certificate | Kind::Evidence | Kind::Passage) {
+    if !kind.has_sender() {
         if sender.0 != NO_SENDER || signed != [0; 64] {
             return Err(OpenError::Mislabelled);
         }

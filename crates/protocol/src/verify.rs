@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
-use crate::identity::{Claim, Verifier};
-use crate::message::{Body, Change, Learning, Message};
+use crate::identity::{Claim, Signature, Verifier};
+use crate::message::{Body, Change, Learning, Message, Recovery};
 use crate::roster::MemberIndex;
 use crate::statement::statement;
 
@@ -118,33 +118,13 @@ impl Evidence {
 /// Whether the inclusions of a learning block are signatures over its sheet by distinct members in
 /// ascending order.
 pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learning) -> bool {
-    let distinct = learning
-        .inclusions
-        .windows(2)
-        .all(|pair| pair[0].0 < pair[1].0);
+    let inclusions = &learning.inclusions;
+    let distinct = inclusions.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let body = Body::Inclusion {
         sheet: learning.sheet,
     };
-    let statements: Vec<_> = learning
-        .inclusions
-        .iter()
-        .map(|&(member, _)| statement(epoch, learning.round, 0, member, &body))
-        .collect();
-    let claims: Option<Vec<_>> = learning
-        .inclusions
-        .iter()
-        .zip(&statements)
-        .map(|(&(member, signature), message)| {
-            let key = epoch.roster.key(member)?;
-            Some(Claim {
-                key,
-                message,
-                signature,
-            })
-        })
-        .collect();
     // The signatures are checked in any case: the check is what a message like this costs.
-    let hold = claims.is_some_and(|claims| verifier.verify_all(&claims));
+    let hold = signatures_hold(epoch, verifier, learning.round, &body, inclusions);
     distinct && hold
 }
 
@@ -153,13 +133,42 @@ pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learni
 pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Change) -> bool {
     let amendment = change.amendment.hash();
     let body = Body::Approval { amendment };
-    let statements: Vec<_> = change
-        .approvals
-        .iter()
-        .map(|&(member, _)| statement(epoch, 0, 0, member, &body))
+    signatures_hold(epoch, verifier, 0, &body, &change.approvals)
+}
+
+/// Whether the standings of a recovery are their members' signatures.
+pub(crate) fn standings_hold(epoch: &Epoch, verifier: &dyn Verifier, recovery: &Recovery) -> bool {
+    let standings = recovery.standings.iter();
+    let statements: Vec<_> = standings
+        .map(|(by, standing, _)| statement(epoch, 0, 0, *by, &standing.body()))
         .collect();
-    let claims: Option<Vec<_>> = change
-        .approvals
+    let signed = recovery.standings.iter().zip(&statements);
+    let claims: Option<Vec<_>> = signed
+        .map(|(&(by, _, signature), message)| {
+            let key = epoch.roster.key(by)?;
+            Some(Claim {
+                key,
+                message,
+                signature,
+            })
+        })
+        .collect();
+    claims.is_some_and(|claims| verifier.verify_all(&claims))
+}
+
+/// Whether members signed the same body, each for itself, in messages without a view.
+fn signatures_hold(
+    epoch: &Epoch,
+    verifier: &dyn Verifier,
+    round: u64,
+    body: &Body,
+    signatures: &[(MemberIndex, Signature)],
+) -> bool {
+    let statements: Vec<_> = signatures
+        .iter()
+        .map(|&(member, _)| statement(epoch, round, 0, member, body))
+        .collect();
+    let claims: Option<Vec<_>> = signatures
         .iter()
         .zip(&statements)
         .map(|(&(member, signature), message)| {

@@ -19,8 +19,9 @@ use protocol::evidence::Evidence;
 use protocol::identity::Strict;
 use protocol::message::{
     Amendment, Block, Body, Bundle, Change, Content, Contribution, Entry, EntryFields, Kind,
-    Learning, Passage, Phase, Proposal, Reminder, Scores, Sheet, SyncResponse,
+    Learning, Passage, Phase, Proposal, Recovery, Reminder, Scores, Sheet, Standing, SyncResponse,
 };
+use protocol::recovery::ground;
 use protocol::roster::Silo;
 use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
 
@@ -178,6 +179,37 @@ fn change(epoch: &Epoch) -> Content {
     }))
 }
 
+/// What a member signs that goes on without member 3, before any block is final.
+fn standing(epoch: &Epoch) -> Standing {
+    Standing {
+        lost: vec![MemberIndex(3)],
+        adopted: epoch.began,
+        view: 0,
+        block: epoch.id,
+        notarised: 260,
+    }
+}
+
+/// Members 0 to 2 go on without member 3.
+fn recovered(epoch: &Epoch) -> Passage {
+    let sign = |member| {
+        let body = Body::Standing(Box::new(standing(epoch)));
+        let signature = envelope::seal(epoch, &key(member), 0, 0, MemberIndex(member), body);
+        (
+            MemberIndex(member),
+            (standing(epoch), signature.0.signature),
+        )
+    };
+    let standings = (0..3).map(sign).collect();
+    let lost = [MemberIndex(3)];
+    let ground = ground(epoch, [&standing(epoch)]).unwrap();
+    let block = Recovery::block(epoch, &lost, &ground, &standings, Vec::new());
+    Passage {
+        blocks: vec![block],
+        proof: Recovery::no_proof(epoch),
+    }
+}
+
 fn passage(epoch: &Epoch) -> Passage {
     let change = block(epoch, change(epoch));
     Passage {
@@ -295,6 +327,7 @@ fn bodies(epoch: &Epoch) -> Vec<(String, Body)> {
                 amendment: amendment(epoch).hash(),
             },
         ),
+        ("standing", Body::Standing(Box::new(standing(epoch)))),
     ]
     .into_iter()
     .map(|(name, body)| (name.to_owned(), body))
@@ -415,6 +448,11 @@ fn envelopes_of_every_kind_equal_their_golden_bytes_and_open_again() {
     let opened = open("passage", &frame);
     assert_eq!(opened, Opened::Passage(Box::new(passage)));
     add(Kind::Passage, "change".into(), &frame);
+    let recovered = recovered(&epoch);
+    let frame = envelope::seal_passage(&epoch, &recovered);
+    let opened = open("recovery", &frame);
+    assert_eq!(opened, Opened::Passage(Box::new(recovered)));
+    add(Kind::Passage, "recovery".into(), &frame);
     for (kind, lines) in files {
         assert!(!lines.is_empty(), "no envelope of kind {kind:?} is pinned");
         compare(&file(kind), &lines);
@@ -451,6 +489,14 @@ fn journal_records_equal_their_golden_bytes_and_decode_again() {
             },
         ),
         ("applied", Record::Applied { round: 300 }),
+        (
+            "standing",
+            Record::Standing(message(
+                &epoch,
+                1,
+                Body::Standing(Box::new(standing(&epoch))),
+            )),
+        ),
     ];
     let mut lines = Lines::new();
     for (name, record) in records {

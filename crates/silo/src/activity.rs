@@ -72,6 +72,7 @@ impl Activity {
             | Input::Up { .. }
             | Input::Down { .. }
             | Input::Approve(_)
+            | Input::Recover { .. }
             | Input::Time => None,
         }
     }

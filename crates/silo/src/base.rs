@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use methods::params::Gate;
+use methods::params::{Encoding, Gate, Sent};
 use methods::strategy::summary_layout;
 use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
 use protocol::Hash;
@@ -22,7 +22,9 @@ pub(crate) struct RoundBase {
     pub(crate) state: Arc<State>,
     /// Layout and norm bound of contributions to the next round.
     pub(crate) gate: Gate,
-    /// Hash of the gate's layout and bound.
+    /// How contributions to it travel.
+    pub(crate) encoding: Encoding,
+    /// Hash of the gate's layout and bound, and of the encoding.
     gate_id: Hash,
     plan: OnceLock<Plan>,
 }
@@ -39,7 +41,8 @@ impl RoundBase {
             round,
             outcome: settled.hash,
             state: settled.state.clone(),
-            gate_id: gate_id(&layout, config.max_model_norm),
+            encoding: config.encoding,
+            gate_id: gate_id(&layout, config.max_model_norm, config.encoding),
             gate: Gate {
                 layout,
                 norm: config.max_model_norm,
@@ -61,7 +64,24 @@ impl RoundBase {
 
     /// Exact size of a contribution's blob, in bytes.
     pub(crate) fn blob_size(&self) -> u64 {
-        self.gate.layout.document_len() as u64
+        let reference = self.state.models.first();
+        let reference = reference.map_or(&self.gate.layout, Params::layout);
+        self.encoding.len(&self.gate.layout, reference) as u64
+    }
+
+    /// What a silo of this coalition sends of its trained model, and keeps for the next time;
+    /// `rest` is what it kept the last time. Refused if other members would not accept it.
+    pub(crate) fn send(
+        &self,
+        coalition: u32,
+        model: &Params,
+        rest: Option<&Params>,
+    ) -> Result<Sent, String> {
+        let reference = self.state.models.get(coalition as usize).unwrap_or(model);
+        let sent = self.encoding.send(model, rest, reference);
+        let sent = sent.map_err(|error| error.to_string())?;
+        self.admit(sent.document.clone())?;
+        Ok(sent)
     }
 
     /// Cache key of one blob's passage through the gate.
@@ -100,7 +120,8 @@ impl RoundBase {
 
     /// Passes a contributed model through the gate.
     pub(crate) fn admit(&self, document: Bytes) -> Result<Params, String> {
-        let admitted = self.gate.admit(document);
+        let (gate, agreed) = (&self.gate, &self.state.models);
+        let admitted = gate.admit_encoded(self.encoding, document, agreed);
         admitted.map_err(|error| error.to_string())
     }
 
@@ -143,8 +164,9 @@ pub(crate) fn outcome_gate(config: &SiloConfig) -> Gate {
     }
 }
 
-/// Hash of what a gate checks: names, shapes and roles of the tensors, and the norm bound.
-fn gate_id(layout: &Layout, norm: f64) -> Hash {
+/// Hash of what a gate checks: names, shapes and roles of the tensors, the norm bound, and the
+/// encoding. A document in a rounded encoding names the agreed model that it refers to.
+fn gate_id(layout: &Layout, norm: f64, encoding: Encoding) -> Hash {
     let roles: Vec<u8> = layout
         .tensors()
         .iter()
@@ -152,7 +174,12 @@ fn gate_id(layout: &Layout, norm: f64) -> Hash {
         .collect();
     Hash::labelled(
         "gate",
-        &[layout.header(), &roles, &norm.to_bits().to_le_bytes()],
+        &[
+            layout.header(),
+            &roles,
+            &norm.to_bits().to_le_bytes(),
+            format!("{encoding:?}").as_bytes(),
+        ],
     )
 }
 

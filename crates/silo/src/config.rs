@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use methods::params::Encoding;
 use methods::strategy::OwnRadius;
 use methods::{Learner, Strategy};
 use protocol::Hash;
@@ -21,6 +22,8 @@ pub struct SiloConfig {
     pub initial_seed: u64,
     /// The charter's bound on the ℓ2 norm of a contribution (weights and biases); infinity for none.
     pub max_model_norm: f64,
+    /// The strategy's encoding of contributed models.
+    pub encoding: Encoding,
     /// The rule for the silo's robustness radius (in standardised units). Rule and radius never leave
     /// the silo.
     pub radius: OwnRadius,

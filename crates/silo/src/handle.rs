@@ -3,11 +3,12 @@
 use std::rc::{Rc, Weak};
 
 use actix::Addr;
+use protocol::MemberIndex;
 use protocol::message::Amendment;
 use tokio::sync::oneshot;
 
 use crate::activity::Activities;
-use crate::actors::messages::{Approve, Halt, Stop};
+use crate::actors::messages::{Approve, Halt, Recover, Stop};
 use crate::actors::silo::SiloActor;
 use crate::error::Stopped;
 use crate::run_state::{Counters, Counts, RunState};
@@ -32,6 +33,13 @@ impl SiloHandle {
     /// long as the amendment is not in force.
     pub fn approve(&self, amendment: Amendment) {
         self.silo.do_send(Approve(Box::new(amendment)));
+    }
+
+    /// The institution wants to go on without these members, which are gone for good. The silo signs
+    /// for it and does nothing more in this epoch; when all others that remain have signed too, the
+    /// epoch is over. To be said again after a restart.
+    pub fn recover(&self, lost: Vec<MemberIndex>) {
+        self.silo.do_send(Recover(lost));
     }
 
     /// Ends the silo like a power cut: no further effect runs.

@@ -9,6 +9,7 @@ use crate::record::Record;
 /// | every `Final` | they are the chain, which other members ask for and which can be verified again |
 /// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
 /// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
+/// | `Standing` of the present epoch | whoever signed one does nothing more in it |
 /// | the last `keep_rounds` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
 ///
 /// Of an epoch that is over only its `Final` records and adoptions are needed.
@@ -69,6 +70,7 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
                     message.view > tip
                 }
                 protocol::Record::Contributed(message) => message.round > learned,
+                protocol::Record::Standing(_) => true,
             },
         }
     });
@@ -81,10 +83,10 @@ fn ends_epoch(record: &Record) -> bool {
 
 /// Whether this record shows that the silo took part, and so had found out that it is safe.
 pub(crate) fn acts(record: &Record) -> bool {
-    use protocol::Record::{Contributed, Proposed, Vote};
+    use protocol::Record::{Contributed, Proposed, Standing, Vote};
     matches!(
         record,
-        Record::Protocol(Vote(_) | Proposed(_) | Contributed(_))
+        Record::Protocol(Vote(_) | Proposed(_) | Contributed(_) | Standing(_))
     )
 }
 

@@ -158,8 +158,8 @@ fn sorted(records: Vec<Record>) -> Contents {
     contents
 }
 
-/// Whether this record has the final block of an adopted outcome, or a change of the agreement that
-/// names it.
+/// Whether this record has the final block of an adopted outcome, or the end of an epoch that names
+/// it.
 fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
     let protocol::Record::Final { blocks, .. } = record else {
         return false;
@@ -171,6 +171,10 @@ fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
         }
         Content::Change(change) => {
             let after = &change.after;
+            same(after.round, &after.outcome) && after.block.0 == adopted.block
+        }
+        Content::Recovery(recovery) => {
+            let after = &recovery.after;
             same(after.round, &after.outcome) && after.block.0 == adopted.block
         }
         Content::Empty => false,

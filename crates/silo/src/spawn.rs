@@ -112,6 +112,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         base: restored.base,
         own: restored.own,
         trained: restored.trained,
+        rest: None,
         applying: false,
         kept: restored.kept,
         again: restored.again,

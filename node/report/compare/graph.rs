@@ -9,7 +9,7 @@ use super::super::numbers;
 use super::super::svg::{drawing, px};
 
 /// Radius of the circle of members.
-const RADIUS: f64 = 120.0;
+const RADIUS: f64 = 100.0;
 /// Side of the drawing.
 const SIDE: f64 = 420.0;
 /// Most members whose names are written.

@@ -62,8 +62,7 @@ pub(super) fn chain(journal: &[Record]) -> Vec<(Hash, &Block)> {
         _ => None,
     });
     let counts = |blocks: &Vec<Block>| {
-        let change = |block: &Block| matches!(block.content, Content::Change(_));
-        let change = blocks.iter().position(change);
+        let change = blocks.iter().position(|block| block.change().is_some());
         change.map_or(blocks.len(), |at| at + 1)
     };
     blocks
@@ -120,6 +119,7 @@ pub(super) fn check(epochs: &[&Epoch], all: &[MemberChain<'_>]) -> Result<(), St
         let round = |block: &Block| match &block.content {
             Content::Learning(learning) => learning.round,
             Content::Change(change) => change.after.round,
+            Content::Recovery(recovery) => recovery.after.round,
             Content::Empty => 0,
         };
         chain
@@ -169,6 +169,8 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)]) -> Result<(), String> {
                     change.after.round
                 ));
             }
+            // The institutions of a bare simulation never ask for one.
+            Content::Recovery(_) => return Err(format!("nobody asked for the recovery {hash}")),
             Content::Empty => continue,
         };
         if learning.round != last + 1 {

@@ -60,13 +60,16 @@ pub enum Byzantine {
     Any,
     /// One to three of these.
     Only(&'static [Behaviour]),
+    /// Each has a twin: a second process with its key, new or with a copy of its journal. Both keep
+    /// the rules, and neither knows what the other signs.
+    Twins,
 }
 
 impl Byzantine {
     /// Draws one to three of the allowed behaviours.
     fn some(self, random: &mut Random) -> Vec<Behaviour> {
         let all = match self {
-            Self::None => &[],
+            Self::None | Self::Twins => &[],
             Self::Any => &Behaviour::DRAWN[..],
             Self::Only(some) => some,
         };
@@ -128,6 +131,22 @@ pub(super) enum ScriptedFault {
     Crash(usize),
     /// A member dies for good.
     Die(usize),
+    /// A member stops as scripted; `None`: whoever leads.
+    Kill {
+        /// Its node.
+        who: Option<usize>,
+        /// Time until it restarts; `None`: never.
+        back: Option<Duration>,
+        /// Whether it restarts without its journal.
+        journal_lost: bool,
+    },
+    /// A second process starts with a member's key, and with a copy of its journal or none.
+    Twin {
+        /// The member.
+        of: usize,
+        /// Whether it has the journal.
+        copied: bool,
+    },
     /// All other faults end. Byzantine members stay Byzantine, dead ones stay dead.
     Heal,
 }
@@ -191,6 +210,12 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
                 script
                     .byzantine
                     .extend(member.map(|member| (member, behaviours)));
+                if let (Byzantine::Twins, Some(member)) = (faults.byzantine, member) {
+                    let copied = random.chance(0.7);
+                    let time = if copied { when(random) } else { Duration::ZERO };
+                    let of = member.at();
+                    timed.push((time, ScriptedFault::Twin { of, copied }));
+                }
                 // Byzantine members may die too.
                 if let Some(member) = member.filter(|_| random.chance(0.1)) {
                     timed.push((when(random), ScriptedFault::Die(member.at())));

@@ -30,6 +30,7 @@ pub use faults::{Byzantine, Faults, JournalLoss};
 pub use work::Plans;
 
 use crate::invariants::Violation;
+use crate::scenario::Fault;
 
 /// Receives what happens in a run: the time, the node if it is about one, and a sentence.
 pub type Story = Arc<dyn Fn(Time, Option<usize>, &str) + Send + Sync>;
@@ -54,6 +55,9 @@ pub struct Options {
     pub changes: u32,
     /// What goes wrong.
     pub faults: Faults,
+    /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
+    /// positions from 0.
+    pub script: Vec<Fault>,
     /// Changes the configuration of every member that starts, to break a rule on purpose.
     pub configure: Option<Arc<dyn Fn(member::Config) -> member::Config + Send + Sync>>,
     /// Is told what happens, for people: faults, votes against views, certificates, final rounds,
@@ -78,6 +82,7 @@ impl fmt::Debug for Options {
             .field("verification", &self.verification)
             .field("changes", &self.changes)
             .field("faults", &self.faults)
+            .field("script", &self.script)
             .finish_non_exhaustive()
     }
 }
@@ -94,6 +99,7 @@ impl Options {
             verification: Verification::Full,
             changes: 0,
             faults,
+            script: Vec::new(),
             configure: None,
             story: None,
             persist_last: false,
@@ -122,6 +128,8 @@ pub struct Ended {
     pub epochs: u64,
     /// Number of members that died for good.
     pub dead: u64,
+    /// Number of members against which an honest one had evidence, counted in each epoch.
+    pub accused: u64,
     /// The state of all members, if the federation did not finish because more of them were faulty
     /// than it tolerates.
     pub stalled: Option<Diagnosis>,

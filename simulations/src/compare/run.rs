@@ -90,7 +90,7 @@ impl Shared {
         let task = serde_json::to_string(&scenario.task).unwrap_or_default();
         let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
         let folder = self.data.as_deref();
-        let study = || scenario.task.study(scenario.silos, folder, scenario.seed);
+        let study = || scenario.study(folder);
         self.studies.get(&key, study)
     }
 

@@ -193,7 +193,8 @@ impl Ledger {
             | Body::SyncRequest { .. }
             | Body::Complete
             | Body::Amendment(_)
-            | Body::Approval { .. } => {}
+            | Body::Approval { .. }
+            | Body::Standing(_) => {}
         }
         None
     }

@@ -98,9 +98,7 @@ pub fn rotation(
     for seed in 0..experiment.seeds as u64 {
         let mut scenario = experiment.scenario.clone();
         scenario.seed += seed;
-        let study = scenario
-            .task
-            .study(scenario.silos, options.data.as_deref(), scenario.seed);
+        let study = scenario.study(options.data.as_deref());
         let study = study.map_err(|error| match error {
             DataError::Config(what) => RunError::Setup(format!("{}, task: {what}", scenario.file)),
             error => RunError::Data(error),

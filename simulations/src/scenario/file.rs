@@ -1,6 +1,7 @@
 //! A scenario as it is written: the tables and keys of the file.
 
 use learn::TaskConfig;
+use learn::external::LearnerConfig;
 use methods::serving::ServeConfig;
 use methods::strategy::StrategyConfig;
 use serde::Deserialize;
@@ -55,6 +56,10 @@ pub(super) struct ScenarioFile {
     pub(super) serve: ServeConfig,
     /// The learning task: data and model.
     pub(super) task: TaskConfig,
+    /// The program that trains the models of all silos, or of those that `learner.silos` names. Not
+    /// part of the federation's agreement. By default Rota trains.
+    #[serde(default)]
+    pub(super) learner: Option<LearnerConfig>,
     /// The strategy and its options.
     pub(super) strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.

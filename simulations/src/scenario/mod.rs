@@ -10,9 +10,11 @@ mod file;
 
 use std::path::Path;
 
-use agreement::{FileError, Source, strategy_error};
-use learn::TaskConfig;
+use agreement::{FileError, Source, silo_seed, strategy_error};
+use learn::external::{LearnerConfig, external_study};
+use learn::{DataError, Study, TaskConfig};
 use methods::strategy::StrategyConfig;
+use protocol::MemberIndex;
 
 use crate::network::LinkConfig;
 use crate::pool::Costs;
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub serve: ServeConfig,
     /// The task: data and model.
     pub task: TaskConfig,
+    /// The program that trains the models of silos, where Rota does not.
+    pub learner: Option<LearnerConfig>,
     /// The strategy and its options.
     pub strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
@@ -86,6 +90,8 @@ pub struct Overrides {
     /// Name of a strategy. Another strategy than the scenario's gets the scenario's training and its own
     /// defaults.
     pub strategy: Option<String>,
+    /// The program that trains the models of all silos.
+    pub learner: Option<LearnerConfig>,
 }
 
 impl Scenario {
@@ -111,6 +117,9 @@ impl Scenario {
         let mut scenario = Self::parse(name, &text)?;
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
         scenario.task.resolve(folder);
+        if let Some(learner) = &mut scenario.learner {
+            learner.resolve(folder);
+        }
         Ok(scenario)
     }
 
@@ -141,6 +150,7 @@ impl Scenario {
             newcomers: raw.newcomers,
             serve: raw.serve,
             task: raw.task,
+            learner: raw.learner,
             strategy,
             charter: raw.charter,
             network: raw.network,
@@ -168,6 +178,9 @@ impl Scenario {
         if !(10..=600_000).contains(&beat) {
             let what = format!("is {beat} ms, it must be between 10ms and 10m");
             return Err(source.key_of("charter.beat", what));
+        }
+        if let Some(Err(error)) = scenario.learner.as_ref().map(LearnerConfig::check) {
+            return Err(source.at(source.span("learner"), error.to_string()));
         }
         let CharterConfig {
             radius,
@@ -208,10 +221,27 @@ impl Scenario {
             let switched = self.strategy.switch(name);
             self.strategy = switched.map_err(|error| ScenarioError::Override(error.to_string()))?;
         }
+        self.learner = overrides.learner.clone().or(self.learner);
         self.check_rounds()
             .map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
         self.strategy.set_rounds(self.rounds);
         Ok(self)
+    }
+
+    /// The data of its task, partitioned into silos, each with its learner. `folder` is that of data
+    /// files.
+    ///
+    /// # Errors
+    /// [`DataError`]: data that cannot be read or partitioned, a program that cannot be started.
+    pub fn study(&self, folder: Option<&Path>) -> Result<Study, DataError> {
+        let (silos, seed) = (self.silos, self.seed);
+        match &self.learner {
+            None => self.task.study(silos, folder, seed),
+            Some(learner) => {
+                let own = |place: usize| silo_seed(seed, MemberIndex(place as u16));
+                external_study(&self.task, learner, silos, folder, seed, own)
+            }
+        }
     }
 
     fn check_rounds(&self) -> Result<(), String> {

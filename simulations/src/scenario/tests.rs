@@ -121,6 +121,7 @@ fn overrides_change_a_scenario() {
         rounds: Some(5),
         silos: Some(4),
         strategy: Some(strategy.into()),
+        learner: None,
     };
     let changed = scenario.clone().with(&change("cs-rcfl")).unwrap();
     assert_eq!(

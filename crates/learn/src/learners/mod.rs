@@ -16,7 +16,7 @@ pub(crate) use scale::{DEVIATION, MEAN};
 pub(crate) use table::{Script, family_layout};
 
 /// Refuses a model of another layout.
-fn fits(layout: &Arc<Layout>, model: &Params) -> Result<(), LearnError> {
+pub(crate) fn fits(layout: &Arc<Layout>, model: &Params) -> Result<(), LearnError> {
     if model.layout() == layout {
         return Ok(());
     }

@@ -24,7 +24,7 @@ use super::scale::Scale;
 use super::training::{diverged, train};
 use crate::data::{Prepared, Rows, Standardise, Target};
 use crate::metrics::measure;
-use crate::models::{Fit, Loss, Model, Named};
+use crate::models::{Fit, Loss, Model, Named, RegressionLoss};
 use crate::random::{shuffle, stream};
 
 pub(crate) use self::rows::Script;
@@ -122,6 +122,27 @@ impl TableLearner {
         Self {
             train: Arc::new(self.train.with_targets_of(&order)),
             ..self.clone()
+        }
+    }
+
+    /// Numbers per row.
+    pub(crate) fn features(&self) -> usize {
+        self.train.width()
+    }
+
+    /// The rows of a part on the scale of `model`; `None` where there are none.
+    pub(crate) fn rows_of(&self, model: &Params, split: Split) -> Option<Cow<'_, Rows>> {
+        Some(self.scaled(model, self.part(split).ok()?))
+    }
+
+    /// The loss, in a word.
+    pub(crate) fn loss_name(&self) -> &'static str {
+        match self.loss {
+            Loss::Regression(RegressionLoss::Squared) => "squared",
+            Loss::Regression(RegressionLoss::Absolute) => "absolute",
+            Loss::Logistic => "logistic",
+            Loss::Softmax => "softmax",
+            Loss::Dice { .. } => "dice",
         }
     }
 

@@ -20,7 +20,7 @@ mod stochastic;
 use std::sync::Arc;
 
 pub use loss::RegressionLoss;
-use methods::learner::{GradientModifier, Optimiser};
+use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Matrix, Params, TensorSpec};
 pub use network::{
     Architecture, ConvConfig, LayerConfig, LayersConfig, MaxPoolConfig, NetworkConfig, NormConfig,
@@ -92,6 +92,20 @@ pub(crate) trait Model: Send + Sync {
         modifier: Option<&GradientModifier<'_>>,
         seed: u64,
     ) -> Box<dyn Fit>;
+
+    /// A step of plain descent of these parts of `rows` together, as
+    /// [`RowAccess::joint_step`](methods::learner::RowAccess::joint_step) explains it. `None` where
+    /// the rows of a step do not influence each other.
+    fn joint_step(
+        &self,
+        _parts: &[RowsOfModel<'_>],
+        _rows: &Rows,
+        _loss: Loss,
+        _rate: f64,
+        _seed: u64,
+    ) -> Option<(Vec<Named>, f64)> {
+        None
+    }
 }
 
 /// A training under way.

@@ -1,5 +1,9 @@
 //! Tests of fetching from honest, Byzantine and failing holders, over pipes in memory.
 
+#[path = "../../../../tests/fuzz/engine.rs"]
+mod engine;
+mod fuzz;
+
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -16,6 +16,7 @@ use crate::behaviour::BehaviourEvent;
 use crate::dial;
 use crate::gossip::Origin;
 use crate::members::Peer;
+use crate::relaying;
 use crate::streams::{Inbound, Kind};
 
 /// Two members that dial each other at the same time make both connections within this time.
@@ -34,10 +35,20 @@ impl Node {
                     .into_iter()
                     .for_each(|(id, address)| self.found(id, address));
             }
+            SwarmEvent::Behaviour(BehaviourEvent::Through(event)) => self.through_event(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Relay(event)) => self.relay_event(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Upgrade(event)) => self.upgrade_event(event),
             SwarmEvent::ConnectionEstablished {
                 peer_id, endpoint, ..
             } => {
-                self.connected(peer_id, endpoint.get_remote_address());
+                self.connected(
+                    peer_id,
+                    endpoint.get_remote_address(),
+                    endpoint.is_relayed(),
+                );
+                if !endpoint.is_relayed() {
+                    self.directly_connected(peer_id, endpoint.is_dialer());
+                }
                 if endpoint.is_dialer() {
                     self.greet(peer_id);
                 }
@@ -49,8 +60,9 @@ impl Node {
                 ..
             } => {
                 let why = cause.map_or("it was closed".into(), |cause| cause.to_string());
-                if num_established == 0 {
-                    self.disconnected(peer_id, &why);
+                match num_established {
+                    0 => self.disconnected(peer_id, &why),
+                    _ => self.note_way(&peer_id),
                 }
             }
             SwarmEvent::OutgoingConnectionError {
@@ -58,14 +70,19 @@ impl Node {
                 error,
                 ..
             } => {
-                let peer = self.members.of(&id).filter(|peer| !peer.is_connected());
-                if let Some(member) = peer.map(|peer| peer.member) {
-                    self.failed(
-                        member,
-                        dial::explain(&error),
-                        dial::is_configuration(&error),
-                    );
+                let Some(peer) = self.members.of(&id) else {
+                    return;
+                };
+                let member = peer.member;
+                if peer.is_connected() {
+                    tracing::debug!(%member, "a further connection failed: {}", dial::explain(&error));
+                    return self.dialer.again_directly(member);
                 }
+                self.failed(
+                    member,
+                    dial::explain(&error),
+                    dial::is_configuration(&error),
+                );
             }
             SwarmEvent::IncomingConnectionError {
                 peer_id,
@@ -79,8 +96,14 @@ impl Node {
                 tracing::warn!("listening at an address failed: {error}");
             }
             SwarmEvent::ListenerClosed {
-                addresses, reason, ..
+                listener_id,
+                addresses,
+                reason,
             } => {
+                let why = reason.as_ref().err().map(|error| dial::innermost(error));
+                if self.slot_closed(listener_id, why.as_deref().unwrap_or("it left")) {
+                    return;
+                }
                 tracing::warn!(
                     ?addresses,
                     ?reason,
@@ -91,14 +114,13 @@ impl Node {
         }
     }
 
-    fn connected(&mut self, id: PeerId, address: &Multiaddr) {
+    fn connected(&mut self, id: PeerId, address: &Multiaddr, relayed: bool) {
         let Some(peer) = self.members.of(&id).cloned() else {
             return;
         };
         let member = peer.member;
         tracing::debug!(%member, %address, "connected");
         self.links.entry(member).or_default().renewed = true;
-        self.dialer.connected(member);
         peer.set_connected(true);
         // If both members dialled at the same time, the newest connection is kept, and the first of
         // the two in the roster closes the other, so that both keep the same. A member dials only
@@ -108,7 +130,12 @@ impl Node {
             true => Duration::ZERO,
             false => SIMULTANEOUS,
         };
-        for old in self.swarm.behaviour().streams.superseded(&id, age) {
+        let streams = &self.swarm.behaviour().streams;
+        let old = streams.superseded(&id, age, SIMULTANEOUS);
+        let relayed = relayed && streams.direct(&id).is_none();
+        self.dialer.connected(member, relayed);
+        self.note_way(&id);
+        for old in old {
             self.swarm.close_connection(old);
         }
     }
@@ -135,7 +162,13 @@ impl Node {
         }
     }
 
-    fn accept(&mut self, Inbound { peer, kind, stream }: Inbound) {
+    fn accept(&mut self, inbound: Inbound) {
+        let Inbound {
+            peer,
+            kind,
+            stream,
+            remote,
+        } = inbound;
         if kind == Kind::Hello {
             return self.answer(peer, stream);
         }
@@ -167,6 +200,9 @@ impl Node {
                         tracing::debug!(%member, "serving a blob ended: {error}");
                     }
                 });
+            }
+            Kind::Address => {
+                self.tasks.spawn(relaying::tell_address(stream, remote));
             }
             // Answered above.
             Kind::Hello => {}

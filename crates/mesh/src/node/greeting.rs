@@ -34,7 +34,7 @@ impl Node {
         }
     }
 
-    /// Compares the agreement, and admits the key with which a member checks addresses.
+    /// Compares the agreement and the formats, and admits the key with which a member checks addresses.
     pub(super) fn greeted(&mut self, Greeted { peer: id, hello }: Greeted) {
         let (owner, known) = match self.members.of(&id) {
             Some(peer) => (Some(peer.member), true),
@@ -51,6 +51,11 @@ impl Node {
         }
         if !known {
             return;
+        }
+        self.peers.greeted(member, &hello.program);
+        let same = hello.federation == self.card.federation;
+        if same && !hello.program.understands(&self.card.program) {
+            self.knocks.other_format(&id, member, hello.program);
         }
         if let Some(link) = self.links.get_mut(&member) {
             link.probing = hello.probing;

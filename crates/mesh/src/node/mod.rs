@@ -7,6 +7,7 @@
 mod events;
 mod greeting;
 mod judging;
+mod relays;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +21,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use libp2p::gossipsub::{IdentTopic, PublishError};
 use libp2p::swarm::dial_opts::{DialOpts, PeerCondition};
-use libp2p::{PeerId, Stream, Swarm};
+use libp2p::{Multiaddr, PeerId, Stream, Swarm};
 use protocol::net::{Command, Event};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
@@ -29,7 +30,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::behaviour::Behaviour;
 use crate::blobs::{Desk, Fetcher};
-use crate::config::{Transport, socket};
+use crate::config::{Transport, is_relayed, socket};
 use crate::dial::{self, Dialer, Resolved};
 use crate::gossip::{self, PublishBy, PublishedFrames};
 use crate::hello::{Card, Greeted};
@@ -37,6 +38,7 @@ use crate::knocks::{Knocks, Notice};
 use crate::members::{Members, Peer};
 use crate::peers::Peers;
 use crate::queue::Addressed;
+use crate::relaying::Slots;
 use crate::streams::Opener;
 
 use judging::Judging;
@@ -107,6 +109,14 @@ pub(crate) struct Node {
     probes: BTreeMap<MemberIndex, PeerId>,
     knocks: Knocks,
     judging: Judging,
+    /// Whether no other node can dial this one.
+    dials_only: bool,
+    /// Members with a known address, which may relay.
+    addressed: BTreeSet<MemberIndex>,
+    /// Slots at members that relay to this node.
+    slots: Slots,
+    /// Questions for this node's address under way.
+    told: JoinSet<Option<Multiaddr>>,
     /// Members whose gossip is ignored, and until when.
     muted: BTreeMap<MemberIndex, Instant>,
 }
@@ -119,6 +129,7 @@ impl Node {
         loop {
             let due = self.dialer.next();
             let unmute = self.muted.values().min().copied();
+            let slots = self.slots.next();
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(command) => self.command(command),
@@ -134,13 +145,17 @@ impl Node {
                     }
                 }
                 () = at(due) => {
-                    for (member, addresses) in self.dialer.due() {
-                        self.resolving.spawn(async move {
-                            (member, dial::resolve(addresses).await)
-                        });
+                    for attempt in self.dialer.due() {
+                        self.attempt(attempt);
                     }
                 }
                 () = at(unmute) => self.unmute(),
+                () = at(slots) => self.take_slots(),
+                Some(told) = self.told.join_next() => {
+                    if let Ok(Some(address)) = told {
+                        self.seen_at(address);
+                    }
+                }
                 Some(Ok((member, resolved))) = self.resolving.join_next() => {
                     self.dial(member, resolved);
                 }
@@ -178,7 +193,8 @@ impl Node {
             }
         })
         .await;
-        let ports: Vec<_> = self.swarm.listeners().filter_map(socket).collect();
+        let own = self.swarm.listeners().filter(|own| !is_relayed(own));
+        let ports: Vec<_> = own.filter_map(socket).collect();
         drop(self);
         // QUIC keeps its socket a little longer, in a task that cannot be awaited.
         let _ = timeout(GOODBYE * 4, async {
@@ -293,9 +309,16 @@ impl Node {
             addresses,
             problems,
         } = resolved;
-        let Some(peer) = self.members.at(member).filter(|peer| !peer.is_connected()) else {
+        let Some(peer) = self.members.at(member).cloned() else {
             return;
         };
+        let relayed = self.swarm.behaviour().streams.relayed_by(&peer.id);
+        if peer.is_connected() && relayed.is_none() {
+            return;
+        }
+        if relayed.is_some() && addresses.is_empty() {
+            return self.dialer.again_directly(member);
+        }
         if addresses.is_empty() {
             let why = format!("cannot be found: {}", problems.join("; "));
             return self.failed(member, why, true);
@@ -304,11 +327,19 @@ impl Node {
             tracing::debug!(%member, "some addresses cannot be used: {}", problems.join("; "));
         }
         let dial = DialOpts::peer_id(peer.id)
-            .condition(PeerCondition::DisconnectedAndNotDialing)
+            .condition(match relayed {
+                Some(_) => PeerCondition::NotDialing,
+                None => PeerCondition::DisconnectedAndNotDialing,
+            })
             .override_dial_concurrency_factor(NonZeroU8::MIN)
             .addresses(addresses)
             .build();
-        if let Err(error) = self.swarm.dial(dial) {
+        let Err(error) = self.swarm.dial(dial) else {
+            return;
+        };
+        if relayed.is_some() {
+            self.dialer.again_directly(member);
+        } else {
             self.failed(
                 member,
                 dial::explain(&error),

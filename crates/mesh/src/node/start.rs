@@ -27,6 +27,7 @@ use crate::knocks::Knocks;
 use crate::members::Members;
 use crate::peers::Peers;
 use crate::queue::queue;
+use crate::relaying::Slots;
 
 /// How long the operating system may take to give an address.
 const LISTEN: Duration = Duration::from_secs(5);
@@ -37,7 +38,7 @@ impl Node {
         key: [u8; 32],
         roster: Vec<Contact>,
     ) -> Result<(Self, Ends), MeshError> {
-        let card = Card::new(config.federation, &key);
+        let card = Card::new(config.federation, config.program.clone(), &key);
         let key = Keypair::ed25519_from_bytes(key)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let own = own_key(&key)?;
@@ -57,6 +58,10 @@ impl Node {
                 .collect();
             targets.push((contact.member, used));
         }
+        let addressed = targets
+            .iter()
+            .filter(|(_, used): &&(_, Vec<_>)| !used.is_empty());
+        let addressed = addressed.map(|(member, _)| *member).collect();
         let dialer = Dialer::new(me, (config.first_retry, config.last_retry), targets);
 
         let mut queues = BTreeMap::new();
@@ -127,9 +132,21 @@ impl Node {
             probes: BTreeMap::new(),
             knocks,
             judging: Judging::default(),
+            dials_only: config.dials_only,
+            addressed,
+            slots: Slots::default(),
+            told: JoinSet::new(),
             muted: BTreeMap::new(),
         };
         let addresses = node.listen(&config).await?;
+        // What a member that relays tells those that it relays to. They do not use it, but the relay
+        // protocol wants an address. A node that nobody can dial has none until others see it.
+        let own = roster.iter().filter(|contact| contact.member == me);
+        let own = own.flat_map(|contact| &contact.addresses);
+        let reachable = own.chain(&addresses).filter(|_| !config.dials_only);
+        for address in reachable {
+            node.swarm.add_external_address(parse(address)?);
+        }
         let ends = Ends {
             commands: commands_in,
             events: events_out,

@@ -275,6 +275,42 @@ pub trait RowAccess {
     /// The same silo with these rows alone in one part, by position in it; a training goes through
     /// them in this order. `None` if it has no such rows.
     fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>>;
+
+    /// One plain step of length `rate` on training rows of which every part has a model of its own:
+    /// every model goes against its gradient of the mean loss over the rows of all parts. For
+    /// models in which the rows of a step influence each other, as batch normalisation does that
+    /// takes its statistics from all of them. `None` where they do not: then a step of each part
+    /// alone, shortened to its share of the rows, is the same. By default `None`.
+    fn joint_step(
+        &self,
+        _parts: &[RowsOfModel<'_>],
+        _personal: &Params,
+        _rate: f64,
+        _seed: u64,
+    ) -> Option<Result<JointStep, LearnError>> {
+        None
+    }
+}
+
+/// Rows of a step and their model.
+#[derive(Debug, Clone, Copy)]
+pub struct RowsOfModel<'a> {
+    /// The model that these rows pass through.
+    pub model: &'a Params,
+    /// Positions among the training rows; at least one.
+    pub rows: &'a [u32],
+}
+
+/// What a [joint step](RowAccess::joint_step) gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointStep {
+    /// The models after it, in the order of the parts. Buffers, such as running statistics, are the
+    /// same in all of them.
+    pub models: Vec<Params>,
+    /// The mean loss of all rows before it.
+    pub loss: f64,
+    /// The personal state after it.
+    pub personal: Params,
 }
 
 /// Outputs of a model, row by row.

@@ -82,8 +82,8 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, ExactFits, ModifiedGradients, Outputs, RobustFits,
-    RobustLosses, RowAccess, Stochastic, StochasticModels, Summaries,
+    Capabilities, Classifiers, ExactFit, ExactFits, JointStep, ModifiedGradients, Outputs,
+    RobustFits, RobustLosses, RowAccess, RowsOfModel, Stochastic, StochasticModels, Summaries,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::encoding::EncodingError;
 use super::math::sum_of_squares;
-use super::{Layout, Params, Role};
+use super::{Encoding, Layout, Params, Role};
 
 /// Reasons to refuse received bytes as a model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -21,6 +22,9 @@ pub enum GateError {
     /// The header is not the canonical one.
     #[error("the model's header is not the canonical one for {0}")]
     Header(String),
+    /// Not what the agreed encoding writes.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
     /// A value that is NaN or infinite.
     #[error("tensor {tensor:?} holds a value that is not finite")]
     NotFinite {
@@ -70,6 +74,28 @@ impl Gate {
                 bytemuck::cast_slice_mut::<f32, u8>(into).copy_from_slice(&document[head.len()..]);
             }),
         };
+        self.pass(model)
+    }
+
+    /// The same for a model in another encoding than `f32`, as its difference to one of
+    /// `references`, which are the agreed models.
+    ///
+    /// # Errors
+    /// [`GateError`]: as for [`admit`](Self::admit), and bytes that the encoding does not write.
+    pub fn admit_encoded(
+        &self,
+        encoding: Encoding,
+        document: Bytes,
+        references: &[Params],
+    ) -> Result<Params, GateError> {
+        if encoding.is_exact() {
+            return self.admit(document);
+        }
+        self.pass(encoding.decode(&self.layout, &document, references)?)
+    }
+
+    /// A model whose values are finite and within the norm.
+    fn pass(&self, model: Params) -> Result<Params, GateError> {
         let mut squares = 0f64;
         for (index, tensor) in self.layout.tensors().iter().enumerate() {
             let sum = sum_of_squares(&model.values()[self.layout.range(index)]);

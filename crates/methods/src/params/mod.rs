@@ -1,9 +1,10 @@
 //! Model parameters: named `f32` tensors in a fixed order, stored as a canonical safetensors document.
 //!
 //! [`Params`] are the values, [`Layout`] names, shapes and roles; [`Gate`] checks models from other
-//! members; [`weighted_mean`] and [`squared_distance`] compute with them.
+//! members, which travel in an [`Encoding`]; [`weighted_mean`] and [`squared_distance`] compute with them.
 
 mod attached;
+mod encoding;
 mod gate;
 mod layers;
 mod layout;
@@ -11,6 +12,7 @@ mod math;
 mod values;
 
 pub use attached::Attached;
+pub use encoding::{Encoding, EncodingError, Sent};
 pub use gate::{Gate, GateError};
 pub use layers::{Layer, layers};
 pub use layout::{Layout, LayoutError, Role, TensorSpec};

@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::charter::Epoch;
-use crate::envelope::{OVERHEAD, OpenError, Opened};
+use crate::envelope::{self, OpenError, Opened};
 use crate::message::{Body, Kind};
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -147,20 +147,12 @@ struct Header {
 impl Header {
     /// Reads the header of an envelope: see [`envelope`](crate::envelope).
     fn read(bytes: &[u8], members: usize) -> Self {
-        let Some(head) = bytes.first_chunk::<OVERHEAD>() else {
-            return Self {
-                view: 0,
-                signer: None,
-                kind: None,
-            };
-        };
-        let mut view = [0; 8];
-        view.copy_from_slice(&head[73..81]);
-        let signer = MemberIndex(u16::from_le_bytes([head[81], head[82]]));
+        let heading = envelope::heading(bytes);
+        let signer = heading.and_then(|heading| heading.sender);
         Self {
-            view: u64::from_le_bytes(view),
-            signer: (signer.at() < members).then_some(signer),
-            kind: Kind::from_number(head[83]),
+            view: heading.map_or(0, |heading| heading.view),
+            signer: signer.filter(|signer| signer.at() < members),
+            kind: heading.and_then(|heading| heading.kind),
         }
     }
 }
@@ -298,15 +290,16 @@ impl Budget {
         let Some(kind) = header.kind else {
             return Ok(());
         };
-        let alone = matches!(kind, Kind::Certificate | Kind::Evidence | Kind::Passage);
         if kind == Kind::Certificate && header.view < self.last_final {
             return Err(Denied::Stale);
         }
         match path {
-            Path::Direct if !alone && header.signer != Some(from) => Err(Denied::Foreign),
+            Path::Direct if kind.has_sender() && header.signer != Some(from) => {
+                Err(Denied::Foreign)
+            }
             Path::Gossip if is_private(kind) => Err(Denied::Private(kind)),
             // One view earlier is allowed: its sender may not know yet that the view is over.
-            Path::Gossip if !alone && header.view + 1 < self.view => Err(Denied::Stale),
+            Path::Gossip if kind.has_sender() && header.view + 1 < self.view => Err(Denied::Stale),
             _ => Ok(()),
         }
     }
@@ -521,7 +514,7 @@ impl Budget {
             Kind::SyncRequest => (0, 2, 8),
             Kind::Complete => (0, 1, 8),
             // Sent every few beats, to all and to members that come back.
-            Kind::Amendment | Kind::Approval => (0, 2, 16),
+            Kind::Amendment | Kind::Approval | Kind::Standing => (0, 2, 16),
             // These have other budgets.
             Kind::SyncResponse | Kind::Certificate | Kind::Evidence | Kind::Passage => (0, 0, 0),
         };
@@ -547,7 +540,8 @@ fn is_private(kind: Kind) -> bool {
         | Kind::SyncResponse
         | Kind::Complete
         | Kind::Amendment
-        | Kind::Approval => true,
+        | Kind::Approval
+        | Kind::Standing => true,
         Kind::Bundle
         | Kind::Sheet
         | Kind::Proposal

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use crate::envelope::OVERHEAD;
 use proptest::prelude::*;
 
 use super::*;
@@ -501,7 +502,7 @@ proptest! {
             let from = MemberIndex(from);
             match budget.admit(Time::ZERO, from, path, &bytes) {
                 Ok(admitted) => {
-                    let error = OpenError::Version(0);
+                    let error = OpenError::Unspoken(0);
                     let _ = budget.refused(Time::ZERO, &admitted, 0, &error);
                 }
                 Err(denied) => drop(budget.denied(Time::ZERO, from, denied)),

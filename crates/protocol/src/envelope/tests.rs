@@ -12,7 +12,7 @@ use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{
     Amendment, Block, Bundle, Change, Content, Contribution, EntryFields, Learning, Phase,
-    Proposal, Reminder, Scores, Sheet, SyncResponse,
+    Proposal, Reminder, Scores, Sheet, Standing, SyncResponse,
 };
 use crate::roster::Silo;
 
@@ -90,7 +90,8 @@ fn every_check_of_open_has_its_own_error() {
         read(&one, &vec![1; 4 << 20]),
         Err(OpenError::Size { .. })
     ));
-    assert_eq!(changed(0, 9), OpenError::Version(9));
+    let (found, agreed) = (9, VERSION);
+    assert_eq!(changed(0, 9), OpenError::Format { found, agreed });
     assert_eq!(read(&other, &bytes), Err(OpenError::Federation));
     assert_eq!(changed(40, !bytes[40]), OpenError::Epoch);
     assert_eq!(changed(83, 99), OpenError::Kind(99));
@@ -108,7 +109,7 @@ fn every_check_of_open_has_its_own_error() {
 }
 
 #[test]
-fn a_newer_message_format_is_refused_with_a_request_to_update() {
+fn a_message_of_another_format_than_the_agreed_one_is_refused() {
     let epoch = epoch("a");
     let (_, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
     let of_format = |version: u8| {
@@ -118,12 +119,17 @@ fn a_newer_message_format_is_refused_with_a_request_to_update() {
     };
     assert_eq!(
         of_format(VERSION + 1),
-        "message format 2, this program reads format 1: update it"
+        "message format 2, the agreement in force has format 1"
     );
     assert_eq!(
         of_format(0),
-        "message format 0, this program reads format 1: the sender's program has to be updated"
+        "message format 0, the agreement in force has format 1"
     );
+    // One that was kept names no agreement.
+    let mut kept = bytes.to_vec();
+    kept[0] = VERSION + 1;
+    let why = super::read(&kept).unwrap_err().to_string();
+    assert_eq!(why, "message format 2, this program reads format 1");
 }
 
 /// Its last member leaves.
@@ -232,6 +238,14 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         Body::Approval {
             amendment: amendment(epoch).hash(),
         },
+        Standing {
+            lost: vec![MemberIndex(1)],
+            adopted: epoch.began,
+            view: 0,
+            block: epoch.id,
+            notarised: 0,
+        }
+        .body(),
     ];
     let mut all: Vec<_> = bodies
         .into_iter()

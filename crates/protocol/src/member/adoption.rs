@@ -27,6 +27,11 @@ enum State {
 }
 
 impl Adoption {
+    /// Whether outcomes are being adopted.
+    pub(super) fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
     /// A beat has passed: an outcome that could not be fetched may be requested again.
     pub(super) fn retry(&mut self) {
         if self.state == State::Stalled {

@@ -1,13 +1,14 @@
 //! Changes of the agreement: approvals are exchanged, a lead proposes what enough members approve,
 //! and the epoch ends when that is final.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ByMember, Member};
+use crate::charter::Checkpoint;
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::message::{Amendment, Body, Change, Content, Passage};
+use crate::message::{Amendment, Block, Body, Change, Content, Passage};
 use crate::roster::MemberIndex;
 
 /// Most amendments of one member that are kept, and most approvals.
@@ -18,8 +19,8 @@ const REPEAT: u32 = 4;
 /// The amendments that members approve.
 #[derive(Default)]
 pub(super) struct Amendments {
-    /// Those that this member's institution approves, with its signatures.
-    own: BTreeMap<Hash, Signature>,
+    /// Those that this member's institution approves.
+    own: BTreeSet<Hash>,
     /// Known ones that may follow this epoch, each with the member that sent it first.
     known: BTreeMap<Hash, (Amendment, MemberIndex)>,
     /// Approvals by members, newest last.
@@ -50,6 +51,16 @@ impl Amendments {
         let all = self.approvals.iter();
         all.filter_map(|(by, approvals)| Some((*by, of(approvals)?)))
             .collect()
+    }
+
+    /// The change with a known amendment, as it may follow the final round `after`.
+    fn change(&self, hash: &Hash, after: Checkpoint) -> Option<Change> {
+        let (amendment, _) = self.known.get(hash)?;
+        Some(Change {
+            amendment: amendment.clone(),
+            after,
+            approvals: self.approvals_of(hash).into(),
+        })
     }
 
     /// Keeps an approval; false if it is known.
@@ -85,14 +96,15 @@ impl Member {
     /// This member's institution approves an amendment.
     pub(super) fn approve(&mut self, amendment: Amendment) {
         let hash = amendment.hash();
-        if self.amendments.own.contains_key(&hash) {
+        if self.amendments.own.contains(&hash) {
             return;
         }
-        if let Err(why) = amendment.check(&self.config.epoch) {
+        let spoken = amendment.is_spoken(self.config.formats);
+        if let Err(why) = amendment.check(&self.config.epoch).and(spoken) {
             return self.refuse(self.me(), 0, why.into());
         }
         let (message, _) = self.seal(0, 0, Body::Approval { amendment: hash });
-        self.amendments.own.insert(hash, message.signature);
+        self.amendments.own.insert(hash);
         let me = self.me();
         self.amendments.add(me, hash, amendment);
         self.amendments.add_approval(me, hash, message.signature);
@@ -108,8 +120,16 @@ impl Member {
         }
         match amendment.check(&self.config.epoch) {
             Err(why) => self.refuse(from, 0, why.into()),
-            Ok(()) if self.amendments.add(from, hash, amendment) => self.follow_amendment(hash),
-            Ok(()) => {}
+            Ok(()) => {
+                let spoken = amendment.is_spoken(self.config.formats);
+                if self.amendments.add(from, hash, amendment) {
+                    self.follow_amendment(hash);
+                    // It is known, so that people see it, and this member says that it cannot follow.
+                    if let Err(why) = spoken {
+                        self.refuse(from, 0, why.into());
+                    }
+                }
+            }
         }
     }
 
@@ -128,8 +148,7 @@ impl Member {
     /// A block with a change is acceptable: this member knows the amendment and its approvals now,
     /// and stays awake until one is final.
     pub(super) fn note_change(&mut self, block: Hash) {
-        let block = self.chain.block(&block);
-        let Some(Content::Change(change)) = block.map(|block| &block.content) else {
+        let Some(change) = self.chain.block(&block).and_then(Block::change) else {
             return;
         };
         let (amendment, approvals) = (change.amendment.clone(), change.approvals.clone());
@@ -146,28 +165,44 @@ impl Member {
 
     /// More is known of an amendment: reports it, and wakes up if it has enough approvals.
     fn follow_amendment(&mut self, hash: Hash) {
-        let Some((amendment, _)) = self.amendments.known.get(&hash) else {
+        let Some(change) = self.amendments.change(&hash, self.chain.checkpoint()) else {
             return;
         };
-        let approvals = self.amendments.approvals_of(&hash);
+        // Only amendments that may follow this epoch are known.
         let epoch = &self.config.epoch;
-        let change = Change {
-            amendment: amendment.clone(),
-            after: self.chain.checkpoint(),
-            approvals: approvals.clone().into(),
-        };
-        let enough = change.check(epoch, &change.after).is_ok();
-        let needed = amendment.needed(epoch);
+        let enough = change.follows(epoch, &change.after).is_ok()
+            && change.amendment.is_spoken(self.config.formats).is_ok();
+        let needed = change.amendment.needed(epoch);
         self.out.push(Effect::Report(Report::Amendment {
+            approved: change.approvals.iter().map(|(by, _)| *by).collect(),
             amendment: Box::new(change.amendment),
-            approved: approvals.into_iter().map(|(by, _)| by).collect(),
             needed,
         }));
-        if enough && self.amendments.pending.is_none() {
-            self.amendments.pending = Some(hash);
-            if self.completion.reached {
-                self.wake();
-            }
+        if enough {
+            self.choose_amendment();
+        }
+    }
+
+    /// Chooses the amendment to be proposed: the one that was chosen before, as long as it may follow the
+    /// last final round, otherwise the first with enough approvals that may.
+    pub(super) fn choose_amendment(&mut self) {
+        let (epoch, after) = (self.config.epoch.clone(), self.chain.checkpoint());
+        let chosen = self.amendments.pending;
+        if let Some(change) = chosen.and_then(|hash| self.amendments.change(&hash, after)) {
+            let Err(why) = change.follows(&epoch, &change.after) else {
+                return;
+            };
+            // A round that became final in the meantime is beyond its last one.
+            self.refuse(self.me(), 0, why.into());
+        }
+        let amendments = &self.amendments;
+        let follows = |hash: &&Hash| {
+            let change = amendments.change(hash, after);
+            change.is_some_and(|change| change.follows(&epoch, &change.after).is_ok())
+        };
+        self.amendments.pending = amendments.known.keys().find(follows).copied();
+        if chosen.is_none() && self.amendments.pending() && self.completion.reached {
+            self.wake();
         }
     }
 
@@ -181,28 +216,20 @@ impl Member {
 
     /// As lead: proposes the amendment that has enough approvals.
     pub(super) fn propose_change(&mut self) {
-        let pending = self.amendments.pending;
-        let known = pending.and_then(|hash| self.amendments.known.get(&hash));
-        let (Some(hash), Some((amendment, _))) = (pending, known) else {
+        // An approval may have given way to a later one of its member.
+        self.choose_amendment();
+        let (pending, after) = (self.amendments.pending, self.chain.checkpoint());
+        let change = pending.and_then(|hash| self.amendments.change(&hash, after));
+        let Some(change) = change else {
             return;
         };
-        let change = Change {
-            amendment: amendment.clone(),
-            after: self.chain.checkpoint(),
-            approvals: self.amendments.approvals_of(&hash).into(),
-        };
-        if let Err(why) = change.check(&self.config.epoch, &change.after) {
-            // A round that became final in the meantime is beyond its last one.
-            self.amendments.pending = None;
-            return self.refuse(self.me(), 0, why.into());
-        }
         let (parent, proof) = (self.chain.tip.hash, self.chain.tip.proof.clone());
         self.propose(Content::Change(Box::new(change)), parent, proof);
     }
 
     /// Sends what this member's institution approves.
     pub(super) fn send_amendments(&mut self, to: &[MemberIndex]) {
-        let own: Vec<_> = self.amendments.own.keys().copied().collect();
+        let own: Vec<_> = self.amendments.own.iter().copied().collect();
         for hash in own {
             let Some((amendment, first)) = self.amendments.known.get(&hash) else {
                 continue;
@@ -211,13 +238,15 @@ impl Member {
             // One of those that approve sends the text, and only to members that may not have it.
             let teller = approvals.first().is_some_and(|(by, _)| *by == self.me());
             let teller = teller || *first == self.me();
-            let text = Body::Amendment(Box::new(amendment.clone()));
-            let (_, text) = self.seal(0, 0, text);
+            let text = teller.then(|| {
+                let text = Body::Amendment(Box::new(amendment.clone()));
+                self.seal(0, 0, text).1
+            });
             let (_, approval) = self.seal(0, 0, Body::Approval { amendment: hash });
             let me = self.me();
             for &to in to.iter().filter(|&&to| to != me) {
                 let has = approvals.iter().any(|(by, _)| *by == to);
-                let frames = [(teller && !has).then_some(&text), Some(&approval)];
+                let frames = [text.as_ref().filter(|_| !has), Some(&approval)];
                 for frame in frames.into_iter().flatten().cloned() {
                     self.out.push(Effect::Send { to, frame });
                 }
@@ -239,6 +268,9 @@ impl Member {
 
     /// Somebody proved that the epoch is over.
     pub(super) fn pass(&mut self, passage: Passage) {
+        if !self.follows_recovery(&passage) {
+            return;
+        }
         self.out.push(Effect::Persist(Record::Final {
             blocks: passage.blocks.clone(),
             proof: passage.proof.clone(),

@@ -302,6 +302,12 @@ impl Member {
         if votes.len() < quorum {
             return;
         }
+        // Honest votes for an empty block or a change all say that there was no outcome to check. A false
+        // vote beside them must not make the certificate ask for auditors.
+        let plain = |vote: &Vote| vote.checked == Checked::Structure;
+        if votes.iter().filter(|vote| plain(vote)).count() >= quorum {
+            votes.retain(plain);
+        }
         // Those of auditors first: a notarisation needs some of them.
         let auditors = match verdict {
             Verdict::Notarised(_) => self.chain.auditors(&self.config.epoch, view),

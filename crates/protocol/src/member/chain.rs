@@ -483,6 +483,9 @@ impl Member {
             }
             self.absences.returned(&self.chain.learned.authors);
             self.round.advance_to(next, self.now);
+            if self.amendments.pending() {
+                self.choose_amendment();
+            }
         }
         self.try_to_take_part();
         if tip >= self.view.number {

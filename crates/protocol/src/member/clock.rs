@@ -14,6 +14,9 @@ impl Member {
         if self.timers_off() {
             return None;
         }
+        if self.recoveries.signed() {
+            return Some(self.next_beat);
+        }
         let mut due = vec![self.next_beat];
         if !self.ballots.has_nullified(self.view.number) {
             due.push(self.view.last_progress + self.silence());
@@ -32,7 +35,8 @@ impl Member {
 
     /// Whether no timer runs: everything is finished, and Complete was sent to all others.
     fn timers_off(&self) -> bool {
-        self.over || self.finished() && !self.completion.unsent && !self.amendments.repeats()
+        let rests = self.finished() && !self.completion.unsent;
+        self.over || rests && !self.amendments.repeats() && !self.recoveries.runs()
     }
 
     /// A member cannot be reached. This alone does not excuse it, because it may be back within
@@ -56,6 +60,10 @@ impl Member {
         let (_, &mut trip, _) = known.select_nth_unstable(at);
         self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
         self.ask_if_useful(peer);
+        self.send_standings(&[peer]);
+        if self.recoveries.signed() {
+            return;
+        }
         self.send_complete_to(peer);
         self.send_amendments(&[peer]);
     }
@@ -118,6 +126,9 @@ impl Member {
             return;
         }
         self.next_beat = self.now + self.config.epoch.beat();
+        if self.recoveries.signed() {
+            return self.repeat_standings();
+        }
         self.repeat_amendments();
         if self.finished() {
             return self.send_complete_to_all();

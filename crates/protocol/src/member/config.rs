@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::charter::Epoch;
 use crate::effects::Record;
+use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
 use crate::roster::MemberIndex;
@@ -31,6 +32,11 @@ pub struct Config {
     /// 32 random bytes, drawn anew at every start. The nonces of SyncRequests follow from them, so
     /// no member can have an answer ready.
     pub seed: [u8; 32],
+    /// The beginning of the id (64 hexadecimal digits) of a recovery that declares this member lost and
+    /// that its institution follows all the same.
+    pub follow: Option<String>,
+    /// The formats that this member's program speaks.
+    pub formats: Formats,
     #[cfg(feature = "mutations")]
     pub(super) mutation: Option<Mutation>,
 }
@@ -43,6 +49,8 @@ impl Config {
             me,
             key,
             seed,
+            follow: None,
+            formats: Formats::SPOKEN,
             #[cfg(feature = "mutations")]
             mutation: None,
         }

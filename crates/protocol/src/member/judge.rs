@@ -2,11 +2,13 @@
 
 use super::{Inclusions, Member, Mutation};
 use crate::certificate::{Checked, Verdict};
+use crate::change::ChangeError;
 use crate::charter::Verification;
 use crate::effects::Effect;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Content, Learning, Message, Proposal};
+use crate::recovery::RecoveryError;
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -334,10 +336,15 @@ impl Member {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
-                match change.check(&self.config.epoch, &self.chain.checkpoint()) {
+                let spoken = change.amendment.is_spoken(self.config.formats);
+                let checked = change.check(&self.config.epoch, &self.chain.checkpoint());
+                match checked.and(spoken) {
                     Ok(()) => Opinion::Structure,
                     Err(why) => Opinion::Refuse(why.into()),
                 }
+            }
+            Content::Recovery(_) => {
+                Opinion::Refuse(ChangeError::from(RecoveryError::Proposed).into())
             }
             Content::Learning(learning) => {
                 let mut parent = tip.view;

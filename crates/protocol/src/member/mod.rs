@@ -16,6 +16,7 @@
 //! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
 //! | `adoption` | adopting final outcomes (R4) |
 //! | `amendments` | changes of the agreement: approvals, and the end of the epoch |
+//! | `recovery` | going on without members that are gone for good |
 //! | `absences` | members that are not waited for |
 //! | `sync` | catching up with what became final elsewhere |
 //! | `participation` | only listening, while this member cannot know what it has signed (R5) |
@@ -40,6 +41,7 @@ mod judge;
 mod lead;
 mod own;
 mod participation;
+mod recovery;
 mod round;
 mod scoring;
 mod sheets;
@@ -75,6 +77,7 @@ use completion::Completion;
 use judge::Judged;
 use lead::Lead;
 use participation::{Journal, Participation};
+use recovery::Recoveries;
 use round::Round;
 use sync::Sync;
 
@@ -107,6 +110,7 @@ pub struct Member {
     key_used_elsewhere: bool,
     completion: Completion,
     amendments: Amendments,
+    recoveries: Recoveries,
     /// The agreement has changed: this member does nothing more.
     over: bool,
     out: Vec<Effect>,
@@ -167,6 +171,7 @@ impl Member {
             key_used_elsewhere: false,
             completion: Completion::default(),
             amendments: Amendments::default(),
+            recoveries: Recoveries::default(),
             over: false,
             out: Vec::new(),
             config,
@@ -184,7 +189,7 @@ impl Member {
     /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
-        if self.over {
+        if self.over || self.recoveries.signed() && !self.heeds(&input) {
             return;
         }
         match input {
@@ -197,6 +202,7 @@ impl Member {
             Input::Opened(Opened::Passage(passage)) => self.pass(*passage),
             Input::Opened(Opened::Known) | Input::Time => {}
             Input::Approve(amendment) => self.approve(*amendment),
+            Input::Recover { lost } => self.recover(lost),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
             Input::Planned(planned) => self.planned(planned),
@@ -286,6 +292,7 @@ impl Member {
                 Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
                 Record::Contributed(message) => own = Some(message),
                 Record::Applied { round } => applied = round,
+                Record::Standing(message) => self.recoveries.restore(message),
             }
         }
         let tip = self.chain.tip.view;
@@ -331,6 +338,10 @@ impl Member {
 
     /// Does everything that is possible or due in the present state.
     fn drive(&mut self) {
+        self.sign_standing();
+        if self.recoveries.signed() {
+            return self.each_beat();
+        }
         self.adopt();
         self.request_plan();
         self.train();
@@ -407,6 +418,9 @@ impl Member {
             Body::SyncResponse(response) => self.receive_sync_response(sender, *response),
             Body::Complete => self.receive_complete(sender, round),
             Body::Amendment(amendment) => self.receive_amendment(sender, *amendment),
+            Body::Standing(standing) => {
+                self.receive_standing(sender, *standing, message.signature);
+            }
             Body::Approval { amendment } => {
                 self.receive_approval(sender, amendment, message.signature);
             }
@@ -454,7 +468,7 @@ impl Member {
     /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
     /// view's lead.
     fn begin_to_lead(&mut self) {
-        let leads = self.view.lead == self.me() && !self.at_rest();
+        let leads = self.view.lead == self.me() && !self.at_rest() && !self.recoveries.signed();
         if leads && self.lead.is_none() && !self.participation.listening() {
             self.lead = Some(Lead::new());
             self.start_leading();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
+use super::standing::Standing;
 use crate::certificate::Certificate;
+use crate::charter::Checkpoint;
 use crate::codec;
 use crate::hash::Hash;
 use crate::identity::Signature;
@@ -46,8 +48,29 @@ impl Block {
     pub fn learning(&self) -> Option<&Learning> {
         match &self.content {
             Content::Learning(learning) => Some(learning),
-            Content::Change(_) | Content::Empty => None,
+            Content::Change(_) | Content::Empty | Content::Recovery(_) => None,
         }
+    }
+
+    /// The change of the agreement, if it holds one.
+    pub fn change(&self) -> Option<&Change> {
+        match &self.content {
+            Content::Change(change) => Some(change),
+            Content::Learning(_) | Content::Empty | Content::Recovery(_) => None,
+        }
+    }
+
+    /// The recovery, if it holds one.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        match &self.content {
+            Content::Recovery(recovery) => Some(recovery),
+            Content::Learning(_) | Content::Empty | Content::Change(_) => None,
+        }
+    }
+
+    /// Whether it ends the epoch when it is final.
+    pub fn ends_epoch(&self) -> bool {
+        matches!(self.content, Content::Change(_) | Content::Recovery(_))
     }
 }
 
@@ -60,6 +83,8 @@ pub enum Content {
     Empty,
     /// Another roster or charter. It ends the epoch.
     Change(Box<Change>),
+    /// The members that remain go on without others. It ends the epoch without a certificate.
+    Recovery(Box<Recovery>),
 }
 
 /// One round of learning, as every member adopts it.
@@ -78,4 +103,21 @@ pub struct Learning {
     pub decision: Vec<u8>,
     /// Hash of the outcome.
     pub outcome: Hash,
+}
+
+/// The content of a block that ends an epoch without a quorum: all members that are not lost have
+/// signed for it. No lead proposes it and nobody votes for it; it follows from the signed standings
+/// alone, so all members make the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The members that are gone, ascending.
+    pub lost: Vec<MemberIndex>,
+    /// The round that the next epoch goes on from: the newest that one of the signers has adopted.
+    pub after: Checkpoint,
+    /// The final blocks from that of `after` to the newest that one of the signers knows; all of this
+    /// epoch if `after` is where it began. Rounds behind the first are final and lost, because
+    /// nobody that signs has their outcome.
+    pub head: Vec<Block>,
+    /// The standings of all members that are not lost, ascending, with their signatures.
+    pub standings: Vec<(MemberIndex, Standing, Signature)>,
 }

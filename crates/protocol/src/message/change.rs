@@ -13,6 +13,8 @@ use crate::roster::{MemberIndex, Silo};
 /// An agreement that may come into force instead of the present one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amendment {
+    /// Format of the messages, at least that of the present agreement.
+    pub format: u8,
     /// The members.
     pub silos: Vec<Silo>,
     /// The charter.

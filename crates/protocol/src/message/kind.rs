@@ -42,11 +42,13 @@ pub enum Kind {
     Approval = 18,
     /// A [`Passage`](super::Passage), signed by its voters and not as a whole.
     Passage = 19,
+    /// [`Body::Standing`](super::Body::Standing).
+    Standing = 20,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Contribution,
         Self::Receipt,
         Self::Bundle,
@@ -66,11 +68,18 @@ impl Kind {
         Self::Amendment,
         Self::Approval,
         Self::Passage,
+        Self::Standing,
     ];
 
     /// The kind of that number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Whether messages of this kind are signed by their sender. The others prove what they say by
+    /// the signatures in them, whoever sends them.
+    pub fn has_sender(self) -> bool {
+        !matches!(self, Self::Certificate | Self::Evidence | Self::Passage)
     }
 
     /// Whether messages of this kind belong to a round, and whether they belong to a view.
@@ -90,7 +99,8 @@ impl Kind {
             | Self::Evidence
             | Self::Amendment
             | Self::Approval
-            | Self::Passage => (false, false),
+            | Self::Passage
+            | Self::Standing => (false, false),
         };
         Scope { round, view }
     }

@@ -5,6 +5,7 @@ mod change;
 mod entries;
 mod kind;
 mod passage;
+mod standing;
 mod sync;
 
 use serde::{Deserialize, Serialize};
@@ -14,11 +15,12 @@ use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::roster::MemberIndex;
 
-pub use block::{Block, Content, Learning, Proposal};
+pub use block::{Block, Content, Learning, Proposal, Recovery};
 pub use change::{Amendment, Change};
 pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
 pub use kind::{Kind, Scope};
 pub use passage::Passage;
+pub use standing::Standing;
 pub use sync::{Reminder, ReminderContent, SyncResponse};
 
 /// A message whose sender, signature and encoding were checked.
@@ -104,6 +106,8 @@ pub enum Body {
         /// Its hash.
         amendment: Hash,
     },
+    /// Member → each other that remains: the sender wants to go on without members that are gone.
+    Standing(Box<Standing>),
 }
 
 impl Body {
@@ -135,6 +139,7 @@ impl Body {
             Self::Complete => Kind::Complete,
             Self::Amendment(_) => Kind::Amendment,
             Self::Approval { .. } => Kind::Approval,
+            Self::Standing(_) => Kind::Standing,
         }
     }
 }

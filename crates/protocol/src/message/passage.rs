@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::block::{Block, Content};
+use super::block::Block;
 use super::change::Change;
 use crate::certificate::Certificate;
 
 /// Proof that an epoch is over: the block that changes the agreement, empty blocks after it that
 /// only made it final, and the final certificate of the last of them. It is valid whoever sends it.
+///
+/// Where an epoch ends by a [`Recovery`](super::Recovery), its block stands alone, and the certificate is
+/// that of the last final block before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The change, and the empty blocks after it.
@@ -19,8 +22,7 @@ pub struct Passage {
 impl Passage {
     /// The end of an epoch among blocks that became final together.
     pub fn among(blocks: &[Block], proof: &Certificate) -> Option<Self> {
-        let change = |block: &Block| matches!(block.content, Content::Change(_));
-        let from = blocks.iter().position(change)?;
+        let from = blocks.iter().position(Block::ends_epoch)?;
         Some(Self {
             blocks: blocks[from..].to_vec(),
             proof: proof.clone(),
@@ -29,9 +31,6 @@ impl Passage {
 
     /// The block that changes the agreement; it becomes the genesis of the next epoch.
     pub fn change(&self) -> Option<&Change> {
-        match &self.blocks.first()?.content {
-            Content::Change(change) => Some(change),
-            Content::Learning(_) | Content::Empty => None,
-        }
+        self.blocks.first()?.change()
     }
 }

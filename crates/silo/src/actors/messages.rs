@@ -125,6 +125,11 @@ pub(crate) struct Notices {
 #[rtype(result = "()")]
 pub(crate) struct Approve(pub(crate) Box<protocol::message::Amendment>);
 
+/// Handle → silo: the institution wants to go on without members that are gone.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Recover(pub(crate) Vec<MemberIndex>);
+
 /// Handle → silo: finish the current step, then stop.
 #[derive(Message)]
 #[rtype(result = "()")]

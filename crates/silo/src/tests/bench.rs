@@ -79,6 +79,7 @@ impl Bench {
             base: restored.base,
             own: restored.own,
             trained: restored.trained,
+            rest: None,
             applying: false,
             kept: VecDeque::new(),
             again: None,

@@ -12,7 +12,7 @@ use crate::testing::*;
 use crate::{Checks, Journal, Record, SiloConfig, SiloHandle, Stopped, spawn};
 
 /// The epochs that a journal has reached.
-fn epochs(first: &Arc<Epoch>, rig: &Rig) -> Epochs {
+pub(super) fn epochs(first: &Arc<Epoch>, rig: &Rig) -> Epochs {
     let protocol = |record| match record {
         Record::Protocol(record) => Some(record),
         _ => None,
@@ -22,7 +22,7 @@ fn epochs(first: &Arc<Epoch>, rig: &Rig) -> Epochs {
 }
 
 /// A silo in the epoch that its journal has reached.
-fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHandle {
+pub(super) fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHandle {
     let epochs = epochs(first, rig);
     let (surroundings, ends) = rig.surroundings();
     hub.join(MemberIndex(i), ends);
@@ -54,6 +54,7 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
         let mut charter = first.charter.for_members(4, 5);
         charter.rounds = 4;
         let amendment = Amendment {
+            format: first.format,
             silos: silos_next,
             charter,
             text: b"text".to_vec(),
@@ -130,6 +131,7 @@ fn a_silo_that_was_away_is_shown_the_way_to_the_present_epoch() {
         let mut charter = first.charter.clone();
         charter.rounds = 4;
         let amendment = Amendment {
+            format: first.format,
             silos: first.roster.silos().to_vec(),
             charter,
             text: Vec::new(),

@@ -9,6 +9,7 @@ mod golden;
 mod gone;
 mod limits;
 mod measure;
+mod recovery;
 mod silo;
 mod worker;
 

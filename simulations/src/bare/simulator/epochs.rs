@@ -37,7 +37,8 @@ impl Simulator<'_> {
     /// The epoch that a node is in, and its position there. Nodes that run a member have one.
     pub(super) fn seat(&self, at: usize) -> Option<(&EpochRun, MemberIndex)> {
         let run = &self.epochs[self.nodes[at].epoch];
-        let seat = run.nodes.iter().position(|&node| node == at)?;
+        let first = self.first_of(at);
+        let seat = run.nodes.iter().position(|&node| node == first)?;
         Some((run, MemberIndex(seat as u16)))
     }
 
@@ -118,6 +119,33 @@ impl Simulator<'_> {
         node.timer = None;
         self.start(at)?;
         self.relink()
+    }
+
+    /// A node that is no member any more stays until a quorum of the next epoch has been told, of
+    /// which some may not have known: the final certificate may be nowhere else.
+    pub(super) fn farewell(&mut self, at: usize) {
+        let next = self.nodes[at].epoch;
+        let (Some(former), true) = (next.checked_sub(1), self.nodes[at].dead.is_none()) else {
+            return;
+        };
+        let passed = |node: &&usize| self.nodes[**node].epoch >= next;
+        let known = self.epochs[next].nodes.iter().filter(passed).count();
+        let passage = self.epochs[former].passage.clone();
+        let (false, Some(frame)) = (known >= self.epochs[next].epoch.roster.quorum(), passage)
+        else {
+            return;
+        };
+        for to in self.epochs[former].nodes.clone() {
+            if to == at || self.nodes[to].epoch >= next {
+                continue;
+            }
+            for after in self.links.arrivals(at, to) {
+                let frame = frame.clone();
+                let from = at;
+                self.schedule(after, Event::Deliver { from, to, frame });
+            }
+        }
+        self.schedule(BEAT, Event::Farewell(at));
     }
 
     /// A node without a member goes on in this epoch, if it is in its roster.
@@ -302,6 +330,7 @@ impl Simulator<'_> {
             ..charter
         };
         Amendment {
+            format: epoch.format,
             silos,
             charter,
             text: b"amended".to_vec(),

@@ -13,7 +13,9 @@ use crate::byzantine::Actions;
 
 use super::super::faults::JournalLoss;
 use super::super::work::{self, Store};
+use super::scripted::Kill;
 use super::{BEAT, Event, FailureKind, Simulator, violated};
+use crate::moments::StepCut;
 
 impl Simulator<'_> {
     pub(super) fn start(&mut self, at: usize) -> Result<(), FailureKind> {
@@ -28,6 +30,9 @@ impl Simulator<'_> {
         }
         let records = self.catch_up(at)?;
         if self.seat(at).is_none() {
+            if self.is_out(at) {
+                self.schedule(Duration::ZERO, Event::Farewell(at));
+            }
             return Ok(());
         }
         let node = &mut self.nodes[at];
@@ -182,6 +187,11 @@ impl Simulator<'_> {
         if let Some(death) = self.due_death(at, &effects) {
             return self.die_within_step(at, effects, death);
         }
+        if !self.options.script.is_empty()
+            && let Some((kill, cut)) = self.due_kill(at, &effects, effects.iter().any(durable))
+        {
+            return self.stop_within_step(at, effects, kill, cut);
+        }
         let (records, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(durable);
         let restarts = self.nodes[at].restarts;
         let inside = self.healed.is_none()
@@ -205,6 +215,27 @@ impl Simulator<'_> {
         second
             .into_iter()
             .try_for_each(|effect| self.effect(at, restarts, effect))
+    }
+
+    /// Carries out part of the effects of a step, and then a scripted stop.
+    fn stop_within_step(
+        &mut self,
+        at: usize,
+        effects: Vec<Effect>,
+        kill: Kill,
+        cut: StepCut,
+    ) -> Result<(), FailureKind> {
+        let restarts = self.nodes[at].restarts;
+        let (records, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(durable);
+        let done = match cut {
+            StepCut::Before => Vec::new(),
+            StepCut::Persisted => records,
+            StepCut::UpToMoment | StepCut::After => records.into_iter().chain(rest).collect(),
+        };
+        for effect in done {
+            self.effect(at, restarts, effect)?;
+        }
+        self.carry_out(kill, at)
     }
 
     pub(super) fn effect(
@@ -238,6 +269,11 @@ impl Simulator<'_> {
                     let actions =
                         byzantine.map(|byzantine| byzantine.entered(self.now, (view, lead), round));
                     actions.map_or(Ok(()), |actions| self.perform_actions(at, actions))
+                }
+                Report::Fault(evidence) if self.nodes[at].byzantine.is_none() => {
+                    let epoch = self.nodes[at].epoch;
+                    self.accused.insert((epoch, evidence.member));
+                    Ok(())
                 }
                 Report::KeyUsedBefore => {
                     self.lost_journals.unaware.remove(&at);
@@ -356,6 +392,8 @@ impl Simulator<'_> {
             let sent = self.monitor(at).sent(now, me, to, &frame);
             sent.map_err(violated)?;
         }
+        let with_twins = |to: usize| [Some(to), self.twins.get(&to).copied()];
+        let readers: Vec<_> = readers.into_iter().flat_map(with_twins).flatten().collect();
         for to in readers.into_iter().filter(|&to| to != at) {
             for after in self.links.arrivals(at, to) {
                 let frame = frame.clone();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use protocol::effects::{Effect, Input};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
-use protocol::message::{Amendment, Kind};
+use protocol::message::Amendment;
 use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
@@ -28,11 +28,14 @@ mod epochs;
 mod lost_journals;
 mod members;
 mod run;
+mod scripted;
 mod story;
+mod twins;
 mod work;
 
 use epochs::EpochRun;
 use lost_journals::LostJournals;
+use scripted::Kill;
 
 struct Node {
     /// Its keys, oldest first: one, unless it was replaced.
@@ -47,6 +50,8 @@ struct Node {
     journal: Vec<Record>,
     /// Whether it lost its journal and has not signed anything since.
     lost: bool,
+    /// How many times it made something durable.
+    commits: u64,
     /// How it died, if it is dead for good.
     dead: Option<String>,
     timer: Option<Time>,
@@ -66,6 +71,7 @@ impl Node {
             restarts: 0,
             journal: Vec::new(),
             lost: false,
+            commits: 0,
             dead: None,
             timer: None,
             store: Store::default(),
@@ -117,6 +123,8 @@ enum Event {
     },
     /// An institution that waits to be admitted asks a member.
     Visit(usize),
+    /// A node that is no member any more tells the others that the epoch is over.
+    Farewell(usize),
 }
 
 pub(super) struct Simulator<'a> {
@@ -135,9 +143,15 @@ pub(super) struct Simulator<'a> {
     linked: BTreeSet<(usize, usize)>,
     random: Random,
     byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
+    /// The other process of a node that has a twin, both ways.
+    twins: BTreeMap<usize, usize>,
+    /// Members against which an honest one has evidence, with their epochs.
+    accused: BTreeSet<(usize, MemberIndex)>,
     losing_journals: Vec<MemberIndex>,
     lost_journals: LostJournals,
     deaths: Vec<Death>,
+    /// Scripted stops at moments of a round and at commits.
+    kills: Vec<Kill>,
     healed: Option<Time>,
     trace: blake3::Hasher,
     ended: Ended,
@@ -176,9 +190,12 @@ impl<'a> Simulator<'a> {
             linked: BTreeSet::new(),
             random,
             byzantine,
+            twins: BTreeMap::new(),
+            accused: BTreeSet::new(),
             losing_journals,
             lost_journals: LostJournals::default(),
             deaths,
+            kills: Vec::new(),
             healed: None,
             trace: blake3::Hasher::new(),
             ended: Ended {
@@ -190,9 +207,11 @@ impl<'a> Simulator<'a> {
                 trainings: vec![0; options.rounds as usize],
                 epochs: 1,
                 dead: 0,
+                accused: 0,
                 stalled: None,
             },
         };
+        simulator.plan_script();
         simulator.add_epoch(epoch);
         for node in 0..n {
             simulator.pass_to(node, 0);
@@ -218,9 +237,10 @@ impl<'a> Simulator<'a> {
         self.trace.update(&time.to_le_bytes());
         match event {
             Event::Deliver { from, to, frame } => {
-                self.trace
-                    .update(&[0, from as u8, to as u8])
-                    .update(trace_bytes(&frame));
+                self.trace.update(&[0, from as u8, to as u8]);
+                for part in trace_bytes(&frame) {
+                    self.trace.update(part);
+                }
                 self.deliver(from, to, &frame)
             }
             Event::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
@@ -269,6 +289,10 @@ impl<'a> Simulator<'a> {
                 self.approve(node, epoch, *amendment)
             }
             Event::Visit(node) => self.visit(node),
+            Event::Farewell(node) => {
+                self.farewell(node);
+                Ok(())
+            }
         }
     }
 
@@ -279,6 +303,12 @@ impl<'a> Simulator<'a> {
             ScriptedFault::Cut(links) => self.links.cuts.cut(&links),
             ScriptedFault::Mend(links) => self.links.cuts.mend(&links),
             ScriptedFault::Crash(node) => return self.crash(node),
+            ScriptedFault::Twin { of, copied } => self.add_twin(of, copied)?,
+            ScriptedFault::Kill {
+                who,
+                back,
+                journal_lost,
+            } => return self.kill(who.unwrap_or(self.lead_of_all()), back, journal_lost),
             ScriptedFault::Die(node) => return self.die(node, "at a drawn time"),
             ScriptedFault::Heal => {
                 self.links.heal();
@@ -301,11 +331,12 @@ impl<'a> Simulator<'a> {
         let n = self.nodes.len();
         for (a, b) in (0..n)
             .flat_map(|a| (0..n).map(move |b| (a, b)))
-            .filter(|(a, b)| a != b)
+            .filter(|(a, b)| a != b && !self.are_twins(*a, *b))
+            .collect::<Vec<_>>()
         {
             let (was, is) = (self.linked.contains(&(a, b)), up(self, a, b));
             let run = &self.epochs[self.nodes[a].epoch];
-            let peer = run.nodes.iter().position(|&node| node == b);
+            let peer = run.nodes.iter().position(|&node| node == self.first_of(b));
             let Some(peer) = peer.map(|peer| MemberIndex(peer as u16)) else {
                 // Not a member for it. It is linked anew when it is.
                 self.linked.remove(&(a, b));
@@ -333,11 +364,12 @@ fn violated(violation: Violation) -> FailureKind {
     FailureKind::Violated(violation)
 }
 
-/// The part of a frame that identifies it in the trace: the header and signature, or all of a frame
-/// without a sender's signature.
-fn trace_bytes(frame: &Bytes) -> &[u8] {
+/// The parts of a frame that identify it in the trace: the header and the signature. A frame without a
+/// sender ends in a signature: the last of those that prove it.
+fn trace_bytes(frame: &Bytes) -> [&[u8]; 2] {
+    let (head, body) = frame.split_at(OVERHEAD.min(frame.len()));
     match kind(frame) {
-        None | Some(Kind::Certificate | Kind::Evidence | Kind::Passage) => frame,
-        Some(_) => &frame[..OVERHEAD.min(frame.len())],
+        Some(kind) if kind.has_sender() => [head, &[]],
+        _ => [head, &body[body.len().saturating_sub(64)..]],
     }
 }

@@ -34,6 +34,7 @@ impl Simulator<'_> {
         self.ended.time = self.now;
         self.ended.epochs = self.epochs.len() as u64;
         self.ended.faults += self.links.played;
+        self.ended.accused = self.accused.len() as u64;
         self.ended.trace = Hash(*self.trace.finalize().as_bytes());
         Ok(self.ended)
     }

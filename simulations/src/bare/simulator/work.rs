@@ -71,9 +71,16 @@ impl Simulator<'_> {
     /// Whether a member serves a blob to a node that requests it now.
     fn serves(&self, holder: MemberIndex, asker: usize, blob: &Hash) -> bool {
         let run = &self.epochs[self.nodes[asker].epoch];
-        let (Some(&from), to) = (run.nodes.get(holder.at()), self.me(asker)) else {
+        let Some(&first) = run.nodes.get(holder.at()) else {
             return false;
         };
+        let twin = self.twins.get(&first).copied();
+        let mut processes = [Some(first), twin].into_iter().flatten();
+        processes.any(|from| self.serves_from(from, holder, asker, blob))
+    }
+
+    fn serves_from(&self, from: usize, holder: MemberIndex, asker: usize, blob: &Hash) -> bool {
+        let to = self.me(asker);
         if self.nodes[from].epoch != self.nodes[asker].epoch {
             return false;
         }

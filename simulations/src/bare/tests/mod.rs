@@ -10,6 +10,8 @@ mod deaths;
 mod epochs;
 mod plans;
 mod rotation;
+mod script;
+mod twins;
 mod verification;
 
 use std::num::NonZero;
@@ -157,4 +159,10 @@ fn seeds_that_failed_once_pass() {
     let mut options = Options::new(4, Faults::all());
     options.plans = Plans::Subset;
     run_all(&options, [1065, 1710]);
+    // A member that left had the only proof of it, and was gone before it had told anybody.
+    for (members, seeds) in [(1, [1199, 6503]), (2, [671, 5295])] {
+        let mut options = Options::new(members, without_byzantine());
+        options.changes = 2;
+        run_all(&options, seeds);
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use methods::learner::RowAccess;
-use methods::{LearnError, Learner, Split, Training};
+use methods::learner::{JointStep, RowAccess, RowsOfModel};
+use methods::{LearnError, Learner, Params, Split, Training};
 
 use super::TableLearner;
 use crate::data::Rows;
+use crate::learners::fits;
 use crate::learners::training::{Order, batches};
 use crate::models::Named;
 
@@ -96,5 +97,33 @@ impl RowAccess for TableLearner {
 
     fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>> {
         Some(Arc::new(self.picked(split, rows)?))
+    }
+
+    fn joint_step(
+        &self,
+        parts: &[RowsOfModel<'_>],
+        personal: &Params,
+        rate: f64,
+        seed: u64,
+    ) -> Option<Result<JointStep, LearnError>> {
+        let first = parts.first()?;
+        for part in parts {
+            if let Err(error) = fits(&self.layout, part.model) {
+                return Some(Err(error));
+            }
+        }
+        let rows = self.scaled(first.model, &self.train);
+        let stepped = self.model.joint_step(parts, &rows, self.loss, rate, seed);
+        stepped.map(|(models, loss)| {
+            let models = parts.iter().zip(models);
+            let models = models.map(|(part, named)| {
+                self.params(|into| into.copy_from_slice(part.model.values()), named)
+            });
+            Ok(JointStep {
+                models: models.collect(),
+                loss,
+                personal: personal.clone(),
+            })
+        })
     }
 }

@@ -1,12 +1,12 @@
 //! Training of a network: steps with gradients from autodiff.
 
-use burn_core::tensor::{Tensor, TensorData};
+use burn_core::tensor::{Gradients, Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser};
 use methods::{Params, Role};
 use rand_chacha::ChaCha8Rng;
 
 use super::Network;
-use super::forward::{Pass, Training};
+use super::forward::{Part, Pass, Training};
 use crate::data::Rows;
 use crate::models::burn_optimiser::{BurnOptimiser, Memory, Modification, floats};
 use crate::models::{Fit, Loss, Named};
@@ -65,41 +65,72 @@ impl NetworkFit {
     }
 }
 
+/// A tensor of which a gradient is asked for or not. Below the lowest that moves, burn then goes
+/// forward only.
+pub(super) fn leaf(tensor: &Tensor<1>, moves: bool) -> Tensor<1> {
+    tensor.clone().autodiff().set_require_grad(moves)
+}
+
+/// What a pass forward and back through a network gives.
+pub(super) struct Passed {
+    /// The mean loss of the rows.
+    pub(super) loss: f64,
+    /// Its gradients; `None` if no tensor asks for one.
+    pub(super) gradients: Option<Gradients>,
+    /// The new running statistics, by position of the tensor.
+    pub(super) statistics: Vec<(usize, Tensor<1>)>,
+}
+
+/// Sends rows through a network and back, in parts with tensors of their own.
+pub(super) fn backward(
+    network: &Network,
+    parts: &[Part<'_>],
+    rows: &Rows,
+    loss: Loss,
+    rng: &mut ChaCha8Rng,
+) -> Passed {
+    let mut statistics = Vec::new();
+    let mut pass = Pass {
+        parts,
+        training: Some(Training {
+            rng,
+            statistics: &mut statistics,
+        }),
+    };
+    let input = network.images(rows.all().to_vec()).autodiff();
+    let output = pass.all(&network.plan.ops, input);
+    let outputs: Vec<f64> = floats(output.clone().inner())
+        .into_iter()
+        .map(f64::from)
+        .collect();
+    let mut slopes = vec![0.0; outputs.len()];
+    let loss = loss.mean(&outputs, rows.targets(), &mut slopes);
+    let gradients = output.is_tracked().then(|| {
+        let slopes: Vec<f32> = slopes.into_iter().map(|slope| slope as f32).collect();
+        let slopes = TensorData::new(slopes, output.dims());
+        let slopes = Tensor::from_data(slopes, &output.device());
+        // The gradient of this sum is the loss's: slopes are constants in it.
+        (output * slopes).sum().backward()
+    });
+    Passed {
+        loss,
+        gradients,
+        statistics,
+    }
+}
+
 impl Fit for NetworkFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         let rows = rows.pick(batch);
-        // Of tensors that stay no gradient is asked for: below the lowest that moves, burn then
-        // goes forward only.
         let leaves: Vec<Tensor<1>> = (0..self.tensors.len())
-            .map(|position| {
-                let leaf = self.tensors[position].clone().autodiff();
-                leaf.set_require_grad(self.moves(position))
-            })
+            .map(|position| leaf(&self.tensors[position], self.moves(position)))
             .collect();
-        let mut statistics = Vec::new();
-        let mut pass = Pass {
+        let parts = [Part {
+            rows: rows.len(),
             tensors: &leaves,
-            training: Some(Training {
-                rng: &mut self.rng,
-                statistics: &mut statistics,
-            }),
-        };
-        let input = self.network.images(rows.all().to_vec()).autodiff();
-        let output = pass.all(&self.network.plan.ops, input);
-
-        let outputs: Vec<f64> = floats(output.clone().inner())
-            .into_iter()
-            .map(f64::from)
-            .collect();
-        let mut slopes = vec![0.0; outputs.len()];
-        let value = self.loss.mean(&outputs, rows.targets(), &mut slopes);
-        if output.is_tracked() {
-            let slopes = slopes.into_iter().map(|slope| slope as f32).collect();
-            let slopes: Vec<f32> = slopes;
-            let slopes = TensorData::new(slopes, output.dims());
-            let slopes = Tensor::from_data(slopes, &output.device());
-            // The gradient of this sum is the loss's: slopes are constants in it.
-            let mut gradients = (output * slopes).sum().backward();
+        }];
+        let passed = backward(&self.network, &parts, &rows, self.loss, &mut self.rng);
+        if let Some(mut gradients) = passed.gradients {
             let each = leaves.into_iter().enumerate().map(|(position, leaf)| {
                 let gradient = leaf.grad_remove(&mut gradients);
                 (position, gradient)
@@ -121,10 +152,10 @@ impl Fit for NetworkFit {
                 self.optimiser.step(decayed, tensor, gradient, memory);
             }
         }
-        for (position, value) in statistics {
+        for (position, value) in passed.statistics {
             self.tensors[position] = value;
         }
-        value
+        passed.loss
     }
 
     fn finish(self: Box<Self>) -> Named {

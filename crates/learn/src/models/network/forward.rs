@@ -24,9 +24,17 @@ pub(super) struct Training<'a> {
     pub(super) statistics: &'a mut Vec<(usize, Tensor<1>)>,
 }
 
-/// One way through a network: all tensors, flat, and in training what that needs.
-pub(super) struct Pass<'a> {
+/// Rows that pass through a network one after the other, with tensors of their own.
+pub(super) struct Part<'a> {
+    pub(super) rows: usize,
+    /// All tensors, flat.
     pub(super) tensors: &'a [Tensor<1>],
+}
+
+/// One way through a network: the parts of the rows with their tensors, and in training what that
+/// needs.
+pub(super) struct Pass<'a> {
+    pub(super) parts: &'a [Part<'a>],
     pub(super) training: Option<Training<'a>>,
 }
 
@@ -43,38 +51,48 @@ impl Pass<'_> {
                 shape,
                 stride,
                 padding,
-            } => {
-                let weight = self.get(*weight).reshape(*shape);
-                let bias = bias.map(|bias| self.get(bias));
+            } => self.each(x, |get, x| {
+                let weight = get(*weight).reshape(*shape);
                 let options = ConvOptions::new([*stride; 2], [*padding; 2], [1; 2], 1);
-                conv2d(x, weight, bias, options)
-            }
+                conv2d(x, weight, bias.map(get), options)
+            }),
             Op::UpConv {
                 weight,
                 bias,
                 shape,
-            } => {
-                let weight = self.get(*weight).reshape(*shape);
+            } => self.each(x, |get, x| {
+                let weight = get(*weight).reshape(*shape);
                 let options = ConvTransposeOptions::new([2; 2], [0; 2], [0; 2], [1; 2], 1);
-                conv_transpose2d(x, weight, Some(self.get(*bias)), options)
-            }
+                conv_transpose2d(x, weight, Some(get(*bias)), options)
+            }),
             Op::Dense {
                 weight,
                 bias,
                 shape: [outputs, inputs],
-            } => {
+            } => self.each(x, |get, x| {
                 let rows = x.dims()[0];
-                let weight = self.get(*weight).reshape([*outputs, *inputs]);
-                let bias = self.get(*bias).reshape([1, *outputs]);
+                let weight = get(*weight).reshape([*outputs, *inputs]);
+                let bias = get(*bias).reshape([1, *outputs]);
                 let x = x.reshape([rows, *inputs]).matmul(weight.transpose()) + bias;
                 x.reshape([rows, *outputs, 1, 1])
-            }
+            }),
             Op::BatchNorm {
                 weight,
                 bias,
                 mean,
                 variance,
-            } => self.batch_norm(x, [*weight, *bias, *mean, *variance]),
+            } => match self.parts {
+                [only] => self.batch_norm(only.tensors, x, [*weight, *bias, *mean, *variance]),
+                parts => {
+                    // All rows are normalised together; scale and shift are each part's own.
+                    let mut tensors = parts[0].tensors.to_vec();
+                    let channels = x.dims()[1];
+                    tensors[*weight] = Tensor::ones([channels], &x.device());
+                    tensors[*bias] = Tensor::zeros([channels], &x.device());
+                    let x = self.batch_norm(&tensors, x, [*weight, *bias, *mean, *variance]);
+                    self.each(x, |get, x| scaled(get, [*weight, *bias], x))
+                }
+            },
             Op::GroupNorm {
                 weight,
                 bias,
@@ -87,9 +105,8 @@ impl Pass<'_> {
                 let zeros = Tensor::zeros([parts], &x.device());
                 let x = x.reshape([1, parts, channels / groups * height, width]);
                 let x = batch_norm_train(x, ones, zeros, EPSILON).output;
-                let scale = self.get(*weight).reshape([1, channels, 1, 1]);
-                let shift = self.get(*bias).reshape([1, channels, 1, 1]);
-                x.reshape([rows, channels, height, width]) * scale + shift
+                let x = x.reshape([rows, channels, height, width]);
+                self.each(x, |get, x| scaled(get, [*weight, *bias], x))
             }
             Op::Relu => relu(x),
             Op::MaxPool {
@@ -121,12 +138,32 @@ impl Pass<'_> {
         }
     }
 
-    fn get(&self, position: usize) -> Tensor<1> {
-        self.tensors[position].clone()
+    /// An operation on every part of the rows, with its own tensors by position.
+    fn each(
+        &self,
+        x: Tensor<4>,
+        operation: impl Fn(&dyn Fn(usize) -> Tensor<1>, Tensor<4>) -> Tensor<4>,
+    ) -> Tensor<4> {
+        let on = |part: &Part<'_>, x| operation(&|position| part.tensors[position].clone(), x);
+        if let [only] = self.parts {
+            return on(only, x);
+        }
+        let mut from = 0;
+        let parts = self.parts.iter().map(|part| {
+            let rows = x.clone().narrow(0, from, part.rows);
+            from += part.rows;
+            on(part, rows)
+        });
+        Tensor::cat(parts.collect(), 0)
     }
 
-    fn batch_norm(&mut self, x: Tensor<4>, positions: [usize; 4]) -> Tensor<4> {
-        let [weight, bias, mean, variance] = positions.map(|position| self.get(position));
+    fn batch_norm(
+        &mut self,
+        tensors: &[Tensor<1>],
+        x: Tensor<4>,
+        positions: [usize; 4],
+    ) -> Tensor<4> {
+        let [weight, bias, mean, variance] = positions.map(|position| tensors[position].clone());
         let Some(training) = &mut self.training else {
             // The variance of an averaged model may be below 0.
             return batch_norm(x, weight, bias, mean, variance.clamp_min(0.0), EPSILON);
@@ -168,4 +205,11 @@ impl Pass<'_> {
         let mask = Tensor::from_data(TensorData::new(mask, dims), &x.device());
         x * mask
     }
+}
+
+/// Every channel times its scale, plus its shift: the tensors at these positions.
+fn scaled(get: &dyn Fn(usize) -> Tensor<1>, [scale, shift]: [usize; 2], x: Tensor<4>) -> Tensor<4> {
+    let channels = x.dims()[1];
+    let [scale, shift] = [scale, shift].map(|at| get(at).reshape([1, channels, 1, 1]));
+    x * scale + shift
 }

@@ -18,6 +18,7 @@ mod error;
 mod fit;
 mod forward;
 mod graph;
+mod joint;
 mod layer;
 mod op;
 mod plan;
@@ -25,7 +26,7 @@ mod plan;
 use std::sync::Arc;
 
 use burn_core::tensor::{Device, Tensor, TensorData};
-use methods::learner::{GradientModifier, Optimiser};
+use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Params, TensorSpec};
 
 pub use architectures::Architecture;
@@ -36,8 +37,8 @@ pub(crate) use op::Head;
 
 use self::error::NetworkError;
 use self::fit::NetworkFit;
-use self::forward::Pass;
-use self::op::{Fill, Input};
+use self::forward::{Part, Pass};
+use self::op::{Fill, Input, Op};
 use self::plan::{Plan, Style};
 use super::burn_optimiser::{floats, tensor};
 use super::{Fit, Loss, Mlp, Model, Named};
@@ -137,13 +138,17 @@ impl Model for Network {
 
     fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64> {
         let tensors = self.load(model);
-        let mut pass = Pass {
-            tensors: &tensors,
-            training: None,
-        };
         let block = (AT_ONCE / self.plan.widest.max(1)).clamp(1, ROWS);
         let mut outputs = Vec::with_capacity(rows.len() * self.plan.outputs);
         for block in rows.all().chunks(block * rows.width()) {
+            let parts = [Part {
+                rows: block.len() / rows.width(),
+                tensors: &tensors,
+            }];
+            let mut pass = Pass {
+                parts: &parts,
+                training: None,
+            };
             let output = pass.all(&self.plan.ops, self.images(block.to_vec()));
             outputs.extend(floats(output).into_iter().map(f64::from));
         }
@@ -185,6 +190,18 @@ impl Model for Network {
             modifier,
             seed,
         ))
+    }
+
+    fn joint_step(
+        &self,
+        parts: &[RowsOfModel<'_>],
+        rows: &Rows,
+        loss: Loss,
+        rate: f64,
+        seed: u64,
+    ) -> Option<(Vec<Named>, f64)> {
+        let normalises = self.plan.ops.iter().any(Op::normalises_batches);
+        normalises.then(|| self.step_jointly(parts, rows, loss, rate, seed))
     }
 }
 

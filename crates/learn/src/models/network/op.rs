@@ -97,3 +97,24 @@ pub(super) enum Op {
     },
     Skip(Vec<Op>),
 }
+
+impl Op {
+    /// Whether the rows of a step influence each other in it.
+    pub(super) fn normalises_batches(&self) -> bool {
+        match self {
+            Self::BatchNorm { .. } => true,
+            Self::Residual { main, shortcut } => {
+                main.iter().chain(shortcut).any(Self::normalises_batches)
+            }
+            Self::Skip(inner) => inner.iter().any(Self::normalises_batches),
+            Self::Conv { .. }
+            | Self::UpConv { .. }
+            | Self::Dense { .. }
+            | Self::GroupNorm { .. }
+            | Self::Relu
+            | Self::MaxPool { .. }
+            | Self::AveragePool
+            | Self::Dropout(_) => false,
+        }
+    }
+}

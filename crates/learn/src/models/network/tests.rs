@@ -7,6 +7,7 @@ use crate::models::tests::params;
 use crate::models::{Loss, RegressionLoss};
 
 mod gradients;
+mod joint;
 mod layers_by_hand;
 
 const PLAIN: Optimiser = Optimiser::Sgd {

@@ -10,6 +10,7 @@ use super::build;
 use super::methods::Method;
 use crate::aggregation::Aggregation;
 use crate::learner::{Decay, Training};
+use crate::params::Encoding;
 use crate::strategy::StrategyError;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 
@@ -37,6 +38,10 @@ pub struct StrategyConfig {
     /// rules need equal weights.
     #[serde(skip_serializing_if = "is_mean")]
     pub aggregation: Aggregation,
+    /// How contributed models travel: `"f32"`, as they are; `"bf16"`, `"int8"` or `{ topk = 0.1 }`,
+    /// rounded, see [`Encoding`].
+    #[serde(skip_serializing_if = "Encoding::is_exact")]
+    pub encoding: Encoding,
     /// Local training of a round.
     pub training: Training,
 }
@@ -46,7 +51,7 @@ fn is_mean(rule: &Aggregation) -> bool {
 }
 
 /// The options that go with every method.
-const COMMON: [&str; 3] = ["training", "personal", "aggregation"];
+const COMMON: [&str; 4] = ["training", "personal", "aggregation", "encoding"];
 
 impl StrategyConfig {
     /// A method with this local training, on every silo's own scale, without personal layers.
@@ -58,6 +63,7 @@ impl StrategyConfig {
             scale_agreed: false,
             personal: Vec::new(),
             aggregation: Aggregation::Mean,
+            encoding: Encoding::F32,
         }
     }
 
@@ -107,7 +113,7 @@ impl StrategyConfig {
             return None;
         };
         let plain = self.personal.is_empty() && is_mean(&self.aggregation);
-        plain.then_some(averaging.weight)
+        (plain && self.encoding.is_exact()).then_some(averaging.weight)
     }
 
     /// Whether all options are in their ranges, and a federation of `members` can run it.
@@ -136,6 +142,11 @@ struct CommonOptions {
     /// method has that option.
     #[serde(default = "mean")]
     aggregation: Aggregation,
+    /// How contributed models travel: as they are, or rounded, which saves bytes. What is rounded is
+    /// the difference to the agreed model of the last round; what rounding leaves out is sent in a
+    /// later round.
+    #[serde(default)]
+    encoding: Encoding,
 }
 
 fn mean() -> Aggregation {
@@ -197,7 +208,7 @@ impl<'de> Visitor<'de> for Table {
 
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<StrategyConfig, A::Error> {
         let (mut training, mut personal) = (None, Vec::new());
-        let mut aggregation = Aggregation::Mean;
+        let (mut aggregation, mut encoding) = (Aggregation::Mean, Encoding::F32);
         let mut rest = Map::new();
         while let Some(key) = table.next_key::<String>()? {
             match key.as_str() {
@@ -205,6 +216,7 @@ impl<'de> Visitor<'de> for Table {
                 "standardise" => match table.next_value::<SetByTask>()? {},
                 "personal" => personal = table.next_value()?,
                 "aggregation" => aggregation = table.next_value()?,
+                "encoding" => encoding = table.next_value()?,
                 _ => drop(rest.insert(key, table.next_value::<Value>()?)),
             }
         }
@@ -222,6 +234,7 @@ impl<'de> Visitor<'de> for Table {
             scale_agreed: false,
             personal,
             aggregation,
+            encoding,
         })
     }
 }

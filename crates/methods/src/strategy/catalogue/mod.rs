@@ -73,6 +73,12 @@ pub fn described() -> Vec<StrategyOptions> {
 /// [`StrategyError`] if an option is out of its range, or there are too few members for it.
 pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy>, StrategyError> {
     check_training(&config.training)?;
+    require(
+        config.encoding.is_valid(),
+        "encoding.topk",
+        "above 0 and at most 0.5",
+        format!("{:?}", config.encoding),
+    )?;
     let built = config.method.build(Setting {
         training: config.training.clone(),
         rule: aggregation(config)?,

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::one::*;
+use super::sync::{answers, two_rounds, up};
 use super::table::{epoch, epoch_with, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::{ChangeError, PassageError};
@@ -20,13 +21,14 @@ fn admitting(epoch: &Epoch, name: &str) -> Amendment {
         key: key(99).public(),
     });
     Amendment {
+        format: epoch.format,
         charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
         silos,
         text: b"text".to_vec(),
     }
 }
 
-fn approval(amendment: &Amendment) -> Body {
+pub(super) fn approval(amendment: &Amendment) -> Body {
     let amendment = amendment.hash();
     Body::Approval { amendment }
 }
@@ -44,7 +46,12 @@ impl One {
     }
 
     /// A proposal of a change that these members approve.
-    fn changing(&self, view: u64, amendment: &Amendment, by: &[MemberIndex]) -> Proposal {
+    pub(super) fn changing(
+        &self,
+        view: u64,
+        amendment: &Amendment,
+        by: &[MemberIndex],
+    ) -> Proposal {
         let tip = &self.member.chain.tip;
         let change = Change {
             amendment: amendment.clone(),
@@ -58,7 +65,7 @@ impl One {
         }
     }
 
-    fn knows(&self, amendment: &Amendment, by: &[MemberIndex]) -> Effect {
+    pub(super) fn knows(&self, amendment: &Amendment, by: &[MemberIndex]) -> Effect {
         let mut approved = by.to_vec();
         approved.sort_unstable();
         Effect::Report(Report::Amendment {
@@ -72,7 +79,7 @@ impl One {
 fn change(proposal: &mut Proposal) -> &mut Change {
     match &mut proposal.block.content {
         Content::Change(change) => change,
-        Content::Learning(_) | Content::Empty => panic!("a change"),
+        _ => panic!("a change"),
     }
 }
 
@@ -534,4 +541,40 @@ fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
     let effects = other.pass(60_000);
     let against = |effect: &Effect| matches!(effect, Effect::Report(Report::Nullifying { .. }));
     assert!(effects.iter().any(against), "{effects:?}");
+}
+
+#[test]
+fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more() {
+    let epoch = epoch(4, 5);
+    let me = epoch.lead(3);
+    let (mut one, _) = One::start(epoch, me, Start::Kept(vec![]));
+    let mut short = admitting(&one.epoch, "short");
+    short.charter.rounds = 1;
+    let other = admitting(&one.epoch, "other");
+    let others = one.others();
+    for amendment in [&short, &other] {
+        let text = Body::Amendment(Box::new(amendment.clone()));
+        one.hear(others[0], 0, 0, text);
+        for &by in &others {
+            one.hear(by, 0, 0, approval(amendment));
+        }
+    }
+    // Two rounds became final, and the first amendment allows one. This member leads the next view.
+    up(&mut one, others[0]);
+    let answer = two_rounds(&one);
+    let effects = answers(&mut one, others[0], answer);
+    assert_eq!((one.member.view(), one.member.lead_now()), (3, me));
+    let proposed = effects.iter().find_map(|effect| match effect {
+        Effect::Persist(Record::Proposed(message)) => match &message.body {
+            Body::Proposal(proposal) => proposal.block.change(),
+            _ => None,
+        },
+        _ => None,
+    });
+    let change = proposed.expect("a proposal of the other amendment");
+    assert_eq!(change.amendment, other);
+    // It says why the first is not proposed.
+    let (last, now) = (1, 2);
+    let why = Refusal::Change(ChangeError::Rounds { last, now });
+    assert!(effects.contains(&refused(me, 0, why)), "{effects:?}");
 }

@@ -207,3 +207,31 @@ fn a_collector_waits_for_the_votes_of_auditors() {
     assert!(found);
     assert_eq!(two.member.view(), 2);
 }
+
+#[test]
+fn a_vote_that_claims_to_have_checked_an_empty_block_does_not_keep_it_from_being_notarised() {
+    let epoch = epoch();
+    let me = epoch.lead(2);
+    let drawn = epoch.auditors(&epoch.id, 1);
+    // There is no outcome to check: the honest votes say so, and only the structure is checked.
+    for false_claim in [CHECKED, INCLUSION] {
+        for auditor in [true, false] {
+            let mut one = One::of(epoch.clone(), me);
+            let others = one.others();
+            let liar = others.iter().find(|by| drawn.contains(by) == auditor);
+            let liar = *liar.unwrap();
+            let block = Hash::of(b"an empty block");
+            let checked = false_claim;
+            one.hear(liar, 0, 1, Body::Notarize { block, checked });
+            let checked = Checked::Structure;
+            for &by in others.iter().filter(|by| **by != liar) {
+                one.hear(by, 0, 1, Body::Notarize { block, checked });
+            }
+            let known = one.member.chain.notarisation(&block);
+            let votes = &known
+                .expect("a notarisation of a quorum of honest votes")
+                .votes;
+            assert!(votes.iter().all(|vote| vote.member != liar), "{votes:?}");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use crate::message::{Content, Learning, Phase, Proposal};
 fn learning(proposal: &mut Proposal) -> &mut Learning {
     match &mut proposal.block.content {
         Content::Learning(learning) => learning,
-        Content::Empty | Content::Change(_) => panic!("a learning block"),
+        _ => panic!("a learning block"),
     }
 }
 

@@ -126,6 +126,28 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             let (amendment, approvals) = (amendment.hash(), approved.len());
             info!(view = at_view, %amendment, approvals, needed, "an amendment");
         }
+        Report::Recovery {
+            lost,
+            signed,
+            needed,
+            ..
+        } => {
+            let signed = signed.len();
+            warn!(
+                view = at_view,
+                ?lost,
+                signed,
+                needed,
+                "members want to go on without others"
+            );
+        }
+        Report::LeftBehind {
+            recovery,
+            by,
+            round,
+        } => {
+            warn!(round, view = at_view, %recovery, ?by, "others have gone on without this member");
+        }
         Report::Fault(evidence) => {
             let (member, charge) = (evidence.member, evidence.charge());
             error!(round = at_round, view = at_view, %member, charge, "a member broke the rules");

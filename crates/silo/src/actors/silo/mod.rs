@@ -13,7 +13,8 @@ use protocol::{Effect, Input, Member, Time};
 
 use super::mesh::MeshActor;
 use super::messages::{
-    Approve, Halt, Incoming, Notices, Outgoing, Stop, Subscribe, VerifiedCertificates, WorkResult,
+    Approve, Halt, Incoming, Notices, Outgoing, Recover, Stop, Subscribe, VerifiedCertificates,
+    WorkResult,
 };
 use super::observer::ObserverActor;
 use super::worker::WorkerActor;
@@ -164,6 +165,16 @@ impl Handler<WorkResult> for SiloActor {
     fn handle(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
         if self.run_state.is_running() {
             self.finish(result, ctx);
+        }
+    }
+}
+
+impl Handler<Recover> for SiloActor {
+    type Result = ();
+
+    fn handle(&mut self, Recover(lost): Recover, ctx: &mut Context<Self>) {
+        if self.run_state.is_running() {
+            self.step(Input::Recover { lost }, ctx);
         }
     }
 }

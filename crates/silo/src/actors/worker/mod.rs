@@ -53,6 +53,9 @@ pub(crate) struct WorkerActor {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
+    /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
+    /// that restarts begins without.
+    pub(crate) rest: Option<Params>,
     /// Whether an outcome is being adopted: one at a time.
     pub(crate) applying: bool,
     /// Blobs of the last final rounds, oldest first.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::{Context, Recipient};
+use methods::params::Sent;
 use methods::strategy::{Participant, Scored};
-use methods::{Progress, Scores, Task, Update};
+use methods::{Params, Progress, Scores, Task, Update};
 use protocol::effects::{Planned, Trained, WorkError};
 use protocol::message::{Entry, EntryFields};
 use protocol::{Hash, Input, MemberIndex, codec};
@@ -74,7 +75,7 @@ impl WorkerActor {
         let work = Work::Train {
             samples: visits * config.learner.samples(),
         };
-        let coalition = own.coalition;
+        let (coalition, rest) = (own.coalition, self.rest.clone());
         let job = move || {
             let mut progress = |progress: Progress| {
                 seen.report(progress);
@@ -84,7 +85,14 @@ impl WorkerActor {
                     ControlFlow::Continue(())
                 }
             };
-            train(&config, &base, coalition, &own.personal, &mut progress)
+            train(
+                &config,
+                &base,
+                coalition,
+                &own.personal,
+                rest.as_ref(),
+                &mut progress,
+            )
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
@@ -114,11 +122,16 @@ impl WorkerActor {
         round: u64,
         weights: bool,
         seconds: f64,
-        (coalition, update): (u32, Update),
+        result: Contributed,
     ) -> Result<WorkResult, String> {
+        let Contributed {
+            coalition,
+            update,
+            sent,
+            blob,
+        } = result;
         let personal = Personal::new(update.personal);
-        let document = update.shared.document();
-        let (blob, size) = (Hash(update.shared.hash()), document.len() as u64);
+        let (document, size) = (sent.document.clone(), sent.document.len() as u64);
         self.store(
             [
                 (blob, document),
@@ -132,6 +145,7 @@ impl WorkerActor {
             blob: blob.0,
             personal: personal.hash.0,
         };
+        self.rest = sent.rest;
         self.trained = Some(LastTraining {
             round,
             blob,
@@ -312,14 +326,24 @@ fn participant<'a>(
     }
 }
 
+/// A trained model, ready to be contributed.
+struct Contributed {
+    coalition: u32,
+    update: Update,
+    sent: Sent,
+    /// Hash of the bytes that are sent.
+    blob: Hash,
+}
+
 /// Trains, and checks that other members will accept the result.
 fn train(
     config: &SiloConfig,
     base: &Arc<RoundBase>,
     coalition: u32,
     personal: &Personal,
+    rest: Option<&Params>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<(u32, Update), String> {
+) -> Result<Contributed, String> {
     let (plan, round) = (base.plan(config), base.next());
     let participant = participant(config, round, coalition, personal);
     let trained = config
@@ -329,10 +353,18 @@ fn train(
     if update.personal.layout() != personal.params.layout() {
         return Err("the learner returned a personal state of another layout".into());
     }
-    let passed = base.admit(update.shared.document());
-    passed.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
+    let sent = base.send(coalition, &update.shared, rest);
+    let sent = sent.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
     // Hashed here rather than on the actor; the models cache their hashes.
-    update.shared.hash();
     update.personal.hash();
-    Ok((coalition, update))
+    let blob = match base.encoding.is_exact() {
+        true => Hash(update.shared.hash()),
+        false => Hash::of(&sent.document),
+    };
+    Ok(Contributed {
+        coalition,
+        update,
+        sent,
+        blob,
+    })
 }

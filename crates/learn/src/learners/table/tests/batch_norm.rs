@@ -15,6 +15,7 @@ fn silo(shift: f64, seed: u64) -> Arc<dyn Learner> {
         let (a, b) = (draw(), draw());
         table.push(&[a + shift, b - 2.0 * shift], f64::from(a > b));
     }
+    table.domains = (0..60).map(|row| row % 2).collect();
     let target = Target::Classes(vec!["low".into(), "high".into()]);
     let split = SplitConfig {
         validation: 0.0,
@@ -108,4 +109,44 @@ fn ditto_with_lambda_zero_is_training_alone_to_the_bit_with_batch_norms() {
     );
     // And a proximal term changes something.
     assert_ne!(used("ditto", json!({ "lambda": 1.0 }), 3), alone);
+}
+
+#[test]
+fn fedcg_normalises_the_rows_of_all_domains_of_a_batch_together() {
+    let options = json!({ "domains": 2, "given": true, "lambda": 0.0, "sigma": "identity" });
+    let bare = silo(6.0, 1);
+    let by = super::fedcg::strategy("fedcg", options)
+        .equip(silo(6.0, 1))
+        .unwrap();
+    let start = by.initial(4);
+    let rows = bare.samples();
+    let training = Task::Train(Training {
+        epochs: 1,
+        batch: 0,
+        optimiser: Optimiser::Sgd {
+            rate: 0.1,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        },
+        decay: None,
+    });
+    let step = |learner: &dyn Learner, start: &Params| {
+        let go_on = &mut |_| ControlFlow::Continue(());
+        learner
+            .carry_out(start, &Params::empty(), &training, 9, go_on)
+            .unwrap()
+    };
+    let cut = step(&*by, &start);
+    let counts = [0, 1].map(|domain| cut.metrics.values[&format!("domain-{domain}")]);
+    assert!(counts.iter().all(|&count| count > 1.0), "{counts:?}");
+    assert_eq!(counts.iter().sum::<f64>(), rows as f64);
+    // As long as λ is 0, branches have no effect: the step is that of the model without any.
+    let whole = step(&*bare, &Params::gather(&bare.layout(), &[&start]).unwrap());
+    let cut = Params::gather(&bare.layout(), &[&cut.shared]).unwrap();
+    for tensor in bare.layout().tensors() {
+        let [cut, whole] = [&cut, &whole.shared].map(|model| model.tensor(&tensor.name).unwrap());
+        for (cut, whole) in cut.iter().zip(whole) {
+            assert!((cut - whole).abs() < 1e-4, "{}: {cut} {whole}", tensor.name);
+        }
+    }
 }

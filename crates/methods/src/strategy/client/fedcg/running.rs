@@ -1,12 +1,15 @@
 //! A training of FedCG under way: one step after the other of everything that is trained.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::branches::{Branched, no_rows, unusable};
 use super::graph::Graph;
 use super::shape::Parts;
 use crate::Matrix;
-use crate::learner::{LearnError, Learner, Optimiser, OptimiserState, Split, Training, Update};
+use crate::learner::{
+    JointStep, LearnError, Learner, Optimiser, OptimiserState, RowsOfModel, Split, Training, Update,
+};
 use crate::params::{Params, Role};
 
 /// The settings of [`Optimiser::Sgd`].
@@ -91,9 +94,10 @@ impl<'a> Running<'a> {
 
     /// One step on the rows `batch`, of which `labels` has the domains; their mean loss before it.
     ///
-    /// The rows of every domain go through the silo's own learner by themselves, one domain after
-    /// the other. What is personal, and buffers, such as running statistics, are handed on from one
-    /// to the next; everything else starts from the same values.
+    /// Where rows of a step influence each other (batch normalisation), all of them go through the
+    /// silo's own learner together. Otherwise those of every domain go by themselves, one domain
+    /// after the other: what is personal, and buffers, are handed on from one to the next;
+    /// everything else starts from the same values.
     pub(super) fn step(
         &mut self,
         labels: &[u32],
@@ -106,25 +110,31 @@ impl<'a> Running<'a> {
             true => Vec::new(),
             false => self.graph.generate().map_err(unusable)?,
         };
-        let layers = self.graph.layers.iter();
-        let lambdas: Vec<f64> = layers.map(|layer| layer.lambda).collect();
         let mut moves = vec![0.0; self.base.len()];
         let none = |made: &Matrix| Matrix::zeros(made.rows(), made.columns());
         let mut upstream: Vec<Matrix> = generated.iter().map(none).collect();
-        let mut domains: Vec<u32> = batch.iter().map(|&row| label(row)).collect();
-        domains.sort_unstable();
-        domains.dedup();
+        let mut by_domain: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for &row in batch {
+            by_domain.entry(label(row)).or_default().push(row);
+        }
         let mut loss = 0.0;
-        for domain in domains {
-            let rows = batch.iter().copied().filter(|&row| label(row) == domain);
-            let rows: Vec<u32> = rows.collect();
-            let share = rows.len() as f64 / batch.len() as f64;
-            let branch = generated.iter().map(|made| made.row(domain as usize));
-            let branch = [(1.0, branch.collect())];
-            let start = self.by.effective(&self.base(), &lambdas, &branch);
-            let update = self.alone(&start, &rows, share, seed)?;
-            loss += share * update.metrics.values.get("loss").copied().unwrap_or(0.0);
-            let reached = update.shared.values();
+        let mut joint = self.joint(&by_domain, &generated, seed)?.map(|step| {
+            (loss, self.personal) = (step.loss, step.personal);
+            step.models.into_iter()
+        });
+        for (domain, rows) in by_domain {
+            let start = self.effective(domain, &generated);
+            let reached = match joint.as_mut().and_then(Iterator::next) {
+                Some(reached) => reached,
+                None => {
+                    let share = rows.len() as f64 / batch.len() as f64;
+                    let update = self.alone(&start, &rows, share, seed)?;
+                    loss += share * update.metrics.values.get("loss").copied().unwrap_or(0.0);
+                    self.personal = update.personal;
+                    update.shared
+                }
+            };
+            let reached = reached.values();
             let pairs = start.values().iter().zip(reached);
             let went: Vec<f64> = pairs
                 .map(|(&from, &to)| f64::from(from) - f64::from(to))
@@ -140,12 +150,43 @@ impl<'a> Running<'a> {
                 let row = upstream.row_mut(domain as usize).iter_mut();
                 row.zip(places).for_each(|(into, at)| *into = went[at]);
             }
-            self.personal = update.personal;
         }
         self.optimiser.step(&mut self.base, &moves);
         self.follow(&generated, &upstream)?;
         self.finite(&self.base)?;
         Ok(loss)
+    }
+
+    /// The model that the rows of a domain pass through, with the branches `generated`.
+    fn effective(&self, domain: u32, generated: &[Matrix]) -> Params {
+        let layers = self.graph.layers.iter();
+        let lambdas: Vec<f64> = layers.map(|layer| layer.lambda).collect();
+        let branch = generated.iter().map(|made| made.row(domain as usize));
+        let branch = [(1.0, branch.collect())];
+        self.by.effective(&self.base(), &lambdas, &branch)
+    }
+
+    /// One plain step on the rows of several domains together, if they influence each other.
+    fn joint(
+        &self,
+        by_domain: &BTreeMap<u32, Vec<u32>>,
+        generated: &[Matrix],
+        seed: u64,
+    ) -> Result<Option<JointStep>, LearnError> {
+        if by_domain.len() < 2 {
+            return Ok(None);
+        }
+        let domains = by_domain.keys();
+        let models: Vec<Params> = domains
+            .map(|&domain| self.effective(domain, generated))
+            .collect();
+        let parts = by_domain.values().zip(&models);
+        let parts: Vec<RowsOfModel<'_>> = parts
+            .map(|(rows, model)| RowsOfModel { model, rows })
+            .collect();
+        let rows = self.inner.row_access()?;
+        rows.joint_step(&parts, &self.personal, self.rate, seed)
+            .transpose()
     }
 
     /// One plain step of the silo's own learner on these rows, as large as their share of the step.

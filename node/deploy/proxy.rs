@@ -24,7 +24,7 @@ const LARGEST: usize = 1 << 16;
 const QUEUE: Duration = Duration::from_secs(1);
 
 /// The links between all nodes. They end when this is dropped.
-pub(super) struct Relay {
+pub(super) struct Proxy {
     /// The port at which each node reaches each other one, by sender and receiver; 0 for itself.
     pub(super) doors: Vec<Vec<u16>>,
     links: Arc<Links>,
@@ -48,13 +48,13 @@ struct Changing {
     random: u64,
 }
 
-impl Relay {
+impl Proxy {
     /// Starts the links between nodes that listen at these ports, with the latencies that a simulation
     /// with this seed draws.
     pub(super) fn start(nodes: &[u16], config: &LinkConfig, seed: u64) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
-            .thread_name("relay")
+            .thread_name("proxy")
             .enable_all()
             .build()?;
         let n = nodes.len();
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    fn relay(config: LinkConfig) -> (Vec<UdpSocket>, Relay) {
+    fn proxy(config: LinkConfig) -> (Vec<UdpSocket>, Proxy) {
         let nodes: Vec<UdpSocket> = (0..2)
             .map(|_| {
                 let node = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -229,8 +229,8 @@ mod tests {
             .iter()
             .map(|node| node.local_addr().unwrap().port())
             .collect();
-        let relay = Relay::start(&ports, &config, 1).unwrap();
-        (nodes, relay)
+        let proxy = Proxy::start(&ports, &config, 1).unwrap();
+        (nodes, proxy)
     }
 
     fn steady(millis: u64) -> LinkConfig {
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn datagrams_and_answers_arrive_after_the_latency_and_are_counted() {
-        let (nodes, relay) = relay(steady(60));
-        let door = ("127.0.0.1", relay.doors[0][1]);
+        let (nodes, proxy) = proxy(steady(60));
+        let door = ("127.0.0.1", proxy.doors[0][1]);
         let began = std::time::Instant::now();
         nodes[0].send_to(b"question", door).unwrap();
         let mut bytes = [0; 16];
@@ -255,28 +255,28 @@ mod tests {
         let (length, by) = nodes[0].recv_from(&mut bytes).unwrap();
         assert_eq!(
             (&bytes[..length], by.port()),
-            (&b"yes"[..], relay.doors[0][1])
+            (&b"yes"[..], proxy.doors[0][1])
         );
         assert!(began.elapsed() >= Duration::from_millis(120));
-        assert_eq!(relay.sent(), [8, 3]);
+        assert_eq!(proxy.sent(), [8, 3]);
     }
 
     #[test]
     fn a_cut_stops_datagrams_in_its_direction_until_it_is_mended() {
-        let (nodes, relay) = relay(steady(1));
+        let (nodes, proxy) = proxy(steady(1));
         let mut bytes = [0; 16];
         let mut arrives = |from: usize, to: usize| {
-            let door = ("127.0.0.1", relay.doors[from][to]);
+            let door = ("127.0.0.1", proxy.doors[from][to]);
             nodes[from].send_to(b"x", door).unwrap();
             nodes[to].recv_from(&mut bytes).is_ok()
         };
-        relay.split(&[0], true, true);
+        proxy.split(&[0], true, true);
         assert!(!arrives(0, 1), "what is cut off does not send");
         assert!(arrives(1, 0), "it still receives");
-        relay.split(&[0], false, true);
-        relay.split(&[0], true, false);
+        proxy.split(&[0], false, true);
+        proxy.split(&[0], true, false);
         assert!(!arrives(0, 1) && !arrives(1, 0), "another cut remains");
-        relay.split(&[0], false, false);
+        proxy.split(&[0], false, false);
         assert!(arrives(0, 1) && arrives(1, 0));
     }
 
@@ -286,16 +286,16 @@ mod tests {
             bandwidth_mbit: 0.8,
             ..steady(0)
         };
-        let (_nodes, relay) = relay(config);
+        let (_nodes, proxy) = proxy(config);
         let now = Instant::now();
-        let takes = |length| relay.links.arrivals((0, 1), length, now);
+        let takes = |length| proxy.links.arrivals((0, 1), length, now);
         // 10,000 bytes take a tenth of a second.
         let first = takes(10_000)[0] - now;
         let second = takes(10_000)[0] - now;
         assert!((first.as_secs_f64() - 0.1).abs() < 0.01, "{first:?}");
         assert!((second.as_secs_f64() - 0.2).abs() < 0.01, "{second:?}");
         assert!(takes(100_000).is_empty());
-        let other = relay.links.arrivals((1, 0), 10_000, now)[0] - now;
+        let other = proxy.links.arrivals((1, 0), 10_000, now)[0] - now;
         assert!(other < second, "every sender has a line of its own");
     }
 }

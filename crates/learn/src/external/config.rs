@@ -1,0 +1,174 @@
+//! Which program learns, and how it is run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::DataError;
+
+/// Default number of seconds without a word from the program.
+const TIMEOUT: u64 = 600;
+
+/// The program that learns in place of Rota. In TOML: `learner = ["python3", "learner.py"]`, or a
+/// table `[learner]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(from = "Written", into = "Program")]
+#[schemars(with = "Written")]
+pub struct LearnerConfig {
+    /// Program and arguments; empty where a socket is given.
+    pub command: Vec<String>,
+    /// Socket at which programs listen that somebody else started.
+    pub socket: Option<PathBuf>,
+    /// Most programs, or connections, at once.
+    pub programs: usize,
+    /// Names or positions of the silos that learn so; all where it is empty.
+    pub silos: Vec<String>,
+    /// Longest time without a word from the program while it is asked for something.
+    pub timeout: Duration,
+    /// Folder in which the program runs.
+    pub folder: PathBuf,
+}
+
+/// As it is written.
+#[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "a list such as [\"python3\", \"learner.py\"], or a table with `command` or `socket`, is needed"
+)]
+enum Written {
+    /// Program and arguments.
+    Command(Vec<String>),
+    /// With more about it.
+    Program(Program),
+}
+
+/// The program that learns, with more about it.
+#[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Program {
+    /// Program and arguments. It runs in the folder of this file and speaks the learner protocol on
+    /// its standard input and output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    command: Vec<String>,
+    /// Instead of a command: a Unix socket at which a program listens, relative to this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    socket: Option<PathBuf>,
+    /// Most programs at once in a simulation; they share its silos. By default 2.
+    #[serde(default = "two")]
+    #[schemars(range(min = 1, max = 64))]
+    programs: usize,
+    /// In a simulation: names, or positions from 0, of the silos that learn with the program. By
+    /// default all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    silos: Vec<String>,
+    /// Longest time without a word from the program while it is asked for something; then it is
+    /// stopped and started again.
+    #[serde(default = "timeout")]
+    #[schemars(range(min = 1, max = 86400), extend("x-unit" = "seconds"))]
+    timeout: u64,
+}
+
+fn two() -> usize {
+    2
+}
+
+fn timeout() -> u64 {
+    TIMEOUT
+}
+
+impl From<Written> for LearnerConfig {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Command(command) => Self::command(command),
+            Written::Program(program) => Self {
+                command: program.command,
+                socket: program.socket,
+                programs: program.programs,
+                silos: program.silos,
+                timeout: Duration::from_secs(program.timeout),
+                folder: PathBuf::new(),
+            },
+        }
+    }
+}
+
+impl From<LearnerConfig> for Program {
+    fn from(config: LearnerConfig) -> Self {
+        Self {
+            command: config.command,
+            socket: config.socket,
+            programs: config.programs,
+            silos: config.silos,
+            timeout: config.timeout.as_secs(),
+        }
+    }
+}
+
+impl LearnerConfig {
+    /// This program, with everything else by default.
+    pub fn command(command: Vec<String>) -> Self {
+        Self {
+            command,
+            socket: None,
+            programs: two(),
+            silos: Vec::new(),
+            timeout: Duration::from_secs(TIMEOUT),
+            folder: PathBuf::new(),
+        }
+    }
+
+    /// Programs that listen at this socket, with everything else by default.
+    pub fn socket(socket: PathBuf) -> Self {
+        Self {
+            socket: Some(socket),
+            ..Self::command(Vec::new())
+        }
+    }
+
+    /// Makes it relative to the folder of the file that it is written in.
+    pub fn resolve(&mut self, folder: &Path) {
+        if let Some(socket) = &mut self.socket {
+            *socket = folder.join(&*socket);
+        }
+        self.folder = folder.to_owned();
+    }
+
+    /// Whether its numbers are in range, and it names exactly one of command and socket.
+    ///
+    /// # Errors
+    /// [`DataError::Config`].
+    pub fn check(&self) -> Result<(), DataError> {
+        let wrong = |what: &str| Err(DataError::Config(format!("`learner` {what}")));
+        match (self.command.is_empty(), &self.socket) {
+            (true, None) => {
+                return wrong(
+                    "names no program: write it as a list, such as [\"python3\", \"learner.py\"]",
+                );
+            }
+            (false, Some(_)) => return wrong("has both `command` and `socket`: keep one of them"),
+            _ => {}
+        }
+        if !(1..=64).contains(&self.programs) {
+            return wrong(&format!(
+                "has `programs = {}`, it must be between 1 and 64",
+                self.programs
+            ));
+        }
+        if !(1..=86_400).contains(&self.timeout.as_secs()) {
+            return wrong(&format!(
+                "has `timeout = {}`, it must be between 1 and 86400 seconds",
+                self.timeout.as_secs()
+            ));
+        }
+        Ok(())
+    }
+
+    /// What it is, for messages.
+    pub fn name(&self) -> String {
+        match &self.socket {
+            Some(socket) => socket.display().to_string(),
+            None => self.command.join(" "),
+        }
+    }
+}

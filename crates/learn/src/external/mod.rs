@@ -1,0 +1,35 @@
+//! Learners in other programs: a child process of the silo, or a program at a socket, trains and
+//! measures the models.
+//!
+//! [`LearnerConfig`] names the program. It speaks the protocol of `docs/learner-protocol.md`
+//! (`wire`): framed JSON messages, with parameters in safetensors files of a shared folder. There
+//! are two uses:
+//!
+//! - A task of its own, [`ExternalTask`]: the agreement lists the tensors of the model, and the
+//!   program has the rows. [`ExternalLearner`].
+//! - A task on tables, whose model Rota knows: the program gets the silo's rows and trains the
+//!   agreed model; Rota measures it. Silos that train with a program and silos that train by
+//!   themselves federate with each other. [`TableByProgram`].
+//!
+//! A program that dies, hangs, or gives a wrong answer fails the request, and is started again for
+//! the next one ([`Programs`]).
+
+mod child;
+mod config;
+mod learner;
+mod outputs;
+mod programs;
+mod session;
+mod study;
+mod table;
+mod task;
+mod wire;
+
+pub use config::LearnerConfig;
+pub use learner::ExternalLearner;
+pub use programs::Programs;
+pub use session::Described;
+pub use study::{external_silo, external_study};
+pub use table::TableByProgram;
+pub use task::{Drawn, ExternalTask, Initial, StartFrom, TensorConfig, TensorRole};
+pub use wire::PROTOCOL;

@@ -1,0 +1,139 @@
+//! Outputs of a program's models row by row, measured by Rota.
+
+use std::sync::{Arc, PoisonError};
+
+use methods::learner::{Outputs, RowResults, Split};
+use methods::{LearnError, Metrics, Params};
+
+use super::learner::ExternalLearner;
+use super::wire::OutputsOf;
+use crate::data::Rows;
+use crate::metrics::{constant, mean_target, measure, row_results};
+use crate::models::{Loss, RegressionLoss};
+
+impl OutputsOf {
+    fn loss(self) -> Loss {
+        match self {
+            Self::Softmax => Loss::Softmax,
+            Self::Logistic => Loss::Logistic,
+            Self::Squared => Loss::Regression(RegressionLoss::Squared),
+            Self::Absolute => Loss::Regression(RegressionLoss::Absolute),
+        }
+    }
+}
+
+impl ExternalLearner {
+    fn loss(&self) -> Result<Loss, LearnError> {
+        let outputs = self.session.outputs_of().map(OutputsOf::loss);
+        outputs.ok_or_else(|| LearnError::Metric("outputs".into()))
+    }
+
+    /// Outputs, and the rows with their targets.
+    fn ask(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<(Vec<f64>, Arc<Rows>), LearnError> {
+        let count = self.part(split)?;
+        let (outputs, targets) = self.session.outputs(model, personal, split, count)?;
+        let wrong = |what: String| {
+            LearnError::Failed(format!(
+                "the outputs of the learner of {}: {what}",
+                self.session.name()
+            ))
+        };
+        let (width, given) = (outputs.len() / count, targets.len() / count);
+        let class = |&target: &f32| {
+            let classes = if width == 1 { 2.0 } else { width as f32 };
+            target.fract() == 0.0 && (0.0..classes).contains(&target)
+        };
+        match self.loss()? {
+            Loss::Softmax | Loss::Logistic if given != 1 || !targets.iter().all(class) => {
+                return Err(wrong(format!(
+                    "expected one target per row, the index of a class below {width}"
+                )));
+            }
+            Loss::Logistic if width != 1 => {
+                return Err(wrong(format!("expected one per row, found {width}")));
+            }
+            Loss::Regression(_) if width != given => {
+                return Err(wrong(format!(
+                    "expected as many as targets, {given} per row, found {width}"
+                )));
+            }
+            _ => {}
+        }
+        let rows = Arc::new(Rows::wide(1, given, vec![0.0; count], targets));
+        let mut known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(key(split), rows.clone());
+        Ok((outputs.into_iter().map(f64::from).collect(), rows))
+    }
+
+    /// The rows of a part with their targets.
+    fn targets(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Arc<Rows>, LearnError> {
+        let known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(key(split)).cloned();
+        drop(known);
+        match found {
+            Some(rows) => Ok(rows),
+            None => Ok(self.ask(model, personal, split)?.1),
+        }
+    }
+}
+
+fn key(split: Split) -> &'static str {
+    match split {
+        Split::Train => "train",
+        Split::Validation => "validation",
+        Split::Test => "test",
+    }
+}
+
+impl Outputs for ExternalLearner {
+    fn outputs(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Vec<f64>, LearnError> {
+        Ok(self.ask(model, personal, split)?.0)
+    }
+
+    fn measure(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        let rows = self.targets(model, personal, split)?;
+        Ok(measure(self.loss()?, outputs, &rows, 1.0))
+    }
+
+    fn row_results(
+        &self,
+        model: &Params,
+        personal: &Params,
+        outputs: &[f64],
+        split: Split,
+    ) -> Result<RowResults, LearnError> {
+        let rows = self.targets(model, personal, split)?;
+        Ok(row_results(self.loss()?, outputs, &rows, 1.0))
+    }
+
+    fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>> {
+        let rows = self.targets(model, personal, Split::Train).ok()?;
+        Some(mean_target(self.loss().ok()?, &rows, width))
+    }
+
+    fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+        self.loss()
+            .map_or_else(|_| Vec::new(), |loss| constant(loss, mean_target))
+    }
+}

@@ -1,0 +1,495 @@
+//! A silo's side of the conversation with its program.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use methods::learner::{GradientModifier, Split};
+use methods::{Layout, LearnError, Metrics, Params, Progress, Training, Update, Watch};
+
+use super::child::silent;
+use super::config::LearnerConfig;
+use super::programs::{Exchanged, Programs, Talk, Trouble, read, read_bytes, unexpected};
+use super::task::{TensorConfig, layout_of};
+use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
+use crate::data::DataError;
+
+/// How often a training that gives no sign looks whether it is still needed.
+const GLANCE: Duration = Duration::from_millis(100);
+/// How long a program may take to stop a training.
+const STOPPING: Duration = Duration::from_secs(10);
+/// What a program can do beyond the core, by name.
+const GRADIENTS: &str = "gradients";
+
+/// A silo as its program knows it.
+#[derive(Clone)]
+pub(super) struct Silo {
+    /// Its position in the federation.
+    pub(super) place: usize,
+    /// Its name.
+    pub(super) name: String,
+    /// Number of silos.
+    pub(super) of: usize,
+    /// Its own seed.
+    pub(super) seed: u64,
+    /// The tensors of the agreed model; empty if none are agreed yet.
+    pub(super) agreed: Vec<TensorConfig>,
+    /// What the rows are that Rota hands over, if it does.
+    pub(super) rows: Option<RowsOf>,
+}
+
+/// A silo's side of the conversation with its program.
+pub(super) struct Session {
+    programs: Arc<Programs>,
+    silo: Silo,
+    opened: Opened,
+    /// What travels between the two.
+    pub(super) layout: Arc<Layout>,
+    pub(super) personal: Arc<Layout>,
+}
+
+/// What a program says of itself.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// Tensors of its model.
+    pub tensors: Vec<TensorConfig>,
+    /// Numbers in its personal state.
+    pub personal: usize,
+    /// Training, validation and test rows.
+    pub rows: [usize; 3],
+    /// Whether strategies can modify its gradients.
+    pub gradients: bool,
+    /// Whether it gives outputs row by row.
+    pub outputs: bool,
+}
+
+impl Described {
+    /// Starts a program as the only silo of a federation, asks it what it is, and ends it.
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: it cannot be started, or what it says makes no model.
+    pub fn ask(config: &LearnerConfig, name: &str) -> Result<Self, DataError> {
+        let silo = Silo {
+            place: 0,
+            name: name.to_owned(),
+            of: 1,
+            seed: 0,
+            agreed: Vec::new(),
+            rows: None,
+        };
+        let Session { opened, .. } = Session::open(Programs::new(config, 1)?, silo)?;
+        let PartsOf {
+            train,
+            validation,
+            test,
+        } = opened.rows;
+        Ok(Self {
+            personal: opened
+                .personal
+                .iter()
+                .map(|tensor| tensor.shape.iter().product::<usize>())
+                .sum(),
+            rows: [train, validation, test],
+            gradients: opened.capabilities.iter().any(|name| name == GRADIENTS),
+            outputs: opened.outputs.is_some(),
+            tensors: opened.layout,
+        })
+    }
+}
+
+impl Session {
+    /// Introduces a silo to its program.
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: the program cannot be started, or does not have the agreed model.
+    pub(super) fn open(programs: Arc<Programs>, silo: Silo) -> Result<Self, DataError> {
+        let mut opened = None;
+        let introduced = programs.with(
+            silo.place,
+            |talk| {
+                opened = Some(introduce(talk, &silo)?);
+                Ok(())
+            },
+            |_| Ok(()),
+        );
+        let wrong = |trouble| {
+            let error = programs.error(trouble);
+            DataError::Config(format!("silo {:?}: {error}", silo.name))
+        };
+        introduced.map_err(wrong)?;
+        let opened = opened.ok_or_else(|| {
+            wrong(Trouble::Broken(
+                "the silo was introduced to it before".into(),
+            ))
+        })?;
+        let broken = |what| wrong(Trouble::Broken(what));
+        // Roles are agreed, whatever the program says of them.
+        let layout = match silo.agreed.is_empty() {
+            true => layout_of(&opened.layout),
+            false => layout_of(&silo.agreed),
+        };
+        let layout = layout.map_err(broken)?;
+        let personal = layout_of(&opened.personal).map_err(broken)?;
+        Ok(Self {
+            programs,
+            silo,
+            opened,
+            layout,
+            personal,
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.silo.name
+    }
+
+    /// Whether strategies can modify its gradients.
+    pub(super) fn has_gradients(&self) -> bool {
+        self.opened
+            .capabilities
+            .iter()
+            .any(|name| name == GRADIENTS)
+    }
+
+    pub(super) fn outputs_of(&self) -> Option<OutputsOf> {
+        self.opened.outputs
+    }
+
+    pub(super) fn rows(&self) -> PartsOf {
+        self.opened.rows
+    }
+
+    pub(super) fn write(&self, what: &str, model: &Params) -> Result<Exchanged, LearnError> {
+        self.programs
+            .write(what, model)
+            .map_err(|trouble| self.programs.error(trouble))
+    }
+
+    /// A conversation with the program, to which the silo has been introduced.
+    fn with<T>(
+        &self,
+        request: impl FnOnce(&mut Talk<'_>) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let again = |talk: &mut Talk<'_>| match introduce(talk, &self.silo)? {
+            // A program that was started again has the same model and rows.
+            opened if opened == self.opened => Ok(()),
+            _ => Err(Trouble::Broken(
+                "after it was started again, it says something else of its model or its rows"
+                    .into(),
+            )),
+        };
+        self.programs.with(self.silo.place, again, request)
+    }
+
+    /// A request that changes nothing: asked again once of a new program, where the program breaks.
+    fn twice<T>(
+        &self,
+        request: impl Fn(&mut Talk<'_>) -> Result<T, Trouble>,
+    ) -> Result<T, LearnError> {
+        let first = self.with(&request);
+        let result = match first {
+            Err(Trouble::Broken(_)) => self.with(&request),
+            other => other,
+        };
+        result.map_err(|trouble| self.programs.error(trouble))
+    }
+
+    /// The file of a personal state, where there is one.
+    fn personal_file(&self, personal: &Params) -> Result<Option<Exchanged>, Trouble> {
+        match personal.layout() == &self.personal && !self.personal.is_empty() {
+            true => self.programs.write("personal", personal).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The personal state of a seed, before the first round.
+    pub(super) fn initial_personal(&self, seed: u64) -> Result<Params, LearnError> {
+        if self.personal.is_empty() {
+            return Ok(Params::empty());
+        }
+        self.twice(|talk| {
+            let into = self.programs.file("personal");
+            let request = Request::Initial {
+                silo: self.silo.place,
+                seed,
+                into: None,
+                personal_into: Some(&into.0),
+            };
+            done(&talk.ask(&request, "while it made its personal state")?)?;
+            read(&into.0, &self.personal)
+        })
+    }
+
+    /// The program's own initial model of a seed.
+    pub(super) fn initial(&self, seed: u64) -> Result<Params, LearnError> {
+        self.twice(|talk| {
+            let into = self.programs.file("initial");
+            let request = Request::Initial {
+                silo: self.silo.place,
+                seed,
+                into: Some(&into.0),
+                personal_into: None,
+            };
+            done(&talk.ask(&request, "while it made its initial model")?)?;
+            read(&into.0, &self.layout)
+        })
+    }
+
+    /// Trains. `rows` is the file of the rows, where Rota hands them over.
+    pub(super) fn train(
+        &self,
+        rows: Option<&PathBuf>,
+        start: &Params,
+        personal: &Params,
+        (training, modifier): (&Training, Option<&GradientModifier<'_>>),
+        seed: u64,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let go = |talk: &mut Talk<'_>| {
+            let start = self.programs.write("start", start)?;
+            let own = self.personal_file(personal)?;
+            let into = self.programs.file("trained");
+            let own_into = own.as_ref().map(|_| self.programs.file("personal"));
+            let write = |params: &Params| self.programs.write("modifier", params);
+            let anchor = modifier
+                .map(|modifier| write(modifier.anchor))
+                .transpose()?;
+            let shift = modifier.and_then(|modifier| modifier.shift);
+            let shift = shift.map(write).transpose()?;
+            let modifier = modifier.zip(anchor.as_ref()).map(|(modifier, anchor)| {
+                let frozen = modifier.frozen.into_iter();
+                Modifier {
+                    mu: modifier.mu,
+                    anchor: &anchor.0,
+                    shift: shift.as_ref().map(|shift| &shift.0),
+                    frozen: frozen
+                        .flat_map(|layout| layout.tensors())
+                        .map(|tensor| tensor.name.clone())
+                        .collect(),
+                }
+            });
+            talk.send(&Request::Train {
+                silo: self.silo.place,
+                rows,
+                start: &start.0,
+                personal: own.as_ref().map(|own| &own.0),
+                into: &into.0,
+                personal_into: own_into.as_ref().map(|own| &own.0),
+                training,
+                seed,
+                modifier,
+            })?;
+            let (samples, values) = follow(talk, progress)?;
+            let shared = read(&into.0, &self.layout)?;
+            let personal = match &own_into {
+                Some(own) => read(&own.0, &self.personal)?,
+                None => personal.clone(),
+            };
+            let metrics = measured(samples, values);
+            Ok(Update {
+                shared,
+                personal,
+                samples,
+                metrics,
+            })
+        };
+        self.with(go)
+            .map_err(|trouble| self.programs.error(trouble))
+    }
+
+    /// Measures a model.
+    pub(super) fn evaluate(
+        &self,
+        rows: Option<&PathBuf>,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+    ) -> Result<Metrics, LearnError> {
+        self.twice(|talk| {
+            let model = self.programs.write("model", model)?;
+            let own = self.personal_file(personal)?;
+            let request = Request::Evaluate {
+                silo: self.silo.place,
+                rows,
+                model: &model.0,
+                personal: own.as_ref().map(|own| &own.0),
+                split,
+            };
+            match talk.ask(&request, "while it measured a model")? {
+                Reply::Measured { samples, metrics } => Ok(measured(samples, metrics)),
+                other => Err(unexpected("`measured`", &other)),
+            }
+        })
+    }
+
+    /// Outputs of a model row by row, and the targets.
+    pub(super) fn outputs(
+        &self,
+        model: &Params,
+        personal: &Params,
+        split: Split,
+        rows: usize,
+    ) -> Result<(Vec<f32>, Vec<f32>), LearnError> {
+        self.twice(|talk| {
+            let model = self.programs.write("model", model)?;
+            let own = self.personal_file(personal)?;
+            let into = self.programs.file("outputs");
+            let request = Request::Outputs {
+                silo: self.silo.place,
+                model: &model.0,
+                personal: own.as_ref().map(|own| &own.0),
+                split,
+                into: &into.0,
+            };
+            done(&talk.ask(&request, "while it gave the outputs of a model")?)?;
+            outputs_in(&into.0, rows)
+        })
+    }
+}
+
+/// Introduces a silo, and checks that the program has the agreed model.
+fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
+    let request = Request::Open(Open {
+        silo: silo.place,
+        name: &silo.name,
+        silos: silo.of,
+        seed: silo.seed,
+        layout: &silo.agreed,
+        rows: silo.rows.as_ref(),
+    });
+    let opened = match talk.ask(&request, "while it was introduced to a silo")? {
+        Reply::Opened(opened) => *opened,
+        other => return Err(unexpected("`opened`", &other)),
+    };
+    if let Some(name) = opened.capabilities.iter().find(|name| *name != GRADIENTS) {
+        return Err(Trouble::Broken(format!(
+            "it says that it has the capability {name:?}; there is only {GRADIENTS:?}"
+        )));
+    }
+    if !silo.agreed.is_empty() {
+        let shapes = |tensors: &[TensorConfig]| {
+            let pairs = tensors.iter();
+            let pairs = pairs.map(|tensor| (tensor.name.clone(), tensor.shape.clone()));
+            pairs.collect::<BTreeMap<_, _>>()
+        };
+        let (agreed, found) = (shapes(&silo.agreed), shapes(&opened.layout));
+        let differs = agreed
+            .iter()
+            .find(|(name, shape)| found.get(*name) != Some(shape));
+        if let Some((name, shape)) = differs {
+            let has = match found.get(name) {
+                Some(found) => format!("its own has {found:?}"),
+                None => "its own has no such tensor".into(),
+            };
+            return Err(Trouble::Broken(format!(
+                "its model is another than the agreed one, which has {name} {shape:?}: {has}"
+            )));
+        }
+        if let Some(name) = found.keys().find(|name| !agreed.contains_key(*name)) {
+            return Err(Trouble::Broken(format!(
+                "its model is another than the agreed one, which has no tensor {name:?}"
+            )));
+        }
+    }
+    Ok(opened)
+}
+
+/// Follows a training to its end. Returns rows and metrics.
+fn follow(
+    talk: &mut Talk<'_>,
+    progress: &mut Watch<'_>,
+) -> Result<(u64, BTreeMap<String, Option<f64>>), Trouble> {
+    let mut last = None;
+    let mut heard = Instant::now();
+    loop {
+        let reply = talk.receive(GLANCE.min(talk.timeout))?;
+        match reply {
+            Some(Reply::Trained { samples, metrics }) => return Ok((samples, metrics)),
+            Some(Reply::Progress { step, steps, loss }) => {
+                heard = Instant::now();
+                last = Some(Progress {
+                    step,
+                    steps,
+                    loss: loss.unwrap_or(f64::NAN),
+                });
+            }
+            Some(other) => return Err(unexpected("`progress` or `trained`", &other)),
+            None if heard.elapsed() >= talk.timeout => {
+                return Err(Trouble::Broken(silent(talk.timeout, "while it trained")));
+            }
+            None => {}
+        }
+        if let Some(last) = last
+            && progress(last).is_break()
+        {
+            stop(talk)?;
+            return Err(Trouble::Stopped);
+        }
+    }
+}
+
+/// Stops a training.
+fn stop(talk: &mut Talk<'_>) -> Result<(), Trouble> {
+    talk.send(&Request::Stop)?;
+    let until = Instant::now() + STOPPING;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match talk.receive(left)? {
+            Some(Reply::Stopped | Reply::Trained { .. }) => return Ok(()),
+            Some(Reply::Progress { .. }) => {}
+            Some(other) => return Err(unexpected("`stopped`", &other)),
+            None => return Err(Trouble::Broken(silent(STOPPING, "after `stop`"))),
+        }
+    }
+}
+
+fn done(reply: &Reply) -> Result<(), Trouble> {
+    match reply {
+        Reply::Done => Ok(()),
+        other => Err(unexpected("`done`", other)),
+    }
+}
+
+/// Metrics; what is not a finite number is NaN.
+fn measured(samples: u64, values: BTreeMap<String, Option<f64>>) -> Metrics {
+    let values = values.into_iter();
+    Metrics {
+        samples,
+        values: values
+            .map(|(name, value)| (name, value.unwrap_or(f64::NAN)))
+            .collect(),
+    }
+}
+
+/// The tensors `outputs` (rows × k) and `targets` (rows × t) of a file.
+fn outputs_in(path: &std::path::Path, rows: usize) -> Result<(Vec<f32>, Vec<f32>), Trouble> {
+    /// Most bytes of outputs for one row, 4 for each number.
+    const ROW: usize = 1 << 16;
+    let wrong =
+        |what: String| Trouble::Broken(format!("the outputs that it gave are refused: {what}"));
+    let bytes = read_bytes(path, rows.saturating_mul(ROW))?;
+    let found = safetensors::SafeTensors::deserialize(&bytes)
+        .map_err(|error| wrong(format!("no safetensors file: {error}")))?;
+    let values = |name: &str| {
+        let tensor = found
+            .tensor(name)
+            .map_err(|_| wrong(format!("there is no tensor {name:?}")))?;
+        let fits = tensor.shape().first() == Some(&rows)
+            && tensor.shape().iter().product::<usize>() >= rows;
+        if !fits || tensor.dtype() != safetensors::tensor::Dtype::F32 {
+            return Err(wrong(format!(
+                "{name:?} must be F32 with {rows} rows, it is {:?} {:?}",
+                tensor.dtype(),
+                tensor.shape()
+            )));
+        }
+        let four = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        Ok(tensor.data().chunks_exact(4).map(four).collect::<Vec<_>>())
+    };
+    let (outputs, targets) = (values("outputs")?, values("targets")?);
+    if targets.iter().any(|target| !target.is_finite()) {
+        return Err(wrong("a target is not finite".into()));
+    }
+    Ok((outputs, targets))
+}

@@ -1,0 +1,44 @@
+//! Formats of messages: which of them a program speaks.
+//!
+//! A *format* is a number for the layout of everything that members send each other: headers, kinds of
+//! messages, bodies. An agreement says which one is in force, and an amendment may raise it. Whatever
+//! the format, a message begins with its number, the federation and the epoch.
+
+use std::fmt;
+
+/// The formats that a program speaks: all from the oldest to the newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Formats {
+    /// The oldest.
+    pub oldest: u8,
+    /// The newest.
+    pub newest: u8,
+}
+
+impl Formats {
+    /// Those that this program speaks.
+    pub const SPOKEN: Self = Self {
+        oldest: 1,
+        newest: 1,
+    };
+
+    /// Whether a format is one of them.
+    pub fn contains(self, format: u8) -> bool {
+        (self.oldest..=self.newest).contains(&format)
+    }
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self::SPOKEN
+    }
+}
+
+impl fmt::Display for Formats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.oldest == self.newest {
+            true => write!(f, "format {}", self.newest),
+            false => write!(f, "formats {} to {}", self.oldest, self.newest),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Recovery: what it takes to go on without members that are gone for good, where no quorum is left.
+//!
+//! Every member that remains signs a [`Standing`]: whom it holds for lost, and the last final block that
+//! it knows. When all have signed for the same lost members, a block with a [`Recovery`] follows from
+//! their standings. It ends the epoch after the newest round that one of them has adopted, and begins
+//! the next one with their roster. Nothing in it protects against a member that lies, and members that
+//! were declared lost and are not may go on by themselves: see `docs/protocol.md`.
+
+use std::collections::BTreeMap;
+
+use crate::certificate::{Certificate, Verdict};
+use crate::charter::{Charter, Checkpoint, Epoch};
+use crate::hash::Hash;
+use crate::identity::Signature;
+use crate::message::{Block, Body, Content, Passage, Recovery, Standing};
+use crate::roster::{MemberIndex, Silo};
+
+/// Why a recovery is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecoveryError {
+    /// The lost members are none, all, no members, or out of order.
+    #[error(
+        "the members declared lost must be some of {members}, not all, each once and in ascending order"
+    )]
+    Lost {
+        /// Members of the epoch.
+        members: usize,
+    },
+    /// A member declares itself lost.
+    #[error("a member cannot declare itself lost")]
+    Itself,
+    /// Not all members that remain have signed, or for other lost members.
+    #[error("{got} members have signed for the recovery, it needs all {needed} that are not lost")]
+    Signers {
+        /// Standings of distinct remaining members for these lost members.
+        got: usize,
+        /// Members that remain.
+        needed: usize,
+    },
+    /// A standing is not its member's signature.
+    #[error("a standing in the recovery is not its member's signature")]
+    Signature,
+    /// The standings contradict each other, or no signer has any outcome of this epoch.
+    #[error("the signed standings of the members do not fit together")]
+    Standings,
+    /// The blocks do not lead from the round that it goes on from to the newest final block.
+    #[error("the blocks in the recovery do not lead to the newest final block of its signers")]
+    Head,
+    /// A lead proposes it.
+    #[error("a recovery is signed by all members that remain, and proposed by no lead")]
+    Proposed,
+}
+
+/// Where standings agree to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ground {
+    /// The newest round that a signer has adopted.
+    pub after: Checkpoint,
+    /// View of the newest final block that a signer knows; 0 for none of this epoch.
+    pub view: u64,
+    /// That block; the epoch's id for none.
+    pub block: Hash,
+}
+
+/// The members that remain without the lost ones, ascending.
+///
+/// # Errors
+/// [`RecoveryError::Lost`].
+pub fn remaining(epoch: &Epoch, lost: &[MemberIndex]) -> Result<Vec<MemberIndex>, RecoveryError> {
+    let n = epoch.roster.len();
+    let ascending = lost.windows(2).all(|pair| pair[0] < pair[1]);
+    let known = lost.last().is_some_and(|last| last.at() < n);
+    match ascending && known && lost.len() < n {
+        true => {
+            let members = epoch.roster.members();
+            Ok(members.filter(|member| !lost.contains(member)).collect())
+        }
+        false => Err(RecoveryError::Lost { members: n }),
+    }
+}
+
+/// Where these standings agree to go on.
+///
+/// # Errors
+/// [`RecoveryError::Standings`]: they contradict each other, or nobody has an outcome to go on from.
+pub fn ground<'a>(
+    epoch: &Epoch,
+    standings: impl IntoIterator<Item = &'a Standing>,
+) -> Result<Ground, RecoveryError> {
+    let mut found: Option<Ground> = None;
+    for standing in standings {
+        let own = Ground {
+            after: standing.adopted,
+            view: standing.view,
+            block: standing.block,
+        };
+        let Some(ground) = &mut found else {
+            found = Some(own);
+            continue;
+        };
+        let same_view = own.view == ground.view && own.block != ground.block;
+        let same_round = own.after.round == ground.after.round && own.after != ground.after;
+        if same_view || same_round {
+            return Err(RecoveryError::Standings);
+        }
+        if own.view > ground.view {
+            (ground.view, ground.block) = (own.view, own.block);
+        }
+        if own.after.round > ground.after.round {
+            ground.after = own.after;
+        }
+    }
+    let began = epoch.began;
+    let holds = |ground: &Ground| {
+        ground.after.round >= began.round
+            && (ground.after.round > began.round || ground.after == began)
+            && (ground.view > 0 || ground.block == epoch.id)
+    };
+    found.filter(holds).ok_or(RecoveryError::Standings)
+}
+
+impl Recovery {
+    /// The block with the recovery that follows from the standings of all members that remain.
+    /// `head` are the blocks that it has to hold.
+    pub fn block(
+        epoch: &Epoch,
+        lost: &[MemberIndex],
+        ground: &Ground,
+        standings: &BTreeMap<MemberIndex, (Standing, Signature)>,
+        head: Vec<Block>,
+    ) -> Block {
+        let standings = standings.iter();
+        let standings =
+            standings.map(|(by, (standing, signature))| (*by, standing.clone(), *signature));
+        Block {
+            epoch: epoch.id,
+            view: ground.view + 1,
+            parent: ground.block,
+            content: Content::Recovery(Box::new(Self {
+                lost: lost.to_vec(),
+                after: ground.after,
+                head,
+                standings: standings.collect(),
+            })),
+        }
+    }
+
+    /// The proof that takes the place of a final certificate where no block of the epoch is final.
+    pub fn no_proof(epoch: &Epoch) -> Certificate {
+        Certificate {
+            view: 0,
+            verdict: Verdict::Final(epoch.id),
+            votes: Default::default(),
+        }
+    }
+
+    /// The highest view later than the newest final block of which a signer knows a notarisation. Its
+    /// block may be final for a member that is lost.
+    pub fn notarised(&self) -> Option<u64> {
+        let views = self.standings.iter().map(|(_, standing, _)| standing);
+        let newest = views.clone().map(|standing| standing.view).max()?;
+        let views = views.map(|standing| standing.notarised);
+        views.max().filter(|view| *view > newest)
+    }
+
+    /// Final rounds whose outcome nobody that signed has.
+    pub fn rounds_lost(&self) -> Vec<u64> {
+        let rounds = self.head.iter().filter_map(Block::learning);
+        let rounds = rounds.map(|learning| learning.round);
+        rounds.filter(|round| *round > self.after.round).collect()
+    }
+
+    /// The members that go on, their charter, and where they go on from. The signatures and the
+    /// certificate are checked elsewhere.
+    ///
+    /// # Errors
+    /// [`RecoveryError`]: the first rule that it breaks.
+    pub(crate) fn check(
+        &self,
+        epoch: &Epoch,
+        block: &Block,
+    ) -> Result<(Vec<Silo>, Charter), RecoveryError> {
+        let remaining = remaining(epoch, &self.lost)?;
+        let signers = self.standings.iter();
+        let signers = signers.filter(|(_, standing, _)| standing.lost == self.lost);
+        let signers: Vec<_> = signers.map(|(by, ..)| *by).collect();
+        if signers != remaining || self.standings.len() != remaining.len() {
+            return Err(RecoveryError::Signers {
+                got: signers.len(),
+                needed: remaining.len(),
+            });
+        }
+        let standings = self.standings.iter().map(|(_, standing, _)| standing);
+        let ground = ground(epoch, standings)?;
+        if (self.after, block.parent, block.view) != (ground.after, ground.block, ground.view + 1) {
+            return Err(RecoveryError::Standings);
+        }
+        self.check_head(epoch, &ground)?;
+        let silos = epoch.roster.silos();
+        let silos = remaining.iter().map(|member| silos[member.at()].clone());
+        let charter = epoch
+            .charter
+            .for_members(epoch.roster.len(), remaining.len());
+        Ok((silos.collect(), charter))
+    }
+
+    fn check_head(&self, epoch: &Epoch, ground: &Ground) -> Result<(), RecoveryError> {
+        let mut parent = epoch.id;
+        let mut blocks = self.head.iter();
+        if ground.after != epoch.began {
+            let first = blocks.next().ok_or(RecoveryError::Head)?;
+            let learning = first.learning().ok_or(RecoveryError::Head)?;
+            parent = first.hash();
+            let found = Checkpoint {
+                round: learning.round,
+                block: parent,
+                outcome: learning.outcome,
+            };
+            if found != ground.after || first.epoch != epoch.id {
+                return Err(RecoveryError::Head);
+            }
+        }
+        for block in blocks {
+            let plain = matches!(block.content, Content::Learning(_) | Content::Empty);
+            if block.parent != parent || block.epoch != epoch.id || !plain {
+                return Err(RecoveryError::Head);
+            }
+            parent = block.hash();
+        }
+        match parent == ground.block {
+            true => Ok(()),
+            false => Err(RecoveryError::Head),
+        }
+    }
+}
+
+impl Passage {
+    /// The recovery that ends the epoch, if it ends without a quorum.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.blocks.first()?.recovery()
+    }
+}
+
+impl Standing {
+    /// The message that a member signs.
+    pub(crate) fn body(&self) -> Body {
+        Body::Standing(Box::new(self.clone()))
+    }
+}

@@ -1,0 +1,69 @@
+//! `rota learner`: looks at programs that train models in place of Rota.
+
+use std::io::{self, Write};
+
+use rota::learn::external::{Described, Initial, TensorRole};
+use rota::report::numbers;
+
+use super::CommandError;
+use crate::cli::{DescribeLearner, Learner};
+
+/// Runs a subcommand.
+pub(crate) fn run(learner: &Learner) -> Result<(), CommandError> {
+    match learner {
+        Learner::Describe(options) => describe(options),
+    }
+}
+
+/// Prints the task of a program.
+fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
+    let described = Described::ask(&options.config(), &options.silo);
+    let described = described.map_err(|error| CommandError::Failed(error.to_string()))?;
+    let mut out = io::stdout().lock();
+    let [train, validation, test] = described.rows;
+    let plural = |count: usize, what: &str| numbers::plural(count, what);
+    writeln!(
+        out,
+        "# {} in {}; at {:?} {train} training, {validation} validation and {test} test rows;",
+        plural(
+            described
+                .tensors
+                .iter()
+                .map(|tensor| tensor.shape.iter().product::<usize>())
+                .sum(),
+            "number"
+        ),
+        plural(described.tensors.len(), "tensor"),
+        options.silo,
+    )?;
+    writeln!(
+        out,
+        "# {} in its personal state; strategies {} modify its gradients; it gives {} row by row.",
+        plural(described.personal, "number"),
+        if described.gradients { "can" } else { "cannot" },
+        if described.outputs {
+            "outputs"
+        } else {
+            "nothing"
+        },
+    )?;
+    writeln!(out, "[task.external]\ntensors = [")?;
+    for tensor in &described.tensors {
+        let role = match tensor.role {
+            TensorRole::Weight => "weight",
+            TensorRole::Bias => "bias",
+            TensorRole::Buffer => "buffer",
+        };
+        let initial = match &tensor.initial {
+            Initial::Constant(0.0) => String::new(),
+            Initial::Constant(value) => format!(", initial = {value:?}"),
+            Initial::Drawn(drawn) => format!(", initial = {{ uniform = {:?} }}", drawn.uniform),
+        };
+        writeln!(
+            out,
+            "    {{ name = {:?}, shape = {:?}, role = {role:?}{initial} }},",
+            tensor.name, tensor.shape
+        )?;
+    }
+    Ok(writeln!(out, "]")?)
+}

@@ -1,0 +1,129 @@
+//! `rota recover`: goes on without members that are gone for good, where no quorum is left.
+
+use std::io::{self, BufWriter, Write};
+
+use rota::institution::{Wish, present, protocol_records};
+use rota::protocol::effects::Record;
+use rota::protocol::recovery::remaining;
+use rota::protocol::{Epoch, MemberIndex};
+use rota::store;
+
+use super::amend::agreed;
+use super::{CommandError, wrapped};
+use crate::cli::Recover;
+
+/// Shows what it means, asks, and leaves the wish beside the journal, where the node finds it.
+pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
+    let institution = present(&options.here.config)?;
+    let epoch = &institution.agreement.epoch;
+    let failed = |why: String| CommandError::Failed(why);
+    let mut names = options.lost.clone();
+    names.sort();
+    names.dedup();
+    // Whether the agreement can go on with so few, before anything is signed.
+    let rest = institution.agreement.without_all(&names);
+    rest.map_err(|why| failed(why.to_string()))?;
+    let silos = epoch.roster.silos();
+    let members = epoch.roster.members();
+    let lost: Vec<MemberIndex> = members
+        .filter(|member| names.contains(&silos[member.at()].name))
+        .collect();
+    if lost.contains(&institution.me) {
+        let why = "an institution cannot declare itself lost; `rota federation leave` leaves";
+        return Err(failed(why.into()));
+    }
+    let rest = remaining(epoch, &lost).map_err(|why| failed(why.to_string()))?;
+    let (round, view) = newest(&institution.state, epoch)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let line = |out: &mut BufWriter<_>, text: &str| writeln!(out, "{}", wrapped(text));
+    let of = |members: &[MemberIndex]| -> String {
+        let names: Vec<_> = members
+            .iter()
+            .map(|member| epoch.roster.name(*member))
+            .collect();
+        names.join(", ")
+    };
+    line(
+        &mut out,
+        &format!(
+            "{}: go on with {} of {} members ({}), without {}",
+            epoch.charter.name,
+            rest.len(),
+            epoch.roster.len(),
+            of(&rest),
+            of(&lost)
+        ),
+    )?;
+    line(
+        &mut out,
+        &format!(
+            "The last final round that this node knows is {round} of {} (view {view}). The members that \
+             go on compare theirs, and go on from the newest that one of them has adopted.",
+            epoch.charter.rounds
+        ),
+    )?;
+    line(
+        &mut out,
+        "What can be lost: a round that became final and that only lost members have. What can go wrong: \
+         if the lost members are not gone and are enough for a quorum, they go on too, and there are two \
+         federations with one past that never come together again. Nothing protects against a member \
+         that lies here. Call the others, the lost ones too, before you sign.",
+    )?;
+    line(
+        &mut out,
+        "All members that go on have to sign the same. From its signature on this node does nothing more \
+         in the present epoch, and that cannot be taken back.",
+    )?;
+    if rest.len() >= epoch.roster.quorum() {
+        line(
+            &mut out,
+            "note: the members that remain are a quorum. If they all take part, `rota federation evict` \
+             does this without these risks; a recovery is for where one of them only listens, because \
+             it lost its journal.",
+        )?;
+    }
+    out.flush()?;
+    drop(out);
+    if !agreed(&options.here, "Sign it")? {
+        return Ok(());
+    }
+    Wish::of(&institution.state, epoch).ask(&names)?;
+    let mut out = io::stdout().lock();
+    let next = match &rest[..] {
+        [_] => "Its node goes on alone as soon as it runs; `rota federation admit` lets others in again."
+            .to_owned(),
+        _ => {
+            let lost: String = names.iter().map(|name| format!(" --lost {name}")).collect();
+            format!(
+                "Its node signs as soon as it runs. The others that remain sign with `rota recover{lost}`; \
+                 when all have, their nodes go on."
+            )
+        }
+    };
+    let me = epoch.roster.name(institution.me);
+    writeln!(
+        out,
+        "{}",
+        wrapped(&format!("{me} goes on without {}. {next}", of(&lost)))
+    )?;
+    Ok(())
+}
+
+/// The last final round in the journal, and the view of the last final block of the epoch.
+fn newest(state: &std::path::Path, epoch: &Epoch) -> Result<(u64, u64), CommandError> {
+    let (mut round, mut view) = (epoch.began.round, 0);
+    if !store::has_journal(state) {
+        return Ok((round, view));
+    }
+    let records = store::snapshot(state).map_err(|why| CommandError::Failed(why.to_string()))?;
+    for record in protocol_records(records.records) {
+        let Record::Final { blocks, .. } = record else {
+            continue;
+        };
+        for block in blocks.iter().filter(|block| block.epoch == epoch.id) {
+            view = view.max(block.view);
+            round = round.max(block.learning().map_or(0, |learning| learning.round));
+        }
+    }
+    Ok((round, view))
+}

@@ -1,0 +1,95 @@
+//! What an institution learns with: its rows, its program if it has one, and the agreed strategy.
+
+use learn::external::{Programs, external_silo};
+use learn::{DataError, Metric, Silo, TaskConfig};
+use methods::Params;
+
+use super::config::{Data, Institution};
+use super::fit::{own_domain, own_task};
+use crate::equipment::Equipment;
+
+impl Institution {
+    /// Reads the silo's own data: what it learns with, alone and as the agreed strategy equips it. Its
+    /// program, where it has one, is started. `start` is the model that the federation
+    /// [starts](Self::start) from.
+    ///
+    /// # Errors
+    /// [`DataError`]: data that are not there or not what the task needs, a program that cannot be
+    /// started, a model with which the strategy cannot work.
+    pub fn equipment(&self, start: Option<&Params>) -> Result<Equipment, DataError> {
+        let (silo, metric) = self.silo()?;
+        let silo = match &self.learner {
+            None => silo,
+            Some(learner) => {
+                let place = (self.me.at(), self.agreement.epoch.roster.len());
+                let seeds = (self.seed, self.agreement.seed);
+                let programs = Programs::new(learner, 1)?;
+                external_silo(&self.agreement.task, &silo, &programs, place, seeds)?
+            }
+        };
+        self.equip(silo, metric, start)
+    }
+
+    /// The same to measure models with, so without a program.
+    ///
+    /// # Errors
+    /// As [`equipment`](Self::equipment); [`DataError::Config`] where only a program can measure.
+    pub fn measuring(&self, start: Option<&Params>) -> Result<Equipment, DataError> {
+        if matches!(self.agreement.task, TaskConfig::External(_)) {
+            return Err(DataError::Config(
+                "the institution's program measures models, while the node runs".into(),
+            ));
+        }
+        let (silo, metric) = self.silo()?;
+        self.equip(silo, metric, start)
+    }
+
+    fn equip(
+        &self,
+        silo: Silo,
+        metric: Metric,
+        start: Option<&Params>,
+    ) -> Result<Equipment, DataError> {
+        let radius = self.radius.clone().into();
+        Equipment::new(&self.agreement, silo, metric, start, &radius)
+    }
+
+    /// Its data and the agreed model, and the agreed metric.
+    fn silo(&self) -> Result<(Silo, Metric), DataError> {
+        let task = &self.agreement.task;
+        let (study, silo) = match (&self.data, task) {
+            (Data::Share { silo, of, folder }, task)
+                if !matches!(task, TaskConfig::External(_)) =>
+            {
+                let study = task.study(Some(*of), folder.as_deref(), self.seed)?;
+                (study, *silo)
+            }
+            (Data::Rows(rows), TaskConfig::Table(table)) => {
+                let roster = &self.agreement.epoch.roster;
+                let mut table = own_task(table, rows, roster.name(self.me), &self.folder)?;
+                // Only this silo's rows are read, so only its own domain is kept.
+                own_domain(&mut table, self.me, roster.len())?;
+                let study = TaskConfig::Table(Box::new(table)).study(None, None, self.seed)?;
+                (study, 1)
+            }
+            (_, TaskConfig::External(external)) => {
+                let name = self.agreement.epoch.roster.name(self.me);
+                (external.stand_ins(&[name.to_owned()])?, 1)
+            }
+            (Data::Rows(_) | Data::Program | Data::Share { .. }, _) => {
+                return Err(DataError::Config(
+                    "the federation's task has no table of rows: write `share = \"1 of 8\"` in [data]"
+                        .into(),
+                ));
+            }
+        };
+        let found = silo.checked_sub(1).and_then(|at| study.silos.get(at));
+        let found = found.ok_or_else(|| {
+            let has = study.silos.len();
+            DataError::Config(format!(
+                "there is no silo {silo} in these data, they have {has}"
+            ))
+        })?;
+        Ok((found.clone(), study.metric))
+    }
+}

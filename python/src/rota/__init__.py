@@ -1,0 +1,55 @@
+"""Rota from Python: learners of a silo's own code, simulations, and a lead's mathematics.
+
+- `Learner`: the base class of a learner; `rota.torch`, `rota.sklearn` and `FunctionLearner` are
+  ready-made ones. `serve` runs a learner as the program of a silo.
+- `simulate` and `compare` run whole federations in one process and give plain data.
+- `solve`: what a lead computes, on arrays.
+
+The program itself, `rota`, is part of the package: `python -m rota` runs it.
+"""
+
+from ._binary import RotaError, binary, command
+from ._learner import (
+    Given,
+    Learner,
+    Modifier,
+    Outputs,
+    Rows,
+    Silo,
+    Stopped,
+    Tensor,
+    Training,
+    Update,
+    serve,
+)
+from ._functions import FunctionLearner
+from ._run import Comparison, Summary, compare, simulate
+from ._tensors import read_tensors, write_tensors
+from . import solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Comparison",
+    "FunctionLearner",
+    "Given",
+    "Learner",
+    "Modifier",
+    "Outputs",
+    "RotaError",
+    "Rows",
+    "Silo",
+    "Stopped",
+    "Summary",
+    "Tensor",
+    "Training",
+    "Update",
+    "binary",
+    "command",
+    "compare",
+    "read_tensors",
+    "serve",
+    "simulate",
+    "solve",
+    "write_tensors",
+]

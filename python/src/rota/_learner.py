@@ -1,0 +1,427 @@
+"""The base class of learners, and the loop that serves the learner protocol."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ._tensors import Array, Arrays, read_tensors, write_tensors
+
+PROTOCOL = 1
+LARGEST = 16 << 20
+
+Split = Literal["train", "validation", "test"]
+OutputsLoss = Literal["softmax", "logistic", "squared", "absolute"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a model: its name, its dimensions, and what it is for.
+
+    `role` is `"weight"` (trained, with weight decay), `"bias"` (trained, without) or `"buffer"`
+    (averaged, not trained). `initial` says its values before the first round: a number, or
+    `{"uniform": bound}` for values drawn between minus and plus the bound.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    role: Literal["weight", "bias", "buffer"] = "weight"
+    initial: float | Mapping[str, float] = 0.0
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "shape": list(self.shape),
+            "role": self.role,
+            "initial": self.initial if isinstance(self.initial, Mapping) else float(self.initial),
+        }
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Numbers of rows by part."""
+
+    train: int
+    validation: int = 0
+    test: int = 0
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the rows are that Rota hands over: numbers per row, and the loss of the agreed model
+    (`"squared"`, `"absolute"`, `"logistic"`, `"softmax"` or `"dice"`)."""
+
+    features: int
+    loss: str
+
+
+@dataclass
+class Silo:
+    """A silo, as the federation sees it.
+
+    `place` is its position, from 0; `layout` the tensors of the agreed model, empty if none is
+    agreed yet; `given` what the rows are, where Rota hands them over.
+    """
+
+    name: str
+    place: int
+    silos: int
+    seed: int
+    layout: list[Tensor]
+    given: Given | None = None
+    _rows: str | None = field(default=None, repr=False)
+    _read: dict[str, Arrays] = field(default_factory=dict, repr=False)
+
+    def rows(self, split: Split) -> tuple[Array, Array]:
+        """Features (rows × features) and targets (rows × targets) of a part, where Rota hands the
+        rows over: as the agreed model takes them, on the scale that is in force.
+
+        Only during `train` and `evaluate`. Raises `ValueError` where there are none.
+        """
+        if self._rows is None:
+            raise ValueError(
+                f"silo {self.name!r} is given no rows: the learner reads its own, or the task is a table"
+            )
+        if self._rows not in self._read:
+            self._read = {self._rows: read_tensors(self._rows, mapped=True)}
+        tensors = self._read[self._rows]
+        if f"{split}.x" not in tensors:
+            raise ValueError(f"silo {self.name!r} has no {split} rows")
+        return tensors[f"{split}.x"], tensors[f"{split}.y"]
+
+
+@dataclass(frozen=True)
+class Modifier:
+    """What a strategy adds to the gradient `g` at the weights `w`: `g + mu·(w − anchor) + shift`;
+    tensors in `frozen` are not trained. Tensors that are missing in `anchor` or `shift` have no such
+    term."""
+
+    mu: float
+    anchor: Arrays
+    shift: Arrays
+    frozen: frozenset[str]
+
+
+class Stopped(Exception):
+    """The silo needs the training no more. `Training.progress` raises it; let it through."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training that the silo asks for.
+
+    `epochs`, `batch` (0: all rows at once) and the optimiser (`"sgd"` or `"adam"`, with `rate`,
+    `momentum` and `weight_decay`) are the agreed ones; `seed` decides the order of rows.
+    """
+
+    epochs: int
+    batch: int
+    optimiser: str
+    rate: float
+    momentum: float
+    weight_decay: float
+    seed: int
+    personal: Arrays
+    modifier: Modifier | None
+    _say: Callable[[int, int, float | None], None] = field(repr=False, default=lambda *_: None)
+
+    def progress(self, step: int, steps: int, loss: float | None = None) -> None:
+        """Reports the progress. Raises `Stopped` where the training is not needed any more."""
+        self._say(step, steps, loss)
+
+
+@dataclass
+class Update:
+    """The result of a training: the model, metrics (`loss` at least), and the personal state."""
+
+    model: Mapping[str, npt.ArrayLike]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    personal: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    samples: int | None = None
+
+
+@dataclass
+class Outputs:
+    """Outputs of a model row by row (rows × k), and the targets (rows, or rows × t)."""
+
+    outputs: npt.ArrayLike
+    targets: npt.ArrayLike
+
+
+class Learner(ABC):
+    """A silo's rows together with a family of models.
+
+    A learner has no state that matters: what it needs from one training to the next is its
+    personal state, which comes in with `Training.personal` and goes out with `Update.personal`.
+    """
+
+    #: Whether `train` honours `Training.modifier`.
+    gradients: bool = False
+    #: What the outputs of `outputs` mean; `None` where it gives none.
+    outputs_loss: OutputsLoss | None = None
+
+    @abstractmethod
+    def tensors(self) -> Iterable[Tensor]:
+        """The tensors of the model: the same at every silo."""
+
+    def personal(self) -> Iterable[Tensor]:
+        """The tensors of the personal state; none by default."""
+        return ()
+
+    def rows(self) -> Rows:
+        """How many rows there are. Not needed where Rota hands them over."""
+        return Rows(0)
+
+    def initial(self, seed: int) -> Mapping[str, npt.ArrayLike]:
+        """The initial model, where the agreement takes it from learners. The same at every silo."""
+        raise NotImplementedError("this learner gives no initial model: use `start = \"tensors\"`")
+
+    def initial_personal(self, seed: int) -> Mapping[str, npt.ArrayLike]:
+        """The personal state before the first round; zeros by default."""
+        return {tensor.name: np.zeros(tensor.shape, np.float32) for tensor in self.personal()}
+
+    @abstractmethod
+    def train(self, start: Arrays, training: Training) -> Update:
+        """Trains from `start`."""
+
+    @abstractmethod
+    def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
+        """Metrics of a model on a part of the rows, `loss` at least."""
+
+    def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
+        """Outputs row by row, where `outputs_loss` says what they mean."""
+        raise NotImplementedError("this learner gives no outputs row by row")
+
+
+Factory = Callable[[Silo], Learner]
+
+
+class _Connection:
+    """Frames to and from the silo. A thread reads, so that `stop` is heard during a training."""
+
+    def __init__(self, read: BinaryIO, write: BinaryIO) -> None:
+        self._read, self._write = read, write
+        self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.stop = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                size = self._exactly(4)
+                body = self._exactly(int.from_bytes(size, "little")) if size else b""
+                if not body:
+                    break
+                request = json.loads(body)
+                if request["type"] == "stop":
+                    self.stop.set()
+                else:
+                    self._requests.put(request)
+        except (OSError, ValueError):
+            pass
+        # The silo is gone: nobody needs a training.
+        self.stop.set()
+        self._requests.put(None)
+
+    def _exactly(self, size: int) -> bytes:
+        parts = []
+        while size > 0:
+            part = self._read.read(size)
+            if not part:
+                return b""
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def hear(self) -> dict[str, Any] | None:
+        return self._requests.get()
+
+    def say(self, answer: Mapping[str, Any]) -> None:
+        body = json.dumps(answer, allow_nan=False).encode()
+        if len(body) > LARGEST:
+            raise ValueError(f"a message of {len(body)} bytes is larger than a frame may be")
+        self._write.write(len(body).to_bytes(4, "little") + body)
+        self._write.flush()
+
+
+def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """JSON has no NaN: what is not finite is null."""
+    values = {name: float(value) for name, value in metrics.items()}
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+class _Session:
+    """One silo and its learner."""
+
+    def __init__(self, silo: Silo, learner: Learner) -> None:
+        self.silo, self.learner = silo, learner
+
+    def opened(self) -> dict[str, Any]:
+        rows = self.learner.rows()
+        return {
+            "type": "opened",
+            "layout": [tensor.document() for tensor in self.learner.tensors()],
+            "personal": [tensor.document() for tensor in self.learner.personal()],
+            "rows": {"train": rows.train, "validation": rows.validation, "test": rows.test},
+            "capabilities": ["gradients"] if self.learner.gradients else [],
+            "outputs": self.learner.outputs_loss,
+        }
+
+    def initial(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["into"]:
+            write_tensors(request["into"], self.learner.initial(request["seed"]))
+        if request["personal_into"]:
+            write_tensors(request["personal_into"], self.learner.initial_personal(request["seed"]))
+        return {"type": "done"}
+
+    def _personal(self, request: dict[str, Any]) -> Arrays:
+        return read_tensors(request["personal"]) if request["personal"] else {}
+
+    def train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+        def say(step: int, steps: int, loss: float | None) -> None:
+            known = loss is not None and math.isfinite(loss)
+            connection.say(
+                {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
+            )
+            if connection.stop.is_set():
+                raise Stopped
+
+        modifier = request["modifier"]
+        how = request["training"]["optimiser"]
+        training = Training(
+            epochs=request["training"]["epochs"],
+            batch=request["training"]["batch"],
+            optimiser=how["name"],
+            rate=how["rate"],
+            momentum=how.get("momentum", 0.0),
+            weight_decay=how.get("weight-decay", 0.0),
+            seed=request["seed"],
+            personal=self._personal(request),
+            modifier=modifier
+            and Modifier(
+                mu=modifier["mu"],
+                anchor=read_tensors(modifier["anchor"]),
+                shift=read_tensors(modifier["shift"]) if modifier["shift"] else {},
+                frozen=frozenset(modifier["frozen"]),
+            ),
+            _say=say,
+        )
+        try:
+            update = self.learner.train(read_tensors(request["start"]), training)
+        except Stopped:
+            return {"type": "stopped"}
+        write_tensors(request["into"], update.model)
+        if request["personal_into"]:
+            write_tensors(request["personal_into"], update.personal or training.personal)
+        samples = self.learner.rows().train if update.samples is None else update.samples
+        return {"type": "trained", "samples": int(samples), "metrics": _numbers(update.metrics)}
+
+    def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
+        split: Split = request["split"]
+        model, personal = read_tensors(request["model"]), self._personal(request)
+        metrics = self.learner.evaluate(model, split, personal)
+        samples = len(self.silo.rows(split)[0]) if request["rows"] else getattr(self.learner.rows(), split)
+        return {"type": "measured", "samples": int(samples), "metrics": _numbers(metrics)}
+
+    def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
+        model, personal = read_tensors(request["model"]), self._personal(request)
+        found = self.learner.outputs(model, request["split"], personal)
+        outputs, targets = np.asarray(found.outputs), np.asarray(found.targets)
+        write_tensors(
+            request["into"],
+            {
+                "outputs": outputs.reshape(len(outputs), -1),
+                "targets": targets.reshape(len(targets), -1),
+            },
+        )
+        return {"type": "done"}
+
+
+def talk(factory: Factory, read: BinaryIO, write: BinaryIO) -> None:
+    """Serves silos over two streams until the first one ends."""
+    connection = _Connection(read, write)
+    sessions: dict[int, _Session] = {}
+    while (request := connection.hear()) is not None:
+        # A `stop` that came after the end of its training stops no other.
+        connection.stop.clear()
+        try:
+            answer = _answer(factory, sessions, request, connection)
+        except Exception as error:  # The silo is told, and goes on without this training.
+            traceback.print_exc(file=sys.stderr)
+            answer = {"type": "failed", "why": f"{type(error).__name__}: {error}"}
+        try:
+            connection.say(answer)
+        except OSError:
+            return
+
+
+def _answer(
+    factory: Factory,
+    sessions: dict[int, _Session],
+    request: dict[str, Any],
+    connection: _Connection,
+) -> dict[str, Any]:
+    kind = request["type"]
+    if kind == "hello":
+        if request["protocol"] != PROTOCOL:
+            raise ValueError(
+                f"{request['program']} speaks version {request['protocol']} of the learner protocol, "
+                f"this package version {PROTOCOL}"
+            )
+        return {"type": "hello", "protocol": PROTOCOL, "name": "rota for Python"}
+    if kind == "open":
+        given = request["rows"]
+        silo = Silo(
+            name=request["name"],
+            place=request["silo"],
+            silos=request["silos"],
+            seed=request["seed"],
+            layout=[
+                Tensor(one["name"], tuple(one["shape"]), one["role"], one.get("initial", 0.0))
+                for one in request["layout"]
+            ],
+            given=given and Given(given["features"], given["loss"]),
+        )
+        session = _Session(silo, factory(silo))
+        sessions[silo.place] = session
+        return session.opened()
+    session = sessions[request["silo"]]
+    session.silo._rows = request.get("rows")
+    if kind == "initial":
+        return session.initial(request)
+    if kind == "train":
+        return session.train(request, connection)
+    if kind == "evaluate":
+        return session.evaluate(request)
+    if kind == "outputs":
+        return session.outputs(request)
+    raise ValueError(f"there is no request {kind!r} in version {PROTOCOL} of the protocol")
+
+
+def serve(factory: Factory | Learner) -> None:
+    """Runs as the program of a silo: serves learners on standard input and output until the silo
+    closes them.
+
+    `factory` makes the learner of a silo; a learner serves every silo. What is printed goes to
+    standard error, because standard output belongs to the protocol.
+    """
+    # An interruption from the terminal is for the silo, which ends this program in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    write = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    make = (lambda _: factory) if isinstance(factory, Learner) else factory
+    talk(make, sys.stdin.buffer, write)

@@ -1,0 +1,218 @@
+"""Simulations and comparisons, from the program `rota`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _toml
+from ._binary import RotaError, document
+from ._learner import Factory, Learner, talk
+
+Scenario = str | os.PathLike[str] | Mapping[str, Any]
+Program = str | Sequence[str] | Factory | Learner
+
+
+class Summary(dict[str, Any]):
+    """The summary of a simulation: a plain dictionary, as `rota simulate --json` prints it, with
+    a few views of it."""
+
+    def silos(self) -> Any:
+        """The silos and their results: a pandas table, or a list of dictionaries without pandas."""
+        return _table(self["silos"])
+
+    def curves(self, what: str = "metric") -> dict[str, np.ndarray[Any, Any]]:
+        """Values by round of each silo: `"metric"`, the held-out one, or `"loss"`, that of training."""
+        rounds = max((point["round"] for point in self["curves"]), default=0)
+        curves: dict[str, np.ndarray[Any, Any]] = {}
+        for point in self["curves"]:
+            values = curves.setdefault(point["silo"], np.full(rounds, np.nan))
+            if point[what] is not None:
+                values[point["round"] - 1] = point[what]
+        return curves
+
+    def plot(self, what: str = "metric") -> Any:
+        """Draws `curves` with matplotlib and returns the axes."""
+        axes = _axes()
+        for silo, values in self.curves(what).items():
+            axes.plot(range(1, len(values) + 1), values, marker=".", label=silo)
+        unit = self["metric"]["unit"]
+        name = self["metric"]["name"] + (f" ({unit})" if unit else "")
+        axes.set_xlabel("round")
+        axes.set_ylabel(f"{name}, held out" if what == "metric" else "training loss")
+        axes.legend()
+        return axes
+
+
+class Comparison(dict[str, Any]):
+    """The result of a comparison: a plain dictionary, as `rota compare --json` prints it."""
+
+    def table(self) -> Any:
+        """One row per variant, strategy and metric, with mean and standard deviation over the seeds
+        of the means over silos and over rows, and of the worst silo: a pandas table, or a list of
+        dictionaries without pandas."""
+        rows = []
+        for variant in self["variants"]:
+            for strategy in variant["strategies"]:
+                for metric in strategy["metrics"]:
+                    row = {"variant": variant["name"], "strategy": strategy["label"], "metric": metric["metric"]}
+                    for over in ["silos", "rows", "worst"]:
+                        found = (metric["inside"] or {}).get(over) or {"mean": None, "sd": None}
+                        row |= {over: found["mean"], f"{over} sd": found["sd"]}
+                    rows.append(row)
+        return _table(rows)
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return [dict(row) for row in rows]
+    return pandas.json_normalize(list(rows))
+
+
+def _axes() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise RotaError("figures need matplotlib: pip install matplotlib") from error
+    _, axes = pyplot.subplots()
+    return axes
+
+
+@contextlib.contextmanager
+def _file(scenario: Scenario) -> Iterator[str]:
+    """The scenario as a file, or the name of a built-in one."""
+    if not isinstance(scenario, Mapping):
+        yield os.fspath(scenario)
+        return
+    # In the folder that paths in it are relative to.
+    handle, path = tempfile.mkstemp(prefix=".rota-", suffix=".toml", dir=os.getcwd())
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(_toml.written(scenario))
+        yield path
+    finally:
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def _served(learner: Factory | Learner) -> Iterator[str]:
+    """Serves a learner of this process at a socket that only this user can open."""
+    make: Factory = (lambda _: learner) if isinstance(learner, Learner) else learner
+    with tempfile.TemporaryDirectory(prefix="rota-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = os.path.join(folder, "s")
+        listener.bind(path)
+        listener.listen()
+        open_connections: list[socket.socket] = []
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                open_connections.append(connection)
+                threading.Thread(target=speak, args=(connection,), daemon=True).start()
+
+        def speak(connection: socket.socket) -> None:
+            with connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
+                talk(make, read, write)
+
+        threading.Thread(target=accept, daemon=True).start()
+        try:
+            yield f"unix:{path}"
+        finally:
+            for connection in open_connections:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def _program(learner: Program | None) -> Iterator[list[str]]:
+    """The options for a learner."""
+    if learner is None:
+        yield []
+    elif isinstance(learner, str):
+        yield ["--learner", learner]
+    elif isinstance(learner, Sequence):
+        if any(" " in word for word in learner):
+            raise ValueError(
+                f"a word of the command has a space in it ({shlex.join(learner)}): write it under "
+                "`learner` in the scenario"
+            )
+        yield ["--learner", " ".join(learner)]
+    else:
+        with _served(learner) as place:
+            yield ["--learner", place]
+
+
+def _options(**given: Any) -> list[str]:
+    options = []
+    for name, value in given.items():
+        if value is not None:
+            options += [f"--{name.replace('_', '-')}", os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+    return options
+
+
+def simulate(
+    scenario: Scenario = "diabetes",
+    *,
+    learner: Program | None = None,
+    seed: int | None = None,
+    rounds: int | None = None,
+    silos: int | None = None,
+    strategy: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    references: bool = True,
+) -> Summary:
+    """Runs a federation in one process and returns its summary.
+
+    `scenario` is the name of a built-in one, a TOML file, or a dictionary with the content of
+    such a file. `learner` trains the models of all silos: a command, such as
+    `"python3 learner.py"`, or in this process a `Learner` or a function from a `Silo` to one.
+
+    Raises `RotaError` with what the program says where it fails.
+    """
+    with _file(scenario) as file, _program(learner) as program:
+        options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data)
+        rest = [] if references else ["--no-references"]
+        return Summary(document(["simulate", file, "--json", "--quiet", *options, *program, *rest]))
+
+
+def compare(
+    experiment: Scenario,
+    *,
+    strategies: Sequence[str] = (),
+    seeds: int | None = None,
+    learner: Program | None = None,
+    threads: int | None = None,
+    data: str | os.PathLike[str] | None = None,
+    quick: bool = False,
+) -> Comparison:
+    """Compares strategies on the same data over several seeds.
+
+    `experiment` is the name of a built-in experiment, a TOML file of an experiment or a scenario,
+    or a dictionary with a scenario. `learner` as in `simulate`, for a scenario.
+    """
+    with _program(learner) as program:
+        if program:
+            if not isinstance(experiment, Mapping):
+                experiment = _toml.read(os.fspath(experiment))
+            place = program[1]
+            how = {"socket": place.removeprefix("unix:")} if place.startswith("unix:") else {"command": place.split()}
+            experiment = {**experiment, "learner": how}
+        with _file(experiment) as file:
+            options = _options(seeds=seeds, threads=threads, data=data)
+            names = ["--strategies", ",".join(strategies)] if strategies else []
+            rest = ["--quick"] if quick else []
+            return Comparison(document(["compare", file, "--json", "--quiet", *names, *options, *rest]))

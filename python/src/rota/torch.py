@@ -1,0 +1,446 @@
+"""Learners in PyTorch: any `torch.nn.Module` with a loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from . import _learner
+from ._learner import Given, Outputs, OutputsLoss, Rows, Silo, Split, Tensor, Training, Update
+from ._tensors import Arrays, read_tensors
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+Data = Iterable[Batch]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Metrics = Callable[[torch.Tensor, torch.Tensor], Mapping[str, float]]
+
+#: Names that Rota's own networks have for buffers of `torch.nn.BatchNorm*d`.
+_BUFFERS = {"running_mean": "mean", "running_var": "variance"}
+#: Tensors of the common scale, which a model that is given its rows on that scale does not have.
+_SCALE = {"scale.mean", "scale.deviation"}
+
+
+def _state(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers that are floats: counters of batches are not averaged."""
+    parameters = dict(model.named_parameters())
+    buffers = {name: value for name, value in model.named_buffers() if value.is_floating_point()}
+    kept = set(model.state_dict())
+    return parameters | {name: value for name, value in buffers.items() if name in kept}
+
+
+def _role(name: str, value: torch.Tensor, parameters: set[str]) -> Any:
+    if name not in parameters:
+        return "buffer"
+    # Biases, and scales of norm layers, are not decayed.
+    return "weight" if value.ndim >= 2 else "bias"
+
+
+def _initial(model: nn.Module, name: str, value: torch.Tensor) -> float | dict[str, float]:
+    """How the tensor was drawn: as PyTorch draws dense layers and convolutions by default, or
+    uniform with the same deviation as the values that it has."""
+    value = value.detach()
+    if value.numel() == 0 or bool((value == value.flatten()[0]).all()):
+        return float(value.flatten()[0]) if value.numel() else 0.0
+    layer = model.get_submodule(name.rpartition(".")[0])
+    weight = getattr(layer, "weight", None)
+    if isinstance(weight, torch.Tensor) and weight.ndim >= 2:
+        bound = 1 / math.sqrt(weight[0].numel())
+        if float(value.abs().max()) <= bound * (1 + 1e-6):
+            return {"uniform": bound}
+    return {"uniform": math.sqrt(3) * float(value.std(unbiased=False))}
+
+
+def match(model: nn.Module, layout: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """For each name of an agreed or exported tensor the name in `model.state_dict()`.
+
+    Tensors go together by name, where buffers of norm layers are called `mean` and `variance`
+    too; or else layer by layer in the order of depth, where all shapes are equal. Raises
+    `ValueError` where neither works.
+    """
+    own = {name: tuple(value.shape) for name, value in _state(model).items()}
+    other = {name: tuple(shape) for name, shape in layout.items() if name not in _SCALE}
+
+    def agreed(name: str) -> str:
+        layer, dot, part = name.rpartition(".")
+        return layer + dot + _BUFFERS.get(part, part)
+
+    for rename in [lambda name: name, agreed]:
+        named = {rename(name): name for name in own}
+        if {name: own[mine] for name, mine in named.items()} == other:
+            return named
+
+    def layers(names: Iterable[str]) -> dict[str, list[str]]:
+        grouped: dict[str, list[str]] = {}
+        for name in names:
+            grouped.setdefault(name.rpartition(".")[0], []).append(name)
+        return grouped
+
+    mine, theirs = layers(own), layers(sorted(other))
+    pairs = {}
+    for (_, ours), (_, layer) in zip(mine.items(), theirs.items()):
+        by_part = {agreed(name).rpartition(".")[2]: name for name in ours}
+        for name in layer:
+            found = by_part.get(name.rpartition(".")[2])
+            if found is not None and own[found] == other[name]:
+                pairs[name] = found
+    if len(mine) == len(theirs) and len(pairs) == len(own) == len(other):
+        return pairs
+    raise ValueError(
+        f"the module's tensors {own} are not those of the agreed model, {other}: "
+        "give `names`, a dictionary from agreed names to those in the module"
+    )
+
+
+def load(model: nn.Module, path: Any, *, names: Mapping[str, str] | None = None) -> nn.Module:
+    """Loads a safetensors file that Rota exported into the equivalent module, and returns it."""
+    arrays = read_tensors(path)
+    pairs = names or match(model, {name: value.shape for name, value in arrays.items()})
+    state = _state(model)
+    with torch.no_grad():
+        for name, mine in pairs.items():
+            state[mine].copy_(torch.from_numpy(np.ascontiguousarray(arrays[name])))
+    return model
+
+
+class Learner(_learner.Learner):
+    """A learner from a module and a loss.
+
+    Args:
+        model: The module. Its parameters, and buffers of floats such as those of batch
+            normalisation, are the shared model.
+        loss: The mean loss of a batch, `loss(model(x), y)`, such as
+            `torch.nn.functional.cross_entropy`. Where Rota hands the rows over, by default the
+            agreed one.
+        train: Batches of the training rows: a `DataLoader` (its batches and order are its own), or
+            two tensors `(x, y)` (batches and order are as agreed). Without it, the rows that Rota
+            hands over.
+        test, validation: The same for the held-out rows.
+        silo: The silo, as the factory of `rota.serve` gets it. Needed where Rota hands the rows
+            over, or the agreed tensors have other names than the module's.
+        shape: Shape of a row, such as `(1, 28, 28)`, where Rota hands over rows.
+        metrics: More metrics of all outputs and targets of a part. Accuracy, for a loss by
+            cross-entropy, is measured without it.
+        keep: `"sgd"` or `"adam"`: the optimiser's state is the silo's personal state and goes on
+            from round to round; the agreed optimiser must be that one. By default every training
+            starts anew.
+        names: For each agreed tensor its name in the module, where they cannot be matched.
+        device: Where it trains; by default a GPU where there is one.
+        threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
+    """
+
+    gradients = True
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Loss | None = None,
+        train: Data | Batch | None = None,
+        test: Data | Batch | None = None,
+        *,
+        validation: Data | Batch | None = None,
+        silo: Silo | None = None,
+        shape: tuple[int, ...] | None = None,
+        metrics: Metrics | None = None,
+        keep: str | None = None,
+        names: Mapping[str, str] | None = None,
+        device: str | torch.device | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if keep not in (None, "sgd", "adam"):
+            raise ValueError(f'`keep` is {keep!r}, it must be "sgd", "adam" or None')
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.model = model.to(self.device)
+        self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
+        self._parts: dict[str, Data | Batch | None] = {
+            "train": train,
+            "validation": validation,
+            "test": test,
+        }
+        self._given: Given | None = silo.given if silo is not None and train is None else None
+        if train is None and self._given is None:
+            raise ValueError("no training rows: give `train`, or `silo` where Rota hands the rows over")
+        if loss is None:
+            loss = _loss_of(self._given)
+        self._loss = loss
+        self.outputs_loss = None if self._given else _outputs_loss(loss)
+        if names is None:
+            agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
+            names = match(model, agreed) if agreed else {name: name for name in _state(model)}
+        self._names = dict(names)
+
+    # What the model is.
+
+    def _values(self) -> dict[str, torch.Tensor]:
+        state = _state(self.model)
+        return {name: state[mine] for name, mine in self._names.items()}
+
+    def tensors(self) -> Iterator[Tensor]:
+        parameters = {name for name, _ in self.model.named_parameters()}
+        state = _state(self.model)
+        for name, mine in sorted(self._names.items()):
+            value = state[mine]
+            initial = _initial(self.model, mine, value)
+            yield Tensor(name, tuple(value.shape), _role(mine, value, parameters), initial)
+
+    def _trained(self) -> dict[str, nn.Parameter]:
+        parameters = dict(self.model.named_parameters())
+        return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
+
+    def personal(self) -> Iterator[Tensor]:
+        parts = {None: (), "sgd": ("momentum",), "adam": ("first", "second")}[self._keep]
+        for part in parts:
+            for name, value in self._trained().items():
+                yield Tensor(f"{name}.{part}", tuple(value.shape), "buffer")
+        if self._keep == "adam":
+            yield Tensor("step", (1,), "buffer")
+
+    def initial(self, seed: int) -> Mapping[str, Any]:
+        return {name: _array(value) for name, value in self._values().items()}
+
+    def rows(self) -> Rows:
+        return Rows(**{part: _count(data) for part, data in self._parts.items()})
+
+    # The rows.
+
+    def _all(self, split: Split) -> Batch | None:
+        """All rows of a part, where they are tensors."""
+        if self._given is not None:
+            assert self._silo is not None
+            x, y = self._silo.rows(split)
+            features = torch.from_numpy(np.array(x))
+            features = features.reshape(-1, *self._shape) if self._shape else features
+            return features, _targets(torch.from_numpy(np.array(y)), self._given.loss)
+        data = self._parts[split]
+        if data is None:
+            raise ValueError(f"this silo has no {split} rows")
+        return cast(Batch, data) if _is_batch(data) else None
+
+    def _batches(self, split: Split, size: int, order: torch.Generator | None) -> Iterator[Batch]:
+        rows = self._all(split)
+        if rows is None:
+            yield from cast(Data, self._parts[split])
+            return
+        x, y = rows
+        size = size or len(x)
+        places = torch.arange(len(x)) if order is None else torch.randperm(len(x), generator=order)
+        for first in range(0, len(x), size):
+            chosen = places[first : first + size]
+            yield x[chosen], y[chosen]
+
+    def _steps(self, training: Training) -> int:
+        rows = self._all("train")
+        if rows is not None:
+            return training.epochs * math.ceil(len(rows[0]) / (training.batch or len(rows[0])))
+        try:
+            return training.epochs * len(cast(Any, self._parts["train"]))
+        except TypeError:
+            return 0
+
+    # Training and measuring.
+
+    def _set(self, model: Arrays) -> None:
+        with torch.no_grad():
+            for name, value in self._values().items():
+                value.copy_(torch.from_numpy(np.array(model[name])))
+
+    def _optimiser(self, training: Training) -> torch.optim.Optimizer:
+        trained = {id(value): value for value in self._trained().values()}
+        decayed = [value for value in trained.values() if value.ndim >= 2]
+        others = [value for value in trained.values() if value.ndim < 2]
+        groups = [
+            {"params": decayed, "weight_decay": training.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+        groups = [group for group in groups if group["params"]]
+        if self._keep not in (None, training.optimiser):
+            raise ValueError(
+                f'the agreed optimiser is {training.optimiser!r}, this learner keeps the state of {self._keep!r}'
+            )
+        if training.optimiser == "sgd":
+            return torch.optim.SGD(groups, lr=training.rate, momentum=training.momentum)
+        if training.optimiser == "adam":
+            return torch.optim.Adam(groups, lr=training.rate)
+        raise ValueError(f"there is no optimiser {training.optimiser!r} here")
+
+    def _restore(self, optimiser: torch.optim.Optimizer, personal: Arrays) -> None:
+        if self._keep is None or not personal:
+            return
+        for name, value in self._trained().items():
+            kept = {
+                part: torch.from_numpy(np.array(personal[f"{name}.{part}"])).to(value.device)
+                for part in ("momentum", "first", "second")
+                if f"{name}.{part}" in personal
+            }
+            if self._keep == "sgd":
+                optimiser.state[value] = {"momentum_buffer": kept["momentum"]}
+            else:
+                step = torch.tensor(float(personal["step"][0]))
+                optimiser.state[value] = {
+                    "step": step,
+                    "exp_avg": kept["first"],
+                    "exp_avg_sq": kept["second"],
+                }
+
+    def _keeps(self, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        names = {"sgd": {"momentum_buffer": "momentum"}, "adam": {"exp_avg": "first", "exp_avg_sq": "second"}}
+        for name, value in self._trained().items():
+            state = optimiser.state.get(value, {})
+            for theirs, part in names.get(self._keep or "", {}).items():
+                found = state.get(theirs)
+                kept[f"{name}.{part}"] = _array(torch.zeros_like(value) if found is None else found)
+            if self._keep == "adam":
+                kept["step"] = np.array([max(float(state.get("step", 0.0)), float(kept.get("step", [0.0])[0]))])
+        return kept
+
+    def _modify(self, training: Training, terms: dict[str, tuple[Any, Any]]) -> None:
+        modifier = training.modifier
+        if modifier is None:
+            return
+        for name, value in self._trained().items():
+            if name in modifier.frozen:
+                value.grad = None
+            elif value.grad is not None:
+                anchor, shift = terms[name]
+                if anchor is not None and modifier.mu:
+                    value.grad.add_(value.detach() - anchor, alpha=modifier.mu)
+                if shift is not None:
+                    value.grad.add_(shift)
+
+    def _terms(self, training: Training) -> dict[str, tuple[Any, Any]]:
+        modifier = training.modifier
+        if modifier is None:
+            return {}
+
+        def on_device(arrays: Arrays, name: str) -> Any:
+            found = arrays.get(name)
+            return None if found is None else torch.from_numpy(np.array(found)).to(self.device)
+
+        return {
+            name: (on_device(modifier.anchor, name), on_device(modifier.shift, name))
+            for name in self._trained()
+        }
+
+    def train(self, start: Arrays, training: Training) -> Update:
+        torch.manual_seed(training.seed % (1 << 63))
+        order = torch.Generator().manual_seed(training.seed % (1 << 63))
+        self._set(start)
+        self.model.train()
+        optimiser = self._optimiser(training)
+        self._restore(optimiser, training.personal)
+        terms = self._terms(training)
+        steps, step, mean = self._steps(training), 0, math.nan
+        for _ in range(training.epochs):
+            total, count = 0.0, 0
+            for x, y in self._batches("train", training.batch, order):
+                x, y = x.to(self.device), y.to(self.device)
+                optimiser.zero_grad(set_to_none=True)
+                loss = self._loss(self.model(x), y)
+                loss.backward()  # type: ignore[no-untyped-call]
+                self._modify(training, terms)
+                optimiser.step()
+                step += 1
+                total, count = total + float(loss.detach()) * len(x), count + len(x)
+                training.progress(step, max(steps, step), total / count)
+            if count == 0:
+                raise ValueError("there are no training rows")
+            mean = total / count
+        model = {name: _array(value) for name, value in self._values().items()}
+        return Update(model=model, metrics={"loss": mean}, personal=self._keeps(optimiser), samples=count)
+
+    def _measured(self, model: Arrays, split: Split) -> Batch:
+        self._set(model)
+        self.model.eval()
+        outputs, targets = [], []
+        with torch.no_grad():
+            for x, y in self._batches(split, 512, None):
+                outputs.append(self.model(x.to(self.device)).cpu())
+                targets.append(y.cpu())
+        return torch.cat(outputs), torch.cat(targets)
+
+    def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
+        outputs, targets = self._measured(model, split)
+        found: dict[str, float] = {"loss": float(self._loss(outputs, targets))}
+        if _outputs_loss(self._loss) == "softmax" and outputs.ndim == 2:
+            found["accuracy"] = float((outputs.argmax(1) == targets).float().mean())
+        if self._metrics is not None:
+            found |= {name: float(value) for name, value in self._metrics(outputs, targets).items()}
+        return found
+
+    def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
+        outputs, targets = self._measured(model, split)
+        return Outputs(_array(outputs), _array(targets.float()))
+
+
+def _array(value: torch.Tensor) -> Any:
+    # A copy: the module's own values go on changing.
+    return value.detach().cpu().float().numpy().copy()
+
+
+def _is_batch(data: Any) -> bool:
+    return isinstance(data, tuple) and len(data) == 2 and all(isinstance(one, torch.Tensor) for one in data)
+
+
+def _count(data: Any) -> int:
+    if data is None:
+        return 0
+    if _is_batch(data):
+        return len(data[0])
+    dataset = getattr(data, "dataset", None)
+    sampled = getattr(data, "sampler", None)
+    for counted in (sampled, dataset):
+        try:
+            return len(counted)  # type: ignore[arg-type]
+        except TypeError:
+            continue
+    return sum(len(x) for x, _ in data)
+
+
+def _outputs_loss(loss: Loss) -> OutputsLoss | None:
+    functional = nn.functional
+    if loss is functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss):
+        return "softmax"
+    if loss in (functional.mse_loss, _squared) or isinstance(loss, nn.MSELoss):
+        return "squared"
+    if loss in (functional.l1_loss, _absolute) or isinstance(loss, nn.L1Loss):
+        return "absolute"
+    if loss in (functional.binary_cross_entropy_with_logits, _logistic) or isinstance(loss, nn.BCEWithLogitsLoss):
+        return "logistic"
+    return None
+
+
+def _squared(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return nn.functional.mse_loss(outputs.reshape(targets.shape), targets)
+
+
+def _absolute(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return nn.functional.l1_loss(outputs.reshape(targets.shape), targets)
+
+
+def _logistic(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return nn.functional.binary_cross_entropy_with_logits(outputs.reshape(targets.shape), targets)
+
+
+def _loss_of(given: Given | None) -> Loss:
+    """The loss of the agreed model."""
+    known: dict[str, Loss] = {
+        "softmax": nn.functional.cross_entropy,
+        "squared": _squared,
+        "absolute": _absolute,
+        "logistic": _logistic,
+    }
+    if given is None or given.loss not in known:
+        agreed = f", the agreed one is {given.loss!r}" if given else ""
+        raise ValueError(f"no loss: give `loss`{agreed}")
+    return known[given.loss]
+
+
+def _targets(targets: torch.Tensor, loss: str) -> torch.Tensor:
+    return targets[:, 0].long() if loss == "softmax" else targets

@@ -1,0 +1,119 @@
+"""Simulations, comparisons and the lead's mathematics, by the program."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import rota
+
+from conftest import EXAMPLES, external, scenario, silo
+
+
+def load(name):
+    found = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_a_built_in_scenario_gives_plain_data():
+    summary = rota.simulate("diabetes", rounds=3, references=False)
+    assert isinstance(summary, dict) and len(summary["rounds"]) == 3
+    curves = summary.curves()
+    assert len(curves) == 8
+    assert all(values.shape == (3,) and np.isfinite(values[-1]) for values in curves.values())
+    assert len(summary.silos()) == 8
+
+
+def test_the_same_without_pandas(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    silos = rota.simulate("diabetes", rounds=2, references=False).silos()
+    assert isinstance(silos, list) and silos[0]["name"] == "age Q1 · sex A"
+
+
+def test_a_learner_of_this_process_trains_every_silo():
+    make = load("two_arrays").learner
+    opened = []
+
+    def learner(of):
+        opened.append((of.place, of.name, of.silos))
+        return make(of)
+
+    task = external(make(silo()), metric="mae")
+    summary = rota.simulate(scenario(task, rounds=30), learner=learner)
+    assert sorted(opened) == [(at, f"silo {at + 1}", 3) for at in range(3)]
+    for values in summary.curves().values():
+        assert values[-1] < 0.3 < 1 < values[0]
+
+
+def test_a_command_trains_every_silo():
+    import sys
+
+    make = load("two_arrays").learner
+    task = external(make(silo()))
+    summary = rota.simulate(scenario(task), learner=[sys.executable, str(EXAMPLES / "two_arrays.py")])
+    again = rota.simulate(scenario(task), learner=make)
+    # Programs and this process compute the same.
+    assert summary["trace"] == again["trace"]
+
+
+def test_an_exception_of_a_learner_is_in_the_error():
+    make = load("two_arrays").learner
+    task = external(make(silo()))
+
+    def broken(of):
+        raise RuntimeError("the disk of the ward is full")
+
+    with pytest.raises(rota.RotaError, match="the disk of the ward is full"):
+        rota.simulate(scenario(task), learner=broken)
+
+
+def test_a_strategy_that_needs_gradients_is_refused_before_the_first_round():
+    make = load("two_arrays").learner
+    strategy = scenario({})["strategy"] | {"name": "scaffold"}
+    with pytest.raises(rota.RotaError, match="cannot train with a modified gradient"):
+        rota.simulate(scenario(external(make(silo())), strategy=strategy), learner=make)
+
+
+def test_a_comparison_has_a_row_for_every_strategy():
+    task = {"table": {"data": "diabetes", "model": {"linear": {"loss": "absolute"}}}}
+    found = rota.compare(scenario(task, silos=4), strategies=["fedavg", "local"], seeds=1, quick=True)
+    rows = found.table()
+    # A pandas table where pandas is installed, a list of dictionaries without it.
+    rows = rows if isinstance(rows, list) else rows.to_dict("records")
+    names = [row["strategy"] for row in rows]
+    assert names[:1] == ["fedavg"] and "local" in names
+
+
+def test_figures_are_drawn_where_matplotlib_is_installed():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = rota.simulate("diabetes", rounds=2, references=False).plot()
+    assert len(axes.lines) == 8
+
+
+def test_coalitions_of_a_matrix():
+    losses = np.array([[0.1, 0.2, 0.9, 0.8], [0.2, 0.1, 0.8, 0.9], [0.9, 0.8, 0.1, 0.2], [0.8, 0.9, 0.2, 0.1]])
+    found = rota.solve.coalitions(losses, 2)
+    assert found["coalitions"] == [[0, 1], [2, 3]] and found["optimal"]
+    assert found["objective"] == pytest.approx(0.6)
+
+
+def test_the_other_mathematics_give_arrays():
+    rows = np.array([[1.0, 0.1], [0.9, 0.2], [-1.0, 0.3]])
+    topology = rota.solve.topology(rows, metric="cosine")
+    assert topology["adjacency"].tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    same = rota.solve.topology(similarity=topology["similarity"])
+    assert np.allclose(same["prior"], topology["prior"])
+    groups = rota.solve.merge(rows, [10, 20, 30], groups=2)
+    assert groups["groups"] == [[0, 1], [2]] and groups["utility"].shape == (3,)
+    loss = rota.solve.robust_loss(rows, [1, 0, 1], [1.0, 2.0], loss="absolute", radius=0.5)
+    assert loss["loss"] == pytest.approx(loss["empirical_loss"] + 0.5 * loss["lambda"])
+    with pytest.raises(ValueError, match="either"):
+        rota.solve.topology()
+
+
+def test_errors_are_the_programs_own_words():
+    with pytest.raises(rota.RotaError, match="no-such"):
+        rota.simulate("no-such-scenario")

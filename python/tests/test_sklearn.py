@@ -1,0 +1,76 @@
+"""Linear models of scikit-learn."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.ensemble import RandomForestClassifier  # noqa: E402
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor  # noqa: E402
+
+import rota  # noqa: E402
+import rota.sklearn  # noqa: E402
+
+from conftest import external, scenario, silo, training  # noqa: E402
+
+
+def rows(place, classes):
+    draw = np.random.default_rng(place)
+    x = draw.normal(size=(150, 4))
+    score = x @ np.array([1.0, -1.0, 0.5, 0.0])
+    y = score if classes == 0 else np.digitize(score, np.linspace(-1, 1, classes - 1))
+    return (x[:100], y[:100]), (x[100:], y[100:])
+
+
+def learner(estimator, classes):
+    def make(of):
+        train, test = rows(of.place, classes)
+        names = list(range(classes)) if classes else None
+        return rota.sklearn.Learner(estimator, train, test, classes=names)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "estimator, classes",
+    [
+        (LinearRegression(), 0),
+        (Ridge(), 0),
+        (SGDRegressor(), 0),
+        (LogisticRegression(), 2),
+        (LogisticRegression(), 3),
+        (SGDClassifier(loss="log_loss"), 2),
+        (SGDClassifier(loss="log_loss"), 3),
+    ],
+    ids=str,
+)
+def test_linear_models_federate(estimator, classes):
+    make = learner(estimator, classes)
+    metric = "accuracy" if classes else "mae"
+    task = external(make(silo()), metric=metric)
+    how = {"epochs": 5, "batch": 0, "optimiser": {"name": "sgd", "rate": 0.01}}
+    strategy = {"name": "fedavg", "training": how}
+    summary = rota.simulate(scenario(task, strategy=strategy, rounds=3), learner=make)
+    last = np.mean([values[-1] for values in summary.curves().values()])
+    assert last > 0.8 if classes else last < 0.1, last
+
+
+def test_training_starts_from_the_given_model():
+    make = learner(SGDClassifier(loss="log_loss"), 3)(silo())
+    start = {"coef": np.full((3, 4), 5.0, np.float32), "intercept": np.zeros(3, np.float32)}
+    found = make.train(start, training(rate=1e-6)).model
+    assert np.allclose(found["coef"], start["coef"], atol=0.01)
+
+
+def test_tree_ensembles_are_refused_in_one_sentence():
+    train, test = rows(0, 2)
+    with pytest.raises(TypeError, match="RandomForestClassifier has no parameters to average"):
+        rota.sklearn.Learner(RandomForestClassifier(), train, test, classes=[0, 1])
+
+
+def test_classes_that_are_not_agreed_are_refused():
+    train, test = rows(0, 3)
+    with pytest.raises(ValueError, match="not among `classes`"):
+        rota.sklearn.Learner(LogisticRegression(), train, test, classes=[0, 1])
+    with pytest.raises(ValueError, match="`classes` is needed"):
+        rota.sklearn.Learner(LogisticRegression(), train, test)

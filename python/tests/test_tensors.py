@@ -1,0 +1,21 @@
+import numpy as np
+import pytest
+
+from rota import read_tensors, write_tensors
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([]), "ü.weight": np.float32(2.5)}
+    write_tensors(tmp_path / "m.safetensors", arrays)
+    for mapped in [False, True]:
+        found = read_tensors(tmp_path / "m.safetensors", mapped=mapped)
+        assert sorted(found) == ["a", "b", "ü.weight"]
+        assert found["b"].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert found["ü.weight"].shape == () and found["a"].shape == (0,)
+
+
+def test_files_are_those_of_the_safetensors_library(tmp_path):
+    library = pytest.importorskip("safetensors.numpy")
+    arrays = {"b": np.ones((2, 3), np.float32), "a": np.zeros(4, np.float32)}
+    write_tensors(tmp_path / "m.safetensors", arrays)
+    assert (tmp_path / "m.safetensors").read_bytes() == library.save(arrays)

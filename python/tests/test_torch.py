@@ -1,0 +1,149 @@
+"""PyTorch learners: alone, in federations, and beside Rota's own."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import rota  # noqa: E402
+import rota.torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+from conftest import EXAMPLES, data, external, scenario, silo, training  # noqa: E402
+from test_run import load  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+def dense(**options):
+    x = torch.randn(20, 3, generator=torch.Generator().manual_seed(1))
+    y = x.sum(1, keepdim=True)
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    return rota.torch.Learner(model, nn.functional.mse_loss, (x, y), (x, y), device="cpu", **options)
+
+
+def values(learner):
+    return {name: np.array(value) for name, value in learner.initial(0).items()}
+
+
+def test_one_step_is_the_gradient_step():
+    learner = dense()
+    start = values(learner)
+    update = learner.train(start, training(rate=0.5, weight_decay=0.01))
+    learner._set(start)
+    x, y = learner._parts["train"]
+    learner.model.zero_grad()
+    nn.functional.mse_loss(learner.model(x), y).backward()
+    for name, value in learner.model.named_parameters():
+        decay = 0.01 * start[name] if value.ndim >= 2 else 0.0
+        expected = start[name] - 0.5 * (value.grad.numpy() + decay)
+        assert np.allclose(update.model[name], expected, atol=1e-6), name
+
+
+def test_a_modifier_changes_the_gradient_as_agreed():
+    learner = dense()
+    start = values(learner)
+    plain = learner.train(start, training()).model
+    shift = {"0.bias": np.full(4, 2.0, np.float32)}
+    anchor = {name: value - 1 for name, value in start.items()}
+    modifier = rota.Modifier(mu=3.0, anchor=anchor, shift=shift, frozen=frozenset({"2.weight"}))
+    found = learner.train(start, training(modifier=modifier)).model
+    assert np.allclose(found["0.bias"], plain["0.bias"] - 0.1 * (3.0 + 2.0), atol=1e-5)
+    assert np.allclose(found["0.weight"], plain["0.weight"] - 0.1 * 3.0, atol=1e-5)
+    assert np.array_equal(found["2.weight"], start["2.weight"])
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_kept_optimiser_state_makes_two_trainings_one(optimiser):
+    learner = dense(keep=optimiser)
+    how = dict(optimiser=optimiser, momentum=0.9 if optimiser == "sgd" else 0.0, rate=0.05)
+    start = values(learner)
+    zeros = {tensor.name: np.zeros(tensor.shape, np.float32) for tensor in learner.personal()}
+    first = learner.train(start, training(personal=zeros, **how))
+    second = learner.train(dict(first.model), training(personal=dict(first.personal), **how))
+    both = learner.train(start, training(personal=zeros, epochs=2, **how))
+    forgotten = dense().train(dict(first.model), training(**how))
+    for name, value in both.model.items():
+        assert np.allclose(value, second.model[name], atol=1e-6)
+    assert any(not np.allclose(value, forgotten.model[name], atol=1e-4) for name, value in both.model.items())
+
+
+def test_running_statistics_are_shared_and_counters_are_not():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    x, y = torch.randn(20, 3), torch.randint(0, 2, (20,))
+    learner = rota.torch.Learner(model, nn.functional.cross_entropy, (x, y), (x, y), device="cpu")
+    tensors = {tensor.name: tensor for tensor in learner.tensors()}
+    assert tensors["1.running_var"].role == "buffer" and tensors["1.running_var"].initial == 1.0
+    assert tensors["1.weight"].role == "bias" and tensors["0.weight"].role == "weight"
+    assert "1.num_batches_tracked" not in tensors
+    start = values(learner)
+    update = learner.train(start, training())
+    assert not np.allclose(update.model["1.running_mean"], start["1.running_mean"])
+    metrics = learner.evaluate(dict(update.model), "test", {})
+    assert 0 <= metrics["accuracy"] <= 1
+    outputs = learner.outputs(dict(update.model), "test", {})
+    assert np.asarray(outputs.outputs).shape == (20, 2)
+
+
+def test_a_data_loader_brings_its_own_batches():
+    rows = torch.utils.data.TensorDataset(torch.randn(20, 3), torch.randn(20, 1))
+    loader = torch.utils.data.DataLoader(rows, batch_size=6)
+    learner = rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, loader, loader, device="cpu")
+    assert learner.rows() == rota.Rows(train=20, test=20)
+    heard = []
+    learner.train(values(learner), training(epochs=2, _say=lambda *said: heard.append(said)))
+    assert [said[:2] for said in heard] == [(step, 8) for step in range(1, 9)]
+
+
+def test_modules_that_are_not_the_agreed_model_are_refused():
+    with pytest.raises(ValueError, match="give `names`"):
+        rota.torch.match(nn.Linear(3, 2), {"weight": (2, 4), "bias": (2,)})
+
+
+def test_hospitals_with_programs_learn_together():
+    wards = load("wards")
+    task = external(wards.learner(silo()), metric="accuracy")
+    for name in ["fedavg", "fedprox", "scaffold"]:
+        strategy = scenario({})["strategy"] | {"name": name}
+        summary = rota.simulate(scenario(task, strategy=strategy, rounds=5), learner=wards.learner)
+        accuracies = [values[-1] for values in summary.curves().values()]
+        assert np.mean(accuracies) > 0.7, (name, accuracies)
+
+
+def test_robust_losses_come_from_rota_where_it_has_the_rows():
+    """A linear model on a table: coalitions by robust losses, trained with PyTorch."""
+
+    def learner(of):
+        return rota.torch.Learner(nn.Linear(10, 1), silo=of, threads=1, device="cpu")
+
+    summary = rota.simulate("diabetes", learner=learner, references=False, strategy="cs-rcfl")
+    assert summary["strategy"] == "cs-rcfl" and summary["usable"]
+
+
+def test_a_program_that_computes_another_function_is_refused():
+    def learner(of):
+        class Wrong(nn.Linear):
+            def forward(self, x):
+                return 2 * super().forward(x)
+
+        features = of.layout[-1].shape[1]
+        return rota.torch.Learner(Wrong(features, 1), silo=of, device="cpu")
+
+    with pytest.raises(rota.RotaError, match="computes something else than the agreed model"):
+        rota.simulate("heart", learner=learner, data=data())
+
+
+@pytest.mark.skipif(data() is None, reason="needs ROTA_DATA with fashion_mnist")
+def test_three_pytorch_silos_and_one_of_rota_federate(monkeypatch):
+    # The scenario says python3.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    summary = rota.simulate(EXAMPLES / "fashion.toml", learner=None, data=data(), references=False)
+    assert not summary["training_failed"]
+    last = [values[-1] for values in summary.curves().values()]
+    first = [values[0] for values in summary.curves().values()]
+    assert len(last) == 4 and np.mean(last) > 0.6 > np.mean(first), (first, last)

@@ -1,0 +1,67 @@
+//! Two processes with one key: at most f members have a twin, new or on a copy of the disk.
+
+use protocol::member::{Config, Mutation};
+
+use super::*;
+
+fn twins() -> Faults {
+    Faults {
+        journal_loss: JournalLoss::Never,
+        byzantine: Byzantine::Twins,
+        ..Faults::all()
+    }
+}
+
+/// Twins, and no other fault of a member.
+fn only_twins() -> Faults {
+    Faults {
+        deaths: Deaths::None,
+        ..twins()
+    }
+}
+
+#[test]
+fn federations_with_twins_among_f_members_finish_under_all_faults() {
+    run_all(&Options::new(4, twins()), seeds(80));
+    run_all(&Options::new(7, twins()), seeds(20));
+    run_all(&Options::new(10, twins()), seeds(5));
+}
+
+#[test]
+fn changes_come_into_force_with_twins() {
+    for members in [4, 7] {
+        let options = Options {
+            changes: 2,
+            ..Options::new(members, twins())
+        };
+        run_all(&options, seeds(30));
+    }
+}
+
+/// Twins that contribute, propose or vote differently are found out by what they signed.
+#[test]
+fn twins_that_contradict_each_other_leave_evidence() {
+    let ended = run_all(&Options::new(4, only_twins()), seeds(40));
+    let accused = ended.iter().filter(|ended| ended.accused > 0).count();
+    // In others the twin started when all was done, or learned in time that its key was in use.
+    assert!(4 * accused > ended.len(), "{accused} of {}", ended.len());
+    // Without twins nobody is accused.
+    let nobody = Faults {
+        byzantine: Byzantine::None,
+        ..only_twins()
+    };
+    let ended = run_all(&Options::new(4, nobody), seeds(40));
+    assert!(ended.iter().all(|ended| ended.accused == 0));
+}
+
+/// What protects against twins is the size of a quorum.
+#[test]
+fn with_a_quorum_of_one_vote_less_twins_are_noticed() {
+    let mut options = Options::new(4, only_twins());
+    options.configure = Some(Arc::new(|config: Config| {
+        config.breaking(Mutation::QuorumMinusOne)
+    }));
+    let wrong = |failure: &Failure| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let noticed = (0..400).any(|seed| run(seed, &options).is_err_and(|failure| wrong(&failure)));
+    assert!(noticed);
+}

@@ -1,0 +1,14 @@
+//! Everything that reads bytes from outside gets damaged and invented ones: no panic, and no more
+//! memory than the declared limits.
+//!
+//! The blob stream is fuzzed beside its code (`crates/mesh/src/blobs/tests/fuzz.rs`).
+
+#![allow(clippy::unwrap_used)]
+
+mod agreements;
+mod engine;
+mod journal;
+mod member;
+mod messages;
+mod models;
+mod world;

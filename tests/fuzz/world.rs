@@ -1,0 +1,83 @@
+//! A small federation, and examples of its messages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rota::protocol::charter::{Charter, Rotation, Verification};
+use rota::protocol::identity::{Claim, Verifier};
+use rota::protocol::roster::Silo;
+use rota::protocol::{Epoch, Genesis, Hash, SecretKey};
+
+/// Says that every signature holds, so that inputs get past them.
+pub(crate) struct Anyone;
+
+impl Verifier for Anyone {
+    fn verify(&self, _: &Claim<'_>) -> bool {
+        true
+    }
+
+    fn verify_all(&self, _: &[Claim<'_>]) -> bool {
+        true
+    }
+}
+
+/// A file of the repository.
+pub(crate) fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+pub(crate) fn key(member: u16) -> SecretKey {
+    SecretKey::from_bytes(&[member as u8 + 1; 32])
+}
+
+/// The federation of `crates/protocol/tests/golden`: four members, with fixed ids.
+pub(crate) fn epoch() -> Epoch {
+    let silo = |member| Silo {
+        name: format!("silo {member}"),
+        key: key(member).public(),
+    };
+    let charter = Charter {
+        name: "golden".into(),
+        work: "none".into(),
+        start: Hash([3; 32]),
+        rounds: 3,
+        beat_ms: 1000,
+        patience: 20,
+        view_timeout: 100,
+        min_contributions: 3,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        names_shown: false,
+        blob_limit: 100,
+        keep_rounds: 2,
+        discovery: false,
+    };
+    let silos = (0..4).map(silo).collect();
+    let mut epoch = Epoch::first(&Genesis { silos, charter }).unwrap();
+    (epoch.federation, epoch.id) = (Hash([1; 32]), Hash([2; 32]));
+    epoch
+}
+
+/// The byte strings of the lines `name: hexadecimal digits` of a golden file.
+pub(crate) fn golden(path: &Path) -> Vec<Vec<u8>> {
+    let text = fs::read_to_string(path).unwrap();
+    let digits = text.lines().filter_map(|line| line.rsplit_once(": "));
+    let bytes = digits.map(|(_, digits)| {
+        let pair = |pair: &[u8]| {
+            let pair = std::str::from_utf8(pair).unwrap();
+            u8::from_str_radix(pair, 16).unwrap()
+        };
+        digits.as_bytes().chunks(2).map(pair).collect()
+    });
+    bytes.collect()
+}
+
+/// A sealed message of every kind, several of some.
+pub(crate) fn frames() -> Vec<Vec<u8>> {
+    let folder = fs::read_dir(file("crates/protocol/tests/golden")).unwrap();
+    let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let named = |path: &PathBuf, name: &str| path.file_stem().is_some_and(|stem| stem == name);
+    paths.retain(|path| !named(path, "hashes") && !named(path, "records"));
+    paths.iter().flat_map(|path| golden(path)).collect()
+}

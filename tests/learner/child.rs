@@ -1,0 +1,244 @@
+//! A small learner that speaks the protocol on its standard input and output: the model is a line
+//! `y = weight·x + bias`, fitted by gradient descent. By its first argument it misbehaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+
+use serde_json::{Value, json};
+
+/// A file of tensors: name, shape, values.
+type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
+
+pub(crate) fn read(path: &str) -> Tensors {
+    let bytes = fs::read(path).unwrap();
+    let head = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + head]).unwrap();
+    let data = &bytes[8 + head..];
+    let tensor = |info: &Value| {
+        let number = |value: &Value| value.as_u64().unwrap() as usize;
+        let shape = info["shape"].as_array().unwrap().iter().map(number);
+        let span = &info["data_offsets"];
+        let data = &data[number(&span[0])..number(&span[1])];
+        let four = data.chunks_exact(4);
+        let values = four.map(|four| f32::from_le_bytes(four.try_into().unwrap()));
+        (shape.collect(), values.collect())
+    };
+    let header = header.as_object().unwrap().iter();
+    header
+        .filter(|(name, _)| *name != "__metadata__")
+        .map(|(name, info)| (name.clone(), tensor(info)))
+        .collect()
+}
+
+/// Writes the tensors in descending order of names, which is not the canonical one.
+pub(crate) fn write(path: &str, tensors: &[(&str, Vec<usize>, Vec<f32>)]) {
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for (name, shape, values) in tensors.iter().rev() {
+        let from = data.len();
+        data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        let info = json!({ "dtype": "F32", "shape": shape, "data_offsets": [from, data.len()] });
+        header.insert((*name).to_owned(), info);
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend(data);
+    fs::write(path, bytes).unwrap();
+}
+
+/// The silo's rows: y = 2x + its number, twelve to train and four to test.
+fn rows(silo: u64, split: &str) -> Vec<(f32, f32)> {
+    let range = if split == "train" { 0..12 } else { 12..16 };
+    let x = |row: u64| row as f32 / 8.0 - 1.0;
+    range
+        .map(|row| (x(row), 2.0 * x(row) + silo as f32))
+        .collect()
+}
+
+/// The rows that the silo hands over: one feature each.
+fn given(file: &str, split: &str) -> Vec<(f32, f32)> {
+    let file = read(file);
+    let (x, y) = (&file[&format!("{split}.x")], &file[&format!("{split}.y")]);
+    x.1.iter().copied().zip(y.1.iter().copied()).collect()
+}
+
+fn loss(rows: &[(f32, f32)], weight: f32, bias: f32) -> f64 {
+    let square = |&(x, y): &(f32, f32)| f64::from(weight * x + bias - y).powi(2);
+    rows.iter().map(square).sum::<f64>() / rows.len() as f64
+}
+
+fn say(answer: &Value) {
+    let json = serde_json::to_vec(answer).unwrap();
+    let mut out = std::io::stdout().lock();
+    out.write_all(&(json.len() as u32).to_le_bytes()).unwrap();
+    out.write_all(&json).unwrap();
+    out.flush().unwrap();
+}
+
+/// The next request; `None` at the end of the input.
+fn hear() -> Option<Value> {
+    let mut len = [0; 4];
+    std::io::stdin().lock().read_exact(&mut len).ok()?;
+    let mut json = vec![0; u32::from_le_bytes(len) as usize];
+    std::io::stdin().lock().read_exact(&mut json).unwrap();
+    Some(serde_json::from_slice(&json).unwrap())
+}
+
+/// Speaks the protocol until the input ends. `how` is one of "well", "crash", "hang", "nan",
+/// "layout", "babble", "refuse", "progress"; it misbehaves in its second training, and notes in
+/// `log` when it is started and how often it has trained, over all starts.
+pub(crate) fn main(how: &str, log: &str) {
+    let noted = || fs::read_to_string(log).unwrap_or_default();
+    let note = |what: &str| {
+        let file = fs::OpenOptions::new().create(true).append(true).open(log);
+        writeln!(file.unwrap(), "{what}").unwrap();
+    };
+    note("started");
+    while let Some(request) = hear() {
+        let silo = request["silo"].as_u64().unwrap_or(0);
+        let text = |key: &str| request[key].as_str().unwrap().to_owned();
+        let line = |key: &str| {
+            let tensors = read(&text(key));
+            (tensors["weight"].1[0], tensors["bias"].1[0])
+        };
+        match request["type"].as_str().unwrap() {
+            "hello" => say(&json!({ "type": "hello", "protocol": 1, "name": "a line" })),
+            "open" => {
+                let given = request["rows"].is_object();
+                let personal = json!([{ "name": "trainings", "shape": [1], "role": "buffer" }]);
+                say(&json!({
+                    "type": "opened",
+                    "layout": [
+                        {
+                            "name": "weight", "shape": [1, 1], "role": "weight",
+                            "initial": { "uniform": 0.5 },
+                        },
+                        { "name": "bias", "shape": [1], "role": "bias" },
+                    ],
+                    "personal": personal,
+                    "rows": { "train": 12, "test": 4 },
+                    "capabilities": ["gradients"],
+                    "outputs": if given { Value::Null } else { json!("squared") },
+                }));
+            }
+            "initial" => {
+                if let Some(into) = request["personal_into"].as_str() {
+                    write(into, &[("trainings", vec![1], vec![0.0])]);
+                }
+                if let Some(into) = request["into"].as_str() {
+                    write(
+                        into,
+                        &[
+                            ("bias", vec![1], vec![7.0]),
+                            ("weight", vec![1, 1], vec![0.0]),
+                        ],
+                    );
+                }
+                say(&json!({ "type": "done" }));
+            }
+            "train" => {
+                note("trained");
+                let trainings = noted().matches("trained").count();
+                let second = trainings == 2;
+                let (mut weight, mut bias) = line("start");
+                let rate = request["training"]["optimiser"]["rate"].as_f64().unwrap() as f32;
+                let rows = match request["rows"].as_str() {
+                    None => rows(silo, "train"),
+                    Some(file) => given(file, "train"),
+                };
+                let (mu, anchor) = match request["modifier"].is_object() {
+                    true => {
+                        let anchor = request["modifier"]["anchor"].as_str().unwrap();
+                        let anchor = read(anchor);
+                        let mu = request["modifier"]["mu"].as_f64().unwrap() as f32;
+                        (mu, (anchor["weight"].1[0], anchor["bias"].1[0]))
+                    }
+                    false => (0.0, (0.0, 0.0)),
+                };
+                for step in 0..20 {
+                    let slope = |of: &dyn Fn(f32) -> f32| {
+                        let each = rows
+                            .iter()
+                            .map(|&(x, y)| 2.0 * (weight * x + bias - y) * of(x));
+                        each.sum::<f32>() / rows.len() as f32
+                    };
+                    let slopes = (slope(&|x| x), slope(&|_| 1.0));
+                    weight -= rate * (slopes.0 + mu * (weight - anchor.0));
+                    bias -= rate * (slopes.1 + mu * (bias - anchor.1));
+                    let progress = json!({
+                        "type": "progress", "step": step + 1, "steps": 20,
+                        "loss": loss(&rows, weight, bias),
+                    });
+                    say(&progress);
+                    match how {
+                        "crash" if second && step == 3 => {
+                            eprintln!("MemoryError: out of memory, as a test");
+                            std::process::exit(3);
+                        }
+                        "hang" if second && step == 3 => loop {
+                            std::thread::park();
+                        },
+                        "progress" => {
+                            // Until the silo stops it.
+                            while !matches!(hear(), Some(stop) if stop["type"] == "stop") {}
+                            break;
+                        }
+                        _ => {}
+                    }
+                }
+                match how {
+                    "progress" => {
+                        say(&json!({ "type": "stopped" }));
+                        continue;
+                    }
+                    "nan" if second => weight = f32::NAN,
+                    "babble" if second => println!("Epoch 1: all well"),
+                    "refuse" if second => {
+                        say(&json!({ "type": "failed", "why": "the ward is closed today" }));
+                        continue;
+                    }
+                    _ => {}
+                }
+                let bias = ("bias", vec![1], vec![bias]);
+                match how {
+                    "layout" if second => {
+                        let weight = ("weight", vec![2], vec![weight, weight]);
+                        write(&text("into"), &[bias, weight]);
+                    }
+                    _ => write(&text("into"), &[bias, ("weight", vec![1, 1], vec![weight])]),
+                }
+                let own = read(&text("personal"))["trainings"].1[0] + 1.0;
+                write(&text("personal_into"), &[("trainings", vec![1], vec![own])]);
+                let metrics = json!({ "loss": 0.0, "trainings": own });
+                say(&json!({ "type": "trained", "samples": 12, "metrics": metrics }));
+            }
+            "evaluate" => {
+                let (weight, bias) = line("model");
+                let split = request["split"].as_str().unwrap();
+                let rows = match request["rows"].as_str() {
+                    None => rows(silo, split),
+                    Some(file) => given(file, split),
+                };
+                let metrics = json!({ "loss": loss(&rows, weight, bias) });
+                say(&json!({ "type": "measured", "samples": rows.len(), "metrics": metrics }));
+            }
+            "outputs" => {
+                let (weight, bias) = line("model");
+                let rows = rows(silo, request["split"].as_str().unwrap());
+                let outputs = rows.iter().map(|(x, _)| weight * x + bias).collect();
+                let targets = rows.iter().map(|(_, y)| *y).collect();
+                let shape = vec![rows.len(), 1];
+                write(
+                    &text("into"),
+                    &[
+                        ("outputs", shape.clone(), outputs),
+                        ("targets", shape, targets),
+                    ],
+                );
+                say(&json!({ "type": "done" }));
+            }
+            other => panic!("a request of another kind: {other}"),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Learners in other programs, by a child that behaves and misbehaves: this test binary itself,
+//! started with `--child`. So there is no test harness around it, which would write to the child's
+//! standard output.
+
+#![allow(clippy::unwrap_used)]
+
+mod child;
+mod federations;
+mod one;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The tests, by name.
+const TESTS: &[(&str, fn())] = &[
+    (
+        "a_program_trains_and_measures",
+        one::a_program_trains_and_measures,
+    ),
+    (
+        "a_proximal_term_reaches_the_program",
+        one::a_proximal_term_reaches_the_program,
+    ),
+    (
+        "outputs_are_measured_row_by_row",
+        one::outputs_are_measured_row_by_row,
+    ),
+    (
+        "a_program_that_breaks_is_started_again",
+        one::a_program_that_breaks_is_started_again,
+    ),
+    (
+        "a_training_that_is_not_needed_is_stopped",
+        one::a_training_that_is_not_needed_is_stopped,
+    ),
+    (
+        "a_program_with_another_model_is_refused",
+        one::a_program_with_another_model_is_refused,
+    ),
+    (
+        "the_initial_model_may_come_from_the_program",
+        one::the_initial_model_may_come_from_the_program,
+    ),
+    (
+        "silos_share_a_bounded_number_of_programs",
+        one::silos_share_a_bounded_number_of_programs,
+    ),
+    (
+        "a_program_trains_the_model_of_a_table",
+        one::a_program_trains_the_model_of_a_table,
+    ),
+    (
+        "a_simulation_survives_a_program_that_breaks",
+        federations::a_simulation_survives_a_program_that_breaks,
+    ),
+    (
+        "programs_and_rota_train_one_model_together",
+        federations::programs_and_rota_train_one_model_together,
+    ),
+    (
+        "what_a_program_lacks_is_said_before_the_first_round",
+        federations::what_a_program_lacks_is_said_before_the_first_round,
+    ),
+    (
+        "nodes_learn_with_programs",
+        federations::nodes_learn_with_programs,
+    ),
+    (
+        "describe_prints_the_task_of_a_program",
+        federations::describe_prints_the_task_of_a_program,
+    ),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, how, log] = arguments.as_slice()
+        && flag == "--child"
+    {
+        return child::main(how, log);
+    }
+    if arguments.iter().any(|argument| argument == "--list") {
+        return TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
+    }
+    let filters: Vec<_> = arguments
+        .iter()
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let chosen = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(*part));
+    let mut failed = 0;
+    for (name, test) in TESTS.iter().filter(|(name, _)| chosen(name)) {
+        let passed = catch_unwind(AssertUnwindSafe(test)).is_ok();
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        failed += i32::from(!passed);
+    }
+    std::process::exit(failed.min(1));
+}

@@ -1,0 +1,96 @@
+//! One of two institutions is gone for good: the other goes on alone, and admits it again when it comes
+//! back all the same.
+
+use super::amended::{Heard, says};
+use super::*;
+
+#[test]
+fn one_of_two_goes_on_alone_and_the_other_comes_back() {
+    let demo = quick("run-recovered", 2);
+    let mut nodes = Heard::of(&demo.configs, &[]);
+    let name = |line: &Value| line["silo"].as_str().unwrap().to_owned();
+    for node in 0..2 {
+        nodes.nodes.start(node);
+    }
+    let stays = name(&nodes.until(0, "start"));
+    let goes = name(&nodes.until(1, "start"));
+    nodes.until(0, "finished");
+    nodes.until(1, "finished");
+    nodes.nodes.terminate(1);
+    assert_eq!(nodes.nodes.code(1), 0);
+    // Nobody can declare itself lost, or somebody that is no member.
+    let config = demo.configs[0].to_str().unwrap();
+    for (lost, why) in [
+        (&*stays, "cannot declare itself lost"),
+        ("nobody", "there is no member"),
+    ] {
+        let refused = output(&["recover", "--lost", lost, "--config", config, "--yes"]);
+        assert_eq!(refused.status.code(), Some(1));
+        let said = text(&refused.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(why), "{said}");
+    }
+    // The node runs while its institution asks for it.
+    let said = good(&["recover", "--lost", &goes, "--config", config, "--yes"]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for what in [
+        "go on with 1 of 2 members",
+        "3 of 3",
+        "two federations",
+        "goes on alone",
+    ] {
+        assert!(said.contains(what), "{what}: {said}");
+    }
+    assert_eq!(nodes.until(0, "recovery")["lost"], goes.as_str());
+    assert_eq!(nodes.until(0, "epoch")["epoch"], 1);
+    // It decides alone now.
+    let state = demo.configs[0].with_file_name("state");
+    let agreed = fs::read_to_string(state.join("in-force.toml")).unwrap();
+    let more = demo.folder.join("more.toml");
+    fs::write(&more, agreed.replace("rounds = 3", "rounds = 5")).unwrap();
+    says(&demo.configs[0], &["change", more.to_str().unwrap()]);
+    assert_eq!(nodes.until(0, "epoch")["epoch"], 2);
+    nodes.until(0, "finished");
+    // The other one comes back, and learns what happened.
+    nodes.nodes.start(1);
+    let told = nodes.until(1, "left-behind");
+    assert_eq!(
+        (&told["by"], &told["round"]),
+        (&stays.as_str().into(), &3.into())
+    );
+    let id = told["recovery"].as_str().unwrap().to_owned();
+    nodes.nodes.terminate(1);
+    assert_eq!(nodes.nodes.code(1), 0);
+    // It is admitted again, with the key that it had.
+    let first = fs::read_to_string(demo.folder.join("federation.toml")).unwrap();
+    let key = first
+        .lines()
+        .filter_map(|line| line.strip_prefix("key = "))
+        .next_back();
+    let key = key.unwrap().trim_matches('"');
+    let own = fs::read_to_string(&demo.configs[1]).unwrap();
+    let listen = own.lines().find(|line| line.starts_with("listen = "));
+    let address = listen.unwrap().split('"').nth(1).unwrap();
+    says(&demo.configs[0], &["admit", &goes, key, address]);
+    assert_eq!(nodes.until(0, "epoch")["epoch"], 3);
+    let follow = ["--wait-for-admission", "--follow-recovery", &id[..12]];
+    let mut again = Heard::of(&demo.configs[1..], &follow);
+    again.nodes.start(0);
+    assert_eq!(again.until(0, "epoch")["epoch"], 3);
+    again.until(0, "finished");
+    // What it is stays visible.
+    let chain = good(&["chain", "--state", state.to_str().unwrap()]);
+    for what in [
+        "recovery  ",
+        &format!("lost {goes}"),
+        "without a quorum",
+        "round    5",
+    ] {
+        assert!(chain.contains(what), "{what}: {chain}");
+    }
+    let said = good(&["verify", state.to_str().unwrap()]);
+    let what =
+        format!("after round 3 the other members went on without {goes} and without a quorum");
+    assert!(said.contains(&what), "{said}");
+    assert!(said.contains("1 to 5 computed again"), "{said}");
+}
