@@ -76,6 +76,12 @@ sweep SEEDS="1000" FIRST="0" MEMBERS="":
 replay MEMBERS SEED:
     cargo run --release -p simulations --example sweep -- replay {{MEMBERS}} {{SEED}}
 
+# Breaks every rule of the protocol in turn and prints which tests notice; `just mutants R1` for one
+# clause of docs/protocol.md, `just mutants AnyParent` for one mutation.
+mutants *ONLY:
+    cargo build --workspace --example mutants
+    target/debug/examples/mutants "$(cargo test -p protocol --features mutations --lib --no-run --message-format=json | grep -o '"executable":"[^"]*/protocol-[^"]*"' | cut -d '"' -f 4)" {{ONLY}}
+
 # Real processes killed by SIGKILL, one federation after another: `just soak 1000`.
 soak KILLS="100":
     ROTA_SOAK_KILLS={{KILLS}} cargo test --workspace --test kill -- --nocapture restarted
@@ -92,3 +98,8 @@ figures:
 # The lead's mathematics, by criterion: `just mathematics coalitions`; all of it without a name.
 mathematics NAME="":
     cargo bench -p methods {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}
+
+# LibTorch for `--features tch`, into target/libtorch; prints the environment to set:
+# `eval "$(just libtorch)"`, or `just libtorch cuda` for CUDA devices (docs/devices.md).
+libtorch KIND="cpu":
+    @examples/devices/libtorch.sh {{KIND}}

@@ -265,6 +265,7 @@ impl Work {
                 println!("{:>8}  adopts one of {usual:?} days", NAMES[me.at()]);
                 Input::Applied {
                     round: adopted.round,
+                    ends: false,
                     result: Ok(()),
                 }
             }
@@ -302,7 +303,7 @@ fn tell(epoch: &Epoch, me: MemberIndex, report: &Report) {
             "{name:>8}  knows that round {round} is final: block {block}, {} contributions",
             authors.len()
         ),
-        Report::Complete => println!("{name:>8}  is done"),
+        Report::Complete { .. } => println!("{name:>8}  is done"),
         _ => {}
     }
 }

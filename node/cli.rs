@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Solve(Solve),
     /// List the strategies with their options, defaults and sources
     Strategies(Strategies),
+    /// List the devices on which this program can train here, and why not on others
+    Devices(Devices),
     /// Run one institution's node
     Run(Run),
     /// Look at everything that a node needs: agreement, key, rows, machine, and the other members
@@ -154,6 +156,9 @@ pub(crate) struct Simulate {
     /// or unix:SOCKET where it listens [default: the scenario's, or none]
     #[arg(long, value_name = "PROGRAM", value_parser = learner::program)]
     pub(crate) learner: Option<rota::learn::external::LearnerConfig>,
+    /// Where Rota trains the models, as `rota devices` lists them [default: the scenario's, or cpu]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<rota::learn::DeviceName>,
     /// Network between the silos
     #[arg(long, value_enum, value_name = "MESH", default_value_t)]
     pub(crate) mesh: MeshKind,
@@ -263,6 +268,14 @@ pub(crate) struct Strategies {
     pub(crate) json: bool,
 }
 
+/// Options of `rota devices`.
+#[derive(Debug, Args)]
+pub(crate) struct Devices {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Who checks, in a federation in one process. The results and the events are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Check {
@@ -319,6 +332,7 @@ impl Simulate {
             silos: self.silos,
             strategy: self.strategy.clone(),
             learner: self.learner.clone(),
+            device: self.device,
         }
     }
 
@@ -339,6 +353,7 @@ impl Simulate {
                 .as_deref()
                 .map(|name| format!("--strategy {}", quoted(name))),
         );
+        words.extend(self.device.map(|name| format!("--device {name}")));
         if self.mesh == MeshKind::Loopback {
             words.push("--mesh loopback".to_owned());
         }

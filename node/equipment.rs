@@ -52,8 +52,28 @@ impl Equipment {
     /// trained or measured.
     ///
     /// # Errors
-    /// [`DataError`]: a task without a schema, or one that contradicts itself.
+    /// [`DataError`]: a task without a schema, one that contradicts itself, or one whose initial model
+    /// only the members' programs know.
     pub fn stand_in(
+        agreement: &Agreement,
+        me: MemberIndex,
+        start: Option<&Params>,
+    ) -> Result<Self, DataError> {
+        match &agreement.task {
+            TaskConfig::External(task) if !task.start_is_known() && start.is_none() => {
+                Err(DataError::Config(
+                    "the model before the first round comes from the members' programs".into(),
+                ))
+            }
+            _ => Self::of_family(agreement, me, start),
+        }
+    }
+
+    /// The same where only layouts matter: the initial model may be another one.
+    ///
+    /// # Errors
+    /// [`DataError`]: a task without a schema, or one that contradicts itself.
+    pub fn of_family(
         agreement: &Agreement,
         me: MemberIndex,
         start: Option<&Params>,
@@ -65,14 +85,7 @@ impl Equipment {
                 task.domains = None;
                 task.stand_ins(&[name], agreement.seed)?
             }
-            TaskConfig::External(task) if task.start_is_known() || start.is_some() => {
-                task.stand_ins(&[name])?
-            }
-            TaskConfig::External(_) => {
-                return Err(DataError::Config(
-                    "the model before the first round comes from the members' programs".into(),
-                ));
-            }
+            TaskConfig::External(task) => task.stand_ins(&[name])?,
             TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
                 return Err(DataError::Config(
                     "the task is a benchmark without a table of rows".into(),

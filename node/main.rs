@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Solve(solve) => commands::solve::run(solve, &bar),
         Command::Strategies(strategies) => commands::strategies::run(strategies),
+        Command::Devices(devices) => commands::devices::run(devices),
         Command::Run(run) => commands::run::run(run),
         Command::Check(check) => commands::check::run(check),
         Command::Status(status) => commands::status::status(status),

@@ -47,6 +47,8 @@ def metadata() -> str:
         'Requires-Dist: torch>=2.0; extra == "torch"',
         "Provides-Extra: sklearn",
         'Requires-Dist: scikit-learn>=1.2; extra == "sklearn"',
+        "Provides-Extra: notebooks",
+        *(f'Requires-Dist: {name}; extra == "notebooks"' for name in ["pandas", "matplotlib", "jupyter"]),
         "Provides-Extra: tests",
         'Requires-Dist: pytest; extra == "tests"',
         "Description-Content-Type: text/markdown",

@@ -54,6 +54,68 @@ fn measure_four_processes_with_a_million_parameters() {
     }
 }
 
+/// A federation of `ROTA_LARGE`, as silos, parameters and rounds: `4 100_000_000 1` without it.
+#[test]
+#[ignore = "a measurement"]
+fn measure_a_round_of_a_large_model() {
+    let text = std::env::var("ROTA_LARGE").unwrap_or_else(|_| "4 100_000_000 1".into());
+    let text = text.replace('_', "");
+    let mut numbers = text.split_whitespace().map(|n| n.parse::<u64>().unwrap());
+    let mut next = || numbers.next().unwrap();
+    let (silos, parameters, rounds) = (next() as usize, next(), next());
+    // Patience and view timeout are far beyond what a machine with these silos needs.
+    let file = scenario(
+        "large",
+        &format!(
+            "name = 'large'\nrounds = {rounds}\nsilos = {silos}\n\
+             task = {{ constant = {{ parameters = {parameters} }} }}\n\
+             [strategy]\nname = 'fedavg'\nweight = 'equal'\n\
+             training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}\n\
+             [charter]\npatience = 60\nkeep-rounds = 1\n"
+        ),
+    );
+    let megabytes = 4.0 * parameters as f64 / 1e6;
+    for transport in ["tcp", "quic"] {
+        let options = [
+            "--scenario",
+            file.to_str().unwrap(),
+            "--transport",
+            transport,
+        ];
+        let demo = Demo::new("figures-large", &options);
+        let mut nodes = Nodes::new(&demo.configs, &[]);
+        let began = Instant::now();
+        (0..silos).for_each(|node| nodes.start(node));
+        let (mut finished, mut finals, mut anonymous) = (0, Vec::new(), vec![0f64; silos]);
+        let end = began + Duration::from_secs(1800);
+        while finished < silos {
+            assert!(Instant::now() < end, "{}", nodes.tails());
+            let said = nodes.next(Instant::now() + Duration::from_millis(20));
+            for (node, most) in anonymous.iter_mut().enumerate() {
+                *most = most.max(nodes.memory(node, "RssAnon"));
+            }
+            let Some(said) = said else { continue };
+            assert!(!said.line.is_null(), "{}", nodes.tails());
+            if said.line["event"] == "final" && said.node == 0 {
+                finals.push(since(began));
+            }
+            finished += usize::from(said.line["event"] == "finished");
+        }
+        let of_model = |mebibytes: f64| format!("{:.2}", mebibytes * 1.048_576 / megabytes);
+        let anonymous: Vec<_> = anonymous.into_iter().map(of_model).collect();
+        let all = (0..silos).map(|node| of_model(nodes.memory(node, "VmHWM")));
+        println!(
+            "{transport}: {silos} processes, a model of {megabytes:.0} MB, final after {finals:.1?} s, \
+             done after {:.1} s; peak memory in models: {}, with mapped files {}",
+            since(began),
+            anonymous.join(" "),
+            all.collect::<Vec<_>>().join(" "),
+        );
+        drop(nodes);
+        std::fs::remove_dir_all(&demo.folder).unwrap();
+    }
+}
+
 const LEARNING: &str = "name = 'led'
 rounds = 100000
 silos = 5

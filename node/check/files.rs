@@ -71,7 +71,7 @@ fn start_model(configured: &Configured) -> Option<Finding> {
     let agreement = &configured.agreement;
     let continues = agreement.continues.as_ref()?;
     let any = MemberIndex(0);
-    let found = Equipment::stand_in(agreement, any, None).map_err(|error| error.to_string());
+    let found = Equipment::of_family(agreement, any, None).map_err(|error| error.to_string());
     let found = found.and_then(|family| {
         let family = family.plain.learner.layout();
         let (given, folder) = (configured.start_model.as_deref(), configured.agreed_in());

@@ -61,6 +61,13 @@ pub(super) fn disk(configured: &Configured) -> Vec<Finding> {
     }]
 }
 
+/// The device that the node trains on. That it can be used was checked with the file.
+pub(super) fn device(configured: &Configured) -> Finding {
+    let name = configured.device.name;
+    let about = name.about();
+    Finding::good("device", format!("trains on {name}: {about}"))
+}
+
 /// The folder, or the nearest one above it that exists.
 fn existing(folder: &Path) -> PathBuf {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.into());

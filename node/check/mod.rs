@@ -7,6 +7,7 @@
 
 mod data;
 mod files;
+mod line;
 mod machine;
 mod peers;
 
@@ -133,7 +134,9 @@ pub fn check(configured: &Configured, options: &Options) -> io::Result<Checked> 
     let name = me.map(|me| epoch.roster.name(me).to_owned());
     let (own, found) = data::rows(configured, me);
     findings.extend(found);
+    findings.push(machine::device(configured));
     findings.extend(machine::disk(configured));
+    findings.extend(line::line(configured));
     findings.extend(machine::ports(configured, running));
     let (peers, found) = match (&key, me) {
         (Some(key), Some(me)) if options.network => {

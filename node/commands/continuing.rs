@@ -7,6 +7,7 @@ use std::path::Path;
 use rota::agreement::{Agreement, public_key};
 use rota::federation::{self, Changes, Start};
 use rota::institution::SetupError;
+use rota::learn::TaskConfig;
 use rota::methods::serving::mean_of_coalitions;
 use rota::methods::strategy::shared_part;
 use rota::model::{ModelError, START};
@@ -111,6 +112,13 @@ fn of_node(
 /// The start from an exported model.
 fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, Start), CommandError> {
     let agreement = Agreement::load(earlier).map_err(SetupError::from)?;
+    if let TaskConfig::External(_) = agreement.task {
+        return Err(CommandError::Failed(
+            "a model of the members' programs is exported without a card, which would say where it \
+             comes from: name the node that holds it with --config, instead of --model and --earlier"
+                .into(),
+        ));
+    }
     let (card, tensors) = super::model::exported(model)?;
     let agreed = format!("{:#}", agreement.epoch.federation);
     if card.origin.id != agreed {

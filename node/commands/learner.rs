@@ -47,7 +47,15 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
             "nothing"
         },
     )?;
-    writeln!(out, "[task.external]\ntensors = [")?;
+    writeln!(out, "[task.external]")?;
+    if let Some(digest) = &described.frozen {
+        writeln!(
+            out,
+            "# Tensors that are not trained and never travel: the same at every member."
+        )?;
+        writeln!(out, "frozen = {digest:?}")?;
+    }
+    writeln!(out, "tensors = [")?;
     for tensor in &described.tensors {
         let role = match tensor.role {
             TensorRole::Weight => "weight",

@@ -10,6 +10,7 @@ pub(crate) mod compare;
 pub(crate) mod continuing;
 pub(crate) mod data;
 pub(crate) mod demo;
+pub(crate) mod devices;
 pub(crate) mod federation;
 pub(crate) mod identity;
 pub(crate) mod init;

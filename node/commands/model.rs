@@ -48,7 +48,7 @@ impl Node {
             Ok(equipment) => equipment,
             Err(why) => {
                 let stand_in =
-                    Equipment::stand_in(&institution.agreement, institution.me, start.as_ref());
+                    Equipment::of_family(&institution.agreement, institution.me, start.as_ref());
                 let stand_in = stand_in.map_err(|_| ModelError::Data(why_again(&why)))?;
                 let _ = crate::progress::say(&format!(
                     "note: the models cannot be measured here: {}",

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agreement::{Agreement, Continues, Work};
-use learn::{DataError, TaskConfig};
+use learn::external::StartFrom;
+use learn::{DataError, Study, TaskConfig};
 use methods::Params;
 use methods::strategy::{
     Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
@@ -58,7 +59,7 @@ pub enum ContinueError {
     /// A member that there is not.
     #[error("there is no member {0:?} to leave out; there are {1}")]
     NoMember(String, String),
-    /// A task that no institution brings rows for.
+    /// A task with data of its own.
     #[error("the task of this federation is a benchmark: there is nothing to go on with")]
     Task,
     /// Too few rounds for the strategy.
@@ -84,9 +85,6 @@ pub fn continued(
     start: &Start,
     changes: &Changes,
 ) -> Result<Agreement, ContinueError> {
-    let TaskConfig::Table(task) = &earlier.task else {
-        return Err(ContinueError::Task);
-    };
     let old = &earlier.epoch.charter;
     let silos = members(earlier, changes)?;
     let count = silos.len();
@@ -105,9 +103,7 @@ pub fn continued(
         return Err(ContinueError::Rounds { name, least });
     }
     let built = build(&strategy_config, count)?;
-    let mut stand_in = task.clone();
-    stand_in.domains = None;
-    let study = stand_in.stand_ins(&names[..1], earlier.seed)?;
+    let (task, study) = family(earlier, &silos, &names[..1])?;
     let refused = |error: String| ContinueError::Data(DataError::Config(error));
     let plain = study.silos[0].learner.clone();
     let learner = warm_started(plain, &start.model).map_err(|error| refused(error.to_string()))?;
@@ -121,7 +117,6 @@ pub fn continued(
         block: start.block,
         model: Hash(start.model.hash()),
     };
-    let task = TaskConfig::Table(domains(task, earlier, &silos)?);
     let charter = Charter {
         name: changes.name.clone().unwrap_or_else(|| old.name.clone()),
         work: work(&task, &strategy_config, earlier, &continues)?,
@@ -153,6 +148,30 @@ pub fn continued(
         continues: Some(continues),
         addresses,
     })
+}
+
+/// The task for these members, and a stand-in with its models for each of `names`.
+fn family(
+    earlier: &Agreement,
+    silos: &[Silo],
+    names: &[String],
+) -> Result<(TaskConfig, Study), ContinueError> {
+    match &earlier.task {
+        TaskConfig::Table(task) => {
+            let mut stand_in = task.clone();
+            stand_in.domains = None;
+            let study = stand_in.stand_ins(names, earlier.seed)?;
+            Ok((TaskConfig::Table(domains(task, earlier, silos)?), study))
+        }
+        TaskConfig::External(task) => {
+            let mut task = task.clone();
+            // The start is given, whatever the programs gave before.
+            task.start = StartFrom::Tensors;
+            let study = task.stand_ins(names)?;
+            Ok((TaskConfig::External(task), study))
+        }
+        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => Err(ContinueError::Task),
+    }
 }
 
 fn work(

@@ -177,7 +177,7 @@ pub fn files(
             scenario.seed,
             scenario.charter.radius.clone(),
             places.listen[at].clone(),
-            (&data, learner_of(scenario, at, &silo.name)),
+            (&data, learner_of(scenario, at, &silo.name), scenario.device),
             peers.collect(),
         );
         write(&file, &text.map_err(DemoError::Toml)?)?;
@@ -207,8 +207,9 @@ fn learner_of(scenario: &Scenario, at: usize, name: &str) -> Option<LearnerConfi
     // Files beside the scenario are not beside the node.
     for word in &mut learner.command {
         let beside = learner.folder.join(&*word);
-        if let Ok(found) = beside.canonicalize()
-            && found.is_file()
+        // A link stays one: the Python of a virtual environment is a link to another.
+        if beside.is_file()
+            && let Ok(found) = std::path::absolute(beside)
         {
             *word = found.display().to_string();
         }

@@ -36,6 +36,12 @@ pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
             strategy.personal.join(", ")
         ));
     }
+    if !strategy.trained.is_empty() {
+        lines.push(format!(
+            "  all of the model but what is trained: {}",
+            strategy.trained.join(", ")
+        ));
+    }
     lines.push(String::new());
     lines.push("What leaves it, and who sees it:".into());
     lines.extend(leaves(agreement, charter, first.as_ref()));
@@ -89,6 +95,14 @@ fn leaves(agreement: &Agreement, charter: &Charter, first: Option<&First>) -> Ve
     if first.is_some_and(|first| first.plan.weights) {
         lines.push(format!(
             "  with the model, the number of rows that it was trained on: {}",
+            seen(charter)
+        ));
+    }
+    if let Some(stop) = agreement.strategy_config.stop {
+        lines.push(format!(
+            "  with the model, the number of rows kept for validation, and the {} of the model before over \
+             them: {}",
+            stop.measure.name(),
             seen(charter)
         ));
     }

@@ -16,5 +16,5 @@ pub use continuing::{Changes, ContinueError, Start, continued};
 pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
 pub use disclosure::{OwnSize, disclosure};
 pub use join::{Join, JoinError, Joined, own_rows, sign};
-pub use start::{First, FirstError, first, recomputed};
+pub use start::{First, FirstError, first, first_of, recomputed};
 pub use words::{changed_words, draft_words, rotation, verification, words};

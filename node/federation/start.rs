@@ -43,8 +43,8 @@ pub enum FirstError {
     Model(String),
     /// A task whose initial model comes from programs.
     #[error(
-        "the model before the first round comes from the members' programs: write it as `initial` \
-         values of the tensors (`start = \"tensors\"`)"
+        "the model before the first round comes from the members' programs: name one as `learner` in \
+         the scenario, or write `initial` values of the tensors (`start = \"tensors\"`)"
     )]
     Programs,
     /// A task with data of its own.
@@ -83,6 +83,18 @@ pub fn first(
         TaskConfig::External(_) => return Err(FirstError::Programs),
         TaskConfig::Digits8Bench => return Err(FirstError::OwnData),
     };
+    first_of(learner, strategy, seed)
+}
+
+/// What follows from a strategy and a seed, where this learner has the initial model.
+///
+/// # Errors
+/// [`FirstError`]: a strategy that cannot be used.
+pub fn first_of(
+    learner: Arc<dyn Learner>,
+    strategy: &StrategyConfig,
+    seed: u64,
+) -> Result<First, FirstError> {
     let built: Arc<dyn Strategy> = build(strategy, MOST)?.into();
     let equipped = built.equip(learner);
     let learner: Arc<dyn Learner> =

@@ -198,6 +198,11 @@ fn task(
                 numbers::plural(numbers, "number"),
                 numbers::plural(task.tensors.len(), "tensor")
             ));
+            if let Some(digest) = &task.frozen {
+                lines.push(format!(
+                    "  beside frozen tensors, which the programs have already; their digest is {digest}"
+                ));
+            }
         }
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
             lines.push("  a benchmark with data of its own".into());

@@ -1,12 +1,16 @@
 //! The agreement of a new federation: from a scenario and the members known so far, without their
 //! data.
 
-use ::agreement::{Draft, Joining, NewDraft};
+use ::agreement::{Draft, Joining, NewDraft, enough_patience};
+use learn::external::external_study;
 use learn::{DataError, TaskConfig};
 use methods::strategy::Names;
 use simulations::Scenario;
 
-use crate::federation::{FirstError, first};
+use crate::federation::{First, FirstError, first, first_of};
+
+/// Members for which a new agreement is at least patient enough.
+const USUAL: usize = 4;
 
 /// Why an agreement could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +55,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
     };
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-    let first = first(&task, &scenario.strategy, scenario.seed, &names)?;
+    let first = start(&task, scenario, &names)?;
     let charter = &scenario.charter;
     let new = NewDraft {
         name: scenario.name.clone(),
@@ -59,7 +63,13 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         seed: scenario.seed,
         start: first.start,
         beat: charter.beat,
-        patience: charter.patience,
+        patience: enough_patience(
+            charter.patience,
+            first.largest,
+            // More may be added to the text.
+            members.len().max(USUAL),
+            charter.beat.0,
+        ),
         view_timeout: charter.view_timeout,
         min_contributions: charter.min_contributions,
         keep_rounds: charter.keep_rounds,
@@ -82,4 +92,19 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         text = Draft::add("federation.toml", &text, member)?;
     }
     Ok(text)
+}
+
+/// The state that the first round starts from. Where the initial model comes from programs, the
+/// scenario's own is asked for it.
+fn start(task: &TaskConfig, scenario: &Scenario, names: &[String]) -> Result<First, NewError> {
+    let (strategy, seed) = (&scenario.strategy, scenario.seed);
+    match (task, &scenario.learner) {
+        (TaskConfig::External(external), Some(program)) if !external.start_is_known() => {
+            let study = external_study(task, program, Some(1), None, seed, |_| seed)?;
+            let silo = study.silos.into_iter().next();
+            let none = || DataError::Config("the task has no silo".into());
+            Ok(first_of(silo.ok_or_else(none)?.learner, strategy, seed)?)
+        }
+        _ => Ok(first(task, strategy, seed, names)?),
+    }
 }

@@ -2,20 +2,22 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agreement::{Agreement, ConfigError, Consent, Source, read_configuration};
 use learn::data::{Format, OwnRows};
 use learn::external::LearnerConfig;
 use learn::schema::LocalNames;
-use learn::{DataError, TaskConfig};
+use learn::{DataError, DeviceChoice, TaskConfig};
 use mesh::Contact;
-use methods::Params;
 use methods::robust::Radius;
 use methods::serving::ServeConfig;
+use methods::{Learner, Params};
 use protocol::{MemberIndex, PublicKey, SecretKey};
 
 use super::consent::{CONSENT, Unsigned, consent_in};
 use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
+use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::find_start;
@@ -57,8 +59,10 @@ pub struct Institution {
     pub start_model: Option<PathBuf>,
     /// The folder of the agreement.
     pub agreed_in: PathBuf,
-    /// The program that trains in place of Rota.
-    pub learner: Option<LearnerConfig>,
+    /// What trains in place of Rota.
+    pub learner: Option<OwnLearner>,
+    /// Where Rota trains.
+    pub device: DeviceChoice,
     /// Its data.
     pub data: Data,
     /// The folder that paths of data are relative to.
@@ -140,8 +144,10 @@ pub struct Configured {
     /// The file, or the state folder of an earlier node, with the model that the federation starts
     /// from, if it is given.
     pub start_model: Option<PathBuf>,
-    /// The program that trains in place of Rota.
-    pub learner: Option<LearnerConfig>,
+    /// What trains in place of Rota.
+    pub learner: Option<OwnLearner>,
+    /// Where Rota trains.
+    pub device: DeviceChoice,
     /// The data.
     pub data: Data,
     /// The folder that paths of data are relative to.
@@ -154,6 +160,18 @@ impl Configured {
     /// # Errors
     /// [`ConfigError`]: unreadable, or the first thing that is wrong in one of the two.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
+        Self::read(file, None)
+    }
+
+    /// The same for a node with this learner.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); or the file names a program that trains.
+    pub fn load_with(file: &Path, learner: Arc<dyn Learner>) -> Result<Self, ConfigError> {
+        Self::read(file, Some(learner))
+    }
+
+    fn read(file: &Path, own: Option<Arc<dyn Learner>>) -> Result<Self, ConfigError> {
         let text = read_configuration(file)?;
         let name = file.display().to_string();
         let source = Source {
@@ -170,8 +188,22 @@ impl Configured {
             let refused = |error: DataError| {
                 ConfigError::At(source.at(source.span("learner"), error.to_string()))
             };
+            if own.is_some() {
+                let what = "is not used: this node has a learner of its own; remove it";
+                return Err(wrong("learner", what));
+            }
             learner.check().map_err(refused)?;
             learner.resolve(beside);
+        }
+        let program = learner.map(OwnLearner::Program);
+        let learner = own.map(OwnLearner::Here).or(program);
+        let device = DeviceChoice {
+            name: raw.device,
+            slots: raw.device_slots,
+        };
+        if let Err(error) = device.check() {
+            let what = format!("`device`: {error}");
+            return Err(ConfigError::At(source.at(source.span("device"), what)));
         }
         if let Err(error) = raw.radius.validate() {
             return Err(wrong("radius", &error.to_string()));
@@ -261,6 +293,7 @@ impl Configured {
             serve: raw.serve,
             start_model: raw.start_model.map(|path| beside.join(path)),
             learner,
+            device,
             data,
             folder: beside.into(),
             agreement,
@@ -316,6 +349,7 @@ impl Configured {
             agreed_in,
             start_model: self.start_model,
             learner: self.learner,
+            device: self.device,
             data: self.data,
             folder: self.folder,
             agreement: self.agreement,
@@ -380,7 +414,7 @@ impl Institution {
         let Some(continues) = &self.agreement.continues else {
             return Ok(None);
         };
-        let family = Equipment::stand_in(&self.agreement, self.me, None)?;
+        let family = Equipment::of_family(&self.agreement, self.me, None)?;
         let family = family.plain.learner.layout();
         let given = self.start_model.as_deref();
         let found = find_start(continues, given, &self.state, &self.agreed_in, &family);
@@ -446,7 +480,7 @@ pub(crate) fn to_toml(
     seed: u64,
     radius: Radius,
     listen: Vec<String>,
-    (data, learner): (&Data, Option<LearnerConfig>),
+    (data, learner, device): (&Data, Option<LearnerConfig>, DeviceChoice),
     peers: Vec<(String, Vec<String>)>,
 ) -> Result<String, String> {
     let data = match data.clone() {
@@ -476,6 +510,8 @@ pub(crate) fn to_toml(
         start_model: None,
         serve: ServeConfig::default(),
         learner,
+        device: device.name,
+        device_slots: device.slots,
         data,
         http: None,
         peer: peers.into_iter().map(peer).collect(),
@@ -529,10 +565,12 @@ mod tests {
             of: 4,
             folder: None,
         };
+        let device = DeviceChoice::default();
         for radius in [Radius::Fixed(0.05), Radius::CrossValidated(grid)] {
             let listen = vec!["/ip4/127.0.0.1/tcp/1".into()];
             let peers = vec![("b".into(), Vec::new())];
-            let text = to_toml("a", 3, radius.clone(), listen, (&data, None), peers).unwrap();
+            let text =
+                to_toml("a", 3, radius.clone(), listen, (&data, None, device), peers).unwrap();
             assert_eq!(toml::from_str::<SiloFile>(&text).unwrap().radius, radius);
         }
     }

@@ -8,6 +8,7 @@ use learn::DataError;
 use mesh::MeshError;
 use silo::{SpawnError, Stopped, StoreError};
 
+use super::config::SetupError;
 use super::consent::Unsigned;
 use crate::audit::LogError;
 use crate::identity::IdentityError;
@@ -17,6 +18,9 @@ use crate::store::OpenError;
 /// Why a node did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
+    /// Its configuration.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The silo's data.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -105,7 +109,7 @@ impl NodeError {
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
             ),
-            Self::Unsigned(_) | Self::Outside { .. } | Self::Format { .. } => true,
+            Self::Setup(_) | Self::Unsigned(_) | Self::Outside { .. } | Self::Format { .. } => true,
             Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
             Self::Audit(_)
             | Self::Identity(_)

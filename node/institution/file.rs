@@ -1,7 +1,9 @@
 //! `silo.toml` as it is written: the tables and keys of the file.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
+use learn::DeviceName;
 use learn::data::OwnRows;
 use learn::external::LearnerConfig;
 use methods::robust::Radius;
@@ -65,6 +67,15 @@ pub(super) struct SiloFile {
     /// trains; with [task.external] there must be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) learner: Option<LearnerConfig>,
+    /// Where the node trains: `"cpu"` (the default), `"tch-cpu"`, `"tch-cuda:0"` or `"wgpu"`, as
+    /// `rota devices` lists them. The institution's own matter: no other member sees it.
+    #[serde(default, skip_serializing_if = "is_cpu")]
+    pub(super) device: DeviceName,
+    /// Trainings and evaluations on the device at a time. By default one for every core of a processor,
+    /// and one on a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(super) device_slots: Option<NonZero<u16>>,
     /// The institution's rows. Only with [task.external] there are none: the program reads its own.
     #[serde(default, skip_serializing_if = "DataTable::is_empty")]
     pub(super) data: DataTable,
@@ -79,6 +90,10 @@ pub(super) struct SiloFile {
 
 fn is_default(serve: &ServeConfig) -> bool {
     *serve == ServeConfig::default()
+}
+
+fn is_cpu(device: &DeviceName) -> bool {
+    *device == DeviceName::Cpu
 }
 
 fn yes() -> bool {

@@ -255,7 +255,7 @@ impl Changing {
                 self.finals
                     .push((*round, *view, *lead, authors.len() as u64));
             }
-            Report::Complete => self.complete = true,
+            Report::Complete { .. } => self.complete = true,
             Report::MemberComplete { member } => {
                 self.done.insert(*member);
             }
@@ -331,7 +331,7 @@ mod tests {
             round: 2,
         });
         assert_eq!(changing.phase(None, 2, 3), "waiting for the lead");
-        changing.report(&Report::Complete);
+        changing.report(&Report::Complete { last: 3 });
         assert_eq!(changing.phase(training, 0, 3), "all rounds are done");
     }
 }

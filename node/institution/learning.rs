@@ -1,11 +1,12 @@
 //! What an institution learns with: its rows, its program if it has one, and the agreed strategy.
 
-use learn::external::{Programs, external_silo};
+use learn::external::{Programs, external_silo, own_silo};
 use learn::{DataError, Metric, Silo, TaskConfig};
 use methods::Params;
 
 use super::config::{Data, Institution};
 use super::fit::{own_domain, own_task};
+use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 
 impl Institution {
@@ -20,7 +21,11 @@ impl Institution {
         let (silo, metric) = self.silo()?;
         let silo = match &self.learner {
             None => silo,
-            Some(learner) => {
+            Some(OwnLearner::Here(learner)) => {
+                let (task, seed) = (&self.agreement.task, self.agreement.seed);
+                own_silo(task, &silo, learner.clone(), seed)?
+            }
+            Some(OwnLearner::Program(learner)) => {
                 let place = (self.me.at(), self.agreement.epoch.roster.len());
                 let seeds = (self.seed, self.agreement.seed);
                 let programs = Programs::new(learner, 1)?;
@@ -83,6 +88,9 @@ impl Institution {
                 ));
             }
         };
+        let device = self.device.open();
+        let device = device.map_err(|error| DataError::Config(error.to_string()))?;
+        let study = study.on(&device);
         let found = silo.checked_sub(1).and_then(|at| study.silos.get(at));
         let found = found.ok_or_else(|| {
             let has = study.silos.len();

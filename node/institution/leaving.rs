@@ -55,7 +55,7 @@ impl Leaving {
     /// Takes note of what the silo reports.
     pub(super) fn observe(&mut self, notice: &Notice, now: Instant) {
         match notice {
-            Notice::Protocol(Report::Complete) => {
+            Notice::Protocol(Report::Complete { .. }) => {
                 self.complete.get_or_insert(now);
             }
             Notice::Protocol(Report::MemberComplete { member }) => {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn complete() -> Notice {
-        Notice::Protocol(Report::Complete)
+        Notice::Protocol(Report::Complete { last: 1 })
     }
 
     fn done(member: u16) -> Notice {

@@ -18,6 +18,7 @@ mod leaving;
 mod links;
 mod news;
 mod output;
+mod own_learner;
 mod present;
 mod recovery;
 mod reporter;
@@ -38,9 +39,10 @@ pub use fit::{Fit, fit};
 pub use formats::other_format;
 pub use news::phase_name;
 pub use output::Output;
+pub use own_learner::OwnLearner;
 pub use present::{Place, Present, PresentError, place, present, protocol_records};
 pub use recovery::Wish;
-pub use run::{Options, run};
+pub use run::{Options, run, run_with};
 pub use usage::parsed as cpu_seconds;
 
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -14,7 +14,7 @@ use silo::Notice;
 
 use super::health::Health;
 use super::output::Output;
-use super::usage;
+use super::{usage, waiting};
 use crate::equipment::Equipment;
 use crate::status::document::HeldOut;
 use crate::verify::EvidenceFile;
@@ -239,32 +239,33 @@ impl News {
                 let document = json!({ "round": round, "reason": reason });
                 self.print(at, "training-failed", document, line);
             }
-            Report::Complete => {
-                let rounds = self.epoch.charter.rounds;
-                let line = format!("all {rounds} rounds are done");
-                self.print(at, "finished", json!({ "rounds": rounds }), line);
+            Report::Complete { last } => {
+                let line = match self.epoch.charter.rounds {
+                    rounds if rounds == *last => format!("all {rounds} rounds are done"),
+                    rounds => format!(
+                        "the federation ends with round {last} of {rounds}: its models get no better on \
+                         the members' validation rows"
+                    ),
+                };
+                self.print(at, "finished", json!({ "rounds": last }), line);
             }
             Report::MemberComplete { member } => {
                 let document = json!({ "member": self.name(*member) });
                 self.print(at, "member-finished", document, String::new());
             }
             Report::KeyUsedBefore => {
-                let line = "this institution's key has signed things in this federation that \
-                            its journal does not hold: its state was lost or is an old copy, or \
-                            another process uses the key";
+                let line = "this institution's key has signed things in this federation, and its \
+                            journal was empty: its state was lost, or another process uses the key";
                 let document = json!({ "why": line });
                 self.print(at, "key-used-before", document, format!("warning: {line}"));
             }
-            Report::KeyUsedElsewhere => {
-                let line = "another process uses this institution's key: stop one of the two; \
-                            together they sign contradicting messages, which the others take for Byzantine";
-                let document = json!({ "why": line });
-                self.print(
-                    at,
-                    "key-used-elsewhere",
-                    document,
-                    format!("warning: {line}"),
-                );
+            Report::Outdated(what) => {
+                let line = waiting::outdated(*what);
+                let document = json!({
+                    "kind": format!("{:?}", what.kind).to_lowercase(), "round": what.round,
+                    "view": what.view, "why": line,
+                });
+                self.print(at, "journal-outdated", document, format!("warning: {line}"));
             }
             Report::Fault(evidence) => {
                 let (member, charge) = (self.name(evidence.member), evidence.charge());

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use agreement::silo_seed;
 use mesh::Program;
+use methods::Learner;
 use methods::learner::Task;
 use protocol::{Epoch, Epochs, Record, Time, envelope, member};
 use serde_json::json;
@@ -20,7 +22,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::admission;
 use super::amendments::{Amendments, HeardOf};
 use super::columns::Columns;
-use super::config::Institution;
+use super::config::{Configured, Institution, SetupError};
 use super::error::NodeError;
 use super::farewell;
 use super::formats;
@@ -87,6 +89,24 @@ enum Ended {
     Left,
     /// The agreement has changed.
     EpochOver,
+}
+
+/// Runs the node of the configuration in `file` with this learner, as [`run`] does: for institutions
+/// whose training is Rust code of their own (`examples/own_node.rs`). The learner trains and measures
+/// the model that the members agreed on; what a strategy needs beyond models are the learner's
+/// [capabilities](methods::learner::Capabilities).
+///
+/// # Errors
+/// [`NodeError`]: a wrong configuration, a learner with another model or without what the strategy
+/// needs, and as [`run`].
+pub fn run_with(
+    file: &Path,
+    learner: Arc<dyn Learner>,
+    options: &Options,
+    output: &Output,
+) -> Result<(), NodeError> {
+    let configured = Configured::load_with(file, learner).map_err(SetupError::from)?;
+    run(&configured.with_any_key()?, options, output)
 }
 
 /// Runs a node until a signal, or until it is done, through all changes of the agreement. When it
@@ -245,6 +265,7 @@ fn run_epoch(
     config.program = Program::this(Some(epoch.format));
     config.discovery = epoch.charter.discovery;
     config.frame = envelope::limit(&epoch);
+    config.spool = Some(blobs.spool());
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
@@ -475,10 +496,10 @@ async fn run_silo(
             _ = tick.tick() => {
                 watch.approve(&handle);
                 watch.recover(&handle);
+                watch.health.tick(handle.counts(), locked(&watch.waiting).reason());
                 watch.report_waiting(began);
                 watch.report_unreachable(began);
                 watch.serving.report(&watch.reporter);
-                watch.health.tick(handle.counts(), locked(&watch.waiting).reason());
                 if let Some(why) = watch.why_leave() {
                     break why;
                 }

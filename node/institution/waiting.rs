@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::{Epoch, Report};
+use protocol::{Epoch, Forgotten, Report};
 use silo::{Missing, Notice};
 
 /// How often the same reason is reported again.
@@ -16,6 +16,8 @@ pub(super) struct Waiting {
     quorum: usize,
     /// The journal was lost, so that the node does not know what it has signed.
     listening: Option<Listening>,
+    /// What the journal lacks, which is an older copy.
+    outdated: Option<Forgotten>,
     /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
     /// The reason that was reported last, and when.
@@ -47,6 +49,7 @@ impl Waiting {
             members: epoch.roster.len(),
             quorum: epoch.roster.quorum(),
             listening: None,
+            outdated: None,
             fetching: None,
             reported: None,
         }
@@ -62,10 +65,13 @@ impl Waiting {
                 let (answers, until) = (*answers, *until);
                 self.listening = Some(Listening { answers, until });
             }
+            Notice::Protocol(Report::Outdated(what)) => self.outdated = Some(*what),
             Notice::Missing(Missing::Outcome { round, .. }) => self.fetching = Some(*round),
             Notice::Recovered { .. } | Notice::Adopted { .. } => self.fetching = None,
             // A member that has all rounds has nothing to sign any more.
-            Notice::Protocol(Report::TakingPart | Report::Complete) => self.listening = None,
+            Notice::Protocol(Report::TakingPart | Report::Complete { .. }) => {
+                (self.listening, self.outdated) = (None, None);
+            }
             _ => {}
         }
     }
@@ -93,6 +99,9 @@ impl Waiting {
         let Self {
             members, quorum, ..
         } = *self;
+        if let Some(what) = self.outdated {
+            return Some(format!("only listening: {}", outdated(what)));
+        }
         if self.listening.is_some() && quorum >= members {
             return Some(format!(
                 "only listening: the journal was lost, and before this node votes again {quorum} \
@@ -120,6 +129,16 @@ impl Waiting {
     }
 }
 
+/// What it means that the journal lacks something that was signed, and what to do.
+pub(super) fn outdated(what: Forgotten) -> String {
+    format!(
+        "the journal is an older copy, because it lacks {what}, and this node signs nothing more under \
+         the agreement in force; put the newest journal back and start the node again, or, if there is \
+         none, start it once with --journal-lost, or get a new key (`rota federation rekey`); if \
+         another process uses the key, stop that one first"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -130,6 +149,7 @@ mod tests {
             members,
             quorum,
             listening: None,
+            outdated: None,
             fetching: None,
             reported: None,
         }
@@ -172,6 +192,26 @@ mod tests {
         waiting.observe(&Notice::Protocol(Report::TakingPart));
         assert_eq!(waiting.change(2, at(63)), Some(Change::Back));
         assert_eq!(waiting.change(2, at(64)), None);
+    }
+
+    #[test]
+    fn an_outdated_journal_is_reported_with_what_it_lacks_and_what_to_do() {
+        let (mut waiting, start) = (waiting(4, 3), Instant::now());
+        let what = Forgotten {
+            kind: protocol::message::Kind::Finalize,
+            round: 0,
+            view: 12,
+        };
+        waiting.observe(&Notice::Protocol(Report::Outdated(what)));
+        let said = text(waiting.change(3, start));
+        for part in ["its Finalize vote of view 12", "put the newest", "rekey"] {
+            assert!(said.contains(part), "{said}");
+        }
+        // Nothing else counts while it lasts.
+        waiting.observe(&Notice::Listening);
+        assert_eq!(waiting.change(3, start), None);
+        waiting.observe(&Notice::Protocol(Report::Complete { last: 3 }));
+        assert_eq!(waiting.change(3, start), Some(Change::Back));
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! temporary name, synced and renamed, and then the folder is synced. A file from an earlier process
 //! is hashed when it is first read. If the hash is not its name, the file is removed, and the silo
 //! fetches the blob again.
+//!
+//! Blobs that are too large for the cache are mapped into memory instead of being read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
@@ -19,12 +20,11 @@ use silo::{Blobs, StoreError};
 
 use super::cache::Cache;
 use super::error::{OpenError, io_error};
+use super::parts::{Arriving, PART, Parts, discard};
 use super::{Note, Notes, folder};
 
 /// Name of the folder of blobs in the silo's folder.
 pub(super) const BLOBS: &str = "blobs";
-/// Suffix of the name of a file that is being written.
-const PART: &str = ".part";
 /// Number of files that are written before they are synced one after the other. The first sync then
 /// does most of the work for all of them.
 const BATCH: usize = 64;
@@ -33,8 +33,7 @@ const BATCH: usize = 64;
 pub struct DiskBlobs {
     folder: PathBuf,
     content: Mutex<Content>,
-    /// Number of the next temporary name.
-    part: AtomicU64,
+    parts: Arc<Parts>,
 }
 
 struct Content {
@@ -63,7 +62,8 @@ enum Known {
 
 impl DiskBlobs {
     /// Opens the blobs in a silo's `folder` and removes files that a crash left incomplete. At most
-    /// `cache` bytes of blobs stay in memory. The caller holds the folder's lock.
+    /// `cache` bytes of blobs stay in memory; blobs of more than a quarter of that never do. The
+    /// caller holds the folder's lock.
     ///
     /// # Errors
     /// [`OpenError`]: an error of the system.
@@ -106,15 +106,22 @@ impl DiskBlobs {
                 None => {}
             }
         }
+        let cache = Cache::new(cache);
+        let parts = Parts::new(folder.clone(), cache.largest() as u64 + 1);
         Ok(Self {
             folder,
             content: Mutex::new(Content {
                 files,
-                cache: Cache::new(cache),
+                cache,
                 puts: 0,
             }),
-            part: AtomicU64::new(0),
+            parts,
         })
+    }
+
+    /// Where large blobs wait while the network fetches them. What it makes is put without copying.
+    pub fn spool(&self) -> Arc<dyn mesh::Spool> {
+        Arc::new(Arriving(self.parts.clone()))
     }
 
     fn path(&self, hash: &Hash) -> PathBuf {
@@ -128,23 +135,30 @@ impl DiskBlobs {
 
     /// Reads a file. `None` if it does not exist or its hash is not its name.
     fn read(&self, hash: &Hash, known: Known) -> io::Result<Option<Bytes>> {
-        let mut file = File::open(self.path(hash))?;
-        let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize);
+        let path = self.path(hash);
+        let mut file = File::open(&path)?;
+        let length = file.metadata()?.len();
+        if self.parts.is_large(length) {
+            // Read once from the disk, so that a sector that cannot be read is an error here.
+            let good = known == Known::Good || hash_of(file)? == *hash;
+            return good.then(|| self.parts.map_named(&path)).transpose();
+        }
+        let mut bytes = Vec::with_capacity(length as usize);
         file.read_to_end(&mut bytes)?;
         let good = known == Known::Good || Hash::of(&bytes) == *hash;
         Ok(good.then(|| bytes.into()))
     }
 
-    /// Writes a blob under a temporary name. It is not durable yet.
-    fn write(&self, blob: &[u8]) -> Result<(PathBuf, File), OpenError> {
-        let number = self.part.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.join(format!("{number}{PART}"));
-        let written = folder::create(&path).and_then(|mut file| {
-            file.write_all(blob)?;
-            Ok(file)
-        });
-        match written {
-            Ok(file) => Ok((path, file)),
+    /// Writes a blob under a temporary name. It is not durable yet, unless it was laid down before:
+    /// then its file is closed.
+    fn write(&self, blob: &Bytes) -> Result<(PathBuf, Option<File>), OpenError> {
+        if let Some(path) = self.parts.take(blob) {
+            return Ok((path, None));
+        }
+        let created = self.parts.create();
+        let (path, mut file) = created.map_err(|error| io_error(&self.folder, error))?;
+        match file.write_all(blob) {
+            Ok(()) => Ok((path, Some(file))),
             Err(error) => {
                 discard(&path);
                 Err(io_error(&path, error))
@@ -154,12 +168,13 @@ impl DiskBlobs {
 
     /// Makes blobs durable and gives them their final names.
     fn keep(&self, blobs: &[(Hash, Bytes)]) -> Result<(), OpenError> {
-        let mut parts = Parts(Vec::with_capacity(blobs.len()));
+        let mut parts = Unnamed(Vec::with_capacity(blobs.len()));
         for (_, blob) in blobs {
             parts.0.push(self.write(blob)?);
         }
         for (path, file) in &parts.0 {
-            folder::sync_file(path, file).map_err(|error| io_error(path, error))?;
+            let synced = file.as_ref().map(|file| folder::sync_file(path, file));
+            synced.transpose().map_err(|error| io_error(path, error))?;
         }
         // Under the lock, so that `retain` does not remove a name that was just given.
         let mut content = self.content();
@@ -244,6 +259,16 @@ impl Blobs for DiskBlobs {
         Ok(())
     }
 
+    fn lay_down(&self, blob: Bytes) -> Bytes {
+        if !self.parts.is_large(blob.len() as u64) {
+            return blob;
+        }
+        self.parts.lay(&blob).unwrap_or_else(|error| {
+            tracing::warn!(folder = %self.folder.display(), %error, "a large blob cannot be written, and stays in memory");
+            blob
+        })
+    }
+
     fn mark(&self) -> u64 {
         self.content().puts
     }
@@ -278,23 +303,20 @@ pub(super) fn any(folder: &Path) -> bool {
 }
 
 /// Files under temporary names. Those that are left when it is dropped are removed.
-struct Parts(Vec<(PathBuf, File)>);
+struct Unnamed(Vec<(PathBuf, Option<File>)>);
 
-impl Drop for Parts {
+impl Drop for Unnamed {
     fn drop(&mut self) {
         // Renamed files do not exist under this name any more.
         self.0.iter().for_each(|(path, _)| discard(path));
     }
 }
 
-/// Removes a file that is not needed. If that fails, the next opening removes it.
-fn discard(path: &Path) {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(file = %path.display(), %error, "a file that is no longer needed cannot be removed");
-        }
-        _ => {}
-    }
+/// The hash of a file's bytes, read in blocks.
+fn hash_of(file: File) -> io::Result<Hash> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file)?;
+    Ok(Hash(*hasher.finalize().as_bytes()))
 }
 
 /// The hash in the name of a file.
@@ -346,6 +368,57 @@ mod tests {
         assert_eq!((files.count(), synced.len()), (130, 133));
         let all = Synced::Folder(names([1, 2, 3].into_iter().chain(10..140)));
         assert_eq!(synced.last(), Some(&all));
+    }
+
+    #[test]
+    fn a_blob_that_was_laid_down_is_put_without_being_written_again() {
+        let place = tempfile::tempdir().unwrap();
+        // Nothing fits into this cache, so every blob is large.
+        let blobs = DiskBlobs::open(place.path(), 0).unwrap();
+        let files = || fs::read_dir(place.path().join(BLOBS)).unwrap().count();
+        SYNCED.take();
+        let laid = blobs.lay_down(blob(1).1);
+        assert_eq!(SYNCED.take(), [Synced::File(101, true)]);
+        assert_eq!((laid.clone(), blobs.get(&blob(1).0)), (blob(1).1, None));
+        blobs.put(blob(1).0, laid.clone()).unwrap();
+        assert_eq!(SYNCED.take(), [Synced::Folder(names([1]))]);
+        drop(laid);
+        assert_eq!((blobs.get(&blob(1).0), files()), (Some(blob(1).1), 1));
+        // What is not put is gone with its last reader; so is what is there already.
+        let (again, other) = (blobs.lay_down(blob(1).1), blobs.lay_down(blob(2).1));
+        assert_eq!(files(), 3);
+        blobs.put(blob(1).0, again).unwrap();
+        drop(other);
+        assert_eq!(files(), 1);
+        // A blob is read on while its file is removed.
+        let kept = blobs.get(&blob(1).0).unwrap();
+        blobs.retain(&[], blobs.mark()).unwrap();
+        assert_eq!((kept, files()), (blob(1).1, 0));
+    }
+
+    #[test]
+    fn a_fetched_blob_is_put_without_being_written_again() {
+        let place = tempfile::tempdir().unwrap();
+        let blobs = DiskBlobs::open(place.path(), 400).unwrap();
+        let files = || fs::read_dir(place.path().join(BLOBS)).unwrap().count();
+        let spool = blobs.spool();
+        assert!(
+            spool.place(100).unwrap().is_none(),
+            "it fits into the cache"
+        );
+        let (hash, bytes) = blob(7);
+        let arrives = spool.place(bytes.len() as u64).unwrap().unwrap();
+        let unfinished = spool.place(1 << 40).unwrap().unwrap();
+        arrives.write(60, &bytes[60..]).unwrap();
+        arrives.write(0, &bytes[..60]).unwrap();
+        let fetched = arrives.finish().unwrap();
+        drop(arrives);
+        assert_eq!((&fetched, files()), (&bytes, 2));
+        SYNCED.take();
+        blobs.put(hash, fetched).unwrap();
+        drop(unfinished);
+        assert_eq!((SYNCED.take().len(), files()), (1, 1));
+        assert_eq!(blobs.get(&hash), Some(bytes));
     }
 
     #[test]

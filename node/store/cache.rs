@@ -23,6 +23,11 @@ impl Cache {
         }
     }
 
+    /// Most bytes of a blob that is inserted.
+    pub(super) fn largest(&self) -> usize {
+        self.capacity / 4
+    }
+
     pub(super) fn get(&mut self, hash: &Hash) -> Option<Bytes> {
         self.blobs.get(hash).cloned()
     }
@@ -31,7 +36,7 @@ impl Cache {
     /// would fill more than a quarter of the cache is not inserted.
     pub(super) fn insert(&mut self, hash: Hash, blob: Bytes) {
         self.remove(&hash);
-        if blob.len() > self.capacity / 4 {
+        if blob.len() > self.largest() {
             return;
         }
         self.used += blob.len();

@@ -141,6 +141,11 @@ pub(super) fn unproven(sequence: u64, frame: &[u8]) -> Result<&[u8], &'static st
     Ok(payload)
 }
 
+/// The MAC of a record's frame, which the next record's covers. It is not verified.
+pub(super) fn mac_of(frame: &[u8]) -> Option<Mac> {
+    split(frame).ok().map(|(_, mac)| mac)
+}
+
 /// Reads a head without verifying its author.
 pub(super) fn read_head(bytes: &[u8]) -> Result<Head, Unread> {
     let Some((format, rest)) = bytes.split_first_chunk() else {

@@ -8,7 +8,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use protocol::{Hash, codec};
+use protocol::codec;
 use redb::{
     Builder, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition,
     WriteTransaction,
@@ -17,7 +17,7 @@ use silo::{Adoptions, Journal, Record, StoreError};
 
 use super::blobs::any as any_blob;
 use super::error::{OpenError, at, damaged, io_error};
-use super::frame::{FORMAT, Framer, Head, Mac, Owner, Unread, read_head};
+use super::frame::{FORMAT, Framer, Head, Mac, Owner, Unread, mac_of, read_head};
 use super::{Note, Notes, folder};
 
 /// Records by their sequence number, from 0, without a gap.
@@ -87,33 +87,44 @@ impl DiskJournal {
         })
     }
 
-    /// One transaction: appends `records`, or replaces all records with them (`anew`).
-    fn write(&mut self, records: &[Record], anew: bool) -> Result<(), OpenError> {
+    /// One transaction: replaces the records from position `from` on by these.
+    fn write(&mut self, from: u64, records: &[Record]) -> Result<(), StoreError> {
+        let mut adoptions = self.adoptions.before(from);
+        if let Some(block) = adoptions.again(records) {
+            return Err(self.refused(format!(
+                "the outcome of block {block} was adopted before, it must be adopted once"
+            )));
+        }
         let mut head = self.head.clone();
-        if anew {
-            (head.records, head.last) = (0, self.framer.start());
+        if from < head.records {
+            (head.records, head.last) = (from, self.mac_before(from)?);
         }
         let transaction = durable(&self.database).map_err(at(&self.path))?;
-        append(&transaction, &self.framer, &mut head, records, anew).map_err(at(&self.path))?;
+        append(&transaction, &self.framer, &mut head, records).map_err(at(&self.path))?;
         transaction.commit().map_err(at(&self.path))?;
         self.head = head;
-        if anew {
-            self.adoptions = Adoptions::default();
-        }
-        self.adoptions.take(records);
+        adoptions.take(records);
+        self.adoptions = adoptions;
         Ok(())
     }
 
-    /// Refuses a second adoption of one block's outcome.
-    fn once(&self, again: Option<Hash>) -> Result<(), StoreError> {
-        again.map_or(Ok(()), |block| {
-            Err(StoreError {
-                what: format!("the journal {}", self.path.display()),
-                why: format!(
-                    "the outcome of block {block} was adopted before, it must be adopted once"
-                ),
-            })
-        })
+    /// The MAC that a record at this position follows.
+    fn mac_before(&self, position: u64) -> Result<Mac, OpenError> {
+        let Some(before) = position.checked_sub(1) else {
+            return Ok(self.framer.start());
+        };
+        let transaction = self.database.begin_read().map_err(at(&self.path))?;
+        let table = transaction.open_table(RECORDS).map_err(at(&self.path))?;
+        let row = table.get(before).map_err(at(&self.path))?;
+        let mac = row.and_then(|row| mac_of(row.value()));
+        mac.ok_or_else(|| damaged(&self.path, format!("record {before}: it is missing")))
+    }
+
+    fn refused(&self, why: String) -> StoreError {
+        StoreError {
+            what: format!("the journal {}", self.path.display()),
+            why,
+        }
     }
 }
 
@@ -126,13 +137,17 @@ impl Journal for DiskJournal {
     }
 
     fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
-        self.once(self.adoptions.again(&records))?;
-        Ok(self.write(&records, false)?)
+        self.write(self.head.records, &records)
     }
 
-    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
-        self.once(Adoptions::default().again(&records))?;
-        Ok(self.write(&records, true)?)
+    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+        match self.head.records {
+            few if few < from => {
+                let why = format!("it has {few} records, and {from} should stay");
+                Err(self.refused(why))
+            }
+            _ => self.write(from, &records),
+        }
     }
 }
 
@@ -220,7 +235,7 @@ fn begin(
     };
     let transaction = durable(&database).map_err(at(&new))?;
     let records: &[_] = if lost { &[Record::Lost] } else { &[] };
-    append(&transaction, framer, &mut head, records, true).map_err(at(&new))?;
+    append(&transaction, framer, &mut head, records).map_err(at(&new))?;
     transaction.commit().map_err(at(&new))?;
     drop(database);
     fs::rename(&new, path)
@@ -243,18 +258,15 @@ fn durable(database: &Database) -> Result<WriteTransaction, redb::Error> {
     Ok(transaction)
 }
 
-/// Writes records and the new head.
+/// Writes records after those that the head counts, in place of any others, and the new head.
 fn append(
     transaction: &WriteTransaction,
     framer: &Framer,
     head: &mut Head,
     records: &[Record],
-    anew: bool,
 ) -> Result<(), redb::Error> {
-    if anew {
-        transaction.delete_table(RECORDS)?;
-    }
     let mut table: Table<u64, &[u8]> = transaction.open_table(RECORDS)?;
+    table.retain_in(head.records.., |_, _| false)?;
     for record in records {
         let (frame, mac) = framer.record(head.records, &head.last, &codec::encode(record));
         table.insert(head.records, &frame[..])?;

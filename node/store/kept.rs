@@ -3,7 +3,7 @@
 //! A file is replaced in one piece, so that a reader sees the old one or the new one.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -11,7 +11,10 @@ use learn::file;
 use protocol::Hash;
 
 use super::error::{OpenError, io_error};
-use super::folder;
+use super::{folder, parts};
+
+/// Bytes that are compared at once.
+const BLOCK: usize = 1 << 20;
 
 /// Writes a file of that name in a state folder, unless it has these bytes already.
 ///
@@ -20,7 +23,7 @@ use super::folder;
 pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenError> {
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
     let error = |error| io_error(&path, error);
-    if file::read(&path, file::DATA).is_ok_and(|kept| kept == bytes) {
+    if has(&path, bytes).unwrap_or(false) {
         return Ok(());
     }
     // A crash may have left a temporary file.
@@ -32,13 +35,32 @@ pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenErro
     folder::sync(folder).map_err(error)
 }
 
+/// Whether a regular file has exactly these bytes. It is read in blocks, because it may be a model.
+fn has(path: &Path, mut bytes: &[u8]) -> io::Result<bool> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() || found.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let (mut file, mut block) = (fs::File::open(path)?, vec![0; BLOCK]);
+    while !bytes.is_empty() {
+        let (expected, rest) = bytes.split_at(bytes.len().min(BLOCK));
+        let block = &mut block[..expected.len()];
+        file.read_exact(block)?;
+        if block != expected {
+            return Ok(false);
+        }
+        bytes = rest;
+    }
+    Ok(true)
+}
+
 /// Reads such a file; `None` where there is none.
 ///
 /// # Errors
 /// [`OpenError`]: an error of the system.
 pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, OpenError> {
     let path = folder.join(name);
-    match file::read(&path, file::DATA) {
+    match file::read(&path, file::MODEL) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error(&path, error)),
@@ -59,11 +81,11 @@ pub enum Kept {
 /// Reads a blob from a state folder without changing anything, also while the node runs.
 pub fn found(folder: &Path, hash: &Hash) -> Kept {
     let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
-    let Ok(bytes) = file::read(&path, file::DATA) else {
+    let Ok(bytes) = parts::bytes_of(&path) else {
         return Kept::Missing;
     };
     match Hash::of(&bytes) {
-        same if same == *hash => Kept::Good(bytes.into()),
+        same if same == *hash => Kept::Good(bytes),
         other => Kept::Damaged(other),
     }
 }

@@ -26,6 +26,7 @@ mod frame;
 mod journal;
 mod kept;
 mod note;
+mod parts;
 mod snapshot;
 
 use std::path::Path;

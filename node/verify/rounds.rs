@@ -99,7 +99,7 @@ fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<
     let Some(continues) = &agreement.continues else {
         return Ok(None);
     };
-    let family = Equipment::stand_in(agreement, me, None).map_err(|error| error.to_string())?;
+    let family = Equipment::of_family(agreement, me, None).map_err(|error| error.to_string())?;
     let family = family.plain.learner.layout();
     let found = find_start(continues, None, state, &PathBuf::new(), &family);
     found.map(Some).map_err(|error| error.to_string())

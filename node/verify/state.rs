@@ -178,7 +178,9 @@ impl State<'_> {
                         Self::signed(&chain.epoch(), of, &message)?;
                         signed += 1;
                     }
-                    protocol::Record::Block(_) | protocol::Record::Applied { .. } => {}
+                    protocol::Record::Block(_)
+                    | protocol::Record::Applied { .. }
+                    | protocol::Record::Outdated(_) => {}
                 },
             }
         }

@@ -115,6 +115,22 @@ def test_hospitals_with_programs_learn_together():
         assert np.mean(accuracies) > 0.7, (name, accuracies)
 
 
+def test_silos_of_one_process_do_not_draw_from_each_other():
+    """Dropout and data loaders draw from the one generator of the process."""
+
+    def learner(of):
+        draw = torch.Generator().manual_seed(of.place)
+        x = torch.randn(80, 6, generator=draw)
+        rows = torch.utils.data.TensorDataset(x, x[:, :1] * x[:, 1:2])
+        loader = torch.utils.data.DataLoader(rows, batch_size=8, shuffle=True)
+        model = nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.3), nn.Linear(32, 1))
+        return rota.torch.Learner(model, nn.functional.mse_loss, loader, loader, silo=of, device="cpu")
+
+    task = external(learner(silo()))
+    traces = {rota.simulate(scenario(task, silos=4), learner=learner)["trace"] for _ in range(3)}
+    assert len(traces) == 1
+
+
 def test_robust_losses_come_from_rota_where_it_has_the_rows():
     """A linear model on a table: coalitions by robust losses, trained with PyTorch."""
 
@@ -135,7 +151,29 @@ def test_a_program_that_computes_another_function_is_refused():
         return rota.torch.Learner(Wrong(features, 1), silo=of, device="cpu")
 
     with pytest.raises(rota.RotaError, match="computes something else than the agreed model"):
-        rota.simulate("heart", learner=learner, data=data())
+        rota.simulate("diabetes", learner=learner)
+
+
+def test_another_activation_is_refused_where_the_rows_are_large(tmp_path):
+    """Far from 0, where rows are before the members agree on a scale, GELU and ReLU are the same."""
+    draw = np.random.default_rng(1)
+    for name in "abc":
+        x = draw.normal(500, 20, size=(40, 3))
+        y = 3000 + x.sum(1) + draw.normal(size=40)
+        lines = ["u,v,w,y", *(",".join(f"{value:.3f}" for value in [*row, target]) for row, target in zip(x, y))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    rows = {"files": [{"path": str(tmp_path / f"{name}.csv")} for name in "abc"], "columns": {"target": "y"}}
+    model = {"mlp": {"hidden": [8]}}
+    table = scenario({"table": {"data": {"rows": rows}, "model": model, "standardise": "federation"}})
+
+    def learner(activation):
+        return lambda of: rota.torch.Learner(
+            nn.Sequential(nn.Linear(3, 8), activation, nn.Linear(8, 1)), silo=of, threads=1, device="cpu"
+        )
+
+    assert rota.simulate(table, learner=learner(nn.ReLU()), references=False)["usable"]
+    with pytest.raises(rota.RotaError, match="computes something else than the agreed model"):
+        rota.simulate(table, learner=learner(nn.GELU()))
 
 
 @pytest.mark.skipif(data() is None, reason="needs ROTA_DATA with fashion_mnist")

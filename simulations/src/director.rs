@@ -329,7 +329,7 @@ impl<'a> Director<'a> {
                 actor.failed = Some(*round);
                 return self.check_minimum(*round, reason);
             }
-            Notice::Protocol(Report::Complete) => actor.complete = actor.handle.is_some(),
+            Notice::Protocol(Report::Complete { .. }) => actor.complete = actor.handle.is_some(),
             Notice::Protocol(Report::Leading { view, round, phase }) => {
                 if *phase == Phase::Voting {
                     self.voted.insert(*view, (*round, member));

@@ -179,25 +179,33 @@ impl Journal for Open {
         }
     }
 
-    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
         if content.restarts != self.restarts {
             return Err(refused("the silo that opened it has crashed"));
         }
-        let mut adoptions = Adoptions::default();
+        let kept = content.records.len();
+        if from > kept as u64 {
+            return Err(refused(&format!(
+                "it has {kept} records, and {from} should stay"
+            )));
+        }
+        let mut adoptions = content.adoptions.before(from);
         if let Some(block) = adoptions.again(&records) {
             return Err(refused(&format!(
                 "the outcome of block {block} is adopted twice in the new content"
             )));
         }
         adoptions.take(&records);
+        content.records.truncate(from as usize);
+        content.records.extend(records);
+        content.adoptions = adoptions;
         if let ([Record::Lost | Record::Begun], Some((owner, recorder))) =
-            (&records[..], &self.disk.recorder)
+            (&content.records[..], &self.disk.recorder)
         {
             // The silo begins again without its journal: for the properties, the journal is lost.
             recorder.crashed(*owner, true);
         }
-        (content.records, content.adoptions) = (records, adoptions);
         Ok(())
     }
 }

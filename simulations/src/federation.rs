@@ -15,7 +15,7 @@ use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
-use crate::byzantine::{Behaviour, lying};
+use crate::byzantine::{Behaviour, WorseCoalitions, lying};
 use crate::error::RunError;
 use crate::participation::position;
 use crate::random::Random;
@@ -132,9 +132,13 @@ impl Federation {
             seed: scenario.seed,
         };
         for fault in faults {
-            if let Fault::Byzantine { member, .. } = fault {
+            if let Fault::Byzantine { member, behaviour } = fault {
                 let member = federation.member(member)?;
                 federation.faulty.insert(member);
+                if *behaviour == Behaviour::WorseCoalition {
+                    let strategy = Arc::new(WorseCoalitions(built.clone()));
+                    federation.members[member.at()].strategy = strategy;
+                }
             }
         }
         Ok(federation)

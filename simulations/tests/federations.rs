@@ -192,6 +192,56 @@ fn several_behaviours_of_one_member_are_combined() {
     }
 }
 
+/// Twenty silos of four kinds that overlap, which are more than members group exactly; `toy 2` and
+/// `toy 5` lead with worse coalitions, and all lead once.
+fn twenty(faults: &str, options: &str) -> Result<Summary, RunError> {
+    let toy = TOY.replace("coalitions = 2", &format!("coalitions = 4\n{options}"));
+    let toy = toy.replace("rounds = 3", "rounds = 20");
+    let scenario = Scenario::parse("toy.toml", &format!("{toy}{faults}")).unwrap();
+    let centre = |silo: u32| {
+        let off = |of: u32| f64::from((silo * of) % 17) / 17.0;
+        vec![
+            f64::from(silo % 2) * 2.0 + 1.4 * off(7),
+            f64::from(silo / 2 % 2) * 2.0 + 1.4 * off(5),
+        ]
+    };
+    let centres: Vec<_> = (0..20).map(centre).collect();
+    let (study, _) = toy_study(&centres);
+    let options = Options {
+        references: false,
+        ..Options::default()
+    };
+    run_study(&scenario, &study, options)
+}
+
+#[test]
+fn worse_coalitions_of_many_silos_are_refused_and_the_next_lead_decides() {
+    let calm = twenty("", "").unwrap();
+    let lying = ["toy 2", "toy 5"].map(|member| {
+        format!("[[fault]]\nmember = \"{member}\"\nbehaviour = \"worse-coalition\"\n")
+    });
+    let summary = twenty(&lying.concat(), "").unwrap();
+    assert_eq!(summary.rounds.len(), 20);
+    for member in ["toy 2", "toy 5"] {
+        let mut refused = summary.refused.iter();
+        let worse = "a better decision exists";
+        assert!(
+            refused.any(|one| one.member == member && one.reason.contains(worse)),
+            "{:?}",
+            summary.refused
+        );
+        let led = |rounds: &Summary| rounds.rounds.iter().any(|round| round.lead == member);
+        assert!(led(&calm) && !led(&summary), "{member}");
+    }
+    // All others refuse, and nothing else is refused.
+    let by_all = |one: &simulations::summary::Refused| one.times == 19;
+    assert!(summary.refused.iter().all(by_all), "{:?}", summary.refused);
+    for (round, calm) in summary.rounds.iter().zip(&calm.rounds) {
+        assert_eq!(round.coalitions, calm.coalitions);
+        assert!(round.memory["coalitions.gap"].as_f64().unwrap() < 0.05);
+    }
+}
+
 /// The names of the behaviours that a scenario can have, from the message that refuses another.
 fn behaviours() -> Vec<String> {
     let text = format!("{TOY}{}", byzantine(&["another"]));
@@ -376,4 +426,50 @@ fn silos_are_started_only_by_spawn() {
         spawns += text.matches(" spawn(config, surroundings)").count();
     }
     assert_eq!(spawns, 1);
+}
+
+/// Federations that end when their models get no better: these four after round 5 of 60.
+fn stopping(faults: &str) -> Summary {
+    let stop = "name = \"fedavg\"\nstop = { patience = 2, gain = 0.001 }";
+    let text = TOY
+        .replace("rounds = 3", "rounds = 60")
+        .replace("name = \"cs-rcfl\"\ncoalitions = 2\nfreeze = 0", stop);
+    let scenario = Scenario::parse("toy.toml", &format!("{text}{faults}")).unwrap();
+    let centres = [[0.0, 1.0], [0.0, 1.2], [5.0, 5.0], [5.2, 5.0]].map(|c| c.to_vec());
+    let options = Options {
+        threads: 2,
+        references: false,
+        ..Options::default()
+    };
+    run_study(&scenario, &toy_study(&centres).0, options)
+        .unwrap_or_else(|error| panic!("{error}\n{faults}"))
+}
+
+#[test]
+fn a_federation_whose_models_get_no_better_ends_whatever_dies() {
+    let calm = stopping("");
+    assert_eq!(calm.rounds.len(), 5);
+    for round in [4, 5] {
+        // FedAvg compares no models, so no lead collects scores.
+        for phase in common::LEAD_PHASES
+            .iter()
+            .filter(|phase| **phase != "scoring")
+        {
+            for back in ["", "restart-after = \"60s\"", "restart-after = \"20m\""] {
+                let fault = format!(
+                    "[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = {round}\n{back}"
+                );
+                let summary = stopping(&fault);
+                assert_ne!(summary.trace, calm.trace, "{fault}: no lead was killed");
+                // Without one of the four the mean is another, and the best round with it.
+                let rounds = summary.rounds.len();
+                assert!((4..=8).contains(&rounds), "{fault}: {rounds} rounds");
+            }
+        }
+    }
+    // A member that was away while the others ended takes their models over, and ends too.
+    let away = "[[fault]]\nkill = \"toy 1\"\nat = \"1s\"\nrestart-after = \"30m\"";
+    let summary = stopping(away);
+    assert!((4..=8).contains(&summary.rounds.len()));
+    assert!(summary.faults.is_empty(), "{:?}", summary.faults);
 }

@@ -41,10 +41,11 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 11] = [
+const ONLY_IN: [(&str, &[&str]); 12] = [
     ("libp2p", &["mesh"]),
     ("burn-core", &["learn"]),
     ("burn-optim", &["learn"]),
+    ("tch", &["learn"]),
     ("bincode", &["protocol"]),
     ("ed25519-dalek", &["protocol"]),
     ("actix", &["silo"]),

@@ -12,9 +12,9 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
 
@@ -26,6 +26,9 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// One target at a time, so that the memory that is counted is its own.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Whether panics are printed without backtraces by now.
+static QUIET: Once = Once::new();
 
 /// Number of targets, in all crates: a long run gives each the same time.
 const TARGETS: u32 = 14;
@@ -235,6 +238,9 @@ impl Run<'_> {
 
 /// Fuzzes one target.
 pub(crate) fn fuzz(target: Target<'_>) {
+    // A backtrace would take memory that is then charged to the input: libraries panic on some
+    // inputs, and the target catches it. An input that fails is kept, and shows it when run alone.
+    QUIET.call_once(|| panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let number = |name: &str| env::var(name).ok()?.parse::<u64>().ok();
     let minutes = number("ROTA_FUZZ_MINUTES");

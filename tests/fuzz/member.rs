@@ -253,6 +253,7 @@ impl World {
             },
             Effect::Apply { rounds, .. } => Input::Applied {
                 round: rounds.last()?.round,
+                ends: false,
                 result: failed(fails),
             },
             _ => return None,

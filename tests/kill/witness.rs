@@ -107,6 +107,7 @@ impl Witness {
             | protocol::Record::Certified(_)
             | protocol::Record::Applied { .. }
             | protocol::Record::Standing(_) => {}
+            protocol::Record::Outdated(what) => panic!("a journal lacks {what}"),
         }
     }
 

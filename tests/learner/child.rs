@@ -7,6 +7,9 @@ use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
+/// The digest of the frozen tensors of a child that has some.
+pub(crate) const FROZEN: &str = "5f78c33274e43fa9de5659265c1d917e25c03722dcb0b8d27db8d5feaa813953";
+
 /// A file of tensors: name, shape, values.
 type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
@@ -87,7 +90,9 @@ fn hear() -> Option<Value> {
 
 /// Speaks the protocol until the input ends. `how` is one of "well", "crash", "hang", "nan",
 /// "layout", "babble", "refuse", "progress"; it misbehaves in its second training, and notes in
-/// `log` when it is started and how often it has trained, over all starts.
+/// `log` when it is started and how often it has trained, over all starts. With "frozen" it has frozen
+/// tensors, with "apart" others at every silo, and with "off" its weight is a little larger than what
+/// it was given.
 pub(crate) fn main(how: &str, log: &str) {
     let noted = || fs::read_to_string(log).unwrap_or_default();
     let note = |what: &str| {
@@ -120,6 +125,11 @@ pub(crate) fn main(how: &str, log: &str) {
                     "rows": { "train": 12, "test": 4 },
                     "capabilities": ["gradients"],
                     "outputs": if given { Value::Null } else { json!("squared") },
+                    "frozen": match how {
+                        "frozen" => json!(FROZEN),
+                        "apart" => json!(format!("{silo:064}")),
+                        _ => Value::Null,
+                    },
                 }));
             }
             "initial" => {
@@ -214,7 +224,10 @@ pub(crate) fn main(how: &str, log: &str) {
                 say(&json!({ "type": "trained", "samples": 12, "metrics": metrics }));
             }
             "evaluate" => {
-                let (weight, bias) = line("model");
+                let (mut weight, bias) = line("model");
+                if how == "off" {
+                    weight *= 1.05;
+                }
                 let split = request["split"].as_str().unwrap();
                 let rows = match request["rows"].as_str() {
                     None => rows(silo, split),

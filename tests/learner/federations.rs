@@ -4,8 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use rota::agreement::Agreement;
+use rota::learn::export::start_model;
 use serde_json::Value;
 
+use super::child::FROZEN;
 use super::one::{TENSORS, command, table};
 
 fn rota(arguments: &[&str]) -> Output {
@@ -93,7 +96,7 @@ pub(crate) fn a_simulation_survives_a_program_that_breaks() {
 }
 
 pub(crate) fn programs_and_rota_train_one_model_together() {
-    let task = table("together");
+    let task = table("together", 1.0);
     let learner = format!("command = {:?}\nsilos = ['b']", command("well", "together"));
     let file = scenario("together", &learner, &task, "name = 'fedavg'");
     let both = simulate(&file, &["--rounds", "12", "--no-references"]);
@@ -127,10 +130,25 @@ pub(crate) fn what_a_program_lacks_is_said_before_the_first_round() {
 }
 
 pub(crate) fn nodes_learn_with_programs() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("learner-nodes");
+    let configs = demo("nodes", "crash", "name = 'fedprox'\nmu = 0.1");
+    let outputs = run_all(&configs);
+    // All nodes note in one file, so that one training fails, at one of them.
+    let all: String = outputs.iter().map(|output| text(&output.stdout)).collect();
+    assert!(all.contains("\"training-failed\""), "{all}");
+    assert!(
+        all.contains("MemoryError: out of memory, as a test"),
+        "{all}"
+    );
+    let adopted = |output: &Output| text(&output.stdout).matches("\"adopted\"").count();
+    assert!(outputs.iter().all(|output| adopted(output) >= 4), "{all}");
+}
+
+/// Writes the files of three nodes whose programs behave so. Returns their configurations.
+pub(crate) fn demo(name: &str, how: &str, strategy: &str) -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}"));
     let _ = fs::remove_dir_all(&folder);
-    let learner = format!("command = {:?}", command("crash", "nodes"));
-    let file = scenario("nodes", &learner, &external(), "name = 'fedprox'\nmu = 0.1");
+    let learner = format!("command = {:?}", command(how, name));
+    let file = scenario(name, &learner, &external(), strategy);
     let base = (12_000 + std::process::id() % 900 * 16).to_string();
     let output = rota(&[
         "federation",
@@ -145,14 +163,20 @@ pub(crate) fn nodes_learn_with_programs() {
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
-    let configs: Vec<_> = said
+    let configs = said
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("rota run --config "))
-        .collect();
+        .filter_map(|line| line.trim().strip_prefix("rota run --config "));
+    let configs: Vec<_> = configs.map(PathBuf::from).collect();
     assert_eq!(configs.len(), 3, "{said}");
-    let start = |config: &&str| {
+    configs
+}
+
+/// Runs nodes to the end of their federation.
+fn run_all(configs: &[PathBuf]) -> Vec<Output> {
+    let start = |config: &PathBuf| {
         Command::new(env!("CARGO_BIN_EXE_rota"))
-            .args(["run", "--json", "--until-done", "--config", config])
+            .args(["run", "--json", "--until-done", "--config"])
+            .arg(config)
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()
@@ -166,15 +190,52 @@ pub(crate) fn nodes_learn_with_programs() {
     for output in &outputs {
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
-    // All nodes note in one file, so that one training fails, at one of them.
-    let all: String = outputs.iter().map(|output| text(&output.stdout)).collect();
-    assert!(all.contains("\"training-failed\""), "{all}");
+    outputs
+}
+
+pub(crate) fn a_federation_of_programs_goes_on() {
+    let configs = demo("goes-on", "well", "name = 'fedavg'");
+    run_all(&configs);
+    let folder = configs[0].parent().unwrap().parent().unwrap();
+    let next = folder.join("next");
+    fs::create_dir_all(&next).unwrap();
+    let agreement = next.join("federation.toml");
+    let go_on = |config: &[&str]| {
+        let out = ["--rounds", "2", "--out", agreement.to_str().unwrap()];
+        rota(&[&["federation", "continue"], config, &out].concat())
+    };
+    // An exported model of programs does not say where it comes from.
+    let earlier = folder.join("federation.toml");
+    let earlier = earlier.to_str().unwrap();
+    let refused = go_on(&["--model", "m.safetensors", "--earlier", earlier]);
+    let error = text(&refused.stderr);
     assert!(
-        all.contains("MemoryError: out of memory, as a test"),
-        "{all}"
+        error.contains("name the node that holds it with --config"),
+        "{error}"
     );
+    let north = configs[0].to_str().unwrap();
+    let output = go_on(&["--config", north]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("It goes on from round 4"));
+    let agreed = Agreement::load(&agreement).unwrap();
+    let start = start_model(&next.join("start.safetensors")).unwrap();
+    assert_eq!(agreed.continues.unwrap().model.0, start.hash());
+    // Far from the drawn start: the mean of lines with the slope 2.
+    assert!((start.tensor("weight").unwrap()[0] - 2.0).abs() < 0.1);
+
+    let second = configs.iter().map(|config| {
+        let mut silo: toml::Table = fs::read_to_string(config).unwrap().parse().unwrap();
+        silo.remove("consent");
+        silo.insert("state".into(), "next-state".into());
+        silo.insert("federation".into(), agreement.to_str().unwrap().into());
+        let file = config.with_file_name("next.toml");
+        fs::write(&file, toml::to_string(&silo).unwrap()).unwrap();
+        file
+    });
+    let second: Vec<_> = second.collect();
+    let outputs = run_all(&second);
     let adopted = |output: &Output| text(&output.stdout).matches("\"adopted\"").count();
-    assert!(outputs.iter().all(|output| adopted(output) >= 4), "{all}");
+    assert!(outputs.iter().all(|output| adopted(output) == 2));
 }
 
 pub(crate) fn describe_prints_the_task_of_a_program() {
@@ -188,4 +249,53 @@ pub(crate) fn describe_prints_the_task_of_a_program() {
     let tensor = &table["task"]["external"]["tensors"][0];
     assert_eq!(tensor["name"].as_str(), Some("weight"));
     assert_eq!(tensor["initial"]["uniform"].as_float(), Some(0.5));
+    assert!(table["task"]["external"].get("frozen").is_none());
+}
+
+pub(crate) fn an_agreement_takes_the_start_from_the_program() {
+    let learner = format!("command = {:?}", command("well", "start-new"));
+    let start = |name: &str, task: &str| {
+        let task = format!("[task.external]\n{task}");
+        let file = scenario(name, &learner, &task, "name = 'fedavg'");
+        let out = file.with_extension("federation.toml");
+        let (file, written) = (file.to_str().unwrap(), out.to_str().unwrap());
+        let new = [
+            "federation",
+            "new",
+            "--scenario",
+            file,
+            "--force",
+            "--out",
+            written,
+        ];
+        let output = rota(&new);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let agreed: toml::Table = fs::read_to_string(out).unwrap().parse().unwrap();
+        agreed["start"].as_str().unwrap().to_owned()
+    };
+    let asked = start("start-asked", &format!("start = 'learner'\n{TENSORS}"));
+    // What the program gives, written down.
+    let given = TENSORS.replace("role = 'bias'", "role = 'bias', initial = 7.0");
+    let given = given.replace("{ uniform = 0.5 }", "0.0");
+    assert_eq!(asked, start("start-given", &given));
+    assert_ne!(asked, start("start-drawn", TENSORS));
+}
+
+pub(crate) fn frozen_tensors_are_the_same_at_all_silos_of_a_simulation() {
+    let with = |how: &str| format!("command = {:?}", command(how, how));
+    let file = scenario("same", &with("frozen"), &external(), "name = 'fedavg'");
+    let summary = simulate(&file, &["--silos", "3"]);
+    assert_eq!(summary["rounds"].as_array().unwrap().len(), 4);
+    let file = scenario("apart", &with("apart"), &external(), "name = 'fedavg'");
+    let refused = rota(&["simulate", "--quiet", file.to_str().unwrap()]);
+    let error = text(&refused.stderr);
+    assert!(!refused.status.success());
+    assert!(error.contains("others than the agreed ones"), "{error}");
+    // What `describe` prints is what the agreement says.
+    let command = command("frozen", "describe-frozen");
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let said = rota(&[&["learner", "describe", "--"], words.as_slice()].concat());
+    let table: toml::Value = toml::from_str(&text(&said.stdout)).unwrap();
+    let digest = &table["task"]["external"]["frozen"];
+    assert_eq!(digest.as_str(), Some(FROZEN));
 }

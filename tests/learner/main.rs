@@ -1,5 +1,5 @@
 //! Learners in other programs, by a child that behaves and misbehaves: this test binary itself,
-//! started with `--child`. So there is no test harness around it, which would write to the child's
+//! started with `--child`; with `--node` it is a node with a learner of its own. So there is no test harness around it, which would write to the child's
 //! standard output.
 
 #![allow(clippy::unwrap_used)]
@@ -7,6 +7,7 @@
 mod child;
 mod federations;
 mod one;
+mod own;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -37,6 +38,10 @@ const TESTS: &[(&str, fn())] = &[
         one::a_program_with_another_model_is_refused,
     ),
     (
+        "a_program_with_other_frozen_tensors_is_refused",
+        one::a_program_with_other_frozen_tensors_is_refused,
+    ),
+    (
         "the_initial_model_may_come_from_the_program",
         one::the_initial_model_may_come_from_the_program,
     ),
@@ -47,6 +52,10 @@ const TESTS: &[(&str, fn())] = &[
     (
         "a_program_trains_the_model_of_a_table",
         one::a_program_trains_the_model_of_a_table,
+    ),
+    (
+        "a_program_that_is_a_little_off_is_refused",
+        one::a_program_that_is_a_little_off_is_refused,
     ),
     (
         "a_simulation_survives_a_program_that_breaks",
@@ -65,6 +74,22 @@ const TESTS: &[(&str, fn())] = &[
         federations::nodes_learn_with_programs,
     ),
     (
+        "frozen_tensors_are_the_same_at_all_silos_of_a_simulation",
+        federations::frozen_tensors_are_the_same_at_all_silos_of_a_simulation,
+    ),
+    (
+        "an_agreement_takes_the_start_from_the_program",
+        federations::an_agreement_takes_the_start_from_the_program,
+    ),
+    (
+        "a_federation_of_programs_goes_on",
+        federations::a_federation_of_programs_goes_on,
+    ),
+    (
+        "a_node_learns_with_rust_code_of_its_own",
+        own::a_node_learns_with_rust_code_of_its_own,
+    ),
+    (
         "describe_prints_the_task_of_a_program",
         federations::describe_prints_the_task_of_a_program,
     ),
@@ -76,6 +101,11 @@ fn main() {
         && flag == "--child"
     {
         return child::main(how, log);
+    }
+    if let [flag, config] = arguments.as_slice()
+        && flag == "--node"
+    {
+        return own::node(config);
     }
     if arguments.iter().any(|argument| argument == "--list") {
         return TESTS.iter().for_each(|(name, _)| println!("{name}: test"));

@@ -12,6 +12,8 @@ use rota::learn::{DataError, TaskConfig};
 use rota::methods::learner::{GradientModifier, Progress, Split};
 use rota::methods::{LearnError, Learner, Params, Training};
 
+use super::child::FROZEN;
+
 pub(crate) const TENSORS: &str = "tensors = [
     { name = 'bias', shape = [1], role = 'bias' },
     { name = 'weight', shape = [1, 1], role = 'weight', initial = { uniform = 0.5 } },
@@ -191,6 +193,32 @@ pub(crate) fn a_program_with_another_model_is_refused() {
     );
 }
 
+pub(crate) fn a_program_with_other_frozen_tensors_is_refused() {
+    let with = |frozen: &str| {
+        let task: ExternalTask = toml::from_str(&format!("{frozen}\n{TENSORS}")).unwrap();
+        Arc::new(task)
+    };
+    let agreed = with(&format!("frozen = '{FROZEN}'"));
+    assert!(open(&agreed, &config("frozen", "frozen")).is_ok());
+    let other = format!("frozen = '{}'", "0".repeat(64));
+    for (task, how, said) in [
+        (
+            with(&other),
+            "frozen",
+            "its frozen tensors are others than the agreed ones",
+        ),
+        (agreed, "well", "it has no frozen tensors"),
+        (
+            task(),
+            "frozen",
+            "the agreement does not say which: write frozen = \"5f78c332",
+        ),
+    ] {
+        let error = open(&task, &config(how, "other-frozen")).err().unwrap();
+        assert!(error.to_string().contains(said), "{how}: {error}");
+    }
+}
+
 pub(crate) fn the_initial_model_may_come_from_the_program() {
     let task: ExternalTask = toml::from_str(&format!("start = 'learner'\n{TENSORS}")).unwrap();
     let learner = open(&Arc::new(task), &config("well", "start")).unwrap();
@@ -229,13 +257,13 @@ pub(crate) fn silos_share_a_bounded_number_of_programs() {
     );
 }
 
-/// Two files of rows y = 3x + 1, and the beginning of a task on them.
-pub(crate) fn table(name: &str) -> String {
+/// Two files of rows y = 3x + `above`, and the beginning of a task on them.
+pub(crate) fn table(name: &str, above: f64) -> String {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}"));
     fs::create_dir_all(&folder).unwrap();
     let row = |row: u32| {
         let x = f64::from(row * 7 % 40) / 20.0;
-        format!("{x},{}\n", 3.0 * x + 1.0)
+        format!("{x},{}\n", 3.0 * x + above)
     };
     let mut files = Vec::new();
     for (silo, from) in [("a", 0), ("b", 40)] {
@@ -257,12 +285,13 @@ target = 'y'
     )
 }
 
+#[derive(serde::Deserialize)]
+struct Written {
+    task: TaskConfig,
+}
+
 pub(crate) fn a_program_trains_the_model_of_a_table() {
-    #[derive(serde::Deserialize)]
-    struct Written {
-        task: TaskConfig,
-    }
-    let Written { task } = toml::from_str(&table("table")).unwrap();
+    let Written { task } = toml::from_str(&table("table", 1.0)).unwrap();
     let study = task.study(None, None, 1).unwrap();
     let programs = Programs::new(&config("well", "table"), 1).unwrap();
     let silo = external_silo(&task, &study.silos[0], &programs, (0, 2), (1, 1)).unwrap();
@@ -293,4 +322,19 @@ pub(crate) fn a_program_trains_the_model_of_a_table() {
     );
     assert!(learner.robust().is_err() && learner.outputs().is_ok());
     assert!(learner.summaries().is_ok() && learner.row_access().is_err());
+}
+
+/// The rows' targets are far from 0, where a model that is slightly off hardly changes the loss.
+pub(crate) fn a_program_that_is_a_little_off_is_refused() {
+    let Written { task } = toml::from_str(&table("off", 1000.0)).unwrap();
+    let study = task.study(None, None, 1).unwrap();
+    let with = |how: &str| {
+        let programs = Programs::new(&config(how, "off"), 1).unwrap();
+        external_silo(&task, &study.silos[0], &programs, (0, 2), (1, 1))
+    };
+    assert!(with("well").is_ok());
+    let error = with("off").err().unwrap().to_string();
+    let said =
+        "computes something else than the agreed model: of one model on the same training rows";
+    assert!(error.contains(said), "{error}");
 }

@@ -6,6 +6,7 @@ mod amended;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod put_back;
 mod recovered;
 mod refusals;
 mod status;

@@ -36,6 +36,14 @@ fn wrong_configurations_are_refused_with_file_line_and_key() {
         )),
         "{address}"
     );
+    let device = refused("seed = ", "device = \"tch-cuda:9999\"\nseed = ");
+    assert!(
+        device.starts_with(&format!(
+            "error: silo.toml, line {}: `device`: tch-cuda:9999 is not ",
+            line_of(config, "device")
+        )),
+        "{device}"
+    );
     let share = refused("1 of 2", "3 of 2");
     assert!(
         share.contains("`share` is \"3 of 2\", it must be like \"3 of 8\""),

@@ -159,14 +159,14 @@ fn missing_or_damaged_blobs_are_fetched_and_all_chains_are_equal() {
 }
 
 /// A demo of four silos with null training and this number of short rounds.
-fn long(name: &str, rounds: u64) -> Demo {
+pub(super) fn long(name: &str, rounds: u64) -> Demo {
     let text = QUICK.replace("rounds = 3", &format!("rounds = {rounds}"));
     let file = scenario(name, &text);
     Demo::new(name, &["--scenario", file.to_str().unwrap()])
 }
 
 /// Kills a node, and skips the lines that it printed before.
-fn kill(nodes: &mut Nodes, node: usize) {
+pub(super) fn kill(nodes: &mut Nodes, node: usize) {
     nodes.kill(node);
     let end = Instant::now() + Duration::from_secs(10);
     while nodes
@@ -176,12 +176,12 @@ fn kill(nodes: &mut Nodes, node: usize) {
 }
 
 /// Waits until a node has adopted this number of further rounds.
-fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
+pub(super) fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
     (0..rounds).for_each(|_| drop(nodes.until(node, "adopted", 30)));
 }
 
 /// Waits for the end of all nodes, and returns the chain of each.
-fn ended(nodes: &mut Nodes) -> Vec<Value> {
+pub(super) fn ended(nodes: &mut Nodes) -> Vec<Value> {
     let chain = |config: &PathBuf| {
         let state = config.with_file_name("state");
         let said = good(&["chain", "--json", "--state", state.to_str().unwrap()]);

@@ -130,3 +130,17 @@ pub(crate) fn readers_see_whole_blobs_while_others_write<P: Place>() {
         assert_eq!(blobs.get(&blob(n).0), Some(blob(n).1));
     }
 }
+
+pub(crate) fn a_blob_that_is_laid_down_is_there_once_it_is_put<P: Place>() {
+    let place = P::new();
+    let blobs = place.blobs();
+    let large = Bytes::from(vec![7; 20 << 20]);
+    for bytes in [Bytes::new(), blob(1).1, large] {
+        let hash = Hash::of(&bytes);
+        let laid = blobs.lay_down(bytes.clone());
+        assert_eq!((&laid, blobs.get(&hash)), (&bytes, None));
+        blobs.put(hash, laid).unwrap();
+        assert_eq!(blobs.get(&hash), Some(bytes.clone()));
+        assert_eq!(place.blobs().get(&hash), Some(bytes));
+    }
+}

@@ -116,7 +116,7 @@ fn child() {
                 let named = (0..records.len() as u64).map(|n| blob(10 * deed + n));
                 blobs.put_all(named.collect()).unwrap();
                 if anew {
-                    journal.replace(records).unwrap();
+                    journal.replace(0, records).unwrap();
                 } else {
                     journal.commit(records).unwrap();
                 }

@@ -62,7 +62,7 @@ pub(crate) fn an_outcome_is_adopted_once<P: Place>() {
     }
     let twice = vec![adopted(9, 9), adopted(9, 9)];
     assert!(place.journal().commit(twice.clone()).is_err());
-    assert!(place.journal().replace(twice).is_err());
+    assert!(place.journal().replace(0, twice).is_err());
 }
 
 pub(crate) fn a_loss_begins_anew<P: Place>() {
@@ -71,7 +71,7 @@ pub(crate) fn a_loss_begins_anew<P: Place>() {
     journal.commit(vec![adopted(1, 1)]).unwrap();
     journal.commit(vec![Record::Lost, adopted(1, 1)]).unwrap();
     assert!(journal.commit(vec![adopted(1, 1)]).is_err());
-    journal.replace(vec![Record::Lost]).unwrap();
+    journal.replace(0, vec![Record::Lost]).unwrap();
     journal.commit(vec![adopted(1, 1)]).unwrap();
 }
 
@@ -79,36 +79,66 @@ pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
     let place = P::new();
     let mut journal = place.journal();
     journal.commit((0..200).map(record).collect()).unwrap();
-    journal.replace(vec![record(7), record(3)]).unwrap();
+    journal.replace(0, vec![record(7), record(3)]).unwrap();
     assert_eq!(journal.load().unwrap(), [record(7), record(3)]);
     journal.commit(vec![record(1)]).unwrap();
     drop(journal);
     let mut journal = place.journal();
     assert_eq!(journal.load().unwrap(), [record(7), record(3), record(1)]);
-    journal.replace(vec![]).unwrap();
+    journal.replace(0, vec![]).unwrap();
     drop(journal);
     assert_eq!(place.journal().load(), Ok(vec![]));
+}
+
+pub(crate) fn replacing_the_end_leaves_what_is_before_it<P: Place>() {
+    let place = P::new();
+    let mut journal = place.journal();
+    journal.commit((0..200).map(record).collect()).unwrap();
+    let start: Vec<_> = (0..150).map(record).collect();
+    journal
+        .replace(150, vec![record(7), adopted(1, 1)])
+        .unwrap();
+    let all = [start.clone(), vec![record(7), adopted(1, 1)]].concat();
+    assert_eq!(journal.load().unwrap(), all);
+    // What the end adopts counts, and no more once it is replaced.
+    assert!(journal.commit(vec![adopted(1, 1)]).is_err());
+    assert!(journal.replace(152, vec![adopted(1, 1)]).is_err());
+    journal.replace(151, vec![adopted(1, 1)]).unwrap();
+    drop(journal);
+    let mut journal = place.journal();
+    assert_eq!(
+        journal.load().unwrap(),
+        [start.clone(), vec![record(7), adopted(1, 1)]].concat()
+    );
+    journal.replace(150, vec![]).unwrap();
+    journal.commit(vec![adopted(1, 1)]).unwrap();
+    // There is nothing to keep beyond the last record.
+    assert!(journal.replace(152, vec![record(1)]).is_err());
+    drop(journal);
+    let all = [start, vec![adopted(1, 1)]].concat();
+    assert_eq!(place.journal().load().unwrap(), all);
 }
 
 /// An operation on a journal.
 #[derive(Debug, Clone)]
 enum Deed {
     Commit(Vec<Record>),
-    Replace(Vec<Record>),
+    /// Replaces the records from this part of 256 of them on.
+    Replace(u8, Vec<Record>),
     Reopen,
 }
 
 pub(crate) fn any_history_reads_like_a_list<P: Place>() {
-    let any = prop_oneof![
-        4 => any::<u64>().prop_map(record),
+    let record = prop_oneof![
+        4 => any::<u64>().prop_map(self::record),
         2 => any::<u64>().prop_map(applied),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(round, block)| adopted(round, block)),
         1 => Just(Record::Lost),
     ];
-    let records = prop::collection::vec(any, 0..20);
+    let records = prop::collection::vec(record, 0..20);
     let deed = prop_oneof![
         6 => records.clone().prop_map(Deed::Commit),
-        1 => records.prop_map(Deed::Replace),
+        2 => (any::<u8>(), records).prop_map(|(part, records)| Deed::Replace(part, records)),
         2 => Just(Deed::Reopen),
     ];
     let check = |deeds: Vec<Deed>| {
@@ -122,9 +152,11 @@ pub(crate) fn any_history_reads_like_a_list<P: Place>() {
                     list.extend(records.clone());
                     open.commit(records).unwrap();
                 }
-                Deed::Replace(records) => {
-                    list = records.clone();
-                    open.replace(records).unwrap();
+                Deed::Replace(part, records) => {
+                    let from = list.len() * usize::from(part) / 256;
+                    list.truncate(from);
+                    list.extend(records.clone());
+                    open.replace(from as u64, records).unwrap();
                 }
                 Deed::Reopen => {
                     journal = None;

@@ -146,12 +146,14 @@ promises! {
         an_outcome_is_adopted_once,
         a_loss_begins_anew,
         replacing_leaves_nothing_else,
+        replacing_the_end_leaves_what_is_before_it,
         any_history_reads_like_a_list;
     blobs:
         an_unknown_blob_is_not_there,
         a_blob_is_what_was_put,
         blobs_outlive_the_store,
         several_are_kept_at_once,
+        a_blob_that_is_laid_down_is_there_once_it_is_put,
         what_is_not_retained_is_gone,
         what_is_put_after_the_decision_stays,
         a_blob_may_be_put_again,

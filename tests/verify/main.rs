@@ -81,7 +81,7 @@ fn changed(name: &str, change: impl FnMut(&mut Record)) -> String {
     let before = records.clone();
     records.iter_mut().for_each(change);
     assert_ne!(records, before, "{name} changes something");
-    journal.replace(records).unwrap();
+    journal.replace(0, records).unwrap();
     drop(journal);
     let (code, said) = verified(&folder);
     assert_eq!(code, 1, "{name}: {said}");

@@ -3,6 +3,7 @@
 use std::iter::repeat;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use learn::TaskConfig;
@@ -251,6 +252,24 @@ pub fn default_view_timeout(patience: u32, n: usize) -> u32 {
     patience.saturating_mul(2).saturating_add(f + 4)
 }
 
+/// Line that members are expected to have at least, in megabits per second.
+pub const LINE_MBIT: f64 = 30.0;
+
+/// How long a line of this many megabits per second needs for the models of all other members: what
+/// a lead fetches before it closes a round, and a member before it signs for one. `patience` should
+/// be longer, or members with such a line are left out.
+pub fn models_take(blob_limit: u64, n: usize, mbit: f64) -> Duration {
+    let bits = blob_limit as f64 * 8.0 * n.saturating_sub(1) as f64;
+    Duration::try_from_secs_f64(bits / (mbit * 1e6)).unwrap_or(Duration::MAX)
+}
+
+/// The patience of a new agreement, in beats: at least `wanted`, and enough for models of this size
+/// over a line of [`LINE_MBIT`].
+pub fn enough_patience(wanted: u32, blob_limit: u64, n: usize, beat: Duration) -> u32 {
+    let beats = models_take(blob_limit, n, LINE_MBIT).as_secs_f64() / beat.as_secs_f64();
+    wanted.max(beats.ceil().min(f64::from(u32::MAX)) as u32)
+}
+
 /// Fewest contributions of a round, in a federation of `n` members, where the charter does not say it:
 /// 2f + 1, or more than half of the members where that is more.
 pub fn default_min_contributions(n: usize) -> u16 {
@@ -320,4 +339,19 @@ pub fn read_configuration(file: &Path) -> Result<String, ConfigError> {
         file: file.into(),
         reason,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_covers_the_models_of_all_others_over_an_ordinary_line() {
+        let beat = Duration::from_secs(5);
+        // Five models of 300 MB are 12,000 Mbit: 400 s.
+        assert_eq!(enough_patience(12, 300_000_000, 6, beat), 80);
+        assert_eq!(enough_patience(100, 300_000_000, 6, beat), 100);
+        assert_eq!(enough_patience(12, 1_000, 6, beat), 12);
+        assert_eq!(enough_patience(12, u64::MAX, 1, beat), 12);
+    }
 }

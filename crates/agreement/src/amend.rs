@@ -65,6 +65,19 @@ impl Agreement {
                 "the strategy",
                 self.strategy_config.name() == new.strategy_config.name(),
             ),
+            // They change the tensors of every model.
+            (
+                "which layers stay with each silo (`personal`)",
+                self.strategy_config.personal == new.strategy_config.personal,
+            ),
+            (
+                "which layers are trained (`trained`)",
+                self.strategy_config.trained == new.strategy_config.trained,
+            ),
+            (
+                "whether the federation may end early (`stop`; its numbers may change)",
+                self.strategy_config.stop.is_some() == new.strategy_config.stop.is_some(),
+            ),
             ("the seed", self.seed == new.seed),
             ("the start", charter.start == new.epoch.charter.start),
             (
@@ -314,6 +327,13 @@ mod tests {
         let error = old.amended("new.toml", &other).unwrap_err();
         assert!(matches!(error, AmendError::Fixed("the seed")), "{error}");
         assert!(error.to_string().contains("`rota federation continue`"));
+        let stops = EXAMPLE.replace("[strategy]", "[strategy]\nstop = { patience = 3 }");
+        assert_ne!(stops, EXAMPLE);
+        let why = old.amended("new.toml", &stops).unwrap_err().to_string();
+        assert!(
+            why.contains("whether the federation may end early"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -30,8 +30,8 @@ mod verification;
 mod work;
 
 pub use agreement::{
-    Agreement, ConfigError, default_min_contributions, default_view_timeout, public_key,
-    read_configuration,
+    Agreement, ConfigError, LINE_MBIT, default_min_contributions, default_view_timeout,
+    enough_patience, models_take, public_key, read_configuration,
 };
 pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};

@@ -10,6 +10,9 @@ use std::path::Path;
 pub const CONFIGURATION: u64 = 4 << 20;
 /// Largest size of a data file, in bytes. The whole file is held in memory.
 pub const DATA: u64 = 1 << 30;
+/// Largest size of a file with a model, in bytes: far more than any model that members could send each
+/// other, so that a wrong file does not fill the memory.
+pub const MODEL: u64 = 64 << 30;
 
 /// Reads a regular file of at most `limit` bytes.
 ///
@@ -24,7 +27,8 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     if found.len() > limit {
         return Err(large(limit));
     }
-    bounded(file, limit)
+    // Room for all of it, so that no byte is copied while the file is read.
+    bounded(Vec::with_capacity(found.len() as usize), file, limit)
 }
 
 /// Reads the text of a regular file of at most `limit` bytes.
@@ -40,12 +44,11 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 /// # Errors
 /// An error of the system, more bytes than the limit, or bytes that are not UTF-8.
 pub fn read_text_from(source: impl Read, limit: u64) -> io::Result<String> {
-    io::read_to_string(bounded(source, limit)?.as_slice())
+    io::read_to_string(bounded(Vec::new(), source, limit)?.as_slice())
 }
 
 /// Reads at most the limit, even if the source claims another size.
-fn bounded(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+fn bounded(mut bytes: Vec<u8>, source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     source.take(limit + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > limit {
         true => Err(large(limit)),

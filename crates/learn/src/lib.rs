@@ -12,6 +12,7 @@
 //!   ([`NetworkConfig`]), those of papers by name ([`Architecture`]) and any other as a list.
 //! - Learners: [`TableLearner`] trains any of these models on a silo's rows; [`ConstantLearner`] has
 //!   null training, to measure the cost of everything else.
+//! - [`Device`]: where models are trained, by [`DeviceName`].
 //! - [`Metric`]: the metrics that reports compare.
 //! - [`external`]: learners in other programs, such as PyTorch.
 //! - [`export`]: models taken out of a federation: predictions for rows, safetensors files with a
@@ -19,7 +20,7 @@
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
 //!
 //! Everything random follows from seeds, and the same arguments give the same bits, regardless of
-//! other work in the process. No other crate names burn, the tensor framework.
+//! other work in the process, on one device. No other crate names burn, the tensor framework.
 //!
 //! ```
 //! use learn::TaskConfig;
@@ -38,6 +39,7 @@
 //! ```
 
 pub mod data;
+mod device;
 pub mod export;
 pub mod external;
 pub mod file;
@@ -51,6 +53,7 @@ pub mod schema;
 mod task;
 
 pub use data::DataError;
+pub use device::{Device, DeviceChoice, DeviceError, DeviceName, Listed, devices};
 pub use learners::{ConstantLearner, TableLearner};
 pub use metrics::{Metric, MetricName};
 pub use models::{

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{
     DataError, DataSet, Preparation, Prepared, Rows, SplitConfig, Standardise, Target, digits,
 };
+use crate::device::Device;
 use crate::external::ExternalTask;
 use crate::learners::{ConstantLearner, TableLearner};
 use crate::metrics::{Metric, MetricName};
@@ -143,6 +144,42 @@ pub struct Study {
     /// [`RowResults::subgroups`](methods::learner::RowResults::subgroups) points; empty where there are
     /// none.
     pub subgroups: Vec<String>,
+}
+
+impl Silo {
+    /// Whether Rota trains its model, from its table of rows. Programs and benchmarks without rows
+    /// train elsewhere.
+    fn trains_here(&self) -> Option<&Arc<TableLearner>> {
+        let own = |table: &&Arc<TableLearner>| {
+            std::ptr::addr_eq(Arc::as_ptr(table), Arc::as_ptr(&self.learner))
+        };
+        self.table.as_ref().filter(own)
+    }
+
+    /// The same silo with its model computed on `device`, where Rota computes it.
+    fn on(mut self, device: &Device) -> Self {
+        if let Some(table) = self.trains_here() {
+            let table = Arc::new(table.on(device));
+            self.learner = table.clone();
+            self.table = Some(table);
+        }
+        self
+    }
+}
+
+impl Study {
+    /// The same silos with all models computed on `device` that Rota computes: not those of
+    /// programs.
+    #[must_use]
+    pub fn on(mut self, device: &Device) -> Self {
+        self.silos = self.silos.into_iter().map(|silo| silo.on(device)).collect();
+        let tables = self.silos.iter().map(|silo| silo.table.clone());
+        if let (Some(_), Some(tables)) = (&self.pooled, tables.collect::<Option<Vec<_>>>()) {
+            let tables = tables.iter().map(|table| Arc::new(table.on(device)));
+            self.pooled = pool(tables.collect());
+        }
+        self
+    }
 }
 
 /// Puts the training rows of silos together.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::Either;
+use futures::io::BufReader;
 use libp2p::allow_block_list::{self, AllowedPeers};
 use libp2p::connection_limits::{self, ConnectionLimits};
 use libp2p::core::muxing::StreamMuxerBox;
@@ -32,6 +33,8 @@ const STREAMS: usize = 128;
 const CONNECTIONS: u32 = 5;
 /// Incoming connections that are not authenticated yet.
 const PENDING: u32 = 128;
+/// Bytes that one call of the system reads from a TCP connection at most.
+const READ: usize = 64 << 10;
 /// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
 /// by the protocol's own timers; pings only detect dead connections.
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
@@ -136,6 +139,8 @@ pub(crate) fn transport(
     let mut yamux = yamux::Config::default();
     yamux.set_max_num_streams(STREAMS);
     let tcp = tcp::tokio::Transport::new(tcp::Config::new().nodelay(true))
+        // Noise reads eight kilobytes at a time, each with a call of the system without this.
+        .map(|socket, _| BufReader::with_capacity(READ, socket))
         .upgrade(Version::V1Lazy)
         .authenticate(noise.clone())
         .multiplex(yamux.clone())

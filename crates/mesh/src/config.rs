@@ -1,11 +1,13 @@
 //! The configuration of a mesh, and the errors of its start.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use libp2p::multiaddr::{Multiaddr, Protocol};
 use protocol::{Hash, MemberIndex, PublicKey};
 
+use crate::blobs::Spool;
 use crate::hello::Program;
 
 /// Which transports a node offers and uses.
@@ -103,6 +105,8 @@ pub struct Config {
     /// How long a fetch that received chunks waits for a disconnected holder to return, when no other
     /// holder is left to ask. Default 20 s.
     pub resume: Duration,
+    /// Where large blobs wait while they are fetched. Default: in memory.
+    pub spool: Option<Arc<dyn Spool>>,
 }
 
 impl Config {
@@ -126,6 +130,7 @@ impl Config {
             dials_only: false,
             patience: Duration::from_secs(20),
             resume: Duration::from_secs(20),
+            spool: None,
         }
     }
 }

@@ -60,6 +60,7 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+pub use blobs::{Place, Spool};
 pub use config::{Config, Contact, MeshError, Transport, check};
 pub use hello::{Hello, Program, probe_key};
 pub use knocks::Notice;

@@ -190,11 +190,13 @@ async fn members_that_nobody_can_dial_exchange_frames_and_blobs_through_others_t
         let (peer, span) = (MemberIndex(3), Duration::from_secs(600));
         let mute = Command::Mute { peer, span };
         a.commands.send(mute).await.unwrap();
+        let relay = relays[first.at()].as_mut().unwrap();
+        // Commands are obeyed in order: once this one has arrived, the member is mute.
+        say((&a, 2), (relay, first.0), "it is mute").await;
         let to = MemberIndex(2);
         let frame = "of the muted one".into();
         let send = Command::Send { to, frame };
         b.commands.send(send).await.unwrap();
-        let relay = relays[first.at()].as_ref().unwrap();
         let word = "of the relay";
         let frame = word.into();
         let send = Command::Send { to, frame };

@@ -12,6 +12,7 @@ use crate::charter::{CharterError, Checkpoint, Epoch};
 use crate::format::Formats;
 use crate::identity::Verifier;
 use crate::message::{Amendment, Block, Change, Content, Passage, Recovery};
+use crate::mutation::{Mutation, broken};
 use crate::recovery::RecoveryError;
 use crate::roster::{MemberIndex, Roster, RosterError};
 use crate::verify::{approvals_hold, standings_hold};
@@ -121,13 +122,13 @@ impl Amendment {
             return Err(ChangeError::Text { got });
         }
         let (got, now) = (self.format, epoch.format);
-        if got < now {
+        if got < now && !broken(Mutation::FormatLowered) {
             return Err(ChangeError::Lowered { got, now });
         }
         let unusable = |error: RosterError| ChangeError::Charter(error.into());
         let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
         self.charter.validate(&roster)?;
-        match self.charter.start == epoch.charter.start {
+        match self.charter.start == epoch.charter.start || broken(Mutation::StartChanged) {
             true => Ok(roster),
             false => Err(ChangeError::Start),
         }
@@ -137,6 +138,7 @@ impl Amendment {
     pub fn needed(&self, epoch: &Epoch) -> usize {
         match self.leaver(epoch) {
             Some(_) => 1,
+            None if broken(Mutation::ApprovalsMinusOne) => epoch.roster.quorum() - 1,
             None => epoch.roster.quorum(),
         }
     }
@@ -155,7 +157,7 @@ impl Amendment {
         (self.text.is_empty()
             && self.format == epoch.format
             && same
-            && now.len() != 4
+            && (now.len() != 4 || broken(Mutation::ProtectionLeft))
             && self.charter == epoch.charter.for_members(now.len(), self.silos.len()))
         .then_some(MemberIndex(gone as u16))
     }
@@ -186,12 +188,12 @@ impl Change {
 
     /// What [`check`](Self::check) asks beside that the amendment itself may follow the epoch.
     pub(crate) fn follows(&self, epoch: &Epoch, after: &Checkpoint) -> Result<(), ChangeError> {
-        if self.after != *after {
+        if self.after != *after && !broken(Mutation::AnyCheckpoint) {
             let (got, now) = (self.after.round, after.round);
             return Err(ChangeError::After { got, now });
         }
         let (last, now) = (self.amendment.charter.rounds, after.round);
-        if last < now {
+        if last < now && !broken(Mutation::FinalRoundsCut) {
             return Err(ChangeError::Rounds { last, now });
         }
         self.check_approvals(epoch)
@@ -199,9 +201,12 @@ impl Change {
 
     fn check_approvals(&self, epoch: &Epoch) -> Result<(), ChangeError> {
         let needed = self.amendment.needed(epoch);
-        let ascending = self.approvals.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let ascending = self.approvals.windows(2).all(|pair| pair[0].0 < pair[1].0)
+            || broken(Mutation::ApprovalsRepeated);
         let leaver = self.amendment.leaver(epoch);
-        let counts = |by: &MemberIndex| leaver.is_none_or(|leaver| leaver == *by);
+        let counts = |by: &MemberIndex| {
+            leaver.is_none_or(|leaver| leaver == *by) || broken(Mutation::LeaverChosen)
+        };
         let got = self.approvals.iter().filter(|(by, _)| counts(by)).count();
         match ascending && got >= needed {
             true => Ok(()),
@@ -274,7 +279,9 @@ impl Passage {
         if !whole || self.proof.verdict != Verdict::Final(last.hash()) {
             return Err(PassageError::Blocks);
         }
-        self.proof.verify(epoch, verifier)?;
+        if !broken(Mutation::PassageUnproven) {
+            self.proof.verify(epoch, verifier)?;
+        }
         let change = self.change().ok_or(ChangeError::NoChange)?;
         if !approvals_hold(epoch, verifier, change) {
             return Err(PassageError::Approvals);

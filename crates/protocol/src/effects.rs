@@ -10,6 +10,7 @@ use crate::certificate::Certificate;
 use crate::codec;
 use crate::envelope::Opened;
 use crate::evidence::Evidence;
+use crate::forgotten::Forgotten;
 use crate::hash::Hash;
 use crate::message::{Amendment, Block, Entry, EntryFields, Message, Passage, Phase, Sheet};
 use crate::refusal::{Omission, Refusal};
@@ -104,6 +105,9 @@ pub enum Input {
     Applied {
         /// The last round applied.
         round: u64,
+        /// Whether the members' strategy ends the federation with it, before the last round of the
+        /// charter.
+        ends: bool,
         /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
         result: Result<(), WorkError>,
     },
@@ -267,6 +271,9 @@ pub enum Record {
     },
     /// An own standing, for going on without members that are gone.
     Standing(Message),
+    /// This member's key has signed something that the journal does not hold: the journal is an older
+    /// copy. It signs nothing more in this epoch.
+    Outdated(Forgotten),
 }
 
 /// News for people and for measurements. Holds neither models nor data.
@@ -381,12 +388,14 @@ pub enum Report {
     },
     /// There is evidence against a member.
     Fault(Box<Evidence>),
-    /// This member's key has signed messages in this federation that its journal does not hold: the
-    /// journal was lost or is an old copy, or another process uses the key. From now on this member
-    /// behaves as one that lost its journal.
+    /// This member began with an empty journal, and its key has signed messages in this federation
+    /// before: the journal was lost, or another process uses the key. From now on this member behaves
+    /// as one that lost its journal.
     KeyUsedBefore,
-    /// Another process signs with this member's key now.
-    KeyUsedElsewhere,
+    /// This member's key has signed something that its journal does not hold: an older copy of the
+    /// journal was put back, or another process uses the key. From now on, also after a restart, this
+    /// member signs nothing more in this epoch. Reported again at every start.
+    Outdated(Forgotten),
     /// This member lost its journal and only listens: it neither votes, proposes nor contributes,
     /// because it cannot know what it has signed (R5). Reported again when the numbers change.
     Listening {
@@ -400,7 +409,11 @@ pub enum Report {
     /// A member that only listened takes part again.
     TakingPart,
     /// The last round is final and adopted.
-    Complete,
+    Complete {
+        /// The last round: that of the charter, or an earlier one with which the strategy ended the
+        /// federation.
+        last: u64,
+    },
     /// Another member has adopted the last round and needs nothing more from this one.
     MemberComplete {
         /// The member.

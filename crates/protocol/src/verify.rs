@@ -9,6 +9,7 @@ use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
 use crate::identity::{Claim, Signature, Verifier};
 use crate::message::{Body, Change, Learning, Message, Recovery};
+use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 use crate::statement::statement;
 
@@ -33,7 +34,7 @@ impl Known {
     pub(crate) fn verified(&self, certificate: &Certificate) -> bool {
         let key = (certificate.view, certificate.verdict);
         let votes = self.certificates.get(&key);
-        votes.is_some_and(|votes| *votes == certificate.votes)
+        votes.is_some_and(|votes| *votes == certificate.votes || broken(Mutation::KnownByVerdict))
     }
 }
 
@@ -49,7 +50,9 @@ impl Certificate {
             .votes
             .windows(2)
             .all(|pair| pair[0].member < pair[1].member);
-        if self.votes.len() != quorum || !ascending {
+        let ascending = ascending || broken(Mutation::VotersRepeated);
+        let enough = self.votes.len() == quorum || broken(Mutation::AnyNumberOfVotes);
+        if !enough || !ascending {
             let got = if ascending { self.votes.len() } else { 0 };
             return Err(CertificateError::Votes {
                 view: self.view,
@@ -79,7 +82,7 @@ impl Certificate {
                 })
             })
             .collect::<Result<Vec<_>, CertificateError>>()?;
-        if verifier.verify_all(&claims) {
+        if verifier.verify_all(&claims) || broken(Mutation::VotesUnverified) {
             Ok(())
         } else {
             Err(CertificateError::Signature(self.view))
@@ -93,7 +96,7 @@ impl Evidence {
     /// # Errors
     /// [`EvidenceError`]: an honest member may sign both, or a signature is not the accused's.
     pub fn verify(&self, epoch: &Epoch, verifier: &dyn Verifier) -> Result<(), EvidenceError> {
-        if !self.shows_conflict() {
+        if !self.shows_conflict() && !broken(Mutation::ConflictUnchecked) {
             return Err(EvidenceError::NoConflict(self.member));
         }
         let holds = |signed: &Signed| {
@@ -107,7 +110,7 @@ impl Evidence {
                 })
             })
         };
-        if holds(&self.first) && holds(&self.second) {
+        if holds(&self.first) && holds(&self.second) || broken(Mutation::EvidenceUnverified) {
             Ok(())
         } else {
             Err(EvidenceError::Signature(self.member))
@@ -125,7 +128,8 @@ pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learni
     };
     // The signatures are checked in any case: the check is what a message like this costs.
     let hold = signatures_hold(epoch, verifier, learning.round, &body, inclusions);
-    distinct && hold
+    (distinct || broken(Mutation::InclusionsRepeated))
+        && (hold || broken(Mutation::InclusionsUnverified))
 }
 
 /// Whether the approvals of a change are their members' signatures. Whether they are enough and in
@@ -134,6 +138,7 @@ pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Ch
     let amendment = change.amendment.hash();
     let body = Body::Approval { amendment };
     signatures_hold(epoch, verifier, 0, &body, &change.approvals)
+        || broken(Mutation::ApprovalsUnverified)
 }
 
 /// Whether the standings of a recovery are their members' signatures.
@@ -154,6 +159,7 @@ pub(crate) fn standings_hold(epoch: &Epoch, verifier: &dyn Verifier, recovery: &
         })
         .collect();
     claims.is_some_and(|claims| verifier.verify_all(&claims))
+        || broken(Mutation::StandingsUnverified)
 }
 
 /// Whether members signed the same body, each for itself, in messages without a view.
@@ -201,5 +207,6 @@ pub(crate) fn message_holds(epoch: &Epoch, verifier: &dyn Verifier, message: &Me
             signature,
         })
     };
-    body.kind().scope().allows(round, view) && epoch.roster.key(sender).is_some_and(holds)
+    let signed = epoch.roster.key(sender).is_some_and(holds);
+    body.kind().scope().allows(round, view) && (signed || broken(Mutation::ReminderUnverified))
 }

@@ -16,6 +16,7 @@ use protocol::charter::{Charter, Rotation, Verification};
 use protocol::effects::Case;
 use protocol::envelope::{self, Known, Opened};
 use protocol::evidence::Evidence;
+use protocol::forgotten::Forgotten;
 use protocol::identity::Strict;
 use protocol::message::{
     Amendment, Block, Body, Bundle, Change, Content, Contribution, Entry, EntryFields, Kind,
@@ -496,6 +497,14 @@ fn journal_records_equal_their_golden_bytes_and_decode_again() {
                 1,
                 Body::Standing(Box::new(standing(&epoch))),
             )),
+        ),
+        (
+            "outdated",
+            Record::Outdated(Forgotten {
+                kind: Kind::Finalize,
+                round: 0,
+                view: 300,
+            }),
         ),
     ];
     let mut lines = Lines::new();

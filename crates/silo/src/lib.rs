@@ -76,6 +76,7 @@ mod spawn;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod trimmed;
 
 pub use activity::{Activities, Activity};
 pub use checks::{Checks, Totals};

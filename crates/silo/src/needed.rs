@@ -2,24 +2,15 @@
 
 use crate::record::Record;
 
-/// The records that a restart needs, in order; all others are superseded by later ones.
+/// The records that a restart needs, in order; all others are superseded by later ones (see
+/// [`current`]).
 ///
-/// | kept | because |
-/// |---|---|
-/// | every `Final` | they are the chain, which other members ask for and which can be verified again |
-/// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
-/// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
-/// | `Standing` of the present epoch | whoever signed one does nothing more in it |
-/// | the last `keep_rounds` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
-///
-/// Of an epoch that is over only its `Final` records and adoptions are needed.
-///
-/// Records before the loss of a journal are not needed. If the silo lost its journal or is new, and
-/// has not acted since, only that record is needed: it may not know yet whether voting is safe. A
-/// silo that has adopted the last of all `rounds` has nothing to sign any more.
+/// If the silo lost its journal or is new, and has not acted since, only that record is needed: it may
+/// not know yet whether voting is safe, and asks others for the chain again. A silo that has adopted
+/// the last of all `rounds` has nothing to sign any more. Of what was before a loss, only the final
+/// blocks are needed.
 pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<Record> {
-    let began = |record: &Record| matches!(record, Record::Lost | Record::Begun);
-    if let Some(at) = records.iter().rposition(began) {
+    if let Some(at) = records.iter().rposition(is_beginning) {
         let since = records.split_off(at + 1);
         let done =
             |record: &Record| matches!(record, Record::Adopted(last) if last.round >= rounds);
@@ -28,8 +19,28 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
             let passages = since.into_iter().filter(ends_epoch);
             return records.pop().into_iter().chain(passages).collect();
         }
-        records = since;
+        records.retain(is_final);
+        records.extend(since);
     }
+    let mut current = current(&records, keep).into_iter();
+    records.retain(|_| current.next().unwrap_or(true));
+    records
+}
+
+/// Which of these records, all of a journal or its end, are not superseded by later ones. The records
+/// before them must be final blocks.
+///
+/// | kept | because |
+/// |---|---|
+/// | every `Final` | they are the chain, which other members ask for and which can be verified again |
+/// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
+/// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
+/// | `Standing`, `Outdated` of the present epoch | whoever signed one does nothing more in it; whose journal is outdated signs nothing more in it |
+/// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
+/// | `Begun`, `Lost`, until the silo has acted since | a restart without such a record takes it for one that took part |
+///
+/// Of an epoch that is over only its `Final` records and adoptions are needed.
+pub(crate) fn current(records: &[Record], keep: usize) -> Vec<bool> {
     // Nothing that was signed in an epoch that is over counts any more.
     let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
     let (mut tip, mut learned, mut adopted) = (0, 0, 0);
@@ -49,32 +60,40 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
     let applied = records
         .iter()
         .rposition(|record| matches!(record, Record::Protocol(protocol::Record::Applied { .. })));
+    // What shows that the silo took part is superseded some time; by then these records must be gone.
+    let acted = records.iter().rposition(acts);
     let mut passed = 0;
-    let mut at = 0;
-    records.retain(|record| {
-        at += 1;
-        match record {
-            Record::Lost | Record::Begun => false,
-            Record::Trained { round, .. } => at > over && *round > adopted,
-            Record::Adopted(_) => {
-                passed += 1;
-                passed + keep > adoptions
-            }
-            Record::Protocol(record) => match record {
-                protocol::Record::Final { .. } => true,
-                protocol::Record::Applied { .. } => Some(at - 1) == applied,
-                _ if at <= over => false,
-                protocol::Record::Block(block) => block.view > tip,
-                protocol::Record::Certified(certificate) => certificate.view > tip,
-                protocol::Record::Vote(message) | protocol::Record::Proposed(message) => {
-                    message.view > tip
-                }
-                protocol::Record::Contributed(message) => message.round > learned,
-                protocol::Record::Standing(_) => true,
-            },
+    let is_current = |(at, record): (usize, &Record)| match record {
+        Record::Lost | Record::Begun => acted.is_none_or(|acted| acted < at),
+        Record::Trained { round, .. } => at >= over && *round > adopted,
+        Record::Adopted(_) => {
+            passed += 1;
+            passed + keep > adoptions
         }
-    });
-    records
+        Record::Protocol(record) => match record {
+            protocol::Record::Final { .. } => true,
+            protocol::Record::Applied { .. } => Some(at) == applied,
+            _ if at < over => false,
+            protocol::Record::Block(block) => block.view > tip,
+            protocol::Record::Certified(certificate) => certificate.view > tip,
+            protocol::Record::Vote(message) | protocol::Record::Proposed(message) => {
+                message.view > tip
+            }
+            protocol::Record::Contributed(message) => message.round > learned,
+            protocol::Record::Standing(_) | protocol::Record::Outdated(_) => true,
+        },
+    };
+    records.iter().enumerate().map(is_current).collect()
+}
+
+/// Whether this record says how the journal began.
+fn is_beginning(record: &Record) -> bool {
+    matches!(record, Record::Lost | Record::Begun)
+}
+
+/// Whether this record has final blocks.
+pub(crate) fn is_final(record: &Record) -> bool {
+    matches!(record, Record::Protocol(protocol::Record::Final { .. }))
 }
 
 fn ends_epoch(record: &Record) -> bool {
@@ -83,10 +102,10 @@ fn ends_epoch(record: &Record) -> bool {
 
 /// Whether this record shows that the silo took part, and so had found out that it is safe.
 pub(crate) fn acts(record: &Record) -> bool {
-    use protocol::Record::{Contributed, Proposed, Standing, Vote};
+    use protocol::Record::{Contributed, Outdated, Proposed, Standing, Vote};
     matches!(
         record,
-        Record::Protocol(Vote(_) | Proposed(_) | Contributed(_) | Standing(_))
+        Record::Protocol(Vote(_) | Proposed(_) | Contributed(_) | Standing(_) | Outdated(_))
     )
 }
 

@@ -162,6 +162,14 @@ impl Settled {
         }
     }
 
+    /// The same with its models where `lay_down` takes them, as a store of blobs does.
+    pub(crate) fn laid_down(self, lay_down: impl Fn(Bytes) -> Bytes) -> Self {
+        Self {
+            state: Arc::new(laid_down(State::clone(&self.state), lay_down)),
+            ..self
+        }
+    }
+
     /// The same with the sheet that it was computed from.
     pub(crate) fn with_sheet(mut self, sheet: &SignedSheet) -> Self {
         let blob = sheet_blob(sheet);
@@ -182,6 +190,15 @@ impl Settled {
             .chain(models.map(|(hash, model)| (hash, model.document())))
             .chain(self.sheet.clone())
     }
+}
+
+/// The state with its models where `lay_down` takes them, as a store of blobs does.
+pub(crate) fn laid_down(mut state: State, lay_down: impl Fn(Bytes) -> Bytes) -> State {
+    let tables = state.tables.values_mut().flatten();
+    for model in state.models.iter_mut().chain(tables) {
+        *model = model.read_from(lay_down(model.document()));
+    }
+    state
 }
 
 fn hashes(models: &[Params]) -> Vec<Hash> {

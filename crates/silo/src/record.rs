@@ -1,6 +1,6 @@
 //! What a silo's journal is made of, and that no block is adopted twice.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use protocol::Hash;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,12 @@ pub struct Adopted {
 /// The final blocks whose outcomes are adopted in a journal. Each may be adopted once (R4), which
 /// every implementation of [`Journal`](crate::Journal) has to refuse a second time.
 #[derive(Debug, Clone, Default)]
-pub struct Adoptions(BTreeSet<[u8; 32]>);
+pub struct Adoptions {
+    /// The position in the journal at which each is adopted.
+    blocks: BTreeMap<[u8; 32], u64>,
+    /// Number of records of the journal.
+    records: u64,
+}
 
 impl Adoptions {
     /// The first block that `records`, one transaction, would adopt a second time.
@@ -57,15 +62,16 @@ impl Adoptions {
         let mut before = Some(self);
         for record in records {
             match record {
-                Record::Lost => (with, before) = (Self::default(), None),
+                Record::Lost => before = None,
                 Record::Adopted(Adopted { block, .. }) => {
-                    let known = before.is_some_and(|before| before.0.contains(block));
-                    if known || !with.0.insert(*block) {
+                    let known = before.is_some_and(|before| before.blocks.contains_key(block));
+                    if known || with.blocks.contains_key(block) {
                         return Some(Hash(*block));
                     }
                 }
                 _ => {}
             }
+            with.take(std::slice::from_ref(record));
         }
         None
     }
@@ -74,10 +80,20 @@ impl Adoptions {
     pub fn take(&mut self, records: &[Record]) {
         for record in records {
             match record {
-                Record::Lost => self.0.clear(),
-                Record::Adopted(adopted) => drop(self.0.insert(adopted.block)),
+                Record::Lost => self.blocks.clear(),
+                Record::Adopted(adopted) => drop(self.blocks.insert(adopted.block, self.records)),
                 _ => {}
             }
+            self.records += 1;
+        }
+    }
+
+    /// Without the records from position `from` on.
+    pub fn before(&self, from: u64) -> Self {
+        let early = self.blocks.iter().filter(|(_, at)| **at < from);
+        Self {
+            blocks: early.map(|(block, at)| (*block, *at)).collect(),
+            records: from.min(self.records),
         }
     }
 }
@@ -101,5 +117,8 @@ mod tests {
         assert_eq!(adoptions.again(&lost), None);
         adoptions.take(&lost);
         assert_eq!(adoptions.again(&[adopted(1)]), block(1));
+        // A block may be adopted again once its adoption is removed: it is the fifth record.
+        assert_eq!(adoptions.before(4).again(&[adopted(1)]), block(1));
+        assert_eq!(adoptions.before(3).again(&[adopted(1)]), None);
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Restored {
     pub(crate) missing: Vec<Missing>,
     /// Whether the journal is empty.
     pub(crate) begins: bool,
+    /// What the journal holds now.
+    pub(crate) records: Vec<Record>,
 }
 
 /// The contents of a journal, by kind.
@@ -64,7 +66,8 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    let contents = sorted(load(config, journal)?);
+    let journal_records = load(config, journal)?;
+    let contents = sorted(journal_records.clone());
     let store = Store { config, blobs };
     let keep = config.member.epoch.charter.keep_rounds as usize;
     let kept = contents.adopted.iter().rev().take(keep).rev();
@@ -73,7 +76,8 @@ pub(crate) fn restore(
         .collect();
     let last = contents.adopted.last();
     let mut missing = Vec::new();
-    let outcome = store.newest(&contents, &mut missing)?.unwrap_or(genesis);
+    let newest = store.newest(&contents, &mut missing)?;
+    let outcome = newest.unwrap_or_else(|| genesis.laid_down(|blob| blobs.lay_down(blob)));
     let standing = outcome.document.round;
     let own = store.own(last, &mut missing)?;
     let models = outcome.state.models.len();
@@ -115,22 +119,25 @@ pub(crate) fn restore(
         again,
         missing,
         begins: !contents.any,
+        records: journal_records,
     })
 }
 
-/// Loads the records that are needed. The others are removed from the journal once they are more
-/// than half of it, and at once if the journal was lost, because then it is filled from the start.
+/// Loads the records that are needed, and removes the others from the journal.
 fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, SpawnError> {
-    let mut records = journal.load()?;
-    let before = records.len();
+    let stored = journal.load()?;
+    let mut records = stored.clone();
     if config.journal_lost {
         records.push(Record::Lost);
     }
     let charter = &config.member.epoch.charter;
     let needed = needed(records, charter.keep_rounds as usize, charter.rounds);
-    let anew = matches!(needed[..], [Record::Lost | Record::Begun]);
-    if before > 2 * needed.len() || (anew && before != 1) {
-        journal.replace(needed.clone())?;
+    let pairs = stored.iter().zip(&needed);
+    let same = pairs
+        .take_while(|(stored, needed)| stored == needed)
+        .count();
+    if same < stored.len().max(needed.len()) {
+        journal.replace(same as u64, needed[same..].to_vec())?;
     }
     Ok(needed)
 }

@@ -79,7 +79,7 @@ impl Spans {
                     Phase::Voting => info_span!(parent: view, "lead: voting"),
                 };
             }
-            Report::Complete => {
+            Report::Complete { .. } => {
                 open.leading = Span::none();
                 open.work.clear();
                 open.view = Span::none();

@@ -24,6 +24,7 @@ use crate::restore::restore;
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
 use crate::surroundings::Surroundings;
+use crate::trimmed::TrimmedJournal;
 
 /// Starts a silo on the calling thread. All its input and output goes through `surroundings`.
 ///
@@ -58,18 +59,18 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         origin,
     } = surroundings;
     let restored = restore(&config, &mut *journal, &*blobs)?;
+    let keep = epoch.charter.keep_rounds as usize;
+    let journal = TrimmedJournal::new(journal, restored.records, keep);
     let listening = matches!(restored.start, Start::Lost).then_some(Notice::Listening);
     let begins = restored.begins;
     let missing = restored.missing.into_iter().map(Notice::Missing);
     let found: Vec<_> = listening.into_iter().chain(missing).collect();
     let clock = Clock(origin);
     let mut effects = Vec::new();
-    let member = Member::new(
-        config.member.clone(),
-        restored.start,
-        clock.now(),
-        &mut effects,
-    );
+    let mut rules = config.member.clone();
+    let last = &restored.base;
+    rules.ended = config.strategy.ends(&last.state).then_some(last.round);
+    let member = Member::new(rules, restored.start, clock.now(), &mut effects);
 
     let (end, ended) = oneshot::channel();
     let run_state = RunState::new(end);

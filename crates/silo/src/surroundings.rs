@@ -63,15 +63,17 @@ pub trait Journal: Send {
     /// whether the records are durable: all of them or none.
     fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// Replaces all records by these, or changes nothing.
+    /// Replaces the records from position `from` on, counted from 0, by these, or changes nothing.
+    /// Those before it stay and are not touched.
     ///
     /// # Errors
-    /// [`StoreError`], as for [`Journal::commit`].
-    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
+    /// [`StoreError`], as for [`Journal::commit`]; also if there are fewer than `from` records.
+    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError>;
 }
 
 /// A store of blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only,
-/// so that the stored blobs at any moment do not depend on how fast a job was.
+/// so that the stored blobs at any moment do not depend on how fast a job was; except for
+/// [`lay_down`](Self::lay_down), which stores nothing.
 pub trait Blobs: Send + Sync {
     /// The blob of that hash, if it is here.
     fn get(&self, hash: &Hash) -> Option<Bytes>;
@@ -90,6 +92,15 @@ pub trait Blobs: Send + Sync {
     fn put_all(&self, blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
         let mut blobs = blobs.into_iter();
         blobs.try_for_each(|(hash, blob)| self.put(hash, blob))
+    }
+
+    /// Takes a blob that a job has computed to where it will be stored, on the job's thread, which may
+    /// wait for a disk. The result has the same bytes; a large blob is from now on read from the disk
+    /// and needs no memory. It is stored only when it is put, which then takes no time, and if it is
+    /// not put, nothing is left of it after its last clone. Where that is not possible, the result is
+    /// `blob` itself.
+    fn lay_down(&self, blob: Bytes) -> Bytes {
+        blob
     }
 
     /// A mark of this moment: blobs that are put from now on, again or for the first time, are newer.

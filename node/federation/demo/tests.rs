@@ -41,6 +41,28 @@ fn the_written_agreement_is_read_as_the_same_federation() {
 }
 
 #[test]
+fn no_device_is_part_of_the_agreement() {
+    let scenario = Scenario::load("diabetes").unwrap();
+    let text = |slots: Option<u16>, name| {
+        let mut scenario = scenario.clone();
+        scenario.device = learn::DeviceChoice {
+            name,
+            slots: slots.and_then(std::num::NonZero::new),
+        };
+        let study = scenario.study(None).unwrap();
+        let federation = Federation::of(&scenario, &study).unwrap();
+        agreement_of(&scenario, &federation).to_toml().unwrap()
+    };
+    let plain = text(None, learn::DeviceName::Cpu);
+    assert!(!plain.contains("device"), "{plain}");
+    for device in learn::devices() {
+        if device.available {
+            assert_eq!(text(Some(3), device.name), plain, "{}", device.name);
+        }
+    }
+}
+
+#[test]
 fn errors_name_file_line_key_and_what_is_allowed() {
     let text = agreement("diabetes").to_toml().unwrap();
     let line =

@@ -20,6 +20,7 @@ from ._learner import (
     Tensor,
     Training,
     Update,
+    digest,
     serve,
 )
 from ._functions import FunctionLearner
@@ -47,6 +48,7 @@ __all__ = [
     "binary",
     "command",
     "compare",
+    "digest",
     "read_tensors",
     "serve",
     "simulate",

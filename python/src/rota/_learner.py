@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -181,6 +182,12 @@ class Learner(ABC):
         """The tensors of the personal state; none by default."""
         return ()
 
+    def frozen(self) -> str | None:
+        """The `digest` of the tensors that the learner has besides and does not train, such as those
+        of a pretrained model under adapters: they never travel, and the members agree on the digest.
+        `None`, the default, where there are none."""
+        return None
+
     def rows(self) -> Rows:
         """How many rows there are. Not needed where Rota hands them over."""
         return Rows(0)
@@ -204,6 +211,24 @@ class Learner(ABC):
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
         """Outputs row by row, where `outputs_loss` says what they mean."""
         raise NotImplementedError("this learner gives no outputs row by row")
+
+
+def digest(tensors: Iterable[tuple[str, npt.ArrayLike]]) -> str | None:
+    """The digest of frozen tensors that members agree on; `None` where there are none.
+
+    `tensors` are their names and values, in the order of the names: `digest(sorted(arrays.items()))`.
+    The digest is a SHA-256, in hexadecimal digits, of one tensor after another: the name in UTF-8, a
+    zero byte, the number of dimensions and each dimension as 64-bit integers, and the values as 32-bit
+    floats, all little-endian.
+    """
+    found = None
+    for name, value in tensors:
+        found = found or hashlib.sha256()
+        array = np.ascontiguousarray(np.asarray(value, dtype="<f4"))
+        found.update(name.encode() + b"\0")
+        found.update(np.array([np.ndim(value), *np.shape(value)], dtype="<u8").tobytes())
+        found.update(array.tobytes())
+    return found.hexdigest() if found else None
 
 
 Factory = Callable[[Silo], Learner]
@@ -270,8 +295,9 @@ class _Session:
         self.silo, self.learner = silo, learner
 
     def opened(self) -> dict[str, Any]:
-        rows = self.learner.rows()
-        return {
+        rows, frozen = self.learner.rows(), self.learner.frozen()
+        said = {} if frozen is None else {"frozen": frozen}
+        return said | {
             "type": "opened",
             "layout": [tensor.document() for tensor in self.learner.tensors()],
             "personal": [tensor.document() for tensor in self.learner.personal()],

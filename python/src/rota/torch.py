@@ -1,10 +1,11 @@
-"""Learners in PyTorch: any `torch.nn.Module` with a loss."""
+"""Learners in PyTorch: any `torch.nn.Module` with a loss, as a whole or only in part."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -12,15 +13,25 @@ from torch import nn
 
 from . import _learner
 from ._learner import Given, Outputs, OutputsLoss, Rows, Silo, Split, Tensor, Training, Update
+from ._lora import LoRA, lora, merged
 from ._tensors import Arrays, read_tensors
+
+__all__ = ["Learner", "LoRA", "load", "lora", "match", "merged"]
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 Data = Iterable[Batch]
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Metrics = Callable[[torch.Tensor, torch.Tensor], Mapping[str, float]]
+Shared = Literal["all", "trainable"]
+
+#: One training or measurement at a time in a process: PyTorch has one generator for all of it, from
+#: which dropout and data loaders draw.
+_TURN = threading.Lock()
 
 #: Names that Rota's own networks have for buffers of `torch.nn.BatchNorm*d`.
 _BUFFERS = {"running_mean": "mean", "running_var": "variance"}
+#: Layers with running statistics.
+_NORMS = (nn.modules.batchnorm._NormBase,)
 #: Tensors of the common scale, which a model that is given its rows on that scale does not have.
 _SCALE = {"scale.mean", "scale.deviation"}
 
@@ -31,6 +42,29 @@ def _state(model: nn.Module) -> dict[str, torch.Tensor]:
     buffers = {name: value for name, value in model.named_buffers() if value.is_floating_point()}
     kept = set(model.state_dict())
     return parameters | {name: value for name, value in buffers.items() if name in kept}
+
+
+def _is_trainable(module: nn.Module) -> bool:
+    """Whether the module itself, without those inside of it, has parameters that are trained."""
+    return any(value.requires_grad for value in module.parameters(recurse=False))
+
+
+def _shared(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
+    """The part of the state that travels: all of it, or the parameters that are trained, and the
+    buffers of the modules that have such parameters themselves."""
+    state = _state(model)
+    if shared == "all":
+        return state
+
+    def travels(name: str, value: torch.Tensor) -> bool:
+        if isinstance(value, nn.Parameter):
+            return value.requires_grad
+        return _is_trainable(model.get_submodule(name.rpartition(".")[0]))
+
+    found = {name: value for name, value in state.items() if travels(name, value)}
+    if not any(isinstance(value, nn.Parameter) for value in found.values()):
+        raise ValueError('nothing is trained: with `shared="trainable"` some parameters must require gradients')
+    return found
 
 
 def _role(name: str, value: torch.Tensor, parameters: set[str]) -> Any:
@@ -55,14 +89,17 @@ def _initial(model: nn.Module, name: str, value: torch.Tensor) -> float | dict[s
     return {"uniform": math.sqrt(3) * float(value.std(unbiased=False))}
 
 
-def match(model: nn.Module, layout: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
-    """For each name of an agreed or exported tensor the name in `model.state_dict()`.
+def match(
+    model: nn.Module, layout: Mapping[str, tuple[int, ...]], shared: Shared = "all"
+) -> dict[str, str]:
+    """For each name of an agreed or exported tensor the name in `model.state_dict()`, of which
+    `shared` says what takes part, as in `Learner`.
 
     Tensors go together by name, where buffers of norm layers are called `mean` and `variance`
     too; or else layer by layer in the order of depth, where all shapes are equal. Raises
     `ValueError` where neither works.
     """
-    own = {name: tuple(value.shape) for name, value in _state(model).items()}
+    own = {name: tuple(value.shape) for name, value in _shared(model, shared).items()}
     other = {name: tuple(shape) for name, shape in layout.items() if name not in _SCALE}
 
     def agreed(name: str) -> str:
@@ -96,10 +133,15 @@ def match(model: nn.Module, layout: Mapping[str, tuple[int, ...]]) -> dict[str, 
     )
 
 
-def load(model: nn.Module, path: Any, *, names: Mapping[str, str] | None = None) -> nn.Module:
-    """Loads a safetensors file that Rota exported into the equivalent module, and returns it."""
+def load(
+    model: nn.Module, path: Any, *, names: Mapping[str, str] | None = None, shared: Shared = "all"
+) -> nn.Module:
+    """Loads a safetensors file that Rota exported into the equivalent module, and returns it.
+
+    `shared` is that of the learners; with `"trainable"` the file has only what was trained.
+    """
     arrays = read_tensors(path)
-    pairs = names or match(model, {name: value.shape for name, value in arrays.items()})
+    pairs = names or match(model, {name: value.shape for name, value in arrays.items()}, shared)
     state = _state(model)
     with torch.no_grad():
         for name, mine in pairs.items():
@@ -111,8 +153,12 @@ class Learner(_learner.Learner):
     """A learner from a module and a loss.
 
     Args:
-        model: The module. Its parameters, and buffers of floats such as those of batch
-            normalisation, are the shared model.
+        model: The module.
+        shared: What of the module travels. `"all"`: its parameters, and buffers of floats such as
+            those of batch normalisation. `"trainable"`: the parameters that require gradients, and
+            the buffers of modules that have such parameters themselves. All else is frozen: it stays
+            as it is, with normalisation by the running statistics that it has, and must be the same
+            at every member (`frozen`).
         loss: The mean loss of a batch, `loss(model(x), y)`, such as
             `torch.nn.functional.cross_entropy`. Where Rota hands the rows over, by default the
             agreed one.
@@ -148,9 +194,12 @@ class Learner(_learner.Learner):
         metrics: Metrics | None = None,
         keep: str | None = None,
         names: Mapping[str, str] | None = None,
+        shared: Shared = "all",
         device: str | torch.device | None = None,
         threads: int | None = None,
     ) -> None:
+        if shared not in ("all", "trainable"):
+            raise ValueError(f'`shared` is {shared!r}, it must be "all" or "trainable"')
         if keep not in (None, "sgd", "adam"):
             raise ValueError(f'`keep` is {keep!r}, it must be "sgd", "adam" or None')
         if threads is not None:
@@ -172,8 +221,16 @@ class Learner(_learner.Learner):
         self.outputs_loss = None if self._given else _outputs_loss(loss)
         if names is None:
             agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
-            names = match(model, agreed) if agreed else {name: name for name in _state(model)}
+            names = match(model, agreed, shared) if agreed else {name: name for name in _shared(model, shared)}
         self._names = dict(names)
+        state, travels = _state(self.model), set(self._names.values())
+        self._left = {name: value for name, value in state.items() if name not in travels}
+        kept = {name: value for name, value in self._left.items() if not isinstance(value, nn.Parameter)}
+        #: Frozen buffers, with the values that they keep.
+        self._still = [(value, value.detach().clone()) for value in kept.values()]
+        owners = {name.rpartition(".")[0] for name in kept}
+        found = [self.model.get_submodule(name) for name in sorted(owners)]
+        self._still_norms = [module for module in found if isinstance(module, _NORMS)]
 
     # What the model is.
 
@@ -192,6 +249,9 @@ class Learner(_learner.Learner):
     def _trained(self) -> dict[str, nn.Parameter]:
         parameters = dict(self.model.named_parameters())
         return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
+
+    def frozen(self) -> str | None:
+        return _learner.digest((name, _array(self._left[name])) for name in sorted(self._left))
 
     def personal(self) -> Iterator[Tensor]:
         parts = {None: (), "sgd": ("momentum",), "adam": ("first", "second")}[self._keep]
@@ -249,6 +309,8 @@ class Learner(_learner.Learner):
         with torch.no_grad():
             for name, value in self._values().items():
                 value.copy_(torch.from_numpy(np.array(model[name])))
+            for value, kept in self._still:
+                value.copy_(kept)
 
     def _optimiser(self, training: Training) -> torch.optim.Optimizer:
         trained = {id(value): value for value in self._trained().values()}
@@ -329,10 +391,16 @@ class Learner(_learner.Learner):
         }
 
     def train(self, start: Arrays, training: Training) -> Update:
+        with _TURN:
+            return self._train(start, training)
+
+    def _train(self, start: Arrays, training: Training) -> Update:
         torch.manual_seed(training.seed % (1 << 63))
         order = torch.Generator().manual_seed(training.seed % (1 << 63))
         self._set(start)
         self.model.train()
+        for norm in self._still_norms:
+            norm.eval()
         optimiser = self._optimiser(training)
         self._restore(optimiser, training.personal)
         terms = self._terms(training)
@@ -356,10 +424,10 @@ class Learner(_learner.Learner):
         return Update(model=model, metrics={"loss": mean}, personal=self._keeps(optimiser), samples=count)
 
     def _measured(self, model: Arrays, split: Split) -> Batch:
-        self._set(model)
-        self.model.eval()
         outputs, targets = [], []
-        with torch.no_grad():
+        with _TURN, torch.no_grad():
+            self._set(model)
+            self.model.eval()
             for x, y in self._batches(split, 512, None):
                 outputs.append(self.model(x.to(self.device)).cpu())
                 targets.append(y.cpu())

@@ -29,7 +29,7 @@ pub struct Faults {
     pub crashes: u32,
     /// Probability that a member crashes inside a step that makes something durable.
     pub inside: f64,
-    /// Whether one restart may find the journal lost.
+    /// Whether one restart may find the journal lost, or an older copy of it.
     pub journal_loss: JournalLoss,
     /// Members that die for good, at a drawn time or at a moment of a round.
     pub deaths: Deaths,
@@ -49,6 +49,8 @@ pub enum JournalLoss {
     Declared,
     /// The member restarts as if it were new.
     Hidden,
+    /// The member restarts with its journal as it was some records ago, as from a backup.
+    PutBack,
 }
 
 /// Which behaviours the Byzantine members of a run may have.
@@ -158,7 +160,7 @@ pub(super) struct Script {
     pub(super) timed: Vec<(Duration, ScriptedFault)>,
     /// Byzantine members with their behaviours.
     pub(super) byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
-    /// Members whose first restart finds their journal lost.
+    /// Members whose first restart finds their journal lost, or an older copy of it.
     pub(super) losing_journals: Vec<MemberIndex>,
     /// Deaths at moments of a round; which member dies depends on the run.
     pub(super) deaths: Vec<Death>,

@@ -130,6 +130,10 @@ pub struct Ended {
     pub dead: u64,
     /// Number of members against which an honest one had evidence, counted in each epoch.
     pub accused: u64,
+    /// Number of members whose journal was put back from some records ago.
+    pub put_back: u64,
+    /// Number of members that noticed that their journal is outdated, counted in each epoch.
+    pub outdated: u64,
     /// The state of all members, if the federation did not finish because more of them were faulty
     /// than it tolerates.
     pub stalled: Option<Diagnosis>,
@@ -166,6 +170,9 @@ pub enum FailureKind {
     /// The final chains of honest members are wrong.
     #[error("final chains: {0}")]
     Chains(String),
+    /// A member took its whole journal for outdated, or signed with an outdated one.
+    #[error("outdated journals: {0}")]
+    Outdated(String),
     /// The federation did not finish in time after the faults ended.
     #[error("faults ended after {healed:?}, and honest members were not complete after {ended:?}")]
     NotLive {

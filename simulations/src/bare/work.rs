@@ -248,6 +248,7 @@ pub(super) fn perform(
             };
             Input::Applied {
                 round: last.round,
+                ends: false,
                 result,
             }
         }

@@ -70,6 +70,9 @@ pub enum Behaviour {
     BadDecision,
     /// As a lead, claims an outcome that does not follow from the sheet.
     BadOutcome,
+    /// As a lead, groups silos worse than it could, with an objective and an outcome that are true of
+    /// the worse grouping. For strategies that group silos by the coalition program, as `cs-rcfl` does.
+    WorseCoalition,
     /// As a lead, replaces another member's entry by an invented one.
     #[serde(skip)]
     ForgedEntry,
@@ -155,7 +158,8 @@ pub enum Behaviour {
     FalseEvidence,
 }
 
-/// What it sends and receives is as it should be: it lies about what it learns.
+/// What it sends and receives is as it should be: it lies about what it learns, or decides worse than it
+/// could.
 struct ByTheProtocol;
 
 impl Deviation for ByTheProtocol {}
@@ -229,7 +233,8 @@ impl Behaviour {
             | Self::Noise
             | Self::ShuffledLabels
             | Self::FalseLosses
-            | Self::Collusion => Box::new(ByTheProtocol),
+            | Self::Collusion
+            | Self::WorseCoalition => Box::new(ByTheProtocol),
             Self::SilentLead => Box::new(SilentLead { stalling: false }),
             Self::StallingLead => Box::new(SilentLead { stalling: true }),
             Self::PartialLead => Box::new(PartialLead::new(attacker)),

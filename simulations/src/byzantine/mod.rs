@@ -11,6 +11,7 @@
 //! | `votes` | votes that contradict each other |
 //! | `headers` | wrong rounds, views and keys in the headers of messages |
 //! | `leading` | leads that are silent, stall, contradict themselves, or decide wrongly |
+//! | `deciding` | leads that group silos worse than they could |
 //! | `proposing` | proposals with a wrong parent or view, and members that act as leads |
 //! | `entries` | wrong contributions, score rows and inclusions |
 //! | `models` | contributions of spoiled models |
@@ -25,6 +26,7 @@ mod accusing;
 mod behaviour;
 mod blobs;
 mod certificates;
+mod deciding;
 mod entries;
 mod flooding;
 mod headers;
@@ -49,6 +51,7 @@ use crate::random::Random;
 use crate::signatures::SignatureCache;
 
 pub use behaviour::Behaviour;
+pub(crate) use deciding::WorseCoalitions;
 pub(crate) use learning::lying;
 
 /// What a Byzantine member does in response to an event.

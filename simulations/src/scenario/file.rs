@@ -1,7 +1,9 @@
 //! A scenario as it is written: the tables and keys of the file.
 
-use learn::TaskConfig;
+use std::num::NonZero;
+
 use learn::external::LearnerConfig;
+use learn::{DeviceName, TaskConfig};
 use methods::serving::ServeConfig;
 use methods::strategy::StrategyConfig;
 use serde::Deserialize;
@@ -60,6 +62,15 @@ pub(super) struct ScenarioFile {
     /// part of the federation's agreement. By default Rota trains.
     #[serde(default)]
     pub(super) learner: Option<LearnerConfig>,
+    /// Where Rota trains the models of the silos: `"cpu"`, `"tch-cpu"`, `"tch-cuda:0"` or `"wgpu"`, as
+    /// `rota devices` lists them. Not part of the federation's agreement.
+    #[serde(default)]
+    pub(super) device: DeviceName,
+    /// Silos that compute on the device at a time. By default one for every core of a processor, and
+    /// one on a GPU.
+    #[serde(default)]
+    #[schemars(range(min = 1), extend("x-unit" = "silos"))]
+    pub(super) device_slots: Option<NonZero<u16>>,
     /// The strategy and its options.
     pub(super) strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.

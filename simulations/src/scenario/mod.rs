@@ -12,7 +12,7 @@ use std::path::Path;
 
 use agreement::{FileError, Source, silo_seed, strategy_error};
 use learn::external::{LearnerConfig, external_study};
-use learn::{DataError, Study, TaskConfig};
+use learn::{DataError, DeviceChoice, DeviceName, Study, TaskConfig};
 use methods::strategy::StrategyConfig;
 use protocol::MemberIndex;
 
@@ -66,6 +66,8 @@ pub struct Scenario {
     pub task: TaskConfig,
     /// The program that trains the models of silos, where Rota does not.
     pub learner: Option<LearnerConfig>,
+    /// Where Rota trains the models.
+    pub device: DeviceChoice,
     /// The strategy and its options.
     pub strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
@@ -92,6 +94,8 @@ pub struct Overrides {
     pub strategy: Option<String>,
     /// The program that trains the models of all silos.
     pub learner: Option<LearnerConfig>,
+    /// Where Rota trains the models.
+    pub device: Option<DeviceName>,
 }
 
 impl Scenario {
@@ -151,6 +155,10 @@ impl Scenario {
             serve: raw.serve,
             task: raw.task,
             learner: raw.learner,
+            device: DeviceChoice {
+                name: raw.device,
+                slots: raw.device_slots,
+            },
             strategy,
             charter: raw.charter,
             network: raw.network,
@@ -181,6 +189,9 @@ impl Scenario {
         }
         if let Some(Err(error)) = scenario.learner.as_ref().map(LearnerConfig::check) {
             return Err(source.at(source.span("learner"), error.to_string()));
+        }
+        if let Err(error) = scenario.device.check() {
+            return Err(source.at(source.span("device"), format!("`device`: {error}")));
         }
         let CharterConfig {
             radius,
@@ -222,6 +233,9 @@ impl Scenario {
             self.strategy = switched.map_err(|error| ScenarioError::Override(error.to_string()))?;
         }
         self.learner = overrides.learner.clone().or(self.learner);
+        self.device.name = overrides.device.unwrap_or(self.device.name);
+        let device = self.device.check();
+        device.map_err(|error| ScenarioError::Override(error.to_string()))?;
         self.check_rounds()
             .map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
         self.strategy.set_rounds(self.rounds);
@@ -235,13 +249,16 @@ impl Scenario {
     /// [`DataError`]: data that cannot be read or partitioned, a program that cannot be started.
     pub fn study(&self, folder: Option<&Path>) -> Result<Study, DataError> {
         let (silos, seed) = (self.silos, self.seed);
-        match &self.learner {
+        let device = self.device.open();
+        let device = device.map_err(|error| DataError::Config(error.to_string()))?;
+        let study = match &self.learner {
             None => self.task.study(silos, folder, seed),
             Some(learner) => {
                 let own = |place: usize| silo_seed(seed, MemberIndex(place as u16));
                 external_study(&self.task, learner, silos, folder, seed, own)
             }
-        }
+        };
+        Ok(study?.on(&device))
     }
 
     fn check_rounds(&self) -> Result<(), String> {

@@ -33,6 +33,37 @@ fn built_in_scenarios_are_valid() {
 }
 
 #[test]
+fn a_device_is_refused_where_it_is_unknown_or_not_there() {
+    let with = |device: &str| GOOD.replace("rounds = 2", &format!("rounds = 2\n{device}"));
+    let own = Scenario::parse("s.toml", &with("device = \"cpu\"\ndevice-slots = 3")).unwrap();
+    assert_eq!(own.device.open().unwrap().slots(), 3);
+    let unknown = error(&with("device = \"gpu\""));
+    assert!(
+        unknown.starts_with("s.toml, line 4: ") && unknown.contains("write cpu, tch-cpu, "),
+        "{unknown}"
+    );
+    let none = error(&with("device-slots = 0"));
+    assert!(none.starts_with("s.toml, line 4: `device-slots`"), "{none}");
+    // No machine has that many.
+    let absent = error(&with("device = \"tch-cuda:9999\""));
+    assert!(
+        absent.starts_with("s.toml, line 4: `device`: tch-cuda:9999 is not "),
+        "{absent}"
+    );
+    let cpu = Overrides {
+        device: Some(DeviceName::Cpu),
+        ..Overrides::default()
+    };
+    assert_eq!(own.clone().with(&cpu).unwrap(), own);
+    let absent = Overrides {
+        device: Some(DeviceName::TchCuda(9999)),
+        ..Overrides::default()
+    };
+    let error = own.with(&absent).unwrap_err().to_string();
+    assert!(error.contains("tch-cuda:9999 is not "), "{error}");
+}
+
+#[test]
 fn errors_name_file_line_key_and_what_is_allowed() {
     let unknown = error(&GOOD.replace("rounds = 2", "rounds = 2\nround = 3"));
     assert!(
@@ -122,6 +153,7 @@ fn overrides_change_a_scenario() {
         silos: Some(4),
         strategy: Some(strategy.into()),
         learner: None,
+        ..Overrides::default()
     };
     let changed = scenario.clone().with(&change("cs-rcfl")).unwrap();
     assert_eq!(

@@ -76,6 +76,15 @@ pub(crate) fn build(
         threads,
     )?;
     let mut notes = study.notes.clone();
+    if let Some(stop) = scenario.strategy.stop
+        && let Some(last) = rounds.last().filter(|last| last.round < scenario.rounds)
+    {
+        notes.push(format!(
+            "the federation ended with round {} of {}, because its models got no better on validation rows \
+             for {} round(s) (`stop`); the last outcome has those of the best round",
+            last.round, scenario.rounds, stop.patience
+        ));
+    }
     notes.extend(references.notes.clone());
     notes.extend(references.failed.iter().map(|(kind, reason)| {
         format!(

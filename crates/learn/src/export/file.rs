@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
         path: path.to_owned(),
         why,
     };
-    let bytes = file::read(path, file::DATA).map_err(|error| wrong(error.to_string()))?;
+    let bytes = file::read(path, file::MODEL).map_err(|error| wrong(error.to_string()))?;
     let (model, card) = tensors(&bytes).map_err(wrong)?;
     let card = card.ok_or_else(|| {
         wrong(
@@ -109,7 +109,7 @@ pub fn start_model(path: &Path) -> Result<Params, ExportError> {
         path: path.to_owned(),
         why,
     };
-    let bytes = file::read(path, file::DATA).map_err(|error| wrong(error.to_string()))?;
+    let bytes = file::read(path, file::MODEL).map_err(|error| wrong(error.to_string()))?;
     Ok(tensors(&bytes).map_err(wrong)?.0)
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Watch};
 
+use super::frozen::Frozen;
 use super::programs::Programs;
 use super::session::{Session, Silo};
 use super::task::{ExternalTask, StartFrom};
@@ -30,9 +31,21 @@ impl ExternalLearner {
     ///
     /// # Errors
     /// [`DataError::Config`]: tensors that make no model, a program that cannot be started, or one
-    /// with another model.
+    /// with another model or other frozen tensors.
     pub fn open(
         task: &Arc<ExternalTask>,
+        programs: Arc<Programs>,
+        whose: (usize, usize, &str),
+        seeds: (u64, u64),
+    ) -> Result<Self, DataError> {
+        let frozen = Frozen::Agreed(task.frozen.clone());
+        Self::with_frozen(task, frozen, programs, whose, seeds)
+    }
+
+    /// The same, where something else is agreed about frozen tensors.
+    pub(super) fn with_frozen(
+        task: &Arc<ExternalTask>,
+        frozen: Frozen,
         programs: Arc<Programs>,
         (place, of, name): (usize, usize, &str),
         (own, start): (u64, u64),
@@ -44,6 +57,7 @@ impl ExternalLearner {
             of,
             seed: own,
             agreed: task.tensors.clone(),
+            frozen,
             rows: None,
         };
         let session = Session::open(programs, silo)?;
@@ -72,6 +86,11 @@ impl ExternalLearner {
             validation: rows.validation,
             test: rows.test,
         }
+    }
+
+    /// Digest of the program's frozen tensors.
+    pub(super) fn frozen(&self) -> Option<String> {
+        self.session.frozen().map(str::to_owned)
     }
 
     pub(super) fn part(&self, split: Split) -> Result<usize, LearnError> {

@@ -11,13 +11,17 @@
 //!   agreed model; Rota measures it. Silos that train with a program and silos that train by
 //!   themselves federate with each other. [`TableByProgram`].
 //!
+//! Rust code beside the node needs no program: [`own_silo`].
+//!
 //! A program that dies, hangs, or gives a wrong answer fails the request, and is started again for
 //! the next one ([`Programs`]).
 
 mod child;
 mod config;
+mod frozen;
 mod learner;
 mod outputs;
+mod own;
 mod programs;
 mod session;
 mod study;
@@ -27,6 +31,7 @@ mod wire;
 
 pub use config::LearnerConfig;
 pub use learner::ExternalLearner;
+pub use own::own_silo;
 pub use programs::Programs;
 pub use session::Described;
 pub use study::{external_silo, external_study};

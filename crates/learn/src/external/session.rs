@@ -10,6 +10,7 @@ use methods::{Layout, LearnError, Metrics, Params, Progress, Training, Update, W
 
 use super::child::silent;
 use super::config::LearnerConfig;
+use super::frozen::Frozen;
 use super::programs::{Exchanged, Programs, Talk, Trouble, read, read_bytes, unexpected};
 use super::task::{TensorConfig, layout_of};
 use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
@@ -35,6 +36,8 @@ pub(super) struct Silo {
     pub(super) seed: u64,
     /// The tensors of the agreed model; empty if none are agreed yet.
     pub(super) agreed: Vec<TensorConfig>,
+    /// What is agreed about tensors that the program has besides and does not train.
+    pub(super) frozen: Frozen,
     /// What the rows are that Rota hands over, if it does.
     pub(super) rows: Option<RowsOf>,
 }
@@ -62,6 +65,8 @@ pub struct Described {
     pub gradients: bool,
     /// Whether it gives outputs row by row.
     pub outputs: bool,
+    /// Digest of the tensors that it has besides and does not train.
+    pub frozen: Option<String>,
 }
 
 impl Described {
@@ -76,6 +81,7 @@ impl Described {
             of: 1,
             seed: 0,
             agreed: Vec::new(),
+            frozen: Frozen::Open,
             rows: None,
         };
         let Session { opened, .. } = Session::open(Programs::new(config, 1)?, silo)?;
@@ -93,6 +99,7 @@ impl Described {
             rows: [train, validation, test],
             gradients: opened.capabilities.iter().any(|name| name == GRADIENTS),
             outputs: opened.outputs.is_some(),
+            frozen: opened.frozen,
             tensors: opened.layout,
         })
     }
@@ -158,6 +165,11 @@ impl Session {
 
     pub(super) fn rows(&self) -> PartsOf {
         self.opened.rows
+    }
+
+    /// Digest of the tensors that the program has besides and does not train.
+    pub(super) fn frozen(&self) -> Option<&str> {
+        self.opened.frozen.as_deref()
     }
 
     pub(super) fn write(&self, what: &str, model: &Params) -> Result<Exchanged, LearnError> {
@@ -392,6 +404,8 @@ fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
             )));
         }
     }
+    let frozen = silo.frozen.check(opened.frozen.as_deref());
+    frozen.map_err(Trouble::Broken)?;
     Ok(opened)
 }
 

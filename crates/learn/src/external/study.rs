@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::config::LearnerConfig;
+use super::frozen::Frozen;
 use super::learner::{Absent, ExternalLearner};
 use super::programs::Programs;
 use super::table::TableByProgram;
@@ -42,10 +43,16 @@ pub fn external_study(
     let of = study.silos.len();
     let chosen = chosen(&study.silos, &learner.silos)?;
     let programs = Programs::new(learner, chosen.len())?;
+    // Without an agreed digest of frozen tensors, that of the first silo holds.
+    let mut frozen = match task {
+        TaskConfig::External(task) if task.frozen.is_some() => Frozen::Agreed(task.frozen.clone()),
+        _ => Frozen::Open,
+    };
     for place in chosen {
         let silo = &mut study.silos[place];
         let seeds = (own(place), seed);
-        *silo = external_silo(task, silo, &programs, (place, of), seeds)?;
+        let (opened, found) = opened(task, frozen, silo, &programs, (place, of), seeds)?;
+        (*silo, frozen) = (opened, Frozen::Agreed(found));
     }
     // Rows of programs cannot be pooled.
     if matches!(task, TaskConfig::External(_)) {
@@ -59,24 +66,43 @@ pub fn external_study(
 ///
 /// # Errors
 /// [`DataError::Config`]: a task that takes no program, a program that cannot be started, or one
-/// with another model.
+/// with another model or other frozen tensors.
 pub fn external_silo(
     task: &TaskConfig,
     silo: &Silo,
     programs: &Arc<Programs>,
-    (place, of): (usize, usize),
+    place: (usize, usize),
     seeds: (u64, u64),
 ) -> Result<Silo, DataError> {
+    let frozen = match task {
+        TaskConfig::External(task) => Frozen::Agreed(task.frozen.clone()),
+        _ => Frozen::Open,
+    };
+    let (silo, _) = opened(task, frozen, silo, programs, place, seeds)?;
+    Ok(silo)
+}
+
+/// The silo with a program, and the digest of the program's frozen tensors.
+fn opened(
+    task: &TaskConfig,
+    frozen: Frozen,
+    silo: &Silo,
+    programs: &Arc<Programs>,
+    (place, of): (usize, usize),
+    seeds: (u64, u64),
+) -> Result<(Silo, Option<String>), DataError> {
     let whose = (place, of, silo.name.as_str());
     let programs = programs.clone();
     if let TaskConfig::External(task) = task {
         let task = Arc::new((**task).clone());
-        let learner = ExternalLearner::open(&task, programs, whose, seeds)?;
-        return Ok(Silo {
+        let learner = ExternalLearner::with_frozen(&task, frozen, programs, whose, seeds)?;
+        let found = learner.frozen();
+        let silo = Silo {
             rows: learner.rows(),
             learner: Arc::new(learner),
             ..silo.clone()
-        });
+        };
+        return Ok((silo, found));
     }
     let Some(table) = &silo.table else {
         return Err(DataError::Config(
@@ -84,10 +110,11 @@ pub fn external_silo(
         ));
     };
     let learner = TableByProgram::open(table, programs, whose, seeds)?;
-    Ok(Silo {
+    let silo = Silo {
         learner: Arc::new(learner),
         ..silo.clone()
-    })
+    };
+    Ok((silo, None))
 }
 
 fn names(silos: usize) -> Vec<String> {

@@ -8,6 +8,7 @@ use methods::{
     Layout, LearnError, Learner, Metrics, Params, Role, TensorSpec, Training, Update, Watch,
 };
 
+use super::frozen::Frozen;
 use super::programs::{Exchanged, Programs};
 use super::session::{Session, Silo};
 use super::task::tensors_of;
@@ -20,7 +21,7 @@ const APART: f64 = 1e-3;
 
 /// Trains the model of a table with a program, which is given the silo's rows as the model takes
 /// them; measures models as [`TableLearner`] does. So both compute the same function, which is
-/// checked on the initial model before the first round.
+/// checked on one model before the first round.
 pub struct TableByProgram {
     table: Arc<TableLearner>,
     session: Session,
@@ -52,6 +53,8 @@ impl TableByProgram {
             of,
             seed: own,
             agreed: tensors_of(&seen),
+            // All of the agreed model travels.
+            frozen: Frozen::Open,
             rows: Some(RowsOf {
                 features: table.features(),
                 loss: table.loss_name(),
@@ -71,13 +74,12 @@ impl TableByProgram {
 
     /// Refuses a program whose model computes something else than the agreed one.
     fn compare(&self, seed: u64) -> Result<(), LearnError> {
-        let initial = self.table.initial(seed);
-        let initial = self.lively(&initial);
+        let model = self.lively(&self.table.initial(seed))?;
         let split = Split::Train;
-        let own = self.table.evaluate(&initial, &Params::empty(), split)?;
+        let own = self.table.evaluate(&model, &Params::empty(), split)?;
         let own = own.get("loss")?;
         let personal = self.initial_personal(seed);
-        let (file, seen) = (self.rows(&initial)?, self.seen(&initial));
+        let (file, seen) = (self.rows(&model)?, self.seen(&model));
         let found = self
             .session
             .evaluate(Some(&file.0), &seen, &personal, split)?;
@@ -92,26 +94,34 @@ impl TableByProgram {
         }
     }
 
-    /// The initial model, or one that is not all zeros, so that it tells models apart.
-    fn lively(&self, initial: &Params) -> Params {
+    /// A model that tells others apart: the initial one, on the scale of the silo's own rows, and with
+    /// different values in tensors whose values are all equal. On the initial scale, which is none, a
+    /// large target would hide what the model computes, and large features would saturate it; biases
+    /// of 0 or norm layers of 1 would hide that one is missing.
+    fn lively(&self, initial: &Params) -> Result<Params, LearnError> {
+        let summary = match self.table.capabilities().summaries {
+            Some(summaries) => Some(summaries.summarise()?),
+            None => None,
+        };
         let layout = initial.layout();
-        if initial
-            .values()
-            .iter()
-            .any(|&value| value != 0.0 && value != 1.0)
-        {
-            return initial.clone();
-        }
-        Params::build(layout, |values| {
+        Ok(Params::build(layout, |values| {
             values.copy_from_slice(initial.values());
             for (index, tensor) in layout.tensors().iter().enumerate() {
-                if tensor.role != Role::Buffer {
-                    for (at, value) in values[layout.range(index)].iter_mut().enumerate() {
-                        *value = 0.1 - 0.03 * (at % 7) as f32;
+                let values = &mut values[layout.range(index)];
+                match (tensor.name.as_str(), &summary) {
+                    (MEAN, Some(summary)) => mean(summary, values),
+                    (DEVIATION, Some(summary)) => deviation(summary, values),
+                    _ if values.windows(2).all(|pair| pair[0] == pair[1]) => {
+                        let inputs: usize = tensor.shape.iter().skip(1).product();
+                        let unit = 1.0 / (inputs as f32).sqrt();
+                        for (at, value) in values.iter_mut().enumerate() {
+                            *value += unit * (0.5 - 0.15 * ((at + 3 * index) % 7) as f32);
+                        }
                     }
+                    _ => {}
                 }
             }
-        })
+        }))
     }
 
     /// The tensors that the program sees.
@@ -186,6 +196,27 @@ impl TableByProgram {
             ..update
         })
     }
+}
+
+/// The mean of every column.
+fn mean(summary: &Params, into: &mut [f32]) {
+    let (count, sums) = (part(summary, "count")[0], part(summary, "sum"));
+    for (value, sum) in into.iter_mut().zip(sums) {
+        *value = sum / count;
+    }
+}
+
+/// The standard deviation of every column.
+fn deviation(summary: &Params, into: &mut [f32]) {
+    let (count, squares) = (part(summary, "count")[0], part(summary, "squares"));
+    for (value, square) in into.iter_mut().zip(squares) {
+        *value = (square / count).sqrt();
+    }
+}
+
+fn part<'a>(summary: &'a Params, name: &str) -> &'a [f32] {
+    let found = summary.tensor(name);
+    found.expect("summaries have a count, sums and squares")
 }
 
 impl Learner for TableByProgram {

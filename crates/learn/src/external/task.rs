@@ -20,6 +20,11 @@ pub struct ExternalTask {
     /// values say it, or `"learner"`, from the programs, which must all give the same.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: StartFrom,
+    /// Digest of the tensors that the programs have besides and do not train, such as those of a
+    /// model that is fine-tuned: they never travel and must be the same at every member. A SHA-256 in
+    /// hexadecimal digits, which `rota learner describe` prints; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<String>,
     /// The metric that reports compare, which every program measures; `"loss"` by default.
     #[serde(default = "loss")]
     pub metric: MetricName,
@@ -165,13 +170,23 @@ impl ExternalTask {
     /// The layout of its models.
     ///
     /// # Errors
-    /// [`DataError::Config`]: tensors that cannot be laid out, none that is trained, or an initial
-    /// value that is not finite.
+    /// [`DataError::Config`]: tensors that cannot be laid out, none that is trained, an initial value
+    /// that is not finite, or a digest of frozen tensors that is none.
     pub fn layout(&self) -> Result<Arc<Layout>, DataError> {
         let wrong = |what: String| DataError::Config(format!("`external.tensors`: {what}"));
         let layout = layout_of(&self.tensors).map_err(wrong)?;
         if layout.trained().is_empty() {
             return Err(wrong("none of them is trained".into()));
+        }
+        let digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        if let Some(frozen) = &self.frozen
+            && !(frozen.len() == 64 && frozen.bytes().all(digit))
+        {
+            return Err(DataError::Config(
+                "`external.frozen` must be 64 hexadecimal digits in lower case, as `rota learner \
+                 describe` prints them"
+                    .into(),
+            ));
         }
         match self
             .tensors
@@ -250,5 +265,11 @@ mod tests {
         assert!(why(twice).contains("\"w\""));
         let nan = "{ name = 'w', shape = [1], role = 'weight', initial = nan }";
         assert!(why(nan).contains("must be finite"));
+        let mut task = task("{ name = 'w', shape = [1], role = 'weight' }");
+        task.frozen = Some("b5".repeat(32));
+        assert!(task.layout().is_ok());
+        task.frozen = Some("B5".repeat(32));
+        let why = task.layout().unwrap_err().to_string();
+        assert!(why.contains("64 hexadecimal digits"), "{why}");
     }
 }

@@ -166,6 +166,9 @@ pub(super) struct Opened {
     /// The loss of the outputs that it can give row by row; absent where it gives none.
     #[serde(default)]
     pub(super) outputs: Option<OutputsOf>,
+    /// Digest of the tensors that it has besides and does not train; absent where it has none.
+    #[serde(default)]
+    pub(super) frozen: Option<String>,
 }
 
 /// Rows by part.

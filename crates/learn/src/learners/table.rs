@@ -23,6 +23,7 @@ use super::fits;
 use super::scale::Scale;
 use super::training::{diverged, train};
 use crate::data::{Prepared, Rows, Standardise, Target};
+use crate::device::Device;
 use crate::metrics::measure;
 use crate::models::{Fit, Loss, Model, Named, RegressionLoss};
 use crate::random::{shuffle, stream};
@@ -43,6 +44,7 @@ pub struct TableLearner {
     order: RowOrder,
     domain: Option<u32>,
     layout: Arc<Layout>,
+    device: Device,
 }
 
 impl TableLearner {
@@ -75,6 +77,7 @@ impl TableLearner {
             order: RowOrder::Drawn,
             domain: None,
             layout,
+            device: Device::cpu(),
         }
     }
 
@@ -98,6 +101,7 @@ impl TableLearner {
             order: RowOrder::Drawn,
             domain: None,
             layout: first.layout.clone(),
+            device: first.device.clone(),
         }
     }
 
@@ -112,6 +116,17 @@ impl TableLearner {
     pub(crate) fn within(mut self, domain: Option<u32>) -> Self {
         self.domain = domain;
         self
+    }
+
+    /// The same learner that computes on `device`. What it draws and what it starts from stays the
+    /// same; what is computed may differ in the last bits.
+    #[must_use]
+    pub fn on(&self, device: &Device) -> Self {
+        Self {
+            model: self.model.on(device),
+            device: device.clone(),
+            ..self.clone()
+        }
     }
 
     /// The same silo with the targets of its training rows shuffled: what a silo learns from whose labels

@@ -1,11 +1,14 @@
 //! The linear family, for linear and logistic regression: one output, linear in the features.
 
+use std::sync::Arc;
+
 use methods::learner::{GradientModifier, Optimiser, OptimiserState};
 use methods::robust::LinearModel;
 use methods::{Params, Role, TensorSpec};
 
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
+use crate::device::Device;
 use crate::onnx::{Attribute, Graph, Value};
 
 /// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. The initial model is
@@ -73,6 +76,12 @@ impl Model for Linear {
 
     fn output_layer(&self) -> Option<String> {
         Some(String::new())
+    }
+
+    fn on(&self, _device: &Device) -> Arc<dyn Model> {
+        Arc::new(Self {
+            features: self.features,
+        })
     }
 
     fn fit(

@@ -1,13 +1,16 @@
 //! The multi-layer perceptron, on burn, with gradients written out.
 
+use std::sync::Arc;
+
+use burn_core::tensor::Tensor;
 use burn_core::tensor::activation::relu;
-use burn_core::tensor::{Device, Tensor};
 use methods::learner::{GradientModifier, Optimiser};
 use methods::{Matrix, Params, Role, TensorSpec};
 
 use super::burn_optimiser::{BurnOptimiser, Memory, Modification, floats, host, matrix, tensor};
 use super::{Fit, Loss, Model, Named};
 use crate::data::Rows;
+use crate::device::{Device, Slot};
 use crate::onnx::{Attribute, Graph, Value};
 use crate::random::{stream, uniform};
 
@@ -26,7 +29,7 @@ impl Mlp {
         widths.push(outputs);
         Self {
             widths,
-            device: Device::flex(),
+            device: Device::cpu(),
         }
     }
 
@@ -40,7 +43,7 @@ impl Mlp {
 
     fn load(&self, model: &Params) -> Vec<Layer> {
         let known = "the learner checked the layout";
-        let device = &self.device;
+        let device = self.device.tensors();
         self.dense()
             .map(|(layer, ins, outs)| Layer {
                 weight: tensor(model, &weight_name(layer), [outs, ins], device).expect(known),
@@ -54,11 +57,12 @@ impl Mlp {
         &self,
         modifier: &GradientModifier<'_>,
     ) -> Vec<(Modification<2>, Modification<1>)> {
+        let device = self.device.tensors();
         self.dense()
             .map(|(layer, ins, outs)| {
                 (
-                    Modification::new(modifier, &weight_name(layer), [outs, ins], &self.device),
-                    Modification::new(modifier, &bias_name(layer), [outs], &self.device),
+                    Modification::new(modifier, &weight_name(layer), [outs, ins], device),
+                    Modification::new(modifier, &bias_name(layer), [outs], device),
                 )
             })
             .collect()
@@ -93,11 +97,12 @@ impl Model for Mlp {
     fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64> {
         /// Rows at once: memory stays small on large data, and small layers stay on one thread.
         const BLOCK: usize = 512;
+        let _slot = self.device.slot();
         let layers = self.load(model);
         let mut outputs = Vec::with_capacity(rows.len() * self.widths[self.widths.len() - 1]);
         for block in rows.all().chunks(BLOCK * rows.width().max(1)) {
             let count = block.len() / rows.width();
-            let input = matrix(block.to_vec(), count, rows.width(), &self.device);
+            let input = matrix(block.to_vec(), count, rows.width(), self.device.tensors());
             let (_, output) = forward(&layers, input);
             outputs.extend(host(output));
         }
@@ -139,6 +144,13 @@ impl Model for Mlp {
         Some(&self.widths)
     }
 
+    fn on(&self, device: &Device) -> Arc<dyn Model> {
+        Arc::new(Self {
+            widths: self.widths.clone(),
+            device: device.clone(),
+        })
+    }
+
     fn fit(
         &self,
         start: &Params,
@@ -147,6 +159,7 @@ impl Model for Mlp {
         modifier: Option<&GradientModifier<'_>>,
         _seed: u64,
     ) -> Box<dyn Fit> {
+        let slot = self.device.slot();
         let layers = self.load(start);
         Box::new(MlpFit {
             memory: layers
@@ -158,6 +171,7 @@ impl Model for Mlp {
             device: self.device.clone(),
             loss,
             optimiser: BurnOptimiser::new(optimiser),
+            _slot: slot,
         })
     }
 }
@@ -187,12 +201,14 @@ struct MlpFit {
     device: Device,
     loss: Loss,
     optimiser: BurnOptimiser,
+    _slot: Slot,
 }
 
 impl Fit for MlpFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         let rows = rows.pick(batch);
-        let input = matrix(rows.all().to_vec(), rows.len(), rows.width(), &self.device);
+        let device = self.device.tensors();
+        let input = matrix(rows.all().to_vec(), rows.len(), rows.width(), device);
         let (loss, gradients) = backward(&self.layers, input, rows.targets(), self.loss);
         let each = self.layers.iter_mut().zip(&mut self.memory).zip(gradients);
         for (index, ((layer, memory), gradient)) in each.enumerate() {

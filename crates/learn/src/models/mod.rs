@@ -34,6 +34,7 @@ pub(crate) use network::{Head, Network};
 pub(crate) use stochastic::Encoder;
 
 use crate::data::Rows;
+use crate::device::Device;
 use crate::onnx::{Graph, Value};
 
 /// Values by tensor name.
@@ -81,6 +82,9 @@ pub(crate) trait Model: Send + Sync {
     fn widths(&self) -> Option<&[usize]> {
         None
     }
+
+    /// The same model, computed on `device` where the family computes on devices at all.
+    fn on(&self, device: &Device) -> Arc<dyn Model>;
 
     /// Begins a training from the values in `start`, with the gradient changed by `modifier`.
     /// All its randomness follows from `seed`.

@@ -2,13 +2,14 @@
 //! 2022).
 
 use burn_core::tensor::activation::{log_softmax, relu, softmax, softplus};
-use burn_core::tensor::{Device, Int, Tensor, TensorData};
+use burn_core::tensor::{Device as Tensors, Int, Tensor, TensorData};
 use methods::learner::{Optimiser, OptimiserState, Stochastic};
 use methods::{Params, Role, TensorSpec};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Fit, Named};
 use crate::data::Rows;
+use crate::device::{Device, Slot};
 use crate::random::{normal, stream, uniform};
 
 /// C, by which representations are scaled before they are compared with those of their class.
@@ -30,6 +31,7 @@ pub(crate) struct Encoder {
     options: Stochastic,
     /// All that is trained, weights first.
     slots: Vec<TensorSpec>,
+    device: Device,
 }
 
 impl Encoder {
@@ -42,13 +44,14 @@ impl Encoder {
     ///
     /// # Panics
     /// If they do not [suit](Self::suits).
-    pub(crate) fn new(widths: &[usize], options: Stochastic) -> Self {
+    pub(crate) fn new(widths: &[usize], options: Stochastic, device: &Device) -> Self {
         assert!(Self::suits(widths), "a hidden layer is needed");
         let (z, classes) = (widths[widths.len() - 2], widths[widths.len() - 1]);
         let mut encoder = Self {
             widths: widths.to_vec(),
             options,
             slots: Vec::new(),
+            device: device.clone(),
         };
         let layers = encoder.layers();
         let weights = layers.iter().map(|&(layer, ins, outs)| {
@@ -134,6 +137,7 @@ impl Encoder {
             optimiser: OptimiserState::new(optimiser, decayed.collect()),
             values,
             rng: stream(seed, "representations"),
+            _slot: self.device.slot(),
             encoder: self.clone(),
         })
     }
@@ -141,7 +145,8 @@ impl Encoder {
     /// The logarithm of every class's probability, rows × classes: the mean over representations
     /// that are drawn, always the same ones.
     pub(crate) fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64> {
-        let device = Device::flex();
+        let _slot = self.device.slot();
+        let device = self.device.tensors().clone();
         let mut values = Vec::new();
         for slot in &self.slots {
             // What belongs to the classes has no part in the outputs.
@@ -170,7 +175,7 @@ impl Encoder {
     }
 
     /// All that is trained, tensor by tensor.
-    fn leaves(&self, values: &[f64], device: &Device) -> Vec<Tensor<1>> {
+    fn leaves(&self, values: &[f64], device: &Tensors) -> Vec<Tensor<1>> {
         let mut rest = values;
         let each = self.slots.iter().map(|slot| {
             let (own, after) = rest.split_at(slot.len());
@@ -210,7 +215,7 @@ impl Encoder {
         self.dense(leaves, self.widths.len() - 2, drawn)
     }
 
-    fn noise(&self, rng: &mut ChaCha8Rng, rows: usize, device: &Device) -> Tensor<2> {
+    fn noise(&self, rng: &mut ChaCha8Rng, rows: usize, device: &Tensors) -> Tensor<2> {
         let drawn = (0..rows * self.z()).map(|_| normal(rng) as f32);
         matrix(drawn.collect(), [rows, self.z()], device)
     }
@@ -274,11 +279,12 @@ struct EncoderFit {
     values: Vec<f64>,
     optimiser: OptimiserState,
     rng: ChaCha8Rng,
+    _slot: Slot,
 }
 
 impl Fit for EncoderFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
-        let device = Device::flex().autodiff();
+        let device = self.encoder.device.tensors().clone().autodiff();
         let picked = rows.pick(batch);
         let labels: Vec<i32> = picked.targets().iter().map(|&label| label as i32).collect();
         let input = matrix(picked.all().to_vec(), [batch.len(), rows.width()], &device);
@@ -311,7 +317,7 @@ impl Fit for EncoderFit {
     }
 }
 
-fn matrix(values: Vec<f32>, shape: [usize; 2], device: &Device) -> Tensor<2> {
+fn matrix(values: Vec<f32>, shape: [usize; 2], device: &Tensors) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 

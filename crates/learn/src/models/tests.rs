@@ -1,7 +1,9 @@
 #![allow(clippy::unwrap_used)]
+use methods::params::Gate;
 use methods::{GradientModifier, Layout};
 
 use super::*;
+use crate::device::tests::every;
 use crate::random::{stream, uniform};
 
 /// Random rows: features in ±1, classes below `classes`.
@@ -60,7 +62,7 @@ fn gradient(
     slopes
 }
 
-/// Families, losses, and how many classes these need.
+/// Families on every device, losses, and how many classes these need.
 fn families(test: &mut dyn FnMut(&dyn Model, Loss, usize)) {
     let absolute = Loss::Regression(RegressionLoss::Absolute);
     let squared = Loss::Regression(RegressionLoss::Squared);
@@ -92,8 +94,10 @@ fn families(test: &mut dyn FnMut(&dyn Model, Loss, usize)) {
         (&network(1), squared, 5),
         (&network(3), Loss::Softmax, 3),
     ];
-    for (model, loss, classes) in cases {
-        test(model, loss, classes);
+    for device in every() {
+        for (model, loss, classes) in cases {
+            test(&*model.on(&device), loss, classes);
+        }
     }
 }
 
@@ -191,12 +195,15 @@ fn weights(optimiser: &Optimiser, model: &dyn Model) -> Vec<(f64, f64)> {
 fn assert_path(optimiser: Optimiser, expected: [(f64, f64); 3]) {
     let nothing = NetworkConfig::new(LayersConfig::Listed(Vec::new()));
     let network = Network::new(&nothing, 1, Head::Dense(1)).unwrap();
-    for model in [
+    let families = [
         &Linear { features: 1 } as &dyn Model,
         &Mlp::new(1, &[], 1),
         &network,
-    ] {
-        for (got, expected) in weights(&optimiser, model).into_iter().zip(expected) {
+    ];
+    let devices = every();
+    let on = |model: &&dyn Model| -> Vec<_> { devices.iter().map(|at| model.on(at)).collect() };
+    for model in families.iter().flat_map(on) {
+        for (got, expected) in weights(&optimiser, &*model).into_iter().zip(expected) {
             let off = (got.0 - expected.0).abs().max((got.1 - expected.1).abs());
             // burn keeps its constants in f32.
             assert!(off < 1e-5, "{optimiser:?}: {got:?} {expected:?}");
@@ -246,6 +253,64 @@ fn optimisers_take_the_steps_computed_by_hand() {
     );
     let at = |moved: f64| (1.0 - moved, -moved);
     assert_path(adam, [at(0.1), at(0.1 + second), at(0.1 + second + third)]);
+}
+
+#[test]
+fn a_trained_model_goes_through_safetensors_and_back_on_every_device() {
+    families(&mut |model, loss, classes| {
+        let data = rows(9, 4, classes);
+        let adam = Optimiser::Adam {
+            rate: 1e-2,
+            weight_decay: 1e-3,
+        };
+        let start = params(model, 3);
+        let train = || {
+            let mut fit = model.fit(&start, loss, &adam, None, 1);
+            let losses = [&[0, 3, 5][..], &[1, 2], &[8]].map(|batch| fit.step(&data, batch));
+            let named = fit.finish();
+            let trained = Params::build(start.layout(), |into| {
+                for (name, values) in named {
+                    let at = start.layout().position(&name).unwrap();
+                    into[start.layout().range(at)].copy_from_slice(&values);
+                }
+            });
+            (losses.map(f64::to_bits), trained)
+        };
+        let (losses, trained) = train();
+        assert_ne!(trained.values(), start.values());
+        // The same again, to the bit.
+        assert_eq!((losses, trained.clone()), train());
+        let gate = Gate {
+            layout: start.layout().clone(),
+            norm: f64::INFINITY,
+        };
+        let read = gate.admit(trained.document()).unwrap();
+        assert_eq!(read.values(), trained.values());
+        assert_eq!(model.outputs(&read, &data), model.outputs(&trained, &data));
+    });
+}
+
+#[test]
+fn devices_differ_in_the_last_bits_at_most() {
+    let mut results: Vec<Vec<f64>> = Vec::new();
+    let mut at = 0;
+    families(&mut |model, loss, classes| {
+        let data = rows(9, 4, classes);
+        let slopes = gradient(model, &params(model, 3), &data, loss, None);
+        results.push(slopes);
+        at += 1;
+    });
+    let devices = every().len();
+    let cases = results.len() / devices;
+    assert_eq!(at, cases * devices);
+    for device in 1..devices {
+        for case in 0..cases {
+            let [first, other] = [&results[case], &results[device * cases + case]];
+            for (first, other) in first.iter().zip(other) {
+                assert!((first - other).abs() < 1e-5, "{case}: {first} {other}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use methods::{Params, Split};
 use super::*;
 use crate::data::Table;
 
+mod devices;
 mod networks;
 mod sources;
 

@@ -7,7 +7,8 @@ use protocol::Hash;
 use protocol::net::BlobRequest;
 use tokio::sync::Notify;
 
-use super::board::Board;
+use super::board::{Board, Whole};
+use super::spool::{Place, Spool};
 use super::tree::Tree;
 
 /// State of a blob.
@@ -17,6 +18,8 @@ enum State {
     Unknown { requested: bool },
     /// Its chunks are being fetched.
     Started(Board),
+    /// Complete in a place of its own, which is being finished.
+    Finishing,
     /// Complete, but not yet delivered to the silo.
     Complete(Bytes),
     /// Delivered to the silo.
@@ -28,6 +31,8 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Batch {
     wishes: Vec<BlobRequest>,
+    /// Where large blobs go.
+    spool: Option<Arc<dyn Spool>>,
     states: Mutex<Vec<State>>,
     /// Notified when a blob is complete, or when a further holder can be asked.
     pub(crate) changed: Notify,
@@ -37,6 +42,7 @@ impl Batch {
     /// A batch of these requests. `started` gives the board of a blob from an earlier attempt.
     pub(crate) fn new(
         wishes: Vec<BlobRequest>,
+        spool: Option<Arc<dyn Spool>>,
         mut started: impl FnMut(&BlobRequest) -> Option<Board>,
     ) -> Self {
         let state =
@@ -45,6 +51,7 @@ impl Batch {
         Self {
             states: Mutex::new(states),
             wishes,
+            spool,
             changed: Notify::new(),
         }
     }
@@ -66,7 +73,7 @@ impl Batch {
         let open = |state: &State| match state {
             State::Unknown { requested } => !requested,
             State::Started(board) => board.missing() > running * share,
-            State::Complete(_) | State::Delivered => false,
+            State::Finishing | State::Complete(_) | State::Delivered => false,
         };
         let states = self.states();
         (0..states.len())
@@ -92,13 +99,27 @@ impl Batch {
         let mut states = self.states();
         match &states[blob] {
             State::Unknown { .. } => {
-                states[blob] = State::Started(Board::new(Arc::new(tree)));
+                let place = self.place_for(tree.length());
+                states[blob] = State::Started(Board::new(Arc::new(tree), place));
                 self.changed.notify_one();
                 true
             }
             State::Started(board) => **board.tree() == tree,
-            State::Complete(_) | State::Delivered => true,
+            State::Finishing | State::Complete(_) | State::Delivered => true,
         }
+    }
+
+    fn place_for(&self, length: u64) -> Option<Arc<dyn Place>> {
+        let place = self.spool.as_ref()?.place(length);
+        place.unwrap_or_else(|error| {
+            tracing::warn!(length, %error, "a blob is fetched into memory: it has no place on the disk");
+            None
+        })
+    }
+
+    /// The place of a blob whose chunks are being fetched, if it is not kept in memory.
+    pub(crate) fn place(&self, blob: usize) -> Option<Arc<dyn Place>> {
+        self.board(blob, |board| board.place().cloned()).flatten()
     }
 
     /// Claims up to `most` consecutive missing chunks: the number of the first, and the memory to
@@ -107,16 +128,29 @@ impl Batch {
         self.board(blob, |board| board.claim(most)).flatten()
     }
 
-    /// Stores a claimed chunk whose bytes were verified.
-    pub(crate) fn store(&self, blob: usize, chunk: u32, piece: BytesMut) {
+    /// Stores a claimed chunk whose bytes were verified, and written to the blob's place if it has
+    /// one. Returns that place if the blob is now to be finished there.
+    pub(crate) fn store(&self, blob: usize, chunk: u32, piece: BytesMut) -> Option<Arc<dyn Place>> {
         let mut states = self.states();
         let State::Started(board) = &mut states[blob] else {
-            return;
+            return None;
         };
-        if let Some(bytes) = board.store(chunk, piece) {
-            states[blob] = State::Complete(bytes);
-            self.changed.notify_one();
+        match board.store(chunk, piece)? {
+            Whole::InMemory(bytes) => {
+                states[blob] = State::Complete(bytes);
+                self.changed.notify_one();
+                None
+            }
+            Whole::Placed(place) => {
+                states[blob] = State::Finishing;
+                Some(place)
+            }
         }
+    }
+
+    /// A blob could not be finished: nothing of it is here.
+    pub(crate) fn lose(&self, blob: usize) {
+        self.states()[blob] = State::Unknown { requested: false };
     }
 
     /// Returns a claimed chunk that did not arrive.
@@ -124,12 +158,13 @@ impl Batch {
         self.board(blob, |board| board.give_back(chunk, piece));
     }
 
-    /// Completes a blob that arrived in one piece and was verified.
+    /// Completes a blob that arrived in one piece and was verified, or was finished.
     pub(crate) fn complete(&self, blob: usize, bytes: Bytes) {
         let state = &mut self.states()[blob];
         if !matches!(state, State::Delivered) {
             *state = State::Complete(bytes);
         }
+        self.changed.notify_one();
     }
 
     /// Takes the complete blobs that were not delivered yet, and marks them as delivered.
@@ -164,7 +199,7 @@ impl Batch {
             match std::mem::replace(state, State::Delivered) {
                 State::Delivered => continue,
                 State::Started(board) => boards.push(board),
-                State::Unknown { .. } | State::Complete(_) => {}
+                State::Unknown { .. } | State::Finishing | State::Complete(_) => {}
             }
             missing.push(wish.hash);
         }

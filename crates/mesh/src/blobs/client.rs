@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::batch::Batch;
 use super::board::Unfinished;
 use super::pull::{Failure, Part, RUN};
+use super::spool::Spool;
 use super::wire::BLOBS;
 use crate::members::{Members, Peer};
 use crate::streams::{Kind, Opener};
@@ -40,6 +41,7 @@ pub(crate) struct Fetcher {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) patience: Duration,
     pub(crate) resume: Duration,
+    pub(crate) spool: Option<Arc<dyn Spool>>,
     pub(crate) unfinished: Mutex<Unfinished>,
 }
 
@@ -57,7 +59,7 @@ impl Fetcher {
     /// Fetches blobs and delivers each to the silo. Reports blobs that no holder gave as missing.
     #[tracing::instrument(level = "debug", skip_all, fields(blobs = wishes.len()))]
     pub(crate) async fn fetch(self: Arc<Self>, wishes: Vec<BlobRequest>, from: Vec<MemberIndex>) {
-        let batch = Arc::new(Batch::new(wishes, |wish| {
+        let batch = Arc::new(Batch::new(wishes, self.spool.clone(), |wish| {
             let started = self.unfinished().take(wish.hash);
             started.filter(|board| board.tree().length() <= wish.limit)
         }));
@@ -194,11 +196,14 @@ impl Holder {
             .for_each(|&blob| batch.set_requested(blob, false));
         let member = self.peer.member;
         let cut = matches!(ended, Err(Failure::Cut(_)));
+        // Asking again, or others, would fill the disk no less.
+        let full = matches!(ended, Err(Failure::Disk(_)));
         match ended {
             Ok(()) => tracing::debug!(%member, fetched, refused, "a holder answered every request"),
             Err(why @ (Failure::Cut(_) | Failure::Silent(_))) => {
                 tracing::debug!(%member, fetched, "fetching from a holder ended: {why}");
             }
+            Err(why @ Failure::Disk(_)) => tracing::warn!(%member, "fetching ended: {why}"),
             Err(why) => {
                 let hash = self.unfit.last().map(|&blob| batch.wish(blob).hash);
                 tracing::warn!(%member, ?hash, "the holder is not asked for this blob again: {why}");
@@ -209,7 +214,7 @@ impl Holder {
         } else {
             self.fruitless + 1
         };
-        if self.fruitless >= FRUITLESS {
+        if full || self.fruitless >= FRUITLESS {
             return None;
         }
         if cut && self.fruitless > 0 {

@@ -2,18 +2,20 @@
 //!
 //! `tree` cuts a blob into chunks that can be verified, `board` tracks the chunks of one blob, `batch`
 //! the state of all blobs of a fetch, `wire` is the format on a stream, `pull` fetches from one
-//! holder, `client` from several, and `server` serves blobs that the silo allows.
+//! holder, `client` from several, `spool` keeps large blobs out of memory, and `server` serves blobs that the silo allows.
 
 mod batch;
 mod board;
 mod client;
 mod pull;
 mod server;
+mod spool;
 mod tree;
 mod wire;
 
 pub(crate) use client::Fetcher;
 pub(crate) use server::Desk;
+pub use spool::{Place, Spool};
 
 #[cfg(test)]
 mod tests;

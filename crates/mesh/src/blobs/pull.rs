@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -10,6 +11,7 @@ use protocol::Hash;
 use tokio::time::timeout;
 
 use super::batch::Batch;
+use super::spool::Place;
 use super::tree::{CHUNK, Tree};
 use super::wire::{self, Ask, Run};
 
@@ -30,6 +32,9 @@ pub(crate) enum Failure {
     /// The stream broke.
     #[error("the stream broke: {0}")]
     Cut(#[from] io::Error),
+    /// The blob could not be written where it is kept.
+    #[error("the blob cannot be kept: {0}")]
+    Disk(io::Error),
     /// It sent nothing for too long.
     #[error("it sent nothing for {0:?}")]
     Silent(Duration),
@@ -164,9 +169,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
                 self.unfit.push(next.blob);
                 return Err(Failure::WrongBytes(format!("in chunk {}", next.chunk)));
             }
+            if let Some(place) = self.batch.place(next.blob) {
+                let at = u64::from(next.chunk) * CHUNK as u64;
+                place.write(at, &next.piece).map_err(Failure::Disk)?;
+            }
             if let Some(Requested { blob, chunk, piece }) = requested.pop_front() {
                 self.fetched += 1;
-                self.batch.store(blob, chunk, piece);
+                if let Some(place) = self.batch.store(blob, chunk, piece) {
+                    finish(self.batch, blob, place).await?;
+                }
             }
         }
     }
@@ -182,6 +193,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
             };
             Some((run, blob, pieces))
         })
+    }
+}
+
+/// Finishes a blob in its place.
+async fn finish(batch: &Batch, blob: usize, place: Arc<dyn Place>) -> Result<(), Failure> {
+    let finished = tokio::task::spawn_blocking(move || place.finish()).await;
+    match finished.map_err(io::Error::from).flatten() {
+        Ok(bytes) => {
+            batch.complete(blob, bytes);
+            Ok(())
+        }
+        Err(error) => {
+            batch.lose(blob);
+            Err(Failure::Disk(error))
+        }
     }
 }
 

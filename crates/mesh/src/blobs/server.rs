@@ -17,8 +17,9 @@ use tokio::time::timeout;
 use super::tree::{CHUNK, Tree};
 use super::wire;
 
-/// Time after which a missing answer of the silo counts as a refusal.
-const ANSWER: Duration = Duration::from_secs(10);
+/// Time after which a missing answer of the silo counts as a refusal. After a restart the silo verifies
+/// a blob before it is given away: a gigabyte takes a slow disk ten seconds.
+const ANSWER: Duration = Duration::from_secs(60);
 /// Time without a request after which a stream is closed.
 const IDLE: Duration = Duration::from_secs(60);
 /// Most trees in the cache. A blob that several members fetch is hashed once.

@@ -3,6 +3,7 @@
 #[path = "../../../../tests/fuzz/engine.rs"]
 mod engine;
 mod fuzz;
+mod spooled;
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn batch(blobs: &[&Bytes]) -> Batch {
         hash: Hash::of(blob),
         limit: blob.len() as u64,
     };
-    Batch::new(blobs.iter().map(wish).collect(), |_| None)
+    Batch::new(blobs.iter().map(wish).collect(), None, |_| None)
 }
 
 /// Fetches the first blob of a batch. Returns the blobs that the holder must not be asked for again.
@@ -135,7 +136,7 @@ async fn after_a_cut_at_most_one_chunk_is_sent_again() {
     let mut unfinished = super::board::Unfinished::default();
     boards.drain(..).for_each(|board| unfinished.keep(board));
     let wish = batch.wish(0);
-    let batch = Batch::new(vec![wish], |wish| unfinished.take(wish.hash));
+    let batch = Batch::new(vec![wish], None, |wish| unfinished.take(wish.hash));
     let (client, holder) = pipe();
     let rest = hold(holder, Tree::of(&right), right.clone(), usize::MAX);
     let ((pulled, _), asked) = tokio::join!(pull(&batch, client), rest);
@@ -174,7 +175,7 @@ async fn a_blob_over_the_limit_is_refused_before_its_bytes_are_read() {
     for right in [blob(20), blob(1)] {
         let limit = right.len() as u64 - 1;
         let hash = Hash::of(&right);
-        let batch = Batch::new(vec![BlobRequest { hash, limit }], |_| None);
+        let batch = Batch::new(vec![BlobRequest { hash, limit }], None, |_| None);
         let (client, mut holder) = pipe();
         let byzantine = async {
             let asks = wire::read_asks(&mut holder).await.expect("asks");

@@ -101,6 +101,7 @@ impl Node {
             events: events.clone(),
             patience: config.patience,
             resume: config.resume,
+            spool: config.spool.clone(),
             unfinished: Mutex::default(),
         };
         let (knocks, notices) = Knocks::new();

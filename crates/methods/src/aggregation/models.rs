@@ -112,6 +112,9 @@ impl<'a> Models<'a> {
 
 /// Whether all values of a model are finite.
 pub(super) fn is_finite(model: &Params) -> bool {
+    if model.is_known_finite() {
+        return true;
+    }
     // No early exit within a chunk: it would prevent vectorisation.
     let part = |part: &[f32]| part.iter().fold(true, |all, value| all & value.is_finite());
     model.values().chunks(1 << 12).all(part)

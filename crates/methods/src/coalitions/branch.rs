@@ -149,7 +149,7 @@ impl Search<'_> {
         };
         let (relaxed, iterate) = relax(self.program, &fixed, from, &until);
         let bound = bound.max(relaxed);
-        let found = self.round(&iterate.point);
+        let found = round(self.program, &iterate.point);
         let cost = self.program.cost(&found).min(known);
         let children = if self.program.closes(cost, bound) {
             Vec::new()
@@ -184,17 +184,17 @@ impl Search<'_> {
             assignment
         }))
     }
+}
 
-    /// Rounds a point of the relaxation to a grouping and improves it by local search.
-    fn round(&self, point: &Matrix) -> Vec<u32> {
-        let mut far = point.clone();
-        for value in far.values_mut() {
-            *value = -*value;
-        }
-        let mut assignment = search::merged(&far, self.program.coalitions);
-        search::descend(self.program, &mut assignment);
-        assignment
+/// Rounds a point of the relaxation to a grouping and improves it by local search.
+pub(super) fn round(program: &Program, point: &Matrix) -> Vec<u32> {
+    let mut far = point.clone();
+    for value in far.values_mut() {
+        *value = -*value;
     }
+    let mut assignment = search::merged(&far, program.coalitions);
+    search::descend(program, &mut assignment);
+    assignment
 }
 
 /// Branches on the pair of blocks that the point is least decided about: together, and apart.

@@ -1,5 +1,6 @@
 //! A lower bound constructed from a grouping, which can prove that grouping optimal.
 
+use super::relaxation::Dual;
 use super::{Program, relaxation};
 use crate::Matrix;
 
@@ -12,6 +13,22 @@ use crate::Matrix;
 /// chosen such that the reduced costs are `ρ + s_i + s_j`, where `s` equalises the row sums within
 /// each coalition, and `ρ` is the largest value without a negative price.
 pub(super) fn bound(program: &Program, assignment: &[u32]) -> f64 {
+    relaxation::bound_of(reduced(program, assignment), program.coalitions)
+}
+
+/// The same dual point as prices.
+pub(super) fn dual(program: &Program, assignment: &[u32]) -> Dual {
+    let reduced = reduced(program, assignment);
+    Dual {
+        prices: Matrix::from_fn(program.n, program.n, |i, j| {
+            program.at(i, j) - reduced[(i, j)]
+        }),
+        cuts: Vec::new(),
+    }
+}
+
+/// The reduced costs of the dual point: costs minus prices.
+fn reduced(program: &Program, assignment: &[u32]) -> Matrix {
     let members: Vec<Vec<usize>> = (0..program.coalitions as u32)
         .map(|own| {
             let entries = assignment.iter().enumerate();
@@ -52,5 +69,5 @@ pub(super) fn bound(program: &Program, assignment: &[u32]) -> f64 {
             }
         }
     }
-    relaxation::bound_of(reduced, program.coalitions)
+    reduced
 }

@@ -11,13 +11,15 @@
 //!
 //! One file per algorithm: `exact`, dynamic programming over subsets; `search`, local search;
 //! `bound` and `certificate`, cheap lower bounds; `relaxation`, tighter and costlier lower bounds;
-//! `branch`, branch and bound with these. [`choice`] chooses the number of coalitions.
+//! `branch`, branch and bound with these; `proof`, lower bounds that others can check. [`choice`]
+//! chooses the number of coalitions.
 
 mod bound;
 mod branch;
 mod certificate;
 pub mod choice;
 mod exact;
+pub mod proof;
 mod relaxation;
 mod search;
 
@@ -25,6 +27,7 @@ pub use exact::LARGEST as EXACT_UP_TO;
 
 use crate::Matrix;
 use crate::strategy::Scores;
+use proof::Proof;
 
 /// Relative tolerance when objectives are compared: members may sum in different orders.
 pub const TOLERANCE: f64 = 1e-9;
@@ -32,6 +35,12 @@ pub const TOLERANCE: f64 = 1e-9;
 /// Nodes of branch and bound after which dynamic programming is faster, for sizes that allow it. Most
 /// programs of such sizes need a handful.
 const BRANCHES: u64 = 1000;
+
+/// Iterations of the relaxation in the search of a proof, each of them an eigendecomposition.
+const PROOF_ITERATIONS: usize = 600;
+
+/// The same, for large programs: iterations times `n³`.
+const PROOF_WORK: usize = 1_500_000_000;
 
 /// Errors of stating a coalition program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +70,17 @@ pub struct Solution {
     pub optimal: bool,
     /// Whether the search was stopped early: only then does the answer depend on the machine.
     pub stopped: bool,
+}
+
+/// A grouping with a proof of how far it is from the best one at most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proven {
+    /// The grouping.
+    pub solution: Solution,
+    /// What others can check; `None` up to [`EXACT_UP_TO`] entries, where they solve the program.
+    pub proof: Option<Proof>,
+    /// See [`Program::gap`].
+    pub gap: f64,
 }
 
 /// One instance of the coalition program.
@@ -164,6 +184,96 @@ impl Program {
             stopped: !solution.optimal,
             ..solution
         }
+    }
+
+    /// Solves the program in the time of a round, with a proof for those that check it: exactly for up
+    /// to [`EXACT_UP_TO`] entries. Beyond, the best grouping of [`Self::solve`] and of the
+    /// relaxation, with the best proof that is found in a fixed number of steps, so that the same
+    /// program gives the same answer on one machine.
+    pub fn solve_with_proof(&self, seed: u64) -> Proven {
+        if self.n <= exact::LARGEST {
+            let solution = self.solve(seed);
+            return Proven {
+                solution,
+                proof: None,
+                gap: 0.0,
+            };
+        }
+        let mut best = search::solve(self, seed, &never);
+        let mut proven = proof::from_dual(self, &certificate::dual(self, &best));
+        let closed = |cost: f64, proven: &Option<(Proof, f64)>| {
+            let bound = proven.as_ref().map_or(0.0, |(_, bound)| *bound);
+            relative_gap(cost, bound) <= proof::CLOSED
+        };
+        if !closed(self.cost(&best), &proven) {
+            let until = relaxation::Until {
+                bound: self.closing_bound(self.cost(&best)),
+                iterations: PROOF_ITERATIONS.min(PROOF_WORK / self.n.pow(3)),
+                stop: &never,
+            };
+            let (dual, iterate) = relaxation::relax_to_prices(self, &until);
+            let rounded = branch::round(self, &iterate.point);
+            if self.cost(&rounded) < self.cost(&best) {
+                best = rounded;
+            }
+            let relaxed = dual.and_then(|dual| proof::from_dual(self, &dual));
+            let bound = |proven: &Option<(Proof, f64)>| proven.as_ref().map(|(_, bound)| *bound);
+            if bound(&relaxed) > bound(&proven) {
+                proven = relaxed;
+            }
+        }
+        // Prices of 0 prove that no cost is negative, if nothing else.
+        let (proof, bound) = proven.unwrap_or_else(|| (Proof::nothing(self.n), 0.0));
+        let solution = self.solution(&best, bound.max(0.0));
+        let gap = self.gap(&solution.assignment, &proof).unwrap_or(1.0);
+        Proven {
+            solution,
+            proof: Some(proof),
+            gap,
+        }
+    }
+
+    /// How much of the cost of a grouping a better one could save at most, from 0 to 1, by what `proof`
+    /// proves. The cost is what the objective is above `Σ_i min_j L_ij`, so that a row of large
+    /// losses does not hide the differences of the others. `None` if the proof is not about as many
+    /// entries, or proves nothing.
+    ///
+    /// The same bits on every machine.
+    ///
+    /// # Panics
+    /// As [`Self::objective`].
+    pub fn gap(&self, assignment: &[u32], proof: &Proof) -> Option<f64> {
+        let bound = proof::lower_bound(self, proof)?;
+        Some(relative_gap(self.cost(assignment), bound))
+    }
+
+    /// The lower bound of the objective that `proof` proves; `None` as in [`Self::gap`].
+    pub fn lower_bound(&self, proof: &Proof) -> Option<f64> {
+        // No cost is negative.
+        Some(self.shift + proof::lower_bound(self, proof)?.max(0.0))
+    }
+
+    /// A grouping that the search of a round finds and that is better than `assignment` by more than
+    /// rounding.
+    ///
+    /// # Panics
+    /// As [`Self::audit`].
+    pub fn better(&self, assignment: &[u32], seed: u64) -> Option<Solution> {
+        let mut near = assignment.to_vec();
+        search::descend(self, &mut near);
+        let limit = self.closing_bound(self.cost(assignment));
+        let found = Some(near).filter(|near| self.cost(near) < limit);
+        let found = found.or_else(|| {
+            let far = search::solve(self, seed, &never);
+            Some(far).filter(|far| self.cost(far) < limit)
+        })?;
+        Some(self.solution(&found, 0.0))
+    }
+
+    /// A grouping that no move of one entry and no swap of two improves, from one start that is drawn
+    /// from `seed`. It may be far from the best one.
+    pub fn local_optimum(&self, seed: u64) -> Vec<u32> {
+        canonical(&search::from_one_start(self, seed))
     }
 
     /// Looks for a better grouping than `assignment`: exactly where that is fast, otherwise by local
@@ -276,6 +386,15 @@ impl Program {
             optimal,
             stopped: false,
         }
+    }
+}
+
+/// What part of `cost` is above `bound`, from 0 to 1.
+fn relative_gap(cost: f64, bound: f64) -> f64 {
+    if cost > bound.max(0.0) {
+        ((cost - bound) / cost).min(1.0)
+    } else {
+        0.0
     }
 }
 

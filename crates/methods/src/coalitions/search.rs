@@ -36,6 +36,13 @@ pub(super) fn solve(program: &Program, seed: u64, stop: &(dyn Fn() -> bool + Syn
     best
 }
 
+/// The end of one descent from a random start.
+pub(super) fn from_one_start(program: &Program, seed: u64) -> Vec<u32> {
+    let mut assignment = scattered(program, &mut ChaCha8Rng::seed_from_u64(seed));
+    descend(program, &mut assignment);
+    assignment
+}
+
 /// Moves and swaps entries between coalitions as long as that lowers the cost. Coalitions never
 /// become empty.
 pub(super) fn descend(program: &Program, assignment: &mut [u32]) {

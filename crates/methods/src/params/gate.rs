@@ -119,7 +119,7 @@ impl Gate {
                 bound: self.norm,
             });
         }
-        Ok(model)
+        Ok(model.known_finite())
     }
 }
 

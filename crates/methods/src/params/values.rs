@@ -10,6 +10,9 @@ use crate::Digest;
 #[cfg(target_endian = "big")]
 compile_error!("safetensors documents are little-endian and are read in place");
 
+/// Size in bytes from which a model is hashed on all cores.
+const PARALLEL: usize = 16 << 20;
+
 static EMPTY: LazyLock<Params> = LazyLock::new(|| {
     let layout = Layout::new(Vec::new()).expect("a layout without tensors has no duplicate names");
     Params::zeros(&layout)
@@ -22,6 +25,8 @@ pub struct Params {
     layout: Arc<Layout>,
     document: Bytes,
     hash: Arc<OnceLock<Digest>>,
+    /// Whether every value is known to be finite.
+    finite: bool,
 }
 
 impl std::fmt::Debug for Params {
@@ -87,6 +92,37 @@ impl Params {
             layout,
             document,
             hash: Arc::new(OnceLock::new()),
+            finite: false,
+        }
+    }
+
+    /// The same model, of which every value was found to be finite.
+    pub(super) fn known_finite(self) -> Self {
+        Self {
+            finite: true,
+            ..self
+        }
+    }
+
+    /// Whether every value is known to be finite, because the model has passed a
+    /// [`Gate`](super::Gate). One that is not known to be so may be all the same.
+    pub(crate) fn is_known_finite(&self) -> bool {
+        self.finite
+    }
+
+    /// The same model read from another copy of its document, for example one in a file that is mapped
+    /// into memory. Unchanged if `document` has another length or alignment than a document of this
+    /// layout; that its bytes are the same is up to the caller.
+    #[must_use]
+    pub fn read_from(&self, document: Bytes) -> Self {
+        let fits = document.len() == self.document.len()
+            && bytemuck::try_cast_slice::<u8, f32>(&document).is_ok();
+        if !fits {
+            return self.clone();
+        }
+        Self {
+            document,
+            ..self.clone()
         }
     }
 
@@ -113,9 +149,14 @@ impl Params {
 
     /// BLAKE3 of the canonical document; computed once.
     pub fn hash(&self) -> Digest {
-        *self
-            .hash
-            .get_or_init(|| *blake3::hash(&self.document).as_bytes())
+        *self.hash.get_or_init(|| {
+            let mut hasher = blake3::Hasher::new();
+            match self.document.len() {
+                0..PARALLEL => hasher.update(&self.document),
+                _ => hasher.update_rayon(&self.document),
+            };
+            *hasher.finalize().as_bytes()
+        })
     }
 }
 

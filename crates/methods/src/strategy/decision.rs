@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::coalitions::proof::Proof;
+
 /// The lead's choice of who learns with whom.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
@@ -24,6 +26,8 @@ pub struct Claim {
     /// Further assignments of the entries, of which a later round chooses one; empty where the
     /// strategy has none.
     pub candidates: Vec<Vec<u32>>,
+    /// What proves the lower bound, where members do not solve the program themselves.
+    pub proof: Option<Proof>,
 }
 
 impl Decision {
@@ -93,6 +97,18 @@ pub enum DecideError {
         /// Position in the bundle.
         entry: usize,
     },
+    /// No decision of which enough is proven.
+    #[error(
+        "the best grouping that was found is proven to be within {:.2} % of the best one, and members \
+         accept {:.2} %: its `gap` has to be raised, or the number of coalitions changed",
+        100.0 * .gap, 100.0 * .accepted
+    )]
+    Unproven {
+        /// Relative gap.
+        gap: f64,
+        /// The largest that members accept.
+        accepted: f64,
+    },
     /// An entry that [`Strategy::admit`](crate::Strategy::admit) would have refused.
     #[error("entry {entry}: {reason}")]
     Unusable {
@@ -131,6 +147,17 @@ pub enum Objection {
         claimed: f64,
         /// As recomputed.
         recomputed: f64,
+    },
+    /// A better decision may exist.
+    #[error(
+        "the decision is proven to be within {:.4} % of the best one, and {:.4} % are accepted",
+        100.0 * .gap, 100.0 * .accepted
+    )]
+    Unproven {
+        /// Relative gap.
+        gap: f64,
+        /// The largest that is accepted.
+        accepted: f64,
     },
     /// A better decision was found.
     #[error("a better decision exists: objective {found} instead of {proposed}")]

@@ -9,8 +9,10 @@ use crate::similarity::EmbeddingError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EquipError {
     /// A name that is no tensor or layer of the model.
-    #[error("personal: the model has no tensor or layer {name:?}; it has {has}")]
+    #[error("{option}: the model has no tensor or layer {name:?}; it has {has}")]
     Nothing {
+        /// The option of the strategy that names it.
+        option: &'static str,
         /// The name.
         name: String,
         /// The model's tensors.
@@ -22,6 +24,9 @@ pub enum EquipError {
     /// All tensors would stay with the silos.
     #[error("personal: with {0} personal no tensor is shared: make fewer tensors personal")]
     NothingShared(String),
+    /// Nothing would be trained.
+    #[error("trained: {0} are not trained in any case: name a layer with weights")]
+    NothingTrained(String),
     /// The common scale would not be common.
     #[error("personal: the federation's common scale cannot be personal: leave it out")]
     Scale,
@@ -40,6 +45,12 @@ pub enum EquipError {
          another strategy or another target"
     )]
     Metric(&'static str),
+    /// The members agreed to stop by validation rows, and the silo has none.
+    #[error(
+        "the federation ends early by a measure on validation rows (`stop`), and this silo has none: \
+         keep some of its rows for validation, or agree on a strategy without `stop`"
+    )]
+    NoValidation,
     /// The strategy needs the domain of the silo's rows, and none is given.
     #[error(
         "fedcg with `given = true` needs to know the domain of this silo's rows: write `domains`, \

@@ -78,6 +78,7 @@ pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{DEVIATION, MEAN, Standardised};
+pub use wrappers::stopping::{Measure, Stop};
 pub use wrappers::warm_start::{WarmStartError, shared_part, warm_started};
 
 /// One method: what members train, who learns with whom, and which models all members adopt.
@@ -231,6 +232,13 @@ pub trait Strategy: Send + Sync {
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError>;
+
+    /// Whether the federation ends with this state, before the last round of its charter. By default
+    /// it does not.
+    fn ends(&self, state: &State) -> bool {
+        let _ = state;
+        false
+    }
 
     /// The model for a silo that took no part, given the last state and the number of the round
     /// after it: by default the one with the least loss on its own training rows.

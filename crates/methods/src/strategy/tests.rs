@@ -14,6 +14,7 @@ use crate::params::{Role, TensorSpec};
 
 mod buffers;
 mod capabilities;
+mod coalition_proofs;
 mod cs_rcfl_auto;
 mod decay;
 mod equipped;
@@ -27,7 +28,9 @@ mod quadratic;
 mod robust_local;
 mod self_weighted;
 mod standardise;
+mod stopping;
 mod tfl;
+mod trained_layers;
 
 fn training() -> Training {
     let optimiser = Optimiser::Sgd {
@@ -55,6 +58,7 @@ fn cs_rcfl(coalitions: usize, freeze: u64) -> CsRcfl {
     CsRcfl {
         fit: Fitting::Trained(training()),
         coalitions,
+        gap: 0.25,
         freeze,
         rule: Aggregation::Mean,
     }

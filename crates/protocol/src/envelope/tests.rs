@@ -16,6 +16,8 @@ use crate::message::{
 };
 use crate::roster::Silo;
 
+mod unsigned;
+
 fn key(i: u16) -> SecretKey {
     SecretKey::from_bytes(blake3::hash(&i.to_le_bytes()).as_bytes())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Member;
+use super::{Member, Mutation};
 use crate::effects::{Effect, FinalRound};
 use crate::refusal::Refusal;
 use crate::work::WorkError;
@@ -60,13 +60,17 @@ impl Member {
         });
     }
 
-    pub(super) fn applied(&mut self, round: u64, result: Result<(), WorkError>) {
+    pub(super) fn applied(&mut self, round: u64, ends: bool, result: Result<(), WorkError>) {
+        let again = self.broken(Mutation::AdoptedAgain) && self.adoption.applied < round;
         let adoption = &mut self.adoption;
         match result {
             Ok(()) => {
                 adoption.state = State::Idle;
                 adoption.applied = adoption.applied.max(round);
-                adoption.waiting.retain(|waiting| waiting.round > round);
+                let stays =
+                    |waiting: &FinalRound| waiting.round > round || again && waiting.round == round;
+                adoption.waiting.retain(stays);
+                self.config.ended = self.config.ended.or(ends.then_some(round));
             }
             Err(WorkError::Unavailable) => adoption.state = State::Stalled,
             Err(WorkError::Refused(reason)) => {
@@ -74,8 +78,7 @@ impl Member {
                 self.refuse(self.me(), round, Refusal::Work(reason));
             }
         }
-        let last = self.config.epoch.charter.rounds;
-        if self.adoption.applied >= last && !self.completion.reached {
+        if self.adoption.applied >= self.last_round() && !self.completion.reached {
             self.all_rounds_applied();
         }
     }

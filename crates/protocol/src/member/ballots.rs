@@ -68,11 +68,11 @@ impl Ballots {
         }
     }
 
-    /// Whether this vote or proposal is among this member's own.
-    pub(super) fn remembers(&mut self, message: &Message) -> bool {
-        let own = self.own.get_mut(&message.view);
-        let signed = own.and_then(|own| own.slot(&message.body)?.as_ref());
-        signed.is_some_and(|(signed, _)| signed.body == message.body)
+    /// Whether this vote or proposal of this view is among this member's own.
+    pub(super) fn remembers(&mut self, view: u64, body: &Body) -> bool {
+        let own = self.own.get_mut(&view);
+        let signed = own.and_then(|own| own.slot(body)?.as_ref());
+        signed.is_some_and(|(signed, _)| signed.body == *body)
     }
 
     /// The vote of a member in the highest view.
@@ -156,15 +156,17 @@ impl Member {
         if self.participation.listening()
             || self.at_rest()
             || self.ballots.has_nullified(view)
-            || finalized
+            || finalized && !self.broken(Mutation::NullifyAfterFinalize)
         {
             return;
         }
         self.out
             .push(Effect::Report(Report::Nullifying { view, reason }));
         let (message, frame) = self.seal(0, view, Body::Nullify);
-        self.out
-            .push(Effect::Persist(Record::Vote(message.clone())));
+        if !self.broken(Mutation::NullifyNotDurable) {
+            self.out
+                .push(Effect::Persist(Record::Vote(message.clone())));
+        }
         self.ballots.remember(message.clone(), frame.clone());
         self.publish(message, frame);
     }
@@ -172,8 +174,10 @@ impl Member {
     /// Signs a vote and sends it to the collectors.
     fn cast(&mut self, view: u64, body: Body) {
         let (message, frame) = self.seal(0, view, body);
-        self.out
-            .push(Effect::Persist(Record::Vote(message.clone())));
+        if !self.broken(Mutation::VoteNotDurable) {
+            self.out
+                .push(Effect::Persist(Record::Vote(message.clone())));
+        }
         self.ballots.remember(message.clone(), frame.clone());
         for to in self.collectors(view) {
             self.send(to, &message, &frame);
@@ -208,7 +212,7 @@ impl Member {
         let gave_up = message.body == Body::Nullify
             && (view, sender) == (self.view.number, self.view.lead)
             && self.view.judged.is_none();
-        if gave_up && sender != self.me() {
+        if gave_up && sender != self.me() && !self.broken(Mutation::GivingUpIgnored) {
             let lead = self.config.epoch.roster.name(sender).to_owned();
             self.vote_nullify(Refusal::GaveUp { lead });
         }
@@ -252,7 +256,7 @@ impl Member {
             .map(|(certificate, since)| (certificate.clone(), since))
             .collect();
         let late = known.iter().any(|(_, since)| self.now - *since > pause);
-        if late && message.sender != self.me() {
+        if late && message.sender != self.me() && !self.broken(Mutation::LateVoteUnanswered) {
             for (certificate, _) in &known {
                 let frame = envelope::seal_certificate(&self.config.epoch, certificate);
                 self.out.push(Effect::Send {
@@ -330,6 +334,10 @@ impl Member {
 
     /// Once per beat: sends again the votes that no certificate has answered.
     pub(super) fn repeat_votes(&mut self) {
+        if self.participation.outdated() {
+            // They may contradict those that its journal does not hold.
+            return;
+        }
         let current = self.view.lead;
         let mut again = Vec::new();
         for (&view, own) in &self.ballots.own {

@@ -9,6 +9,7 @@ use crate::effects::{Effect, FinalRound, Record, Report};
 use crate::envelope::{self, Known};
 use crate::hash::Hash;
 use crate::message::{Block, Content, Passage, Proposal};
+use crate::mutation::broken;
 use crate::roster::MemberIndex;
 use crate::rotation::Turns;
 use crate::time::Time;
@@ -83,6 +84,10 @@ impl Chain {
 
     /// The members that check the round of a view, ascending.
     pub(super) fn auditors(&self, epoch: &Epoch, view: u64) -> Vec<MemberIndex> {
+        let view = match broken(Mutation::AuditorsFixed) {
+            true => 0,
+            false => view,
+        };
         epoch.auditors(&self.learned.block, view)
     }
 
@@ -369,24 +374,46 @@ impl Member {
         {
             return;
         }
+        self.look_for_own_vote(&certificate);
         let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
-        self.out.push(Effect::Publish { frame });
+        if !self.broken(Mutation::CertificateUnpublished) {
+            self.out.push(Effect::Publish { frame });
+        }
         self.out
             .push(Effect::Report(Report::Certified(certificate.clone())));
         let view = certificate.view;
         match certificate.verdict {
+            Verdict::Nullified if self.broken(Mutation::NullifiedViewGoesOn) => {}
             Verdict::Nullified => self.leave(view, certificate),
             Verdict::Notarised(block) => {
-                self.vote_finalize(view, block);
+                self.adopt_notarised(block);
+                if !self.broken(Mutation::FinalizeWithheld) {
+                    self.vote_finalize(view, block);
+                }
                 self.leave(view, certificate);
             }
             Verdict::Final(_) => self.make_final(certificate),
         }
     }
 
+    /// Under the mutation of that name alone: adopts what is only notarised.
+    fn adopt_notarised(&mut self, block: Hash) {
+        if !self.broken(Mutation::NotarisedAdopted) {
+            return;
+        }
+        if let Some(learning) = self.chain.block(&block).and_then(Block::learning) {
+            self.adoption.waiting.push(FinalRound {
+                round: learning.round,
+                block,
+                outcome: learning.outcome,
+                position: None,
+            });
+        }
+    }
+
     /// A view has ended: enters the next one, unless this member is further.
     fn leave(&mut self, view: u64, certificate: Certificate) {
-        if view >= self.view.number {
+        if view >= self.view.number || self.broken(Mutation::EarlierViewEntered) {
             self.out
                 .push(Effect::Persist(Record::Certified(certificate)));
             self.enter(view + 1);

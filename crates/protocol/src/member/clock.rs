@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Member;
+use super::{Member, Mutation};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -72,7 +72,10 @@ impl Member {
     /// since the last final learning block). D0 is half a beat, or four times the q-th smallest
     /// round trip (at most 16 beats) if that is longer.
     pub(super) fn phase_time(&self) -> Duration {
-        let failed = (self.view.number - 1).saturating_sub(self.chain.learned.view);
+        let failed = match self.broken(Mutation::PhasesStayShort) {
+            true => 0,
+            false => (self.view.number - 1).saturating_sub(self.chain.learned.view),
+        };
         self.shortest_phase * (1 << failed.min(4) as u32)
     }
 
@@ -98,7 +101,9 @@ impl Member {
     /// A Progress message of the lead. One with an old counter shows no progress: anybody may have
     /// sent it again.
     pub(super) fn progressed(&mut self, counter: u64) {
-        if self.view.progress_counter.is_none_or(|last| counter > last) {
+        if self.view.progress_counter.is_none_or(|last| counter > last)
+            || self.broken(Mutation::OldProgressCounts)
+        {
             self.view.progress_counter = Some(counter);
             self.view.last_progress = self.now;
         }
@@ -111,10 +116,13 @@ impl Member {
         }
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
         let (silence, timeout) = (self.silence(), self.view_timeout());
-        if self.now >= self.view.last_progress + silence {
+        if self.now >= self.view.last_progress + silence && !self.broken(Mutation::SilenceTolerated)
+        {
             let lead = lead();
             self.vote_nullify(Refusal::Silent { lead, silence });
-        } else if self.now >= self.view.entered + timeout {
+        } else if self.now >= self.view.entered + timeout
+            && !self.broken(Mutation::SlownessTolerated)
+        {
             let lead = lead();
             self.vote_nullify(Refusal::Slow { lead, timeout });
         }

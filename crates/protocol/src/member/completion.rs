@@ -19,12 +19,21 @@ pub(super) struct Completion {
 }
 
 impl Member {
+    /// The last round: that of the charter, or an earlier one with which the strategy ended the
+    /// federation. Before such a round is adopted here, nothing is known of it.
+    pub(super) fn last_round(&self) -> u64 {
+        self.config
+            .ended
+            .unwrap_or(self.config.epoch.charter.rounds)
+    }
+
     /// The last round is final and adopted here.
     pub(super) fn all_rounds_applied(&mut self) {
         self.completion.reached = true;
         self.lead = None;
         self.completion.unsent = true;
-        self.out.push(Effect::Report(Report::Complete));
+        let last = self.last_round();
+        self.out.push(Effect::Report(Report::Complete { last }));
     }
 
     /// Tells the others that the last round is adopted here, with the first beat after it. Not at
@@ -44,7 +53,7 @@ impl Member {
     }
 
     fn send_complete(&mut self, members: Vec<MemberIndex>) {
-        let (_, frame) = self.seal(self.config.epoch.charter.rounds, 0, Body::Complete);
+        let (_, frame) = self.seal(self.last_round(), 0, Body::Complete);
         let send = |to| Effect::Send {
             to,
             frame: frame.clone(),
@@ -52,15 +61,20 @@ impl Member {
         self.out.extend(members.into_iter().map(send));
     }
 
-    /// Another member has adopted the last round, so it has everything that is missing here.
+    /// Another member has adopted `round` as the last one, so it has everything that is missing here.
+    /// Where the strategy ends the federation, this member knows which round that is once it has
+    /// adopted it too.
     pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) {
-        let last = self.config.epoch.charter.rounds;
-        if round != last || member == self.me() || !self.completion.others.insert(member) {
+        let possible = 1..=self.config.epoch.charter.rounds;
+        if !possible.contains(&round)
+            || member == self.me()
+            || !self.completion.others.insert(member)
+        {
             return;
         }
         self.out
             .push(Effect::Report(Report::MemberComplete { member }));
-        if self.chain.learned.round < last {
+        if self.chain.learned.round < round {
             self.sync.catching_up = true;
             self.ask_if_useful(member);
         }

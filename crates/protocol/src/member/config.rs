@@ -7,7 +7,12 @@ use crate::effects::Record;
 use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
+#[cfg(feature = "mutations")]
+use crate::mutation;
+use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
+
+use super::Member;
 
 /// What a member knows of its past when it starts.
 #[derive(Debug, Clone)]
@@ -35,6 +40,8 @@ pub struct Config {
     /// The beginning of the id (64 hexadecimal digits) of a recovery that declares this member lost and
     /// that its institution follows all the same.
     pub follow: Option<String>,
+    /// The last adopted round, if the members' strategy ended the federation with it.
+    pub ended: Option<u64>,
     /// The formats that this member's program speaks.
     pub formats: Formats,
     #[cfg(feature = "mutations")]
@@ -50,6 +57,7 @@ impl Config {
             key,
             seed,
             follow: None,
+            ended: None,
             formats: Formats::SPOKEN,
             #[cfg(feature = "mutations")]
             mutation: None,
@@ -73,32 +81,23 @@ impl Config {
     }
 }
 
-/// A rule that can be broken, to prove that the checkers of the properties can fail. Takes effect
-/// only in builds with the feature `mutations`, which only tests turn on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutation {
-    /// Certificates are made of one vote too few.
-    QuorumMinusOne,
-    /// A restart forgets votes.
-    VotesForgotten,
-    /// Finalize is voted after Nullify.
-    FinalizeAfterNullify,
-    /// A proposal needs no proof of the views it skips.
-    SkippedWithoutProof,
-    /// Notarize is voted for every proposal of a view.
-    NotarizeTwice,
-    /// A proposal may have one inclusion less than entries.
-    InclusionMissing,
-    /// The lead changes a score, and no member checks its own row.
-    ForgedScore,
-    /// A proposal without the own entry is accepted in spite of a receipt.
-    ReceiptIgnored,
-    /// A round may start from a block that is only notarised.
-    RoundFromNotarised,
-    /// A contribution goes to all members, and not to the lead alone.
-    ContributionPublished,
-    /// A notarisation counts without the votes of auditors.
-    AuditorsIgnored,
-    /// Scores go to all members, and not to the lead alone.
-    ScoresPublished,
+impl Member {
+    /// Whether a rule is broken on purpose, at this member or everywhere.
+    #[cfg(feature = "mutations")]
+    pub(super) fn broken(&self, rule: Mutation) -> bool {
+        self.config.mutation == Some(rule) || mutation::broken(rule)
+    }
+
+    #[cfg(not(feature = "mutations"))]
+    pub(super) fn broken(&self, _: Mutation) -> bool {
+        false
+    }
+
+    /// An error, unless the rule that it comes from is broken on purpose.
+    pub(super) fn unless<E>(&self, rule: Mutation, error: E) -> Result<(), E> {
+        match self.broken(rule) {
+            true => Ok(()),
+            false => Err(error),
+        }
+    }
 }

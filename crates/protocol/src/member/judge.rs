@@ -63,7 +63,9 @@ impl Member {
             if judged.block == block {
                 return;
             }
-            if let Some(evidence) = Evidence::of(&judged.message, &message) {
+            if let Some(evidence) = Evidence::of(&judged.message, &message)
+                && !self.broken(Mutation::ContradictionTolerated)
+            {
                 let reason = Refusal::Contradiction(evidence.charge());
                 self.accuse(evidence);
                 self.refuse(message.sender, 0, reason.clone());
@@ -74,6 +76,7 @@ impl Member {
             }
         }
         let structure = structure(&proposal.block, message.view, self.config.epoch.id);
+        let structure = structure.or_else(|why| self.unless(Mutation::BlockMisplaced, why));
         if structure.is_ok() {
             self.chain.keep(block, proposal.block.clone());
         }
@@ -137,7 +140,9 @@ impl Member {
             Opinion::Refuse(reason) => {
                 self.set_state(State::Voted);
                 self.refuse(proposer, self.round.number, reason.clone());
-                self.vote_nullify(reason);
+                if !self.broken(Mutation::RefusalWithoutVote) {
+                    self.vote_nullify(reason);
+                }
             }
             Opinion::Structure => {
                 self.note_change(block);
@@ -154,6 +159,9 @@ impl Member {
                 }
                 let id = case.id();
                 self.set_state(State::Working { case: id });
+                if self.broken(Mutation::DecisionUnchecked) {
+                    self.round.cases.accepted.insert(id);
+                }
                 if !self.round.cases.accepted.contains(&id) {
                     let holders = self.holders();
                     self.out.push(Effect::Check { case, holders });
@@ -173,6 +181,7 @@ impl Member {
         self.view.lead == self.me()
             || epoch.charter.verification == Verification::Full
             || self.chain.auditors(epoch, view).contains(&self.me())
+                && !self.broken(Mutation::AuditorBelieves)
     }
 
     fn set_state(&mut self, state: State) {
@@ -184,9 +193,13 @@ impl Member {
     /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
     /// voted for is there after its lead and auditors have died.
     fn vote_for_kept(&mut self, block: Hash, outcome: Hash) {
-        if self.round.cases.kept.contains(&outcome) {
+        if self.round.cases.kept.contains(&outcome) || self.broken(Mutation::OutcomeNotKept) {
             self.set_state(State::Voted);
-            return self.vote_notarize(block, Checked::Outcome(Verification::Inclusion));
+            let checked = match self.broken(Mutation::BelieverClaimsAll) {
+                true => Verification::Full,
+                false => Verification::Inclusion,
+            };
+            return self.vote_notarize(block, Checked::Outcome(checked));
         }
         self.set_state(State::Keeping { outcome });
         let (round, holders) = (self.round.number, self.holders());
@@ -240,7 +253,9 @@ impl Member {
         let reason = match (result, claimed) {
             // A receipt may have arrived while the outcome was computed.
             (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
-            (Ok(outcome), Some(claimed)) if outcome == claimed => {
+            (Ok(outcome), Some(claimed))
+                if outcome == claimed || self.broken(Mutation::OutcomeUnchecked) =>
+            {
                 self.set_state(State::Voted);
                 return self.vote_notarize(block, Checked::Outcome(Verification::Full));
             }
@@ -316,7 +331,9 @@ impl Member {
                 let Some(notarised) = &proposal.parent else {
                     return Opinion::Refuse(Refusal::NothingNotarised);
                 };
-                if notarised.verdict != Verdict::Notarised(block.parent) {
+                if notarised.verdict != Verdict::Notarised(block.parent)
+                    && !self.broken(Mutation::EmptyUnproven)
+                {
                     return Opinion::Refuse(Refusal::ParentUnproven);
                 }
                 let audited = self.chain.is_audited(&self.config.epoch, notarised);
@@ -338,7 +355,8 @@ impl Member {
                 }
                 let spoken = change.amendment.is_spoken(self.config.formats);
                 let checked = change.check(&self.config.epoch, &self.chain.checkpoint());
-                match checked.and(spoken) {
+                match checked.and(spoken.or_else(|why| self.unless(Mutation::FormatUnspoken, why)))
+                {
                     Ok(()) => Opinion::Structure,
                     Err(why) => Opinion::Refuse(why.into()),
                 }
@@ -348,7 +366,7 @@ impl Member {
             }
             Content::Learning(learning) => {
                 let mut parent = tip.view;
-                if block.parent != tip.hash {
+                if block.parent != tip.hash && !self.broken(Mutation::AnyParent) {
                     let notarised = self.chain.notarisation(&block.parent);
                     match notarised.filter(|_| self.broken(Mutation::RoundFromNotarised)) {
                         Some(notarised) => parent = notarised.view,
@@ -413,11 +431,11 @@ impl Member {
             return Opinion::Wait;
         };
         let (got, now) = (learning.round, self.round.number);
-        if got != now {
+        if got != now && !self.broken(Mutation::AnyRound) {
             return Opinion::Refuse(Refusal::WrongRound { got, now });
         }
         let (got, ours) = (learning.plan, plan.plan);
-        if got != ours {
+        if got != ours && !self.broken(Mutation::AnyPlan) {
             return Opinion::Refuse(Refusal::WrongPlan { got, ours });
         }
         let Some(sheet) = self.round.sheets.get(&learning.sheet) else {
@@ -430,10 +448,12 @@ impl Member {
             return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
         let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
-        if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by)) {
+        if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by))
+            && !self.broken(Mutation::UninvitedSigner)
+        {
             return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
-        if self.config.epoch.charter.names_shown {
+        if self.config.epoch.charter.names_shown && !self.broken(Mutation::AnyNames) {
             // A name counts only with the signature of the member that it names.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
@@ -442,11 +462,11 @@ impl Member {
             }
         }
         let needed = self.fewest();
-        if k < needed {
+        if k < needed && !self.broken(Mutation::FewestIgnored) {
             let entries = k;
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
         }
-        if !self.enough(&signers) {
+        if !self.enough(&signers) && !self.broken(Mutation::EnoughIgnored) {
             return Opinion::Wait;
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());

@@ -66,7 +66,9 @@ use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-pub use config::{Config, Mutation, Start};
+pub use config::{Config, Start};
+
+pub use crate::mutation::Mutation;
 
 use absences::Absences;
 use adoption::Adoption;
@@ -106,8 +108,6 @@ pub struct Member {
     accused: BTreeSet<MemberIndex>,
     /// Members that cannot be reached.
     unreachable: BTreeSet<MemberIndex>,
-    /// It was reported that another process signs with this member's key.
-    key_used_elsewhere: bool,
     completion: Completion,
     amendments: Amendments,
     recoveries: Recoveries,
@@ -168,7 +168,6 @@ impl Member {
             early: VecDeque::new(),
             accused: BTreeSet::new(),
             unreachable: BTreeSet::new(),
-            key_used_elsewhere: false,
             completion: Completion::default(),
             amendments: Amendments::default(),
             recoveries: Recoveries::default(),
@@ -227,7 +226,11 @@ impl Member {
                 outcome,
                 result,
             } => self.kept(round, outcome, result),
-            Input::Applied { round, result } => self.applied(round, result),
+            Input::Applied {
+                round,
+                ends,
+                result,
+            } => self.applied(round, ends, result),
         }
         self.run_until_quiet();
         effects.append(&mut self.out);
@@ -244,7 +247,9 @@ impl Member {
     /// Whether a member may have this blob of this member now. Until the bundle is here, only the lead of
     /// the view may have this member's own model.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
-        self.round.own.may_serve(blob) || by == self.view.lead
+        self.round.own.may_serve(blob)
+            || by == self.view.lead
+            || self.broken(Mutation::ModelGivenEarly)
     }
 
     /// The current view.
@@ -273,9 +278,11 @@ impl Member {
         let mut own = None;
         for record in records {
             match record {
+                Record::Final { .. } if self.broken(Mutation::FinalForgotten) => {}
                 Record::Final { blocks, proof } => {
                     self.chain.advance(&self.config.epoch, blocks, proof);
                 }
+                Record::Certified(_) if self.broken(Mutation::CertificatesForgotten) => {}
                 Record::Certified(certificate) => {
                     if matches!(certificate.verdict, Verdict::Final(_)) {
                         // A final block is recorded like this while an ancestor is missing.
@@ -289,10 +296,15 @@ impl Member {
                         self.ballots.restore(&self.config.epoch, message);
                     }
                 }
+                Record::Proposed(_) if self.broken(Mutation::ProposalForgotten) => {}
                 Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
+                Record::Contributed(_) if self.broken(Mutation::ContributionForgotten) => {}
                 Record::Contributed(message) => own = Some(message),
+                Record::Applied { .. } if self.broken(Mutation::AdoptionForgotten) => {}
                 Record::Applied { round } => applied = round,
+                Record::Standing(_) if self.broken(Mutation::StandingForgotten) => {}
                 Record::Standing(message) => self.recoveries.restore(message),
+                Record::Outdated(what) => self.stop_signing(what),
             }
         }
         let tip = self.chain.tip.view;
@@ -307,7 +319,7 @@ impl Member {
 
     /// Enters the first view, or the one in which this member stopped.
     fn begin(&mut self, applied: u64) {
-        if applied >= self.config.epoch.charter.rounds {
+        if applied >= self.last_round() {
             self.all_rounds_applied();
         }
         let view = (self.chain.tip.view + 1)
@@ -381,7 +393,7 @@ impl Member {
             }
             _ => message.sender == self.lead_of(message.view),
         };
-        if of_view && !by_lead() {
+        if of_view && !by_lead() && !self.broken(Mutation::AnyoneLeads) {
             if self.config.epoch.charter.rotation.follows_rounds() {
                 // Its sender may know a final round that this member does not know yet, or the
                 // other way round. An honest lead sends it again.
@@ -492,6 +504,10 @@ impl Member {
     /// Publishes and reports the first evidence against a member. Later evidence is dropped, so that
     /// no member can fill logs with it.
     fn accuse(&mut self, evidence: Evidence) {
+        self.look_for_own_messages(&evidence);
+        if self.broken(Mutation::FaultUnreported) {
+            return;
+        }
         if self.accused.insert(evidence.member) {
             let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
             self.out.push(Effect::Publish { frame });
@@ -556,16 +572,6 @@ impl Member {
     fn publish(&mut self, message: Message, frame: Bytes) {
         self.out.push(Effect::Publish { frame });
         self.loopback.push_back(message);
-    }
-
-    #[cfg(feature = "mutations")]
-    fn broken(&self, rule: Mutation) -> bool {
-        self.config.mutation == Some(rule)
-    }
-
-    #[cfg(not(feature = "mutations"))]
-    fn broken(&self, _: Mutation) -> bool {
-        false
     }
 }
 

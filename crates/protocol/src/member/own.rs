@@ -65,14 +65,14 @@ impl OwnPart {
         self.model_released || model != Some(*blob)
     }
 
-    /// Whether this message is this member's own contribution.
-    pub(super) fn is_contribution(&self, message: &Message) -> bool {
+    /// Whether this body, of this round, is that of this member's own contribution.
+    pub(super) fn is_contribution(&self, round: u64, body: &Body) -> bool {
         let Training::Contributed(own) = &self.training else {
             return false;
         };
-        match (&own.message.body, &message.body) {
+        match (&own.message.body, body) {
             (Body::Contribution(a), Body::Contribution(b)) => {
-                own.message.round == message.round && a.same(b)
+                own.message.round == round && a.same(b)
             }
             _ => false,
         }
@@ -152,8 +152,10 @@ impl Member {
         };
         let entry = contribution.entry(&epoch.federation, round);
         let (message, frame) = self.seal(round, 0, Body::Contribution(contribution));
-        self.out
-            .push(Effect::Persist(Record::Contributed(message.clone())));
+        if !self.broken(Mutation::ContributionNotDurable) {
+            self.out
+                .push(Effect::Persist(Record::Contributed(message.clone())));
+        }
         self.out
             .push(Effect::Report(Report::Contributed { round, blob }));
         self.round.models.hold([blob]);

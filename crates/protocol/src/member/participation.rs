@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{ByMember, Member};
 use crate::certificate::Certificate;
-use crate::effects::{Effect, Report};
-use crate::message::{Block, Body, Message};
+use crate::effects::{Effect, Record, Report};
+use crate::evidence::Evidence;
+use crate::forgotten::Forgotten;
+use crate::message::{Block, Body, Kind, Message};
+use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
 /// Whether a member takes part, or only listens.
@@ -24,6 +27,9 @@ pub(super) enum Participation {
         /// The numbers in the last report of it.
         reported: Option<(usize, Option<u64>)>,
     },
+    /// Its journal lacks something that its key has signed. In this epoch that cannot change: what else
+    /// is missing is not known, and the newer journal may still exist.
+    Outdated,
 }
 
 /// The journal that a member starts with.
@@ -41,7 +47,9 @@ impl Participation {
     pub(super) fn new(journal: Journal) -> Self {
         match journal {
             Journal::Kept => Self::Full,
+            Journal::Lost if broken(Mutation::LossIgnored) => Self::Full,
             Journal::Lost => Self::journal_lost(),
+            Journal::Empty if broken(Mutation::KeyUnchecked) => Self::Full,
             Journal::Empty => Self::KeyCheck {
                 answers: BTreeSet::new(),
             },
@@ -61,9 +69,14 @@ impl Participation {
         !matches!(self, Self::Full)
     }
 
-    /// Whether this member lost its journal. Such a member does not train either.
+    /// Whether this member's journal is lost, or an older copy. Such a member does not train either.
     pub(super) fn lost_journal(&self) -> bool {
-        matches!(self, Self::JournalLost { .. })
+        matches!(self, Self::JournalLost { .. } | Self::Outdated)
+    }
+
+    /// Whether this member's journal is an older copy.
+    pub(super) fn outdated(&self) -> bool {
+        matches!(self, Self::Outdated)
     }
 
     /// A member has answered: it proved a certificate of view `highest`, and may know `more`.
@@ -76,65 +89,115 @@ impl Participation {
             Self::KeyCheck { answers } if !more => {
                 answers.insert(by);
             }
-            Self::Full | Self::KeyCheck { .. } => {}
+            Self::Full | Self::KeyCheck { .. } | Self::Outdated => {}
         }
     }
 }
 
 impl Member {
-    /// Whether a message under this member's key is unknown to it and still binds it. What was
-    /// signed in views up to the last final block, or in earlier rounds, binds it no more.
-    pub(super) fn is_forgotten(&mut self, own: &Message) -> bool {
-        own.sender == self.me()
-            && match own.body {
-                Body::Contribution(_) => {
-                    own.round >= self.round.number && !self.round.own.is_contribution(own)
-                }
-                Body::Notarize { .. }
-                | Body::Finalize { .. }
-                | Body::Nullify
-                | Body::Proposal(_) => {
-                    own.view > self.chain.tip.view && !self.ballots.remembers(own)
-                }
-                _ => false,
+    /// What a message under this member's key shows that its journal does not hold, if it still binds
+    /// this member. What was signed in views up to the last final block, or in earlier rounds, binds it
+    /// no more.
+    fn forgotten(&mut self, round: u64, view: u64, body: &Body) -> Option<Forgotten> {
+        let unknown = match body {
+            Body::Contribution(_) => {
+                round >= self.round.number && !self.round.own.is_contribution(round, body)
             }
+            Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify | Body::Proposal(_) => {
+                view > self.chain.tip.view && !self.ballots.remembers(view, body)
+            }
+            _ => false,
+        };
+        let kind = body.kind();
+        unknown.then_some(Forgotten { kind, round, view })
     }
 
     /// A message under this member's own key came from outside.
     pub(super) fn own_message_from_outside(&mut self, message: &Message) {
-        if self.participation.lost_journal() || !self.is_forgotten(message) {
-            return;
-        }
-        if self.participation.listening() {
-            self.key_was_used_before();
+        let before = self.participation.lost_journal();
+        self.look_at_own(message);
+        if !before && self.participation.lost_journal() {
             self.try_to_take_part();
-        } else if !std::mem::replace(&mut self.key_used_elsewhere, true) {
-            self.out.push(Effect::Report(Report::KeyUsedElsewhere));
         }
     }
 
-    /// Blocks became final: a member with an empty journal looks for its own signatures in them.
-    pub(super) fn look_for_own_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
-        if !matches!(self.participation, Participation::KeyCheck { .. }) {
+    /// Looks whether the journal holds a message that may be this member's own.
+    pub(super) fn look_at_own(&mut self, message: &Message) {
+        if message.sender != self.me() {
             return;
         }
-        let me = self.me();
-        let learned = blocks.iter().filter_map(Block::learning);
-        let signers = learned.flat_map(|learning| learning.inclusions.iter().map(|(by, _)| *by));
-        let voters = proof.votes.iter().map(|vote| vote.member);
-        if signers.chain(voters).any(|by| by == me) {
-            self.key_was_used_before();
+        if let Some(what) = self.forgotten(message.round, message.view, &message.body) {
+            self.has_forgotten(what);
         }
     }
 
-    /// This member's key signed what its journal does not hold: it behaves as one that lost its
-    /// journal.
-    pub(super) fn key_was_used_before(&mut self) {
-        if !self.participation.lost_journal() {
-            self.participation = Participation::journal_lost();
-            self.lead = None;
-            self.out.push(Effect::Report(Report::KeyUsedBefore));
+    /// Blocks became final: looks for signatures of this member in them that its journal does not hold.
+    pub(super) fn look_for_own_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
+        let (me, round) = (self.me(), self.round.number);
+        let contributed = self.round.own.has_contributed().then_some(round);
+        let learned = blocks.iter().filter_map(Block::learning);
+        let mut unknown = learned.filter(|of| of.round >= round && Some(of.round) != contributed);
+        let included = unknown.find(|of| of.inclusions.iter().any(|(by, _)| *by == me));
+        let included = included.map(|of| Forgotten {
+            kind: Kind::Inclusion,
+            round: of.round,
+            view: 0,
+        });
+        if let Some(what) = included.or_else(|| self.forgotten_vote(proof)) {
+            self.has_forgotten(what);
         }
+    }
+
+    /// Looks for a vote of this member in a certificate that its journal does not hold.
+    pub(super) fn look_for_own_vote(&mut self, certificate: &Certificate) {
+        if let Some(what) = self.forgotten_vote(certificate) {
+            self.has_forgotten(what);
+        }
+    }
+
+    fn forgotten_vote(&mut self, certificate: &Certificate) -> Option<Forgotten> {
+        let me = self.me();
+        let own = certificate.votes.iter().find(|vote| vote.member == me)?;
+        let body = Body::vote(certificate.verdict, own.checked);
+        self.forgotten(0, certificate.view, &body)
+    }
+
+    /// Looks for a message of this member in evidence against it that its journal does not hold.
+    pub(super) fn look_for_own_messages(&mut self, evidence: &Evidence) {
+        if evidence.member != self.me() {
+            return;
+        }
+        for signed in [&evidence.first, &evidence.second] {
+            if let Some(what) = self.forgotten(signed.round, signed.view, &signed.body) {
+                self.has_forgotten(what);
+            }
+        }
+    }
+
+    /// This member's key signed what its journal does not hold. A member that has not taken part with
+    /// this journal behaves as one that lost its journal. One that has may have contradicted itself, or
+    /// may do so, and its newer journal may still exist: it signs nothing more in this epoch.
+    fn has_forgotten(&mut self, what: Forgotten) {
+        match self.participation {
+            Participation::JournalLost { .. } | Participation::Outdated => return,
+            Participation::Full if self.broken(Mutation::OutdatedJournalTrusted) => return,
+            Participation::KeyCheck { .. } if self.broken(Mutation::KeyUseIgnored) => return,
+            Participation::KeyCheck { .. } => {
+                self.participation = Participation::journal_lost();
+                self.out.push(Effect::Report(Report::KeyUsedBefore));
+            }
+            Participation::Full => {
+                self.out.push(Effect::Persist(Record::Outdated(what)));
+                self.stop_signing(what);
+            }
+        }
+        self.lead = None;
+    }
+
+    /// From now on this member signs nothing more in this epoch.
+    pub(super) fn stop_signing(&mut self, what: Forgotten) {
+        self.participation = Participation::Outdated;
+        self.out.push(Effect::Report(Report::Outdated(what)));
     }
 
     /// Lets a member that only listens take part, if it may.
@@ -146,7 +209,7 @@ impl Member {
         let roster = &self.config.epoch.roster;
         let n = roster.len() as u64;
         match &mut self.participation {
-            Participation::Full => {}
+            Participation::Full | Participation::Outdated => {}
             Participation::KeyCheck { answers } => {
                 let needed = (roster.faulty() + 1).min(roster.len() - 1);
                 if answers.len() >= needed {
@@ -154,9 +217,15 @@ impl Member {
                 }
             }
             Participation::JournalLost { answers, reported } => {
-                let needed = roster.quorum();
+                let needed = match broken(Mutation::BackWithOneAnswer) {
+                    true => 1,
+                    false => roster.quorum(),
+                };
                 let highest = answers.values().max().copied().unwrap_or(0);
-                let until = (highest / n + 2) * n;
+                let until = match broken(Mutation::BackTooEarly) {
+                    true => highest,
+                    false => (highest / n + 2) * n,
+                };
                 let enough = answers.len() >= needed;
                 if enough && self.chain.tip.view >= until {
                     self.out.push(Effect::Report(Report::TakingPart));
@@ -200,7 +269,7 @@ impl Member {
     /// part.
     pub(super) fn answered_by(&self, peer: MemberIndex) -> bool {
         match &self.participation {
-            Participation::Full => true,
+            Participation::Full | Participation::Outdated => true,
             Participation::KeyCheck { answers } => answers.contains(&peer),
             Participation::JournalLost { answers, .. } => {
                 answers.len() >= self.config.epoch.roster.quorum() || answers.contains_key(&peer)

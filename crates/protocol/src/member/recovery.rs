@@ -11,6 +11,7 @@ use crate::envelope::{self, Opened};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Block, Body, Message, Passage, Recovery, Standing};
+use crate::mutation::{Mutation, broken};
 use crate::recovery::{RecoveryError, ground, remaining};
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -42,7 +43,7 @@ pub(super) struct Recoveries {
 impl Recoveries {
     /// Whether this member has signed, and so does nothing more in this epoch.
     pub(super) fn signed(&self) -> bool {
-        !self.own.is_empty()
+        !self.own.is_empty() && !broken(Mutation::ActsAfterStanding)
     }
 
     /// Whether timers have to run.
@@ -295,7 +296,7 @@ impl Member {
         let (Some(recovery), Some(block)) = (passage.recovery(), passage.blocks.first()) else {
             return true;
         };
-        if !recovery.lost.contains(&self.me()) {
+        if !recovery.lost.contains(&self.me()) || self.broken(Mutation::LostFollows) {
             return true;
         }
         let id = block.hash();

@@ -15,7 +15,8 @@ impl Member {
     /// Keeps a sheet, and plans to sign for it if this member's entry and row are in it unchanged.
     pub(super) fn include(&mut self, sheet: Sheet) {
         let root = sheet.root();
-        let agreed = self.listed(&sheet.entries) && self.agrees(&sheet);
+        let listed = self.listed(&sheet.entries) || self.broken(Mutation::SignsWithoutEntry);
+        let agreed = listed && self.agrees(&sheet);
         self.round.own.model_released |= agreed;
         self.keep_sheet(root, Arc::new(sheet));
         let (view, most) = (self.view.number, self.sheets_per_view());
@@ -65,6 +66,9 @@ impl Member {
     /// Signs for the sheet, as an auditor of the view once all of its models are here. Under `full` all
     /// members are auditors, so that the round's data outlive the lead and the authors.
     pub(super) fn sign(&mut self) {
+        if self.participation.listening() {
+            self.round.signing = None;
+        }
         let Some(root) = self.round.signing else {
             return;
         };
@@ -73,7 +77,7 @@ impl Member {
             return;
         };
         let missing = self.round.models.missing(&sheet.entries);
-        if !missing.is_empty() && self.audits() {
+        if !missing.is_empty() && self.audits() && !self.broken(Mutation::SignsWithoutModels) {
             return self.hold(missing);
         }
         self.round.signing = None;

@@ -1,7 +1,9 @@
 //! The kinds of messages, and whether a kind belongs to a round or to a view.
 
+use serde::{Deserialize, Serialize};
+
 /// The kind of a message. Its number stands in the signed header, in front of the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
     /// [`Body::Contribution`](super::Body::Contribution).

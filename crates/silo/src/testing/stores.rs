@@ -10,18 +10,28 @@ use protocol::Hash;
 
 use crate::{Blobs, Done, Job, Journal, Pool, Record, StoreError, Work};
 
-/// Transactions, and after how many of them the disk is full, or writing to it panics.
+/// A journal in memory.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryJournal(Arc<Mutex<Disk>>);
 
 #[derive(Default)]
 struct Disk {
+    records: Vec<Record>,
+    /// Everything that was ever committed.
     transactions: Vec<Vec<Record>>,
+    /// After how many transactions the disk is full, or writing to it panics.
     room: Option<usize>,
     panics: bool,
 }
 
 impl MemoryJournal {
+    /// A journal that holds these records.
+    pub(crate) fn of(records: Vec<Record>) -> Self {
+        let journal = Self::default();
+        journal.0.lock().unwrap().records = records;
+        journal
+    }
+
     pub(crate) fn fail_after(&self, transactions: usize) {
         self.0.lock().unwrap().room = Some(transactions);
     }
@@ -32,12 +42,13 @@ impl MemoryJournal {
         (disk.room, disk.panics) = (Some(transactions), true);
     }
 
+    /// Everything that was ever committed, also what is removed by now.
     pub(crate) fn transactions(&self) -> Vec<Vec<Record>> {
         self.0.lock().unwrap().transactions.clone()
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {
-        self.transactions().concat()
+        self.0.lock().unwrap().records.clone()
     }
 }
 
@@ -59,12 +70,16 @@ impl Journal for MemoryJournal {
         if full {
             return Err(self::full());
         }
+        disk.records.extend(records.clone());
         disk.transactions.push(records);
         Ok(())
     }
 
-    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
-        self.0.lock().unwrap().transactions = vec![records];
+    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+        let mut disk = self.0.lock().unwrap();
+        assert!(from <= disk.records.len() as u64);
+        disk.records.truncate(from as usize);
+        disk.records.extend(records);
         Ok(())
     }
 }
@@ -76,8 +91,9 @@ pub(crate) fn full() -> StoreError {
     }
 }
 
+/// Blobs, and the copies that were laid down.
 #[derive(Default)]
-pub(crate) struct MemoryBlobs(Mutex<(Stored, u64)>);
+pub(crate) struct MemoryBlobs(Mutex<(Stored, u64)>, Mutex<Vec<Bytes>>);
 
 /// Blobs by hash, each with the number that was current when it was stored.
 type Stored = BTreeMap<Hash, (Bytes, u64)>;
@@ -90,6 +106,12 @@ impl MemoryBlobs {
 
     pub(crate) fn hashes(&self) -> Vec<Hash> {
         self.0.lock().unwrap().0.keys().copied().collect()
+    }
+
+    /// Whether these bytes, not others that are equal, are such a copy.
+    pub(crate) fn is_laid_down(&self, bytes: &Bytes) -> bool {
+        let laid = self.1.lock().unwrap();
+        laid.iter().any(|copy| copy.as_ptr() == bytes.as_ptr())
     }
 }
 
@@ -105,6 +127,12 @@ impl Blobs for MemoryBlobs {
         *puts += 1;
         blobs.insert(hash, (blob, *puts));
         Ok(())
+    }
+
+    fn lay_down(&self, blob: Bytes) -> Bytes {
+        let copy = Bytes::copy_from_slice(&blob);
+        self.1.lock().unwrap().push(copy.clone());
+        copy
     }
 
     fn mark(&self) -> u64 {

@@ -52,8 +52,8 @@ impl Journal for NotedJournal {
         Ok(())
     }
 
-    fn replace(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
-        self.0.replace(records)
+    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+        self.0.replace(from, records)
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::Body;
-use protocol::{Epoch, MemberIndex};
+use protocol::{Epoch, Hash, MemberIndex};
 use tokio::time::{Instant, sleep};
 
 use super::LONG;
 use crate::testing::*;
-use crate::{Checks, Notice, Record, Stopped, Totals, spawn};
+use crate::{Blobs, Checks, Notice, Record, Stopped, Totals, spawn};
 
 /// The fault of the third of four silos.
 enum Third {
@@ -187,4 +187,31 @@ fn a_killed_silo_continues_from_its_journal() {
         assert_eq!(personal, Some(trained(3.0)));
     }
     assert!(rigs.iter().all(|rig| rig.adopted() == rigs[0].adopted()));
+}
+
+#[test]
+fn what_a_silo_computes_is_kept_and_used_where_it_was_laid_down() {
+    let (rigs, ..) = four(false, Third::Lives);
+    let rig = &rigs[0];
+    let notices = rig.notices.borrow();
+    let mut rounds = 0;
+    for (_, notice) in &*notices {
+        if let Notice::Adopted { model, state, .. } = notice {
+            let (model, first) = (model.document(), state.models[0].document());
+            assert!(rig.blobs.is_laid_down(&model) && rig.blobs.is_laid_down(&first));
+            rounds += 1;
+        }
+    }
+    assert_eq!(rounds, 3);
+    // The models of the last round that are kept: three were fetched, its own was computed.
+    let trained = rig
+        .journal
+        .records()
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Trained { blob, .. } => Some(Hash(blob)),
+            _ => None,
+        });
+    let own = trained.last().and_then(|blob| rig.blobs.get(&blob));
+    assert!(own.is_some_and(|own| rig.blobs.is_laid_down(&own)));
 }

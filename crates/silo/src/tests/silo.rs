@@ -41,7 +41,7 @@ fn a_federation_of_one_completes_its_rounds() {
         .map(|(round, _, w)| (round, w))
         .collect();
     assert_eq!(adopted, [(1, 0.0), (2, 0.0)]);
-    let complete = Notice::Protocol(Report::Complete);
+    let complete = Notice::Protocol(Report::Complete { last: 2 });
     assert!(
         rig.notices
             .borrow()

@@ -231,6 +231,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
                 again.input,
                 Ok(Input::Applied {
                     round: 1,
+                    ends: false,
                     result: Ok(())
                 })
             ));

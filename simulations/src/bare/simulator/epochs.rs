@@ -258,7 +258,8 @@ impl Simulator<'_> {
         let faulty = |node: usize| self.nodes[node].dead.is_some() || byzantine(node);
         let sound = |node: usize| {
             let me = MemberIndex(node as u16);
-            !faulty(node) && !self.nodes[node].lost && !self.losing_journals.contains(&me)
+            let whole = !self.nodes[node].lost && !self.put_back.contains(&node);
+            !faulty(node) && whole && !self.losing_journals.contains(&me)
         };
         let excluded = self.left_behind().into_iter();
         let excluded = excluded.filter(|&node| faulty(node)).count();

@@ -88,14 +88,21 @@ impl Simulator<'_> {
         if self.nodes[at].member.is_none() {
             return Ok(());
         }
-        if let Some(first) = self.losing_journals.iter().position(|&member| member == me) {
+        let put_back = self.options.faults.journal_loss == JournalLoss::PutBack;
+        let loses = self.losing_journals.iter().position(|&member| member == me);
+        if let Some(first) = loses {
             self.losing_journals.remove(first);
-            self.nodes[at].lost = true;
-            self.nodes[at].store = Store::default();
+            if !put_back {
+                self.nodes[at].lost = true;
+                self.nodes[at].store = Store::default();
+            }
         }
         let down = self.random.span(BEAT / 10, BEAT * 15);
         self.schedule(down, Event::Restart(at));
         self.stop(at)?;
+        if loses.is_some() && put_back {
+            return self.put_back(at);
+        }
         if self.nodes[at].lost && self.nodes[at].epoch > 0 {
             self.lose_journal(at)?;
         }
@@ -316,8 +323,12 @@ impl Simulator<'_> {
         };
         if let Some(message) = signed {
             // It takes part again, so its loss is over.
+            self.signs(at)?;
             self.nodes[at].lost = false;
             self.signatures.signed(self.epoch_of(at), message);
+        }
+        if let Record::Outdated(what) = record {
+            self.noticed(at, what)?;
         }
         let now = self.now;
         let persisted = self.monitor(at).persisted(now, me, &record);

@@ -27,6 +27,7 @@ mod deaths;
 mod epochs;
 mod lost_journals;
 mod members;
+mod put_back;
 mod run;
 mod scripted;
 mod story;
@@ -149,6 +150,10 @@ pub(super) struct Simulator<'a> {
     accused: BTreeSet<(usize, MemberIndex)>,
     losing_journals: Vec<MemberIndex>,
     lost_journals: LostJournals,
+    /// Nodes whose journals were put back from some records ago.
+    put_back: BTreeSet<usize>,
+    /// Nodes that noticed that their journal is outdated, with their epochs.
+    outdated: BTreeSet<(usize, usize)>,
     deaths: Vec<Death>,
     /// Scripted stops at moments of a round and at commits.
     kills: Vec<Kill>,
@@ -194,6 +199,8 @@ impl<'a> Simulator<'a> {
             accused: BTreeSet::new(),
             losing_journals,
             lost_journals: LostJournals::default(),
+            put_back: BTreeSet::new(),
+            outdated: BTreeSet::new(),
             deaths,
             kills: Vec::new(),
             healed: None,
@@ -208,6 +215,8 @@ impl<'a> Simulator<'a> {
                 epochs: 1,
                 dead: 0,
                 accused: 0,
+                put_back: 0,
+                outdated: 0,
                 stalled: None,
             },
         };

@@ -35,6 +35,8 @@ impl Simulator<'_> {
         self.ended.epochs = self.epochs.len() as u64;
         self.ended.faults += self.links.played;
         self.ended.accused = self.accused.len() as u64;
+        self.ended.put_back = self.put_back.len() as u64;
+        self.ended.outdated = self.outdated.len() as u64;
         self.ended.trace = Hash(*self.trace.finalize().as_bytes());
         Ok(self.ended)
     }
@@ -144,6 +146,9 @@ impl Simulator<'_> {
                 flaws.push(format!("Byzantine: {behaviours:?}"));
             }
             flaws.extend(node.dead.clone());
+            if self.put_back.contains(&at) {
+                flaws.push("its journal was put back".into());
+            }
             if node.lost {
                 flaws.push("lost its journal".into());
             }

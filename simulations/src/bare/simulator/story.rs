@@ -53,8 +53,9 @@ impl Simulator<'_> {
                     evidence.charge()
                 )
             }
-            Report::Complete => "has all rounds".into(),
+            Report::Complete { last } => format!("has all rounds, {last} in all"),
             Report::KeyUsedBefore => "learns that it has signed before".into(),
+            Report::Outdated(what) => format!("learns that its journal lacks {what}"),
             Report::TakingPart => "takes part again".into(),
             _ => return,
         };

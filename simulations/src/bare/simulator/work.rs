@@ -53,6 +53,7 @@ impl Simulator<'_> {
                 Input::Applied {
                     round,
                     result: Ok(()),
+                    ..
                 },
                 Effect::Apply { rounds, .. },
             ) => {

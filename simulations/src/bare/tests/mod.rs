@@ -9,6 +9,7 @@ mod byzantine;
 mod deaths;
 mod epochs;
 mod plans;
+mod put_back;
 mod rotation;
 mod script;
 mod twins;

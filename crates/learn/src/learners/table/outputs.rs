@@ -68,6 +68,7 @@ impl Classifiers for TableLearner {
     fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner> {
         let features = self.train.width();
         let model = self.model.classifier(features, classes, hidden);
+        let model = model.on(&self.device);
         let scale = self.scale.as_ref().map(Scale::of_labelled);
         let layout = layout_of(&*model, scale.as_ref());
         let none = |rows: &Rows| Arc::new(rows.labelled(&vec![0; rows.len()]));
@@ -87,6 +88,7 @@ impl Classifiers for TableLearner {
             order,
             domain: self.domain,
             layout,
+            device: self.device.clone(),
         })
     }
 }

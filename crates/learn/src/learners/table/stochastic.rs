@@ -21,7 +21,7 @@ pub(super) struct StochasticLearner {
 impl StochasticLearner {
     /// Replaces the perceptron of `table`, which has these widths.
     pub(super) fn new(table: &TableLearner, widths: &[usize], options: Stochastic) -> Self {
-        let encoder = Encoder::new(widths, options);
+        let encoder = Encoder::new(widths, options, &table.device);
         let (mut shared, own) = encoder.tensors();
         shared.extend(table.scale.iter().flat_map(Scale::tensors));
         let layout = |tensors| Layout::new(tensors).expect("names of different layers");

@@ -3,22 +3,19 @@ use burn_core::tensor::activation::log_softmax;
 use burn_core::tensor::{Int, Tensor, TensorData};
 
 use super::*;
+use crate::device::tests::every;
 use crate::models::tests::{params, rows};
 use crate::models::{Loss, RegressionLoss};
 
 /// Mean loss and gradients by burn's autodiff.
 fn by_autodiff(model: &Mlp, start: &Params, data: &Rows, loss: Loss) -> (f64, Vec<Layer>) {
-    let device = Device::flex().autodiff();
-    let tracked = Mlp {
-        widths: model.widths.clone(),
-        device: device.clone(),
-    };
-    let layers: Vec<Layer> = tracked
+    let device = model.device.tensors().clone().autodiff();
+    let layers: Vec<Layer> = model
         .load(start)
         .into_iter()
         .map(|layer| Layer {
-            weight: layer.weight.require_grad(),
-            bias: layer.bias.require_grad(),
+            weight: layer.weight.autodiff().require_grad(),
+            bias: layer.bias.autodiff().require_grad(),
         })
         .collect();
     let input = matrix(data.all().to_vec(), data.len(), data.width(), &device);
@@ -52,6 +49,10 @@ fn by_autodiff(model: &Mlp, start: &Params, data: &Rows, loss: Loss) -> (f64, Ve
 
 #[test]
 fn gradients_by_hand_equal_autodiff() {
+    every().iter().for_each(by_hand_equals_autodiff);
+}
+
+fn by_hand_equals_autodiff(device: &Device) {
     for (hidden, outputs, loss) in [
         (&[7usize, 5][..], 3, Loss::Softmax),
         (&[], 3, Loss::Softmax),
@@ -59,9 +60,12 @@ fn gradients_by_hand_equal_autodiff() {
         (&[6], 1, Loss::Regression(RegressionLoss::Absolute)),
     ] {
         let data = rows(17, 4, outputs.max(2));
-        let model = Mlp::new(4, hidden, outputs);
+        let model = Mlp {
+            device: device.clone(),
+            ..Mlp::new(4, hidden, outputs)
+        };
         let start = params(&model, 5);
-        let input = matrix(data.all().to_vec(), 17, 4, &model.device);
+        let input = matrix(data.all().to_vec(), 17, 4, device.tensors());
         let (value, hand) = backward(&model.load(&start), input, data.targets(), loss);
         let (expected, auto) = by_autodiff(&model, &start, &data, loss);
         assert!((value - expected).abs() < 1e-5, "{value} {expected}");

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Network;
 use super::forward::{Part, Pass, Training};
 use crate::data::Rows;
+use crate::device::Slot;
 use crate::models::burn_optimiser::{BurnOptimiser, Memory, Modification, floats};
 use crate::models::{Fit, Loss, Named};
 use crate::random::stream;
@@ -24,6 +25,7 @@ pub(super) struct NetworkFit {
     loss: Loss,
     optimiser: BurnOptimiser,
     rng: ChaCha8Rng,
+    _slot: Slot,
 }
 
 impl NetworkFit {
@@ -35,11 +37,12 @@ impl NetworkFit {
         modifier: Option<&GradientModifier<'_>>,
         seed: u64,
     ) -> Self {
+        let slot = network.device.slot();
         let slots = &network.plan.tensors;
         let modifications = |modifier| {
             let each = slots.iter().map(|slot| {
                 let shape = [slot.spec.len()];
-                Modification::new(modifier, &slot.spec.name, shape, &network.device)
+                Modification::new(modifier, &slot.spec.name, shape, network.device.tensors())
             });
             each.collect()
         };
@@ -51,6 +54,7 @@ impl NetworkFit {
             optimiser: BurnOptimiser::new(optimiser),
             rng: stream(seed, "dropout"),
             network,
+            _slot: slot,
         }
     }
 

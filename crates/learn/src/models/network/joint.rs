@@ -23,6 +23,7 @@ impl Network {
         rate: f64,
         seed: u64,
     ) -> (Vec<Named>, f64) {
+        let _slot = self.device.slot();
         let buffer: Vec<bool> = self
             .plan
             .tensors

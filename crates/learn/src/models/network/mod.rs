@@ -25,7 +25,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use burn_core::tensor::{Device, Tensor, TensorData};
+use burn_core::tensor::{Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Params, TensorSpec};
 
@@ -43,6 +43,7 @@ use self::plan::{Plan, Style};
 use super::burn_optimiser::{floats, tensor};
 use super::{Fit, Loss, Mlp, Model, Named};
 use crate::data::Rows;
+use crate::device::Device;
 use crate::onnx::{Graph, Value};
 use crate::random::{stream, uniform};
 
@@ -95,7 +96,7 @@ impl Network {
             config: Arc::new(config.clone()),
             plan: Arc::new(Plan::new(&design.layers, style, input, head)?),
             input: input.shape(),
-            device: Device::flex(),
+            device: Device::cpu(),
         })
     }
 
@@ -103,8 +104,13 @@ impl Network {
         let slots = self.plan.tensors.iter();
         slots
             .map(|slot| {
-                tensor(model, &slot.spec.name, [slot.spec.len()], &self.device)
-                    .expect("the learner checked the layout")
+                tensor(
+                    model,
+                    &slot.spec.name,
+                    [slot.spec.len()],
+                    self.device.tensors(),
+                )
+                .expect("the learner checked the layout")
             })
             .collect()
     }
@@ -114,7 +120,7 @@ impl Network {
         let [channels, height, width] = self.input;
         let rows = values.len() / (channels * height * width);
         let data = TensorData::new(values, [rows, channels, height, width]);
-        Tensor::from_data(data, &self.device)
+        Tensor::from_data(data, self.device.tensors())
     }
 }
 
@@ -137,6 +143,7 @@ impl Model for Network {
     }
 
     fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64> {
+        let _slot = self.device.slot();
         let tensors = self.load(model);
         let block = (AT_ONCE / self.plan.widest.max(1)).clamp(1, ROWS);
         let mut outputs = Vec::with_capacity(rows.len() * self.plan.outputs);
@@ -172,6 +179,13 @@ impl Model for Network {
         let last = self.plan.tensors.last()?;
         let (layer, _) = last.spec.name.rsplit_once('.')?;
         Some(layer.to_owned())
+    }
+
+    fn on(&self, device: &Device) -> Arc<dyn Model> {
+        Arc::new(Self {
+            device: device.clone(),
+            ..self.clone()
+        })
     }
 
     fn fit(

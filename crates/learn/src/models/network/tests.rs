@@ -3,6 +3,7 @@ use methods::params::layers;
 use methods::{Layout, Role};
 
 use super::*;
+use crate::device::tests::every;
 use crate::models::tests::params;
 use crate::models::{Loss, RegressionLoss};
 
@@ -31,6 +32,15 @@ fn listed(layers: Vec<LayerConfig>, image: Option<[usize; 3]>) -> NetworkConfig 
 fn network(config: &NetworkConfig, head: Head) -> Network {
     let image = config.image.or(config.design().image).unwrap();
     Network::new(config, image.iter().product(), head).unwrap()
+}
+
+/// The same network on every device.
+fn on_every_device(network: &Network) -> Vec<Network> {
+    let on = |device| Network {
+        device,
+        ..network.clone()
+    };
+    every().into_iter().map(on).collect()
 }
 
 /// Random rows: features in ±1, and `targets` of them `per_row`.
@@ -286,13 +296,17 @@ fn the_same_arguments_give_the_same_bits() {
         ..named(Architecture::HcctCifar)
     };
     let network = network(&config, Head::Dense(10));
-    let start = params(&network, 3);
+    on_every_device(&network).iter().for_each(same_bits);
+}
+
+fn same_bits(network: &Network) {
+    let start = params(network, 3);
     let data = rows(20, 3 * 256, 1, |value| (10.0 * value).floor());
     let adam = Optimiser::Adam {
         rate: 1e-3,
         weight_decay: 1e-4,
     };
-    let run = |seed| trained(&network, &start, &data, Loss::Softmax, &adam, 3, seed);
+    let run = |seed| trained(network, &start, &data, Loss::Softmax, &adam, 3, seed);
     let (first, second) = (run(1), run(1));
     assert_eq!(first.0.to_bits(), second.0.to_bits());
     assert_eq!(first.1, second.1);

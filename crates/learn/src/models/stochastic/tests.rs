@@ -1,4 +1,5 @@
 use super::*;
+use crate::device::tests::every;
 use crate::models::tests::rows;
 
 fn options() -> Stochastic {
@@ -9,15 +10,19 @@ fn options() -> Stochastic {
     }
 }
 
-fn column(values: &[f32]) -> Tensor<2> {
-    matrix(values.to_vec(), [values.len(), 1], &Device::flex())
+fn column(values: &[f32], device: &Device) -> Tensor<2> {
+    matrix(values.to_vec(), [values.len(), 1], device.tensors())
 }
 
 #[test]
 fn the_divergence_is_that_of_two_normal_distributions() {
+    every().iter().for_each(divergence_by_integration);
+}
+
+fn divergence_by_integration(device: &Device) {
     let of = |mean, deviation, class_mean, spread| -> f64 {
         let [mean, deviation, class_mean, spread] =
-            [mean, deviation, class_mean, spread].map(|value: f32| column(&[value]));
+            [mean, deviation, class_mean, spread].map(|value: f32| column(&[value], device));
         floats(divergence(mean, deviation, class_mean, spread))[0].into()
     };
     assert!(of(0.7, 1.3, 0.7, 1.3).abs() < 1e-6);
@@ -92,11 +97,15 @@ fn by_hand(encoder: &Encoder, values: &[f64], data: &Rows, noise: &[f32]) -> f64
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    let (encoder, data) = (Encoder::new(&[4, 3, 3], options()), rows(11, 4, 3));
+    every().iter().for_each(gradients_by_differences);
+}
+
+fn gradients_by_differences(device: &Device) {
+    let (encoder, data) = (Encoder::new(&[4, 3, 3], options(), device), rows(11, 4, 3));
     let mut rng = stream(5, "values");
     let count = encoder.slots.iter().map(TensorSpec::len).sum();
     let values: Vec<f64> = (0..count).map(|_| uniform(&mut rng) * 1.6 - 0.7).collect();
-    let device = Device::flex().autodiff();
+    let device = device.tensors().clone().autodiff();
     let noise = floats(encoder.noise(&mut rng, data.len(), &device));
     let leaves = encoder.leaves(&values, &device).into_iter();
     let leaves: Vec<_> = leaves.map(Tensor::require_grad).collect();
@@ -128,7 +137,12 @@ fn gradients_are_those_of_finite_differences() {
 
 #[test]
 fn outputs_are_log_probabilities_and_always_the_same() {
-    let (encoder, data) = (Encoder::new(&[4, 6, 5, 3], options()), rows(9, 4, 3));
+    every().iter().for_each(outputs_of);
+}
+
+fn outputs_of(device: &Device) {
+    let encoder = Encoder::new(&[4, 6, 5, 3], options(), device);
+    let data = rows(9, 4, 3);
     let (shared, own) = encoder.tensors();
     assert!(own.iter().all(|tensor| tensor.name.starts_with("class.")));
     let layout = methods::Layout::new(shared).unwrap();

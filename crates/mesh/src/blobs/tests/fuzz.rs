@@ -163,7 +163,7 @@ async fn serve(stream: Given<'_>, blobs: [&Bytes; 2]) -> String {
 
 /// Fetches from a holder that sends anything.
 async fn fetch(stream: Given<'_>, wishes: &[BlobRequest; 2]) -> String {
-    let batch = Batch::new(wishes.to_vec(), |_| None);
+    let batch = Batch::new(wishes.to_vec(), None, |_| None);
     let mut part = Part {
         batch: &batch,
         blobs: &[0, 1],

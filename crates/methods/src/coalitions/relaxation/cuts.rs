@@ -45,6 +45,12 @@ impl Cuts {
         self.cuts.is_empty()
     }
 
+    /// Those with a multiplier, as `(i, j, k, multiplier)`.
+    pub(super) fn priced(&self) -> impl Iterator<Item = (u16, u16, u16, f64)> {
+        let priced = self.cuts.iter().filter(|cut| cut.multiplier > 0.0);
+        priced.map(|cut| (cut.i, cut.j, cut.k, cut.multiplier))
+    }
+
     /// Moves the multipliers by the violations at `point` times `rate`, divided by the number of cuts
     /// that share a matrix entry; without that, overlapping cuts oscillate.
     pub(super) fn ascend(&mut self, point: &Matrix, rate: f64, shared: &mut Matrix) {

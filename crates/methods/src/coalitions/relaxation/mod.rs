@@ -117,12 +117,40 @@ pub(super) struct Until<'a> {
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
+/// Prices that prove a lower bound.
+#[derive(Debug, Clone)]
+pub(super) struct Dual {
+    /// Of pairs, at least 0: what the costs of sharing a coalition are above the reduced ones.
+    pub(super) prices: Matrix,
+    /// Triangle inequalities `Z_ij + Z_ik ≤ Z_ii + Z_jk`, as `(i, j, k, price)`.
+    pub(super) cuts: Vec<(u16, u16, u16, f64)>,
+}
+
 /// Runs the iteration on a node; returns the greatest bound proven for it and the final state.
 pub(super) fn relax(
     program: &Program,
     fixed: &Fixed,
     from: Iterate,
     until: &Until<'_>,
+) -> (f64, Iterate) {
+    relax_with(program, fixed, from, until, |_| ())
+}
+
+/// The same at the root; returns the final state, and the prices of the greatest bound.
+pub(super) fn relax_to_prices(program: &Program, until: &Until<'_>) -> (Option<Dual>, Iterate) {
+    let (fixed, from) = (Fixed::nothing(program.n), Iterate::start(program));
+    let mut dual = None;
+    let (_, iterate) = relax_with(program, &fixed, from, until, |run| dual = Some(run.dual()));
+    (dual, iterate)
+}
+
+/// Calls `better` whenever the bound has grown.
+fn relax_with(
+    program: &Program,
+    fixed: &Fixed,
+    from: Iterate,
+    until: &Until<'_>,
+    mut better: impl FnMut(&Run<'_>),
 ) -> (f64, Iterate) {
     let mut run = Run::new(program, fixed, from);
     let mut best = f64::NEG_INFINITY;
@@ -135,7 +163,11 @@ pub(super) fn relax(
             break;
         };
         if iteration % LOOK == 0 {
-            best = best.max(run.bound());
+            let bound = run.bound();
+            if bound > best {
+                best = bound;
+                better(&run);
+            }
             if best >= until.bound {
                 break;
             }
@@ -284,6 +316,23 @@ impl<'a> Run<'a> {
         )
     }
 
+    /// The prices of this bound.
+    fn dual(&self) -> Dual {
+        let Iterate {
+            prices,
+            penalty,
+            cuts,
+            ..
+        } = &self.iterate;
+        Dual {
+            prices: Matrix::from_fn(prices.rows(), prices.columns(), |i, j| {
+                // Prices of the iteration are those of entries that would become negative.
+                -prices[(i, j)] * penalty
+            }),
+            cuts: cuts.priced().collect(),
+        }
+    }
+
     /// Adapts the penalty so that both residuals stay within a factor of each other. The factor is
     /// limited: where the optimum is not unique, the residuals do not balance for any penalty.
     fn balance(&mut self, apart: f64, moved: f64) {
@@ -332,6 +381,30 @@ fn spectral_bound(matrix: &mut Matrix, coalitions: usize, spectrum: &mut Spectru
 pub(super) fn bound_of(mut reduced: Matrix, coalitions: usize) -> f64 {
     let mut spectrum = Spectrum::new(reduced.rows());
     spectral_bound(&mut reduced, coalitions, &mut spectrum)
+}
+
+/// The eigenvalues, ascending, of a symmetric matrix on the vectors orthogonal to that of ones, and
+/// their unit eigenvectors.
+pub(super) struct Orthogonal {
+    pub(super) values: Vec<f64>,
+    pub(super) vectors: Vec<Vec<f64>>,
+}
+
+impl Orthogonal {
+    /// `None` if they cannot be computed.
+    pub(super) fn of(mut matrix: Matrix) -> Option<Self> {
+        centre(&mut matrix);
+        push_ones(&mut matrix, 1.0);
+        let mut spectrum = Spectrum::new(matrix.rows());
+        let (mut values, vectors) = spectrum.decompose(&matrix)?;
+        // The last belongs to the vector of ones, see `push_ones`.
+        values.pop();
+        let column = |at: usize| vectors.col(at).iter().copied().collect();
+        Some(Self {
+            vectors: (0..values.len()).map(column).collect(),
+            values,
+        })
+    }
 }
 
 /// Subtracts the means of rows and columns: the result is orthogonal to the vector of ones.

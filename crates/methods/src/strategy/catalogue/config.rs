@@ -11,8 +11,8 @@ use super::methods::Method;
 use crate::aggregation::Aggregation;
 use crate::learner::{Decay, Training};
 use crate::params::Encoding;
-use crate::strategy::StrategyError;
 use crate::strategy::server::one_model::fedavg::WeightRule;
+use crate::strategy::{Stop, StrategyError};
 
 /// A strategy and its options, as in a charter: one table with the name, the options of that
 /// method, and the options that go with every method.
@@ -33,6 +33,10 @@ pub struct StrategyConfig {
     /// [`NORM_LAYERS`](crate::strategy::NORM_LAYERS), [`INTERCEPT`](crate::strategy::INTERCEPT).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub personal: Vec<String>,
+    /// Tensors and layers that are trained and travel, by name in the same way; all others stay as in
+    /// the model that the federation starts from. Empty: all are trained.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trained: Vec<String>,
     /// The rule that combines the models of a coalition: `{ name = "coordinate-median" }` and others,
     /// see [`Aggregation`]. A coalition too small for the rule uses the coordinate median. Robust
     /// rules need equal weights.
@@ -42,6 +46,9 @@ pub struct StrategyConfig {
     /// rounded, see [`Encoding`].
     #[serde(skip_serializing_if = "Encoding::is_exact")]
     pub encoding: Encoding,
+    /// When the federation ends before its last round; `None`: it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
     /// Local training of a round.
     pub training: Training,
 }
@@ -51,7 +58,14 @@ fn is_mean(rule: &Aggregation) -> bool {
 }
 
 /// The options that go with every method.
-const COMMON: [&str; 4] = ["training", "personal", "aggregation", "encoding"];
+const COMMON: [&str; 6] = [
+    "training",
+    "personal",
+    "trained",
+    "aggregation",
+    "encoding",
+    "stop",
+];
 
 impl StrategyConfig {
     /// A method with this local training, on every silo's own scale, without personal layers.
@@ -62,8 +76,10 @@ impl StrategyConfig {
             standardise: false,
             scale_agreed: false,
             personal: Vec::new(),
+            trained: Vec::new(),
             aggregation: Aggregation::Mean,
             encoding: Encoding::F32,
+            stop: None,
         }
     }
 
@@ -112,8 +128,9 @@ impl StrategyConfig {
         let Method::FedAvg(averaging) = &self.method else {
             return None;
         };
-        let plain = self.personal.is_empty() && is_mean(&self.aggregation);
-        (plain && self.encoding.is_exact()).then_some(averaging.weight)
+        let plain =
+            self.personal.is_empty() && self.trained.is_empty() && is_mean(&self.aggregation);
+        (plain && self.encoding.is_exact() && self.stop.is_none()).then_some(averaging.weight)
     }
 
     /// Whether all options are in their ranges, and a federation of `members` can run it.
@@ -137,6 +154,10 @@ struct CommonOptions {
     /// shared.
     #[serde(default)]
     personal: Vec<String>,
+    /// Tensors and layers that are trained and sent, by name in the same way; all others stay at every
+    /// silo as they are in the model that the federation starts from. By default all are trained.
+    #[serde(default)]
+    trained: Vec<String>,
     /// The rule that combines the models of a coalition. A coalition too small for the rule uses the
     /// coordinate-wise median. Robust rules need equal weights: set `weight = "equal"` where the
     /// method has that option.
@@ -147,6 +168,11 @@ struct CommonOptions {
     /// later round.
     #[serde(default)]
     encoding: Encoding,
+    /// When the federation ends before its last round: after `patience` rounds whose models were no
+    /// better than the best so far on the silos' validation rows. The models of the best round are
+    /// kept.
+    #[serde(default)]
+    stop: Option<Stop>,
 }
 
 fn mean() -> Aggregation {
@@ -207,7 +233,8 @@ impl<'de> Visitor<'de> for Table {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<StrategyConfig, A::Error> {
-        let (mut training, mut personal) = (None, Vec::new());
+        let (mut training, mut stop) = (None, None);
+        let (mut personal, mut trained) = (Vec::new(), Vec::new());
         let (mut aggregation, mut encoding) = (Aggregation::Mean, Encoding::F32);
         let mut rest = Map::new();
         while let Some(key) = table.next_key::<String>()? {
@@ -215,8 +242,10 @@ impl<'de> Visitor<'de> for Table {
                 "training" => training = Some(table.next_value()?),
                 "standardise" => match table.next_value::<SetByTask>()? {},
                 "personal" => personal = table.next_value()?,
+                "trained" => trained = table.next_value()?,
                 "aggregation" => aggregation = table.next_value()?,
                 "encoding" => encoding = table.next_value()?,
+                "stop" => stop = Some(table.next_value()?),
                 _ => drop(rest.insert(key, table.next_value::<Value>()?)),
             }
         }
@@ -233,8 +262,10 @@ impl<'de> Visitor<'de> for Table {
             standardise: false,
             scale_agreed: false,
             personal,
+            trained,
             aggregation,
             encoding,
+            stop,
         })
     }
 }

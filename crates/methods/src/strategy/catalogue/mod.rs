@@ -10,7 +10,9 @@ use super::options::{Setting, at_least_one, fraction, not_negative, positive, re
 use super::wrappers::decay::Decaying;
 use super::wrappers::personal_layers::PersonalLayers;
 use super::wrappers::standardise::Standardised;
+use super::wrappers::stopping::Stopping;
 use super::wrappers::strategy_wrapper::WrappedStrategy;
+use super::wrappers::trained_layers::TrainedLayers;
 use super::{Names, Strategy, StrategyConfig, StrategyError};
 use crate::aggregation::Aggregation;
 use crate::learner::{Decay, Optimiser, Training};
@@ -103,6 +105,23 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
     }
     if let Some(outer) = built.outer {
         strategy = outer(strategy);
+    }
+    if let Some(stop) = config.stop {
+        at_least_one("stop.patience", stop.patience)?;
+        not_negative("stop.gain", stop.gain)?;
+        strategy = Box::new(WrappedStrategy {
+            name: config.name(),
+            inner: strategy,
+            by: Stopping(stop),
+        });
+    }
+    // Around all that needs the whole model.
+    if !config.trained.is_empty() {
+        strategy = Box::new(WrappedStrategy {
+            name: config.name(),
+            inner: strategy,
+            by: TrainedLayers(config.trained.clone()),
+        });
     }
     if config.standardise {
         strategy = Box::new(Standardised::new(strategy));

@@ -383,7 +383,8 @@ fn everything_that_can_be_set_is_described_with_its_default() {
         [
             ("coalitions".into(), json!(2)),
             ("folds".into(), json!(5)),
-            ("freeze".into(), json!(1))
+            ("freeze".into(), json!(1)),
+            ("gap".into(), json!(0.25))
         ]
     );
     let shown = described.iter().filter(|one| one.names == Names::Shown);

@@ -6,5 +6,7 @@ pub(crate) mod personal_layers;
 pub(crate) mod report;
 pub(crate) mod self_reported;
 pub(crate) mod standardise;
+pub(crate) mod stopping;
 pub(crate) mod strategy_wrapper;
+pub(crate) mod trained_layers;
 pub(crate) mod warm_start;

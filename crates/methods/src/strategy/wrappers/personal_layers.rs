@@ -27,21 +27,7 @@ const PERSONAL: &str = "personal";
 /// # Errors
 /// [`EquipError`] if a name matches nothing, the common scale, or all that is trained.
 pub(crate) fn select(model: &Layout, names: &[String]) -> Result<Arc<Layout>, EquipError> {
-    let mut chosen = vec![false; model.tensors().len()];
-    for name in names {
-        let matched = named(model, name)?;
-        if !matched.contains(&true) {
-            return Err(EquipError::Nothing {
-                name: name.clone(),
-                has: model.describe(),
-            });
-        }
-        for (chosen, matched) in chosen.iter_mut().zip(matched) {
-            *chosen |= matched;
-        }
-    }
-    let mut at = chosen.iter();
-    let personal = model.select(|_| at.next() == Some(&true));
+    let personal = choose(model, names, "personal")?;
     if [MEAN, DEVIATION]
         .iter()
         .any(|name| personal.position(name).is_some())
@@ -52,6 +38,33 @@ pub(crate) fn select(model: &Layout, names: &[String]) -> Result<Arc<Layout>, Eq
         return Err(EquipError::NothingShared(names.join(", ")));
     }
     Ok(personal)
+}
+
+/// The tensors that an option of the strategy names in the same way.
+///
+/// # Errors
+/// [`EquipError`] if a name matches nothing.
+pub(crate) fn choose(
+    model: &Layout,
+    names: &[String],
+    option: &'static str,
+) -> Result<Arc<Layout>, EquipError> {
+    let mut chosen = vec![false; model.tensors().len()];
+    for name in names {
+        let matched = named(model, name)?;
+        if !matched.contains(&true) {
+            return Err(EquipError::Nothing {
+                option,
+                name: name.clone(),
+                has: model.describe(),
+            });
+        }
+        for (chosen, matched) in chosen.iter_mut().zip(matched) {
+            *chosen |= matched;
+        }
+    }
+    let mut at = chosen.iter();
+    Ok(model.select(|_| at.next() == Some(&true)))
 }
 
 /// Whether a layer of that name normalises.

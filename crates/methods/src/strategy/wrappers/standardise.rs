@@ -327,6 +327,10 @@ impl Strategy for Standardised {
         })
     }
 
+    fn ends(&self, state: &State) -> bool {
+        self.inner.ends(state)
+    }
+
     fn unseen(
         &self,
         state: &State,

@@ -48,6 +48,12 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         let _ = (before, sheet);
         Ok(after)
     }
+
+    /// Whether the federation ends with this state, see [`Strategy::ends`].
+    fn ends(&self, state: &State) -> bool {
+        let _ = state;
+        false
+    }
 }
 
 /// A strategy with a wrapper around it.
@@ -157,6 +163,10 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
     ) -> Result<Outcome, SettleError> {
         let after = self.inner.settle(state, sheet, decision, round)?;
         self.by.adopt(state, sheet, after)
+    }
+
+    fn ends(&self, state: &State) -> bool {
+        self.by.ends(state) || self.inner.ends(state)
     }
 
     fn unseen(

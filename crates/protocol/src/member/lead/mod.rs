@@ -204,6 +204,9 @@ impl Member {
         let Some(notarised) = self.chain.newest_notarised().cloned() else {
             return self.set_stage(Stage::Collecting);
         };
+        if self.broken(Mutation::NoEmptyBlock) {
+            return;
+        }
         if self.now < self.view.entered + self.phase_time() {
             return;
         }

@@ -24,9 +24,11 @@ impl Member {
         let covered = lead
             .receipts
             .values()
-            .all(|entry| sheet.position(&entry.id).is_some());
+            .all(|entry| sheet.position(&entry.id).is_some())
+            || self.broken(Mutation::TakeOverUncovered);
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
-        let here = self.round.models.missing(&sheet.entries).is_empty();
+        let here = self.round.models.missing(&sheet.entries).is_empty()
+            || self.broken(Mutation::TakeOverWithoutModels);
         if !covered || !here || !self.enough(&authors) {
             return false;
         }
@@ -180,8 +182,10 @@ impl Member {
             skipped,
         };
         let (message, frame) = self.seal(0, view, Body::Proposal(Box::new(proposal)));
-        self.out
-            .push(Effect::Persist(Record::Proposed(message.clone())));
+        if !self.broken(Mutation::ProposalNotDurable) {
+            self.out
+                .push(Effect::Persist(Record::Proposed(message.clone())));
+        }
         self.ballots.remember(message.clone(), frame.clone());
         self.set_stage(Stage::Voting {
             message: message.clone(),

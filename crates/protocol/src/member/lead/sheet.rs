@@ -145,6 +145,7 @@ impl Member {
     fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
         let fewest = self.fewest();
         let most = self.config.epoch.roster.faulty() + 1;
+        let unlimited = self.broken(Mutation::LeavesOutEndlessly);
         let Some(lead) = &mut self.lead else {
             return false;
         };
@@ -155,7 +156,8 @@ impl Member {
             .filter(|member| !staying.contains(member))
             .collect();
         lead.reissues += 1;
-        if kept.len() < fewest || lead.reissues > most {
+        let many = lead.reissues > most && !unlimited;
+        if kept.len() < fewest || many {
             lead.stage = Stage::Over;
             let missing = members.len();
             self.vote_nullify(Refusal::TooFewLeft { missing, reason });

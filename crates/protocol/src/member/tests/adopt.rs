@@ -20,7 +20,11 @@ fn finished(rounds: u64) -> One {
 }
 
 fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) -> Vec<Effect> {
-    one.step(Input::Applied { round, result })
+    one.step(Input::Applied {
+        round,
+        ends: false,
+        result,
+    })
 }
 
 /// The request to adopt the outcome of round 1.
@@ -70,7 +74,7 @@ fn an_outcome_that_cannot_be_adopted_is_tried_again_after_a_beat() {
 #[test]
 fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_beat() {
     let mut one = finished(1);
-    let complete = Effect::Report(Report::Complete);
+    let complete = Effect::Report(Report::Complete { last: 1 });
     assert_eq!(applied(&mut one, 1, Ok(())), [complete]);
     assert!(one.member.complete());
     assert_eq!(one.at(999), []);
@@ -119,6 +123,33 @@ fn complete_of_another_member_is_reported_once_and_a_member_that_lags_asks_it() 
 }
 
 #[test]
+fn a_strategy_may_end_the_federation_before_the_last_round_of_the_charter() {
+    let mut one = finished(5);
+    let ended = Input::Applied {
+        round: 1,
+        ends: true,
+        result: Ok(()),
+    };
+    let complete = Effect::Report(Report::Complete { last: 1 });
+    assert_eq!(one.step(ended), [complete]);
+    assert!(one.member.complete());
+    // Nobody plans or trains; the others hear of it with the next beat.
+    let others = one.others();
+    let sent = others.iter().map(|&to| one.sends(to, 1, 0, Body::Complete));
+    let sent: Vec<_> = sent.collect();
+    assert_eq!(one.at(1000), sent);
+    assert_eq!(one.at(100_000), []);
+    // A member that has less asks for what is missing, whichever round it was.
+    let epoch = epoch_with(4, 5, |_| {});
+    let mut behind = One::of(epoch.clone(), epoch.lead(0));
+    let member = behind.others()[0];
+    let said = Effect::Report(Report::MemberComplete { member });
+    let asks = behind.asks(2, member, 0, 1);
+    assert_eq!(behind.hear(member, 1, 0, Body::Complete), [said, asks]);
+    assert!(!behind.member.complete());
+}
+
+#[test]
 fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     let mut one = finished(5);
     let (block, proof) = one.member.chain.history[0].clone();
@@ -155,7 +186,7 @@ fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     };
     let start = Start::Kept(vec![kept, Record::Applied { round: 1 }]);
     let (_, effects) = One::start(one.epoch.clone(), one.me, start);
-    assert_eq!(effects, [Effect::Report(Report::Complete)]);
+    assert_eq!(effects, [Effect::Report(Report::Complete { last: 1 })]);
 }
 
 #[test]
@@ -180,6 +211,7 @@ fn voters_for_an_outcome_are_asked_for_it_first() {
     let mut voters: Vec<_> = one.all().into_iter().filter(|&m| m != last).collect();
     voters.sort_unstable();
     let proof = one.certificate_by(1, Verdict::Final(proposal.block.hash()), &voters);
+    one.has_cast(&proof);
     let effects = one.add_certificate(&proof);
     let mut asked = one.others();
     asked.retain(|&m| m != last);

@@ -156,6 +156,7 @@ fn a_notarisation_counts_only_with_the_votes_of_two_thirds_of_the_auditors() {
     assert_eq!(one.member.view(), 1);
     // Two of three are enough.
     let certificate = notarisation(&one, block, &voters, &drawn[..2]);
+    one.has_cast(&certificate);
     let effects = one.add_certificate(&certificate);
     assert_eq!(one.member.view(), 2);
     let finalize = |effect: &Effect| matches!(effect, Effect::Persist(Record::Vote(vote)) if vote.body == Body::Finalize { block });

@@ -221,6 +221,7 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
     while one.member.view() < 10 {
         let round = one.member.round();
         one.plan();
+        one.train();
         if !one.member.excused(slow) {
             waited.push(round);
         }

@@ -118,7 +118,8 @@ fn every_member_reports_once_that_each_other_is_complete() {
     table.start(2, Start::Kept(records));
     table.run();
     assert_eq!(heard_complete(&table, 2), [0, 1, 3]);
-    let done = |(at, report): &(usize, Report)| *at == 2 && *report == Report::Complete;
+    let done =
+        |(at, report): &(usize, Report)| *at == 2 && matches!(report, Report::Complete { .. });
     assert_eq!(
         table.reports.iter().filter(|report| done(report)).count(),
         1

@@ -252,39 +252,6 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
     assert!(!one.member.participation.lost_journal());
 }
 
-#[test]
-fn an_old_copy_of_a_journal_is_detected() {
-    let one = One::follower(4);
-    let (forgotten, _) = one.sealed(one.me, 0, 1, Body::Nullify);
-    let (mut one, _) = One::start(one.epoch, one.me, Start::Kept(vec![]));
-    let x = leads(&one)[0];
-    up(&mut one, x);
-    let answer = SyncResponse {
-        yours: Reminder::of(&forgotten),
-        ..one.answer(1)
-    };
-    let expected = [notices()[0].clone(), listening(1, None)];
-    assert_eq!(answers(&mut one, x, answer), expected);
-    // It does not send its contribution any more.
-    let mut one = One::follower(4).contributed();
-    let forgotten = one.sealed(one.me, 0, 1, Body::Nullify).0;
-    let nonce = one.nonce(2);
-    one.member.ask_from(x, 1);
-    let answer = SyncResponse {
-        nonce,
-        yours: Reminder::of(&forgotten),
-        ..one.answer(1)
-    };
-    answers(&mut one, x, answer);
-    assert!(one.member.participation.lost_journal());
-    let contribution = one.contributes(one.epoch.lead(1));
-    assert!(!one.at(2000).contains(&contribution));
-    let contribution = one.contributes(one.epoch.lead(2));
-    assert!(!one.skip(1).contains(&contribution));
-    one.hold_all();
-    assert_eq!(one.hear_lead(2, one.bundle(&one.all())), []);
-}
-
 /// The member asks `by`, which answers with a certificate of that view.
 fn answer_with_view(one: &mut One, nth: u64, by: MemberIndex, view: u64) -> Vec<Effect> {
     let answer = SyncResponse {
@@ -408,37 +375,9 @@ fn the_height_of_an_answer_counts_only_with_its_certificate() {
 }
 
 #[test]
-fn another_process_with_the_same_key_is_reported_once() {
-    let mut one = One::follower(4).contributed();
-    let me = one.me;
-    let elsewhere = Effect::Report(Report::KeyUsedElsewhere);
-    // Its own messages, passed on by others, show no other process.
-    let own = Body::Contribution(one.contribution(me));
-    assert_eq!(one.hear(me, 1, 0, own), []);
-    let (phase, counter) = (Phase::Collecting, 1);
-    let lead = one.epoch.lead(1);
-    assert_eq!(one.hear(lead, 0, 1, Body::Progress { phase, counter }), []);
-    assert_eq!(one.hear(me, 0, 1, Body::Nullify), [elsewhere.clone()]);
-    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
-    // Another contribution to this round.
-    let mut one = One::follower(4).contributed();
-    let mut other = one.contribution(me);
-    other.fields.coalition = Some(1);
-    assert_eq!(
-        one.hear(me, 1, 0, Body::Contribution(other)),
-        [elsewhere.clone()]
-    );
-    // Its own vote.
-    let mut one = One::follower(4);
-    one.pass(3000);
-    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
-    // Another vote of the same kind and view.
-    let block = Hash::of(b"a block");
-    let said = one.hear(me, 0, 1, Body::Finalize { block });
-    assert_eq!(said, [elsewhere]);
-    // For a new member it shows that its key was used.
+fn a_message_under_its_key_from_outside_shows_a_new_member_that_its_key_was_used() {
     let (mut one, _) = new();
-    let used = Effect::Report(Report::KeyUsedBefore);
-    let said = one.hear(me, 0, 1, Body::Nullify);
-    assert_eq!(said, [used, listening(0, None)]);
+    let me = one.me;
+    assert_eq!(one.hear(me, 0, 1, Body::Nullify), notices());
+    assert_eq!(one.hear(me, 0, 1, Body::Nullify), []);
 }

@@ -15,6 +15,7 @@ mod lead;
 mod listen;
 mod one;
 mod outcome;
+mod outdated;
 mod propose;
 mod recovery;
 mod refusals;

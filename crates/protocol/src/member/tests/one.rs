@@ -258,10 +258,26 @@ impl One {
         let proposal = self.proposal(view, authors);
         self.propose(view, &proposal);
         let block = proposal.block.hash();
-        let mut effects = self.add_certificate(&self.certificate(view, Verdict::Final(block)));
+        let proof = self.certificate(view, Verdict::Final(block));
+        self.has_cast(&proof);
+        let mut effects = self.add_certificate(&proof);
         let (round, result) = (self.member.round.number - 1, Ok(()));
-        effects.extend(self.step(Input::Applied { round, result }));
+        effects.extend(self.step(Input::Applied {
+            round,
+            ends: false,
+            result,
+        }));
         effects
+    }
+
+    /// It has cast its own vote in a certificate, if there is one.
+    pub(super) fn has_cast(&mut self, certificate: &Certificate) {
+        let (me, view) = (self.me, certificate.view);
+        for vote in certificate.votes.iter().filter(|vote| vote.member == me) {
+            let body = Body::vote(certificate.verdict, vote.checked);
+            let (message, frame) = self.sealed(me, 0, view, body);
+            self.member.ballots.remember(message, frame);
+        }
     }
 
     // Members, messages and entries.

@@ -264,7 +264,11 @@ pub(super) fn receipts_of_a_past_round_do_not_count() {
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     one.add_certificate(&proof);
     let (round, result) = (1, Ok(()));
-    one.step(Input::Applied { round, result });
+    one.step(Input::Applied {
+        round,
+        ends: false,
+        result,
+    });
     one.plan();
     let body = Body::Contribution(one.contribution(x));
     assert_eq!(one.hear(x, 2, 0, body), [admits(&one, x)]);

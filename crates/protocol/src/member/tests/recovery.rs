@@ -247,12 +247,15 @@ fn a_round_whose_models_nobody_has_is_named_and_done_again() {
     let view = one.member.view();
     let proposal = one.proposal(view, &one.all());
     one.propose(view, &proposal);
-    one.add_certificate(&one.certificate(view, Verdict::Final(proposal.block.hash())));
+    let proof = one.certificate(view, Verdict::Final(proposal.block.hash()));
+    one.has_cast(&proof);
+    one.add_certificate(&proof);
     let lost = one.others();
     // Its outcome is being fetched, which may still succeed.
     assert_eq!(one.step(recover(&lost)), []);
     let unavailable = || Input::Applied {
         round: 1,
+        ends: false,
         result: Err(WorkError::Unavailable),
     };
     let mut passage = None;
@@ -276,6 +279,7 @@ fn a_notarised_block_that_may_be_final_elsewhere_is_named() {
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let notarised = one.certificate(1, Verdict::Notarised(proposal.block.hash()));
+    one.has_cast(&notarised);
     one.add_certificate(&notarised);
     let lost = one.others();
     let effects = one.step(recover(&lost));

@@ -321,6 +321,7 @@ impl Table {
                     }
                     Input::Applied {
                         round,
+                        ends: false,
                         result: here.then_some(()).ok_or(WorkError::Unavailable),
                     }
                 }

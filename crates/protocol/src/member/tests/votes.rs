@@ -131,6 +131,7 @@ fn a_quorum_of_votes_for_one_block_makes_a_certificate() {
     let mut voters = vec![one.me, x, z];
     voters.sort_unstable();
     let notarised = one.certificate_by(1, Verdict::Notarised(a), &voters);
+    one.has_cast(&notarised);
     let mut expected = one.passes_on(&notarised);
     expected.extend(one.finalizes(1, a));
     expected.push(Effect::Persist(Record::Certified(notarised)));
@@ -189,7 +190,11 @@ fn a_quorum_of_finalize_makes_the_block_final() {
     });
     assert_eq!(votes(&mut one, z, 1, finalize), expected);
     let (round, result) = (1, Ok(()));
-    let applied = one.step(Input::Applied { round, result });
+    let applied = one.step(Input::Applied {
+        round,
+        ends: false,
+        result,
+    });
     assert_eq!(applied, [one.plans(2, outcome())]);
 }
 

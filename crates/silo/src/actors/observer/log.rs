@@ -155,14 +155,14 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
         Report::KeyUsedBefore => error!(
             round = at_round,
             view = at_view,
-            "this institution's key has signed things in this federation that its journal does not \
-             hold: its state was lost or is an old copy, or another process uses the key. It only \
-             listens now"
+            "this institution's key has signed things in this federation and its journal was empty: \
+             its state was lost, or another process uses the key. It only listens now"
         ),
-        Report::KeyUsedElsewhere => error!(
+        Report::Outdated(what) => error!(
             round = at_round,
             view = at_view,
-            "another process signs with this institution's key: stop one of the two"
+            "the journal lacks {what}: it is an older copy, or another process uses the key. This \
+             silo signs nothing more in this epoch"
         ),
         Report::Listening {
             answers,
@@ -173,7 +173,7 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             answers, needed, until, "listening only, because the journal was lost"
         ),
         Report::TakingPart => info!(view = at_view, "taking part again"),
-        Report::Complete => info!(view = at_view, "all rounds are complete"),
+        Report::Complete { last } => info!(view = at_view, last, "the last round is complete"),
         Report::MemberComplete { member } => {
             info!(view = at_view, %member, "a member has completed all rounds");
         }

@@ -24,7 +24,8 @@ use crate::error::Stopped;
 use crate::notice::Notice;
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
-use crate::surroundings::{Blobs, Journal};
+use crate::surroundings::Blobs;
+use crate::trimmed::TrimmedJournal;
 
 /// Messages that may wait in the mailbox; the network waits when it is full.
 const MAILBOX: usize = 256;
@@ -32,7 +33,7 @@ const MAILBOX: usize = 256;
 /// Runs the [`Member`] of one silo.
 pub(crate) struct SiloActor {
     pub(crate) member: Member,
-    pub(crate) journal: Box<dyn Journal>,
+    pub(crate) journal: TrimmedJournal,
     /// The journal is empty: the first transaction begins it.
     pub(crate) begins: bool,
     pub(crate) blobs: Arc<dyn Blobs>,

@@ -12,7 +12,7 @@ use super::part::refused;
 use super::{WorkerActor, answer};
 use crate::actors::messages::WorkResult;
 use crate::checks::Shared;
-use crate::outcome::{Settled, decision, unchanged};
+use crate::outcome::{Settled, decision, laid_down, unchanged};
 use crate::surroundings::{Work, wait};
 
 impl WorkerActor {
@@ -85,7 +85,7 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
-        let (config, base) = (self.config.clone(), self.base.clone());
+        let (config, base, blobs) = (self.config.clone(), self.base.clone(), self.blobs.clone());
         let (checks, id, round) = (self.checks.clone(), case.id(), base.next());
         let shared = checks.settle(self.key("settle", &id), round);
         let settle = move |case: &Case, sheet: &Sheet| {
@@ -102,7 +102,7 @@ impl WorkerActor {
                 round,
                 entries.map(|entry| entry.fields.blob).collect(),
                 outcome.assignment,
-                outcome.state,
+                laid_down(outcome.state, |blob| blobs.lay_down(blob)),
             );
             Ok(Arc::new(settled.with_sheet(&case.sheet)))
         };

@@ -142,7 +142,12 @@ impl WorkerActor {
         let round = last.round;
         let Some(source) = self.source(&last.outcome) else {
             let result = Err(WorkError::Unavailable);
-            return reply.do_send(Input::Applied { round, result }.into());
+            let failed = Input::Applied {
+                round,
+                ends: false,
+                result,
+            };
+            return reply.do_send(failed.into());
         };
         let bytes = source.bytes();
         let config = self.config.clone();
@@ -218,6 +223,7 @@ impl WorkerActor {
                     Ok((base, settled, own)) => worker.adopt(last.block, base, &settled, own),
                     Err(error) => Input::Applied {
                         round,
+                        ends: false,
                         result: Err(error),
                     }
                     .into(),
@@ -264,12 +270,14 @@ impl WorkerActor {
                         notices: vec![Notice::Recovered { round }],
                         input: Ok(Input::Applied {
                             round,
+                            ends: worker.config.strategy.ends(&worker.base.state),
                             result: Ok(()),
                         }),
                     }
                 }
                 Err(error) => Input::Applied {
                     round,
+                    ends: false,
                     result: Err(error),
                 }
                 .into(),
@@ -340,6 +348,7 @@ impl WorkerActor {
             notices: vec![notice],
             input: Ok(Input::Applied {
                 round,
+                ends: self.config.strategy.ends(&self.base.state),
                 result: Ok(()),
             }),
         }

@@ -149,6 +149,7 @@ impl WorkerActor {
             Effect::Apply { .. } => Some(Some(
                 Input::Applied {
                     round: about,
+                    ends: false,
                     result: Ok(()),
                 }
                 .into(),
@@ -450,6 +451,7 @@ fn failed(effect: &Effect, error: WorkError) -> Option<WorkResult> {
         },
         Effect::Apply { .. } => Input::Applied {
             round,
+            ends: false,
             result: Err(error),
         },
         Effect::Keep { outcome, .. } => Input::Kept {

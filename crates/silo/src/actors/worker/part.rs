@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::{Context, Recipient};
-use methods::params::Sent;
+use bytes::Bytes;
 use methods::strategy::{Participant, Scored};
-use methods::{Params, Progress, Scores, Task, Update};
+use methods::{Params, Progress, Scores, Task};
 use protocol::effects::{Planned, Trained, WorkError};
 use protocol::message::{Entry, EntryFields};
 use protocol::{Hash, Input, MemberIndex, codec};
@@ -20,7 +20,7 @@ use crate::base::{LastTraining, Personal, RoundBase, with_model};
 use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::record::Record;
-use crate::surroundings::Work;
+use crate::surroundings::{Blobs, Work};
 
 impl WorkerActor {
     /// Computes the plan of the round under way.
@@ -76,6 +76,7 @@ impl WorkerActor {
             samples: visits * config.learner.samples(),
         };
         let (coalition, rest) = (own.coalition, self.rest.clone());
+        let blobs = self.blobs.clone();
         let job = move || {
             let mut progress = |progress: Progress| {
                 seen.report(progress);
@@ -85,14 +86,10 @@ impl WorkerActor {
                     ControlFlow::Continue(())
                 }
             };
-            train(
-                &config,
-                &base,
-                coalition,
-                &own.personal,
-                rest.as_ref(),
-                &mut progress,
-            )
+            let personal = &own.personal;
+            let kept = rest.as_ref();
+            let trained = train(&config, &base, coalition, personal, kept, &mut progress);
+            trained.map(|contributed| contributed.laid_down(&*blobs))
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
@@ -126,12 +123,15 @@ impl WorkerActor {
     ) -> Result<WorkResult, String> {
         let Contributed {
             coalition,
-            update,
-            sent,
+            document,
             blob,
+            rest,
+            personal,
+            samples,
+            metrics: values,
         } = result;
-        let personal = Personal::new(update.personal);
-        let (document, size) = (sent.document.clone(), sent.document.len() as u64);
+        let personal = Personal::new(personal);
+        let size = document.len() as u64;
         self.store(
             [
                 (blob, document),
@@ -145,20 +145,19 @@ impl WorkerActor {
             blob: blob.0,
             personal: personal.hash.0,
         };
-        self.rest = sent.rest;
+        self.rest = rest;
         self.trained = Some(LastTraining {
             round,
             blob,
             personal,
         });
         let names = self.config.member.epoch.charter.names_shown;
-        let values = update.metrics.values;
         let loss = values.get("loss").copied().unwrap_or(f64::NAN);
         let fields = EntryFields {
             blob,
             size,
             coalition: Some(coalition),
-            weight: weights.then_some(update.samples),
+            weight: weights.then_some(samples),
             member: names.then_some(self.config.member.me),
         };
         let result = Ok(Trained {
@@ -171,7 +170,7 @@ impl WorkerActor {
             notices: vec![Notice::Trained {
                 round,
                 loss,
-                samples: update.samples,
+                samples,
                 seconds,
             }],
             input: Ok(Input::Trained { round, result }),
@@ -329,10 +328,26 @@ fn participant<'a>(
 /// A trained model, ready to be contributed.
 struct Contributed {
     coalition: u32,
-    update: Update,
-    sent: Sent,
-    /// Hash of the bytes that are sent.
+    /// The bytes that are sent.
+    document: Bytes,
+    /// Their hash.
     blob: Hash,
+    /// What rounding left out of them.
+    rest: Option<Params>,
+    personal: Params,
+    /// Training rows.
+    samples: u64,
+    metrics: BTreeMap<String, f64>,
+}
+
+impl Contributed {
+    /// The same with its bytes where they will be stored, see [`Blobs::lay_down`].
+    fn laid_down(mut self, blobs: &dyn Blobs) -> Self {
+        self.document = blobs.lay_down(self.document);
+        let personal = blobs.lay_down(self.personal.document());
+        self.personal = self.personal.read_from(personal);
+        self
+    }
 }
 
 /// Trains, and checks that other members will accept the result.
@@ -363,8 +378,11 @@ fn train(
     };
     Ok(Contributed {
         coalition,
-        update,
-        sent,
+        document: sent.document,
         blob,
+        rest: sent.rest,
+        personal: update.personal,
+        samples: update.samples,
+        metrics: update.metrics.values,
     })
 }

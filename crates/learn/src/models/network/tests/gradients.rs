@@ -103,7 +103,10 @@ fn compare(name: &str, config: &NetworkConfig, (head, loss): (Head, Loss)) {
         Loss::Dice { pixels } => rows(2, features, pixels, f64::round),
         _ => rows(4, features, 6, |value| 2.0 * value - 1.0),
     };
-    assert_gradients(name, &network, &data, loss);
+    for network in on_every_device(&network) {
+        let name = format!("{name} on {}", network.device.name());
+        assert_gradients(&name, &network, &data, loss);
+    }
 }
 
 const CLASSES: (Head, Loss) = (Head::Dense(3), Loss::Softmax);

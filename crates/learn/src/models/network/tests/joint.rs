@@ -56,11 +56,14 @@ fn data() -> Rows {
 
 #[test]
 fn parts_with_one_model_take_the_step_of_all_rows_together() {
-    let network = normalised();
-    let (model, data) = (start(&network, 3), data());
-    let (loss, whole) = trained(&network, &model, &data, Loss::Softmax, &PLAIN, 1, 1);
+    on_every_device(&normalised()).iter().for_each(parts_of_one);
+}
+
+fn parts_of_one(network: &Network) {
+    let (model, data) = (start(network, 3), data());
+    let (loss, whole) = trained(network, &model, &data, Loss::Softmax, &PLAIN, 1, 1);
     let (first, second): (Vec<u32>, Vec<u32>) = ((0..5).collect(), (5..12).collect());
-    let (parts, joint) = step(&network, &[(&model, &first), (&model, &second)], &data);
+    let (parts, joint) = step(network, &[(&model, &first), (&model, &second)], &data);
     assert!((loss - joint).abs() < 1e-6, "{loss} {joint}");
     for (index, tensor) in model.layout().tensors().iter().enumerate() {
         for at in model.layout().range(index) {
@@ -85,11 +88,14 @@ fn parts_with_one_model_take_the_step_of_all_rows_together() {
 
 #[test]
 fn a_joint_step_goes_against_the_gradient_of_the_joint_loss() {
-    let network = normalised();
-    let (one, other, data) = (start(&network, 3), start(&network, 4), data());
+    on_every_device(&normalised()).iter().for_each(joint_step);
+}
+
+fn joint_step(network: &Network) {
+    let (one, other, data) = (start(network, 3), start(network, 4), data());
     let (first, second): (Vec<u32>, Vec<u32>) = ((0..5).collect(), (5..12).collect());
     let joint =
-        |one: &Params, other: &Params| step(&network, &[(one, &first), (other, &second)], &data);
+        |one: &Params, other: &Params| step(network, &[(one, &first), (other, &second)], &data);
     let (stepped, _) = joint(&one, &other);
     let mut moved = 0;
     for (index, tensor) in one.layout().tensors().iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What these layers make of one row: the head passes every value through.
+/// What these layers make of one row, on every device: the head passes every value through.
 fn through(layers: Vec<LayerConfig>, image: [usize; 3], values: &[f32], row: &[f32]) -> Vec<f64> {
     // Outputs are as many as a probing network's head has inputs.
     let config = listed(layers, Some(image));
@@ -25,7 +25,16 @@ fn through(layers: Vec<LayerConfig>, image: [usize; 3], values: &[f32], row: &[f
     });
     assert!(rest.is_empty(), "values for all tensors");
     let data = Rows::new(row.len(), row.to_vec(), vec![0.0]);
-    network.outputs(&model, &data)
+    let mut all = on_every_device(&network).into_iter();
+    let first = all.next().expect("the processor is a device");
+    let expected = first.outputs(&model, &data);
+    for other in all {
+        for (got, expected) in other.outputs(&model, &data).iter().zip(&expected) {
+            let close = (got - expected).abs() < 1e-4;
+            assert!(close, "{}: {got} {expected}", other.device.name());
+        }
+    }
+    expected
 }
 
 /// 1 to 9, negative.
@@ -131,7 +140,12 @@ fn group_norms_are_by_row_and_group() {
         vec![0.0; 2],
     );
     let expected = [-1.0, 1.0, 4.0, -2.0, 0.0, 0.0, -2.0, 4.0];
-    for (got, expected) in network.outputs(&model, &data).into_iter().zip(expected) {
+    let all = on_every_device(&network);
+    let outputs = |network: &Network| network.outputs(&model, &data);
+    for (got, expected) in all
+        .iter()
+        .flat_map(|on| outputs(on).into_iter().zip(expected))
+    {
         assert!((got - expected).abs() < 1e-4, "{got} {expected}");
     }
 }
@@ -146,13 +160,19 @@ fn norm() -> (Network, Params) {
 #[test]
 fn batch_norms_carry_running_statistics() {
     let (network, start) = norm();
+    for network in on_every_device(&network) {
+        statistics(&network, &start);
+    }
+}
+
+fn statistics(network: &Network, start: &Params) {
     // Means 2 and 20, unbiased variances 1 and 100.
     let data = Rows::new(
         2,
         vec![1.0, 10.0, 2.0, 20.0, 3.0, 30.0],
         vec![0.0, 1.0, 0.0],
     );
-    let (_, after) = trained(&network, &start, &data, Loss::Softmax, &PLAIN, 1, 1);
+    let (_, after) = trained(network, start, &data, Loss::Softmax, &PLAIN, 1, 1);
     let close = |name: &str, expected: [f32; 2]| {
         for (got, expected) in after.tensor(name).unwrap().iter().zip(expected) {
             assert!((got - expected).abs() < 1e-5, "{name}: {got} {expected}");
@@ -178,13 +198,15 @@ fn evaluation_uses_the_running_statistics() {
         })
     };
     let data = Rows::new(2, vec![5.0, 1.0], vec![0.0]);
-    let got = network.outputs(&model(3.0, 4.0), &data);
-    assert!(
-        (got[0] - 1.0).abs() < 1e-5 && (got[1] + 2.0).abs() < 1e-5,
-        "{got:?}"
-    );
-    let wild = network.outputs(&model(3.0, -4.0), &data);
-    assert!(wild.iter().all(|value| value.is_finite()), "{wild:?}");
+    for network in on_every_device(&network) {
+        let got = network.outputs(&model(3.0, 4.0), &data);
+        assert!(
+            (got[0] - 1.0).abs() < 1e-5 && (got[1] + 2.0).abs() < 1e-5,
+            "{got:?}"
+        );
+        let wild = network.outputs(&model(3.0, -4.0), &data);
+        assert!(wild.iter().all(|value| value.is_finite()), "{wild:?}");
+    }
 }
 
 #[test]
@@ -195,9 +217,13 @@ fn a_batch_of_one_row_is_no_number_less() {
         ..named(Architecture::HcctDigits)
     };
     let network = network(&config, Head::Dense(3));
-    let start = params(&network, 3);
+    on_every_device(&network).iter().for_each(one_row);
+}
+
+fn one_row(network: &Network) {
+    let start = params(network, 3);
     let data = rows(1, 64, 1, |_| 1.0);
-    let (value, after) = trained(&network, &start, &data, Loss::Softmax, &PLAIN, 3, 1);
+    let (value, after) = trained(network, &start, &data, Loss::Softmax, &PLAIN, 3, 1);
     assert!(value.is_finite());
     assert!(after.values().iter().all(|value| value.is_finite()));
     // Dense layers see one value per channel, which has no spread; images have many.

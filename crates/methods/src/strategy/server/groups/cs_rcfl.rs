@@ -1,13 +1,13 @@
 //! CS-RCFL (Konti et al. 2024): coalitions from a cross-evaluation under robust losses.
 
 use crate::aggregation::Aggregation;
-use crate::coalitions::Program;
+use crate::coalitions::{EXACT_UP_TO, Program, proof};
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::Params;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, Fitting, Newcomer, Objection, Outcome, OwnRadius,
-    Participant, Plan, SettleError, Sheet, State, Strategy, Watch,
+    Claim, DecideError, Decision, EquipError, Fitting, Kept, Newcomer, Objection, Outcome,
+    OwnRadius, Participant, Plan, SettleError, Sheet, State, Strategy, Watch,
 };
 
 /// Train alone, let all members score every model (eq. (10)), form `coalitions` coalitions by the
@@ -24,11 +24,16 @@ pub struct CsRcfl {
     pub fit: Fitting,
     /// Number of coalitions, at least 1.
     pub coalitions: usize,
+    /// Largest gap to the best grouping that members accept, from 0 to 1; see [`Program::gap`].
+    pub gap: f64,
     /// Rounds that form coalitions anew; 0: all.
     pub freeze: u64,
     /// What takes the place of the mean in a coalition.
     pub rule: Aggregation,
 }
+
+/// In the state: the gap of the coalitions as they were formed, see [`Program::gap`].
+const GAP: &str = "coalitions.gap";
 
 impl CsRcfl {
     fn frozen(&self, round: u64) -> bool {
@@ -43,6 +48,28 @@ impl CsRcfl {
         let coalitions = self.coalitions.min(scores.len());
         Ok(Program::new(scores, coalitions)
             .expect("between one coalition and one per entry can be formed"))
+    }
+
+    /// The gap that is proven of a decision. Up to [`EXACT_UP_TO`] entries there is no proof: members
+    /// solve the program and accept nothing but the best.
+    fn gap(program: &Program, decision: &Decision) -> Result<f64, String> {
+        let entries = decision.assignment.len();
+        let proof = decision
+            .claim
+            .as_ref()
+            .and_then(|claim| claim.proof.as_ref());
+        match (entries <= EXACT_UP_TO, proof) {
+            (true, None) => Ok(0.0),
+            (true, Some(_)) => Err(format!(
+                "expected no proof, because {entries} entries are grouped by every member, found one"
+            )),
+            (false, None) => Err(format!(
+                "expected a proof of how good the grouping of {entries} entries is, found none"
+            )),
+            (false, Some(proof)) => program.gap(&decision.assignment, proof).ok_or_else(|| {
+                format!("the proof does not fit {entries} entries, or does not hold")
+            }),
+        }
     }
 }
 
@@ -82,13 +109,20 @@ impl Strategy for CsRcfl {
         if self.frozen(round) {
             return Ok(Decision::fixed(kept(state, sheet)?));
         }
-        let solution = self.program(sheet)?.solve(round);
+        let found = self.program(sheet)?.solve_with_proof(round);
+        if found.gap > self.gap {
+            return Err(DecideError::Unproven {
+                gap: found.gap,
+                accepted: self.gap,
+            });
+        }
         Ok(Decision {
-            assignment: solution.assignment,
+            assignment: found.solution.assignment,
             claim: Some(Claim {
-                objective: solution.objective,
-                lower_bound: solution.lower_bound,
+                objective: found.solution.objective,
+                lower_bound: found.solution.lower_bound,
                 candidates: Vec::new(),
+                proof: found.proof,
             }),
         })
     }
@@ -117,15 +151,38 @@ impl Strategy for CsRcfl {
         if !program.same(claim.objective, actual) {
             return Err(Objection::objective(claim.objective, actual));
         }
-        let audit = program.audit(&decision.assignment);
-        if audit.assignment != decision.assignment {
-            return Err(Objection::NotBest {
-                proposed: actual,
-                found: audit.objective,
-            });
-        }
+        let gap = Self::gap(&program, decision).map_err(Objection::Infeasible)?;
+        let confirmed = match &claim.proof {
+            Some(proof) => {
+                // Where the proof leaves something open, nothing better may be found either.
+                let better = (gap > proof::CLOSED)
+                    .then(|| program.better(&decision.assignment, round))
+                    .flatten();
+                if let Some(better) = better {
+                    return Err(Objection::NotBest {
+                        proposed: actual,
+                        found: better.objective,
+                    });
+                }
+                if gap > self.gap {
+                    let accepted = self.gap;
+                    return Err(Objection::Unproven { gap, accepted });
+                }
+                program.lower_bound(proof).unwrap_or(f64::NEG_INFINITY)
+            }
+            None => {
+                let audit = program.audit(&decision.assignment);
+                if audit.assignment != decision.assignment {
+                    return Err(Objection::NotBest {
+                        proposed: actual,
+                        found: audit.objective,
+                    });
+                }
+                audit.lower_bound
+            }
+        };
         // A bound above what can be confirmed would claim more than is known.
-        let (claimed, confirmed) = (claim.lower_bound, audit.lower_bound);
+        let claimed = claim.lower_bound;
         let bounded = claimed <= confirmed || program.same(claimed, confirmed);
         if !bounded || !claimed.is_finite() {
             return Err(Objection::lower_bound(claimed, confirmed));
@@ -140,11 +197,14 @@ impl Strategy for CsRcfl {
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        let (before, coalitions) = if self.frozen(round) {
-            (state.models.as_slice(), state.models.len())
+        let (before, coalitions, gap) = if self.frozen(round) {
+            (state.models.as_slice(), state.models.len(), None)
         } else {
-            let entries = sheet.entries.len();
-            ([].as_slice(), self.coalitions.min(entries))
+            sheet.fits(&decision.assignment)?;
+            let gap = Self::gap(&self.program(sheet)?, decision);
+            let gap = gap.map_err(SettleError::Infeasible)?;
+            let coalitions = self.coalitions.min(sheet.entries.len());
+            ([].as_slice(), coalitions, Some(gap))
         };
         let models = coalition_means(
             &self.rule,
@@ -154,9 +214,13 @@ impl Strategy for CsRcfl {
             coalitions,
             |_| 1.0,
         )?;
+        let mut after = state.with(models);
+        if let Some(gap) = gap {
+            after.memory.insert(GAP, Kept::Number(gap));
+        }
         Ok(Outcome {
             assignment: decision.assignment.clone(),
-            state: state.with(models),
+            state: after,
         })
     }
 

@@ -95,6 +95,7 @@ impl AutoCsRcfl {
         CsRcfl {
             fit: self.fit.clone(),
             coalitions: 1,
+            gap: 1.0,
             freeze: 1,
             rule: self.rule.clone(),
         }
@@ -324,6 +325,7 @@ impl Strategy for AutoCsRcfl {
                         objective: measured.loss,
                         lower_bound: measured.loss,
                         candidates: Vec::new(),
+                        proof: None,
                     }),
                 })
             }
@@ -335,6 +337,7 @@ impl Strategy for AutoCsRcfl {
                         objective: mean(found.iter().map(|solution| solution.objective)),
                         lower_bound: mean(found.iter().map(|solution| solution.lower_bound)),
                         candidates: found.into_iter().map(|found| found.assignment).collect(),
+                        proof: None,
                     }),
                 })
             }

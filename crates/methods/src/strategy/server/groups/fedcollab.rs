@@ -291,6 +291,7 @@ impl Strategy for Collaborating {
                 objective,
                 lower_bound: self.least(&case),
                 candidates: Vec::new(),
+                proof: None,
             }),
         })
     }

@@ -324,6 +324,7 @@ impl Strategy for Merging {
                 objective: -best.total,
                 lower_bound: -utility.most(),
                 candidates: Vec::new(),
+                proof: None,
             }),
         })
     }
