@@ -9,13 +9,15 @@ plain descent on rows that lie in memory; a step draws a batch, goes forward and
 weights. Rota's time includes that a model comes in as a file's values and goes out as such.
 
 With `--program` a program built with `--features tch`, and `--devices cpu tch-cpu`, LibTorch is measured
-as well. The fastest of all repeats counts. With one thread, seconds are those that the processor worked
-for it, not those of the clock, so that other programs on the machine weigh less.
+as well. In a turn the fastest training counts, and of the turns the median. With one thread, seconds are
+those that the processor worked for it, not those of the clock, so that other programs on the machine
+weigh less.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,8 +28,8 @@ import numpy
 
 # Name, [table.model], shape of a row, what is predicted, rows per step, steps per epoch, epochs.
 MODELS = [
-    ("logistic", "'logistic'", (13,), 2, 16, 125, 20),
-    ("mlp", "{ mlp = { hidden = [512, 512] } }", (784,), 10, 64, 16, 4),
+    ("logistic", "'logistic'", (13,), 2, 16, 125, 400),
+    ("mlp", "{ mlp = { hidden = [512, 512] } }", (784,), 10, 64, 16, 16),
     ("fedavg-cnn", "{ network = { layers = 'fedavg-cnn' } }", (32, 32, 3), 10, 64, 4, 2),
     ("resnet18-small", "{ network = { layers = 'resnet18-small' } }", (32, 32, 3), 10, 32, 2, 1),
     ("unet", "{ network = { layers = 'unet', image = [3, 64, 64] } }", (64, 64, 3), "mask", 4, 2, 1),
@@ -61,6 +63,8 @@ def of_pytorch(folder, name, batch, epochs, repeats, threads):
     command = [sys.executable, __file__, "--side", name, folder, str(batch), str(epochs)]
     command += [str(repeats), str(threads)]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    # Rota's LibTorch is not PyTorch's.
+    environment.pop("LD_LIBRARY_PATH", None)
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
@@ -200,19 +204,20 @@ def main():
             folder = Path(folder)
             write(folder, model, shape, target, batch, steps)
             with_numbers = (batch, epochs, chosen.repeats, chosen.threads)
-            found = {None: 0.0} | {device: 0.0 for device in chosen.devices}
+            rates = {device: [] for device in [None, *chosen.devices]}
             weights = set()
             for _ in range(chosen.turns):
-                for device in found:
+                for device in rates:
                     if device is None:
                         result = of_pytorch(folder, name, *with_numbers)
                     else:
                         result = of_rota(chosen.program, folder, device, *with_numbers)
                     kind = "processor" if chosen.threads == 1 else "clock"
-                    found[device] = max(found[device], result[kind])
+                    rates[device].append(result[kind])
                     weights.add(result["weights"])
             if len(weights) != 1:
                 sys.exit(f"{name}: the models differ, they have {weights} weights")
+        found = {device: statistics.median(each) for device, each in rates.items()}
         cells = [f"{name} ({batch})", f"{weights.pop():,}", f"{found[None]:,.0f}"]
         for device in chosen.devices:
             cells.append(f"{found[device]:,.0f} ({found[device] / found[None]:.2f})")

@@ -5,6 +5,9 @@ use simulations::summary::{Summary, Tuning};
 
 use super::numbers::{bytes, count, seconds};
 
+/// Below this gap coalitions count as the best possible ones.
+const NO_GAP: f64 = 1e-6;
+
 /// The numbers of the first and the last of these properties, as `S1–S9`.
 fn range(invariants: &[&str]) -> String {
     let number = |name: &&str| name.split(' ').next().unwrap_or_default().to_owned();
@@ -42,6 +45,9 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
             ),
         ),
         ("memo", memo.to_owned()),
+    ];
+    facts.extend(proven(summary).map(|text| ("proven", text)));
+    facts.extend([
         (
             "safety",
             format!(
@@ -51,7 +57,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
             ),
         ),
         ("took", took(summary)),
-    ];
+    ]);
     facts.extend(summary.tuning.map(|tuning| ("alone", tuned(&tuning))));
     if let Some(sum) = summary.weights_abs_sum {
         facts.push(("weights", format!("sum of |w| of the final model {sum:.6}")));
@@ -61,6 +67,19 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
         facts.push(("trace", summary.trace.clone()));
     }
     facts
+}
+
+/// How far the last coalitions can be from the best ones, where the lead has proven it.
+fn proven(summary: &Summary) -> Option<String> {
+    let gap = summary.rounds.last()?.memory.get("coalitions.gap")?;
+    let gap = gap.as_f64()?;
+    Some(match gap > NO_GAP {
+        true => format!(
+            "by the losses of the members, other coalitions could save at most {:.1} % of the cost",
+            100.0 * gap
+        ),
+        false => "by the losses of the members, no other coalitions would cost less".to_owned(),
+    })
 }
 
 /// How models trained alone were tuned.
@@ -109,4 +128,28 @@ fn took(summary: &Summary) -> String {
             ""
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::fixture;
+
+    fn proven(gap: Option<f64>) -> Option<String> {
+        let mut summary = fixture::summary(4, 2, 3);
+        if let (Some(gap), Some(last)) = (gap, summary.rounds.last_mut()) {
+            let name = "coalitions.gap".to_owned();
+            last.memory.insert(name, gap.into());
+        }
+        let mut facts = super::of(&summary).into_iter();
+        facts
+            .find(|(name, _)| *name == "proven")
+            .map(|(_, text)| text)
+    }
+
+    #[test]
+    fn the_report_says_how_far_coalitions_can_be_from_the_best_ones_where_that_is_proven() {
+        assert_eq!(proven(None), None);
+        assert!(proven(Some(0.0)).is_some_and(|text| text.contains("no other coalitions")));
+        assert!(proven(Some(0.0312)).is_some_and(|text| text.contains("at most 3.1 %")));
+    }
 }

@@ -38,6 +38,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// The name by which burn's macros call it.
+extern crate burn_core as burn;
+
 pub mod data;
 mod device;
 pub mod export;

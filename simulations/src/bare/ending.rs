@@ -86,8 +86,13 @@ pub(super) struct MemberChain<'a> {
 /// Checks that all final blocks form one chain through all epochs, of which every honest member has
 /// its part in order; that rounds follow one another, and that every outcome follows from its
 /// sheet. A member that reports to be complete must have the last round. A member may lack blocks
-/// of an epoch that was over before it came back.
-pub(super) fn check(epochs: &[&Epoch], all: &[MemberChain<'_>]) -> Result<(), String> {
+/// of an epoch that was over before it came back. `recoveries` says whether institutions may have gone on
+/// without others.
+pub(super) fn check(
+    epochs: &[&Epoch],
+    all: &[MemberChain<'_>],
+    recoveries: bool,
+) -> Result<(), String> {
     let known: BTreeMap<_, _> = all
         .iter()
         .flat_map(|held| held.chain.iter().copied())
@@ -148,13 +153,15 @@ pub(super) fn check(epochs: &[&Epoch], all: &[MemberChain<'_>]) -> Result<(), St
             ));
         }
     }
-    check_rounds(first, &chain)
+    check_rounds(first, &chain, recoveries)
 }
 
 /// Checks that rounds follow one another and outcomes from sheets, and that changes say where the
 /// federation stood.
-fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)]) -> Result<(), String> {
+fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Result<(), String> {
     let (mut state, mut last) = (first.charter.start, 0);
+    // What each round gave. Those after the round that a recovery goes on from are done again.
+    let mut outcomes = vec![state];
     for (hash, block) in chain {
         let learning = match &block.content {
             Content::Learning(learning) => learning,
@@ -169,7 +176,18 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)]) -> Result<(), String> {
                     change.after.round
                 ));
             }
-            // The institutions of a bare simulation never ask for one.
+            Content::Recovery(recovery) if recoveries => {
+                let after = recovery.after;
+                if outcomes.get(after.round as usize) != Some(&after.outcome) {
+                    return Err(format!(
+                        "the recovery {hash} goes on from another outcome of round {}",
+                        after.round
+                    ));
+                }
+                (state, last) = (after.outcome, after.round);
+                outcomes.truncate(last as usize + 1);
+                continue;
+            }
             Content::Recovery(_) => return Err(format!("nobody asked for the recovery {hash}")),
             Content::Empty => continue,
         };
@@ -185,6 +203,7 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)]) -> Result<(), String> {
             ));
         }
         state = learning.outcome;
+        outcomes.push(state);
     }
     Ok(())
 }

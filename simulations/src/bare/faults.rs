@@ -153,6 +153,17 @@ pub(super) enum ScriptedFault {
     Heal,
 }
 
+impl ScriptedFault {
+    /// What it does, without the lists of links.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Self::Cut(links) => format!("{} links are cut, by direction", links.len()),
+            Self::Mend(links) => format!("{} links work again, by direction", links.len()),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
 /// The faults of one run.
 #[derive(Debug)]
 pub(super) struct Script {

@@ -53,6 +53,9 @@ pub struct Options {
     /// Number of changes of the agreement, at drawn times: members join, leave, are excluded or get
     /// another key, or rounds are added.
     pub changes: u32,
+    /// Whether so many members are gone from a drawn time on that no quorum is left, and the others go
+    /// on without them. Some come back when that is decided.
+    pub recoveries: bool,
     /// What goes wrong.
     pub faults: Faults,
     /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
@@ -81,6 +84,7 @@ impl fmt::Debug for Options {
             .field("rotation", &self.rotation)
             .field("verification", &self.verification)
             .field("changes", &self.changes)
+            .field("recoveries", &self.recoveries)
             .field("faults", &self.faults)
             .field("script", &self.script)
             .finish_non_exhaustive()
@@ -98,6 +102,7 @@ impl Options {
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
             changes: 0,
+            recoveries: false,
             faults,
             script: Vec::new(),
             configure: None,

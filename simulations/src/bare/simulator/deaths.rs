@@ -94,7 +94,8 @@ impl Simulator<'_> {
             "died after {second:.3} s in view {view}, round {round}: {when}"
         ));
         self.ended.dead += 1;
-        if node.member.is_some() {
+        self.miss_leaver(at);
+        if self.nodes[at].member.is_some() {
             self.stop(at)
         } else {
             Ok(())

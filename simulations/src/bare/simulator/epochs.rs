@@ -98,6 +98,7 @@ impl Simulator<'_> {
         let next = next.map_err(|why| FailureKind::Chains(why.to_string()))?;
         match self.epochs.get(from + 1) {
             None => {
+                self.check_recovery(passage)?;
                 let frame = envelope::seal_passage(&self.epochs[from].epoch, passage);
                 self.epochs[from].passage = Some(frame);
                 self.add_epoch(Arc::new(next));
@@ -151,6 +152,7 @@ impl Simulator<'_> {
     /// A node without a member goes on in this epoch, if it is in its roster.
     pub(super) fn pass_to(&mut self, at: usize, epoch: usize) {
         self.nodes[at].epoch = epoch;
+        self.nodes[at].answered.clear();
         let Some((run, me)) = self.seat(at) else {
             return;
         };
@@ -168,8 +170,14 @@ impl Simulator<'_> {
         self.nodes[at].epoch > 0 && self.seat(at).is_none()
     }
 
-    /// A frame of another epoch is answered: with the proof that it is over, or with a question.
+    /// A frame of another epoch is answered, once a beat for each node as in a silo: with the proof
+    /// that it is over, or with a question.
     pub(super) fn answer_former(&mut self, from: usize, to: usize, frame: &[u8]) {
+        let last = self.nodes[to].answered.get(&from);
+        if last.is_some_and(|last| self.now < *last + BEAT) {
+            return;
+        }
+        self.nodes[to].answered.insert(from, self.now);
         let Some(id) = envelope::epoch_of(frame) else {
             return;
         };
@@ -346,9 +354,24 @@ impl Simulator<'_> {
         amendment: Amendment,
     ) -> Result<(), FailureKind> {
         self.nodes[at].orders.push((epoch, amendment.clone()));
+        self.miss_leaver(at);
         match self.nodes[at].epoch == epoch {
             true => self.feed(at, Input::Approve(Box::new(amendment))),
             false => Ok(()),
+        }
+    }
+
+    /// A node is dead for good. If it was to leave, perhaps nobody has heard of it: the institutions
+    /// want another change of this epoch.
+    pub(super) fn miss_leaver(&mut self, at: usize) {
+        let now = self.epochs.len() - 1;
+        let run = self.newest();
+        let leaves = |(epoch, amendment): &(usize, Amendment)| {
+            let leaver = amendment.leaver(&run.epoch);
+            *epoch == now && leaver.is_some_and(|member| run.nodes[member.at()] == at)
+        };
+        if self.nodes[at].dead.is_some() && self.nodes[at].orders.iter().any(leaves) {
+            self.schedule(BEAT, Event::Amend(now as u32));
         }
     }
 

@@ -21,7 +21,7 @@ impl Simulator<'_> {
     pub(super) fn start(&mut self, at: usize) -> Result<(), FailureKind> {
         let hidden = self.options.faults.journal_loss == JournalLoss::Hidden;
         let node = &mut self.nodes[at];
-        if node.member.is_some() || node.dead.is_some() {
+        if node.member.is_some() || node.dead.is_some() || node.away {
             return Ok(());
         }
         // A lost journal is no trace of what was signed; that an epoch is over is told by others.
@@ -73,6 +73,9 @@ impl Simulator<'_> {
         self.excuse_unaware();
         self.perform(at, effects)?;
         self.set_timer(at);
+        if self.nodes[at].recovers {
+            self.recover(at)?;
+        }
         // Institutions tell a node that restarts again what they approve.
         let now = self.nodes[at].epoch;
         let orders = self.nodes[at].orders.clone().into_iter();

@@ -28,6 +28,7 @@ mod epochs;
 mod lost_journals;
 mod members;
 mod put_back;
+mod recoveries;
 mod run;
 mod scripted;
 mod story;
@@ -58,6 +59,14 @@ struct Node {
     timer: Option<Time>,
     store: Store,
     byzantine: Option<ByzantineMember>,
+    /// Whether the others want to go on without it.
+    given_up: bool,
+    /// Whether it cannot start.
+    away: bool,
+    /// Whether its institution wants to go on without those that are gone.
+    recovers: bool,
+    /// When it last answered a node in another epoch, by node.
+    answered: BTreeMap<usize, Time>,
     /// The last reason why it refused something or voted against a view.
     last: String,
 }
@@ -77,13 +86,17 @@ impl Node {
             timer: None,
             store: Store::default(),
             byzantine: None,
+            given_up: false,
+            away: false,
+            recovers: false,
+            answered: BTreeMap::new(),
             last: String::new(),
         }
     }
 
     /// Whether the run ends only when this member has finished.
     fn must_finish(&self) -> bool {
-        self.byzantine.is_none() && self.dead.is_none()
+        self.byzantine.is_none() && self.dead.is_none() && !self.given_up
     }
 
     fn complete(&self) -> bool {
@@ -126,6 +139,12 @@ enum Event {
     Visit(usize),
     /// A node that is no member any more tells the others that the epoch is over.
     Farewell(usize),
+    /// A node stops, perhaps for good.
+    Vanish(usize),
+    /// A node that stopped is back.
+    Return(usize),
+    /// An institution wants to go on without those that are gone.
+    Recover(usize),
 }
 
 pub(super) struct Simulator<'a> {
@@ -158,6 +177,8 @@ pub(super) struct Simulator<'a> {
     /// Scripted stops at moments of a round and at commits.
     kills: Vec<Kill>,
     healed: Option<Time>,
+    /// When the last institution decides to go on without those that are gone.
+    recovering: Time,
     trace: blake3::Hasher,
     ended: Ended,
 }
@@ -204,6 +225,7 @@ impl<'a> Simulator<'a> {
             deaths,
             kills: Vec::new(),
             healed: None,
+            recovering: Time::ZERO,
             trace: blake3::Hasher::new(),
             ended: Ended {
                 time: Time::ZERO,
@@ -227,6 +249,9 @@ impl<'a> Simulator<'a> {
         }
         for (time, fault) in timed {
             simulator.schedule(time, Event::Fault(fault));
+        }
+        if options.recoveries {
+            simulator.plan_recovery();
         }
         let mut changes = Random::new(seed, "changes");
         for which in 0..options.changes {
@@ -302,12 +327,20 @@ impl<'a> Simulator<'a> {
                 self.farewell(node);
                 Ok(())
             }
+            Event::Vanish(node) => self.vanish(node),
+            Event::Return(node) => self.come_back(node),
+            Event::Recover(node) => {
+                self.tell(Some(node), || {
+                    "is told to go on without those that are gone".into()
+                });
+                self.recover(node)
+            }
         }
     }
 
     fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {
         self.ended.faults += 1;
-        self.tell(None, || format!("fault: {fault:?}"));
+        self.tell(None, || format!("fault: {}", fault.sentence()));
         match fault {
             ScriptedFault::Cut(links) => self.links.cuts.cut(&links),
             ScriptedFault::Mend(links) => self.links.cuts.mend(&links),

@@ -93,7 +93,9 @@ impl Simulator<'_> {
 
     /// Checks the chains of honest members after the run.
     fn finish(&self) -> Result<(), FailureKind> {
+        // What those that are given up know and the others do not is lost.
         let chains: Vec<_> = (0..self.nodes.len())
+            .filter(|at| !self.nodes[*at].given_up)
             .map(|at| MemberChain {
                 name: format!("node {at}"),
                 honest: self.nodes[at].must_finish(),
@@ -102,7 +104,7 @@ impl Simulator<'_> {
             })
             .collect();
         let epochs: Vec<_> = self.epochs.iter().map(|run| &*run.epoch).collect();
-        ending::check(&epochs, &chains).map_err(FailureKind::Chains)
+        ending::check(&epochs, &chains, self.options.recoveries).map_err(FailureKind::Chains)
     }
 
     /// Whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
@@ -124,7 +126,7 @@ impl Simulator<'_> {
             self.options.rounds as u32 + 2 + 4 * self.options.changes
         };
         let bound = view * (2 * f + 4) * rounds;
-        if at <= healed + bound {
+        if at <= healed.max(self.recovering) + bound {
             return Ok(false);
         }
         if excused {

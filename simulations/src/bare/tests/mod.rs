@@ -10,6 +10,7 @@ mod deaths;
 mod epochs;
 mod plans;
 mod put_back;
+mod recoveries;
 mod rotation;
 mod script;
 mod twins;

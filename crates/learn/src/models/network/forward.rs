@@ -1,13 +1,11 @@
 //! The forward pass of a network: its operations on tensors.
 
-use burn_core::tensor::activation::relu;
-use burn_core::tensor::module::{
-    batch_norm, batch_norm_train, conv_transpose2d, conv2d, max_pool2d,
-};
-use burn_core::tensor::ops::{ConvOptions, ConvTransposeOptions, MaxPoolOptions};
+use burn_core::tensor::module::{batch_norm, conv_transpose2d, max_pool2d};
+use burn_core::tensor::ops::{ConvTransposeOptions, MaxPoolOptions};
 use burn_core::tensor::{Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 
+use super::kernels::{convolve, normalise, rectify};
 use super::op::Op;
 use crate::random::uniform;
 
@@ -53,8 +51,7 @@ impl Pass<'_> {
                 padding,
             } => self.each(x, |get, x| {
                 let weight = get(*weight).reshape(*shape);
-                let options = ConvOptions::new([*stride; 2], [*padding; 2], [1; 2], 1);
-                conv2d(x, weight, bias.map(get), options)
+                convolve(x, weight, bias.map(get), *stride, *padding)
             }),
             Op::UpConv {
                 weight,
@@ -104,11 +101,11 @@ impl Pass<'_> {
                 let ones = Tensor::ones([parts], &x.device());
                 let zeros = Tensor::zeros([parts], &x.device());
                 let x = x.reshape([1, parts, channels / groups * height, width]);
-                let x = batch_norm_train(x, ones, zeros, EPSILON).output;
+                let x = normalise(x, ones, zeros, EPSILON).output;
                 let x = x.reshape([rows, channels, height, width]);
                 self.each(x, |get, x| scaled(get, [*weight, *bias], x))
             }
-            Op::Relu => relu(x),
+            Op::Relu => rectify(x),
             Op::MaxPool {
                 size,
                 stride,
@@ -170,7 +167,7 @@ impl Pass<'_> {
         };
         let [rows, _, height, width] = x.dims();
         let count = rows * height * width;
-        let batch = batch_norm_train(x, weight, bias, EPSILON);
+        let batch = normalise(x, weight, bias, EPSILON);
         let moved = |old: Tensor<1>, new: Tensor<1>| {
             old.inner().mul_scalar(1.0 - MOMENTUM) + new.inner().mul_scalar(MOMENTUM)
         };

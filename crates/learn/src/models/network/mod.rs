@@ -19,6 +19,7 @@ mod fit;
 mod forward;
 mod graph;
 mod joint;
+mod kernels;
 mod layer;
 mod op;
 mod plan;

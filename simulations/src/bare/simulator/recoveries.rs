@@ -1,0 +1,103 @@
+//! Members that are gone, so that no quorum is left, and institutions that go on without them.
+
+use std::time::Duration;
+
+use protocol::effects::Input;
+use protocol::message::Passage;
+use protocol::{MemberIndex, Record, Time};
+
+use crate::random::Random;
+
+use super::{Event, FailureKind, Simulator};
+
+/// Longest time until a member is gone, until the others decide to go on without it, between the
+/// decisions of two institutions, and until one that was thought gone is back.
+const LONGEST: Duration = Duration::from_secs(20);
+
+impl Simulator<'_> {
+    /// Draws who is gone from when on, who of them comes back, and when the others decide to go on.
+    pub(super) fn plan_recovery(&mut self) {
+        let mut random = Random::new(self.seed, "recovery");
+        let n = self.nodes.len();
+        let quorum = self.epochs[0].epoch.roster.quorum();
+        let mut all: Vec<_> = (0..n).collect();
+        for last in (1..n).rev() {
+            all.swap(last, random.below(last + 1));
+        }
+        let fewest = n - quorum + 1;
+        let remaining = all.split_off(fewest + random.below(n - fewest));
+        let (mut decided, mut back) = (Duration::ZERO, 0);
+        for at in all {
+            let from = random.span(Duration::ZERO, LONGEST);
+            decided = decided.max(from);
+            self.nodes[at].given_up = true;
+            self.schedule(from, Event::Vanish(at));
+            // A quorum of them would go on by itself.
+            if back + 1 < quorum && random.chance(0.3) {
+                back += 1;
+                let again = from + random.span(Duration::ZERO, 3 * LONGEST);
+                self.schedule(again, Event::Return(at));
+            }
+        }
+        decided += random.span(Duration::ZERO, LONGEST);
+        for at in remaining {
+            let after = decided + random.span(Duration::ZERO, LONGEST);
+            self.recovering = self.recovering.max(Time::ZERO + after);
+            self.schedule(after, Event::Recover(at));
+        }
+    }
+
+    /// A member stops, perhaps for good.
+    pub(super) fn vanish(&mut self, at: usize) -> Result<(), FailureKind> {
+        self.ended.faults += 1;
+        self.nodes[at].away = true;
+        match self.nodes[at].member {
+            Some(_) => self.stop(at),
+            None => Ok(()),
+        }
+    }
+
+    /// One that was thought gone is back.
+    pub(super) fn come_back(&mut self, at: usize) -> Result<(), FailureKind> {
+        self.nodes[at].away = false;
+        self.start(at)?;
+        self.relink()
+    }
+
+    /// An institution wants to go on without those that are gone, and says so again at each restart.
+    pub(super) fn recover(&mut self, at: usize) -> Result<(), FailureKind> {
+        self.nodes[at].recovers = true;
+        let Some((run, _)) = self.seat(at) else {
+            return Ok(());
+        };
+        let seats = run.nodes.iter().enumerate();
+        let lost = seats.filter(|(_, node)| self.nodes[**node].given_up);
+        let lost: Vec<_> = lost.map(|(seat, _)| MemberIndex(seat as u16)).collect();
+        match lost.is_empty() {
+            true => Ok(()),
+            false => self.feed(at, Input::Recover { lost }),
+        }
+    }
+
+    /// A recovery goes on from the newest round that one of those that remain has adopted. None of
+    /// them is in the next epoch yet.
+    pub(super) fn check_recovery(&self, passage: &Passage) -> Result<(), FailureKind> {
+        let Some(recovery) = passage.recovery() else {
+            return Ok(());
+        };
+        for node in self.nodes.iter().filter(|node| !node.given_up) {
+            let mut records = node.journal.iter().rev();
+            let adopted = records.find_map(|record| match record {
+                Record::Applied { round } => Some(*round),
+                _ => None,
+            });
+            if adopted > Some(recovery.after.round) {
+                return Err(FailureKind::Chains(format!(
+                    "a member has adopted round {adopted:?}, and the recovery goes on from round {}",
+                    recovery.after.round
+                )));
+            }
+        }
+        Ok(())
+    }
+}

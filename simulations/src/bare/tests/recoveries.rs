@@ -1,0 +1,32 @@
+//! So many members are gone that no quorum is left: the others go on without them.
+
+use super::*;
+
+fn gone(members: usize) -> Options {
+    let faults = Faults {
+        deaths: Deaths::None,
+        ..without_byzantine()
+    };
+    Options {
+        rounds: 6,
+        recoveries: true,
+        ..Options::new(members, faults)
+    }
+}
+
+#[test]
+fn those_that_remain_go_on_whoever_is_gone_and_whatever_else_happens() {
+    for (members, usual) in [(2, 60), (3, 60), (4, 60), (5, 30), (7, 10)] {
+        let ended = run_all(&gone(members), seeds(usual));
+        let recovered = ended.iter().filter(|ended| ended.epochs == 2).count();
+        println!(
+            "{members} members: {recovered} of {} recovered",
+            ended.len()
+        );
+        assert!(
+            2 * recovered > ended.len(),
+            "{recovered} of {}",
+            ended.len()
+        );
+    }
+}
