@@ -6,32 +6,49 @@ use silo::threads::Threads;
 use silo::{Done, Job, Pool, Work};
 use tokio::sync::oneshot;
 
-/// Runs heavy work on [`Threads`].
+/// Runs heavy work on [`Threads`], and the steps of state machines on one more thread.
 #[derive(Debug)]
-pub struct Workers(Arc<Threads>);
+pub struct Workers {
+    heavy: Arc<Threads>,
+    steps: Arc<Threads>,
+}
 
 impl Workers {
-    /// As many threads as this machine has cores.
+    /// As many threads for heavy work as this machine has cores.
     pub fn all_cores() -> Arc<Self> {
-        Arc::new(Self(Threads::all_cores()))
+        Self::of(Threads::all_cores())
     }
 
-    /// `count` threads (at least one). They end when the last handle is dropped.
+    /// `count` threads for heavy work (at least one). All end when the last handle is dropped.
     pub fn new(count: usize) -> Arc<Self> {
-        Arc::new(Self(Threads::new(count)))
+        Self::of(Threads::new(count))
+    }
+
+    fn of(heavy: Arc<Threads>) -> Arc<Self> {
+        let steps = Threads::new(1);
+        Arc::new(Self { heavy, steps })
     }
 }
 
 impl Pool for Workers {
     fn run(&self, _: Work, job: Job) -> Done {
-        let (answer, done) = oneshot::channel();
-        // The silo may have ended.
-        self.0.run(job, move |result| drop(answer.send(result)));
-        Box::pin(async move {
-            let ended = |_| Err("the job's thread ended".to_owned());
-            done.await.unwrap_or_else(ended)
-        })
+        on(&self.heavy, job)
     }
+
+    fn step(&self, job: Job) -> Result<Done, Job> {
+        Ok(on(&self.steps, job))
+    }
+}
+
+/// Starts a job on these threads.
+fn on(threads: &Threads, job: Job) -> Done {
+    let (answer, done) = oneshot::channel();
+    // The silo may have ended.
+    threads.run(job, move |result| drop(answer.send(result)));
+    Box::pin(async move {
+        let ended = |_| Err("the job's thread ended".to_owned());
+        done.await.unwrap_or_else(ended)
+    })
 }
 
 #[cfg(test)]

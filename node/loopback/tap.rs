@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mesh::{Command, Event};
+use protocol::net::Acceptance;
 use protocol::{Hash, MemberIndex};
 use simulations::{Recorder, Tamper};
 use tokio::sync::mpsc;
@@ -27,17 +28,25 @@ impl Tap {
                 Some(tamper) => lock(tamper).outgoing(command),
                 None => vec![command],
             };
-            for command in instead {
-                match &command {
-                    Command::Send { to, frame } => self.recorder.sent(self.me, Some(*to), frame),
-                    Command::Publish { frame } => self.recorder.sent(self.me, None, frame),
-                    _ => {}
-                }
-                if self.mesh.send(command).await.is_err() {
-                    return;
-                }
+            if !self.send(instead).await {
+                return;
             }
         }
+    }
+
+    /// Gives commands to the mesh. False if it has ended.
+    async fn send(&self, commands: Vec<Command>) -> bool {
+        for command in commands {
+            match &command {
+                Command::Send { to, frame } => self.recorder.sent(self.me, Some(*to), frame),
+                Command::Publish { frame } => self.recorder.sent(self.me, None, frame),
+                _ => {}
+            }
+            if self.mesh.send(command).await.is_err() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Passes events from the mesh to the silo, until one of them ends. Waits while the silo's queue
@@ -49,12 +58,29 @@ impl Tap {
     ) {
         while let Some(event) = events.recv().await {
             match &event {
-                Event::Received { from, frame, .. } => {
+                Event::Received {
+                    from,
+                    frame,
+                    ticket,
+                } => {
                     if let Some(sent) = self.messages.get(from.at()) {
                         sent.fetch_add(frame.len() as u64, Ordering::Relaxed);
                     }
                     self.recorder
                         .delivered(*from, self.me, &Hash::of(frame), frame);
+                    let tamper = self.tamper.as_ref();
+                    let heard = tamper.map(|tamper| lock(tamper).incoming(frame));
+                    let (mut commands, hears) = heard.unwrap_or((Vec::new(), true));
+                    if let (Some(ticket), false) = (*ticket, hears) {
+                        let verdict = Acceptance::Ignore;
+                        commands.push(Command::Judge { ticket, verdict });
+                    }
+                    if !self.send(commands).await {
+                        return;
+                    }
+                    if !hears {
+                        continue;
+                    }
                 }
                 Event::Wanted { by, blobs, ticket } => {
                     let tamper = self.tamper.as_ref();

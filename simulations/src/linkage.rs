@@ -10,8 +10,11 @@
 //! rounds, or know something of a member's data: what is measured here is the least that it achieves.
 
 use std::cmp::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
+use multiversion::multiversion;
 use protocol::MemberIndex;
 use protocol::message::Entry;
 use serde::Serialize;
@@ -85,9 +88,66 @@ impl Linkage {
     }
 }
 
+/// An entry of a final round with its true author, its model's document, and its author's losses of
+/// all models.
+pub(crate) type Shown = (MemberIndex, Entry, Bytes, Option<Vec<f64>>);
+
+/// Rounds that may wait until they are compared.
+const WAITING: usize = 2;
+
+/// Counts on a thread of its own, for which the federation does not wait.
+#[derive(Default)]
+pub(crate) struct Comparison {
+    running: Option<Running>,
+}
+
+/// The thread, and what it takes rounds from.
+struct Running {
+    rounds: SyncSender<Vec<Shown>>,
+    thread: JoinHandle<Option<Linkage>>,
+}
+
+impl Comparison {
+    /// The entries of the next final round.
+    pub(crate) fn round(&mut self, entries: Vec<Shown>) {
+        let start = || {
+            let (rounds, next) = sync_channel(WAITING);
+            let thread = thread::spawn(move || compare(&next));
+            Running { rounds, thread }
+        };
+        let Running { rounds, .. } = self.running.get_or_insert_with(start);
+        // The thread ends before its sender only by a panic, which the result shows.
+        let _ = rounds.send(entries);
+    }
+
+    /// What was found; `None` where no author was in two rounds in a row.
+    ///
+    /// # Panics
+    /// As the thread did.
+    pub(crate) fn result(&mut self) -> Option<Linkage> {
+        let Running { rounds, thread } = self.running.take()?;
+        drop(rounds);
+        match thread.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn compare(rounds: &Receiver<Vec<Shown>>) -> Option<Linkage> {
+    let mut observer = Observer::default();
+    for round in rounds {
+        let seen = round.iter().map(|(author, entry, document, losses)| {
+            Seen::new(*author, entry, document, losses.as_deref())
+        });
+        observer.round(seen.collect());
+    }
+    observer.result()
+}
+
 /// An entry of a final round, as all members see it, with its true author.
-pub(crate) struct Seen {
-    pub(crate) author: MemberIndex,
+struct Seen {
+    author: MemberIndex,
     model: Vec<f32>,
     /// ℓ2 norm of `model`, once the round's mean is taken off it.
     norm: f64,
@@ -97,13 +157,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// From an entry, its model's document, and its author's losses of all models.
-    pub(crate) fn new(
-        author: MemberIndex,
-        entry: &Entry,
-        document: &Bytes,
-        losses: Option<&[f64]>,
-    ) -> Self {
+    fn new(author: MemberIndex, entry: &Entry, document: &Bytes, losses: Option<&[f64]>) -> Self {
         let least = |losses: &[f64]| losses.iter().copied().min_by(f64::total_cmp);
         Self {
             author,
@@ -131,9 +185,9 @@ fn sample(document: &Bytes) -> Vec<f32> {
     values.map(|value| f32::from_le_bytes(*value)).collect()
 }
 
-/// Counts as rounds become final.
+/// Counts round by round.
 #[derive(Default)]
-pub(crate) struct Observer {
+struct Observer {
     before: Vec<Seen>,
     rounds: u64,
     entries: u64,
@@ -144,7 +198,7 @@ pub(crate) struct Observer {
 
 impl Observer {
     /// The entries of the next final round.
-    pub(crate) fn round(&mut self, now: Vec<Seen>) {
+    fn round(&mut self, now: Vec<Seen>) {
         let before = std::mem::replace(&mut self.before, centred(now));
         let known = |author| before.iter().any(|entry| entry.author == author);
         let common = self
@@ -167,7 +221,7 @@ impl Observer {
     }
 
     /// What was found; `None` where no author was in two rounds in a row.
-    pub(crate) fn result(&self) -> Option<Linkage> {
+    fn result(&self) -> Option<Linkage> {
         let entries = (self.entries > 0).then_some(self.entries)?;
         let found = ClueKind::ALL.into_iter().zip(self.right).zip(self.seen);
         let mut clues: Vec<Clue> = found
@@ -267,12 +321,21 @@ fn cosine(a: &Seen, b: &Seen) -> f64 {
 /// pairs of models.
 const LANES: usize = 16;
 
+/// The product of two models, of different lengths up to the shorter one. The same bits on every
+/// processor: products and sums are not fused, and the partial sums are always the same.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0f64; LANES];
-    for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
+    let length = a.len().min(b.len());
+    let (a, a_rest) = a[..length].as_chunks::<LANES>();
+    let (b, b_rest) = b[..length].as_chunks::<LANES>();
+    for (a, b) in a.iter().zip(b) {
         for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
             *sum += f64::from(*a) * f64::from(*b);
         }
+    }
+    for ((sum, a), b) in sums.iter_mut().zip(a_rest).zip(b_rest) {
+        *sum += f64::from(*a) * f64::from(*b);
     }
     sums.iter().sum()
 }
@@ -323,6 +386,21 @@ mod tests {
             sentence.contains("100 %") && sentence.contains("33 %"),
             "{sentence}"
         );
+    }
+
+    #[test]
+    fn a_product_has_the_bits_of_its_definition() {
+        let mut random = crate::random::Random::new(1, "products");
+        for length in 0..100 {
+            let mut draw = |length| (0..length).map(|_| random.uniform() as f32 - 0.5).collect();
+            let (a, b): (Vec<f32>, Vec<f32>) = (draw(length), draw(length + length % 20));
+            let lane = |lane: usize| {
+                let products = a.iter().zip(&b).skip(lane).step_by(LANES);
+                products.fold(0.0, |sum, (a, b)| sum + f64::from(*a) * f64::from(*b))
+            };
+            let expected: f64 = (0..LANES).map(lane).sum();
+            assert_eq!(dot(&a, &b).to_bits(), expected.to_bits(), "{length} values");
+        }
     }
 
     #[test]

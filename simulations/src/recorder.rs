@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::invariants::{Monitor, Violation, kind};
-use crate::linkage::{Observer, Seen};
+use crate::linkage::Comparison;
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub(crate) struct Log {
     /// The first violation.
     pub(crate) violation: Option<Violation>,
     /// How often authors could be recognised.
-    pub(crate) linkage: Observer,
+    pub(crate) linkage: Comparison,
     /// Events: deliveries, commits, adoptions.
     pub(crate) events: u64,
 }
@@ -72,7 +72,7 @@ impl Recorder {
             seen: BTreeSet::new(),
             notices: Vec::new(),
             violation: None,
-            linkage: Observer::default(),
+            linkage: Comparison::default(),
             events: 0,
         };
         Self {
@@ -106,14 +106,14 @@ impl Recorder {
     /// A round became final with this block: compares its entries with those of the round before.
     /// `blob` returns models by hash.
     pub(crate) fn compare_entries(&self, block: &Hash, blob: impl Fn(&Hash) -> Option<Bytes>) {
-        let mut log = self.read();
-        let entries = log.monitor.entries(block).into_iter();
-        let seen = entries.filter_map(|(author, entry, losses)| {
+        // A disk that commits waits for the log, so the log must not wait for a disk.
+        let entries = self.read().monitor.entries(block).into_iter();
+        let shown = entries.filter_map(|(author, entry, losses)| {
             let document = blob(&entry.fields.blob)?;
-            Some(Seen::new(author, &entry, &document, losses.as_deref()))
+            Some((author, entry, document, losses))
         });
-        let seen = seen.collect();
-        log.linkage.round(seen);
+        let shown = shown.collect();
+        self.read().linkage.round(shown);
     }
 
     /// The properties that are checked after every event.

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use protocol::envelope::Opened;
 use protocol::net::Command;
 use protocol::{Hash, MemberIndex};
 use silo::{Blobs, SiloConfig};
 
-use crate::byzantine::{Behaviour, ByzantineMember};
+use crate::byzantine::{Behaviour, ByzantineMember, certificate};
+use crate::invariants::{Frame, read_frame};
 use crate::recorder::Recorder;
 
-/// Changes what one silo sends and serves.
+/// Changes what one silo sends and serves, and keeps messages from it.
 pub struct Tamper {
     me: MemberIndex,
     member: ByzantineMember,
@@ -48,24 +50,54 @@ impl Tamper {
             Command::Publish { frame } => (None, frame),
             other => return vec![other],
         };
+        let mut out = self.enter();
         let now = self.recorder.now();
-        let mut out = Vec::new();
-        if let Some((view, lead, round)) = self.recorder.entered(self.me)
-            && (view, lead) != self.view
-        {
-            self.view = (view, lead);
-            out = self.member.entered(now, (view, lead), round).out;
-        }
         out.extend(self.member.outgoing(now, to, frame).out);
-        let command = |(to, frame)| match to {
-            Some(to) => Command::Send { to, frame },
-            None => Command::Publish { frame },
+        out.into_iter().map(as_command).collect()
+    }
+
+    /// A frame is delivered: the commands that go out because of it, and whether the silo gets it. Nothing
+    /// is verified.
+    pub fn incoming(&mut self, frame: &Bytes) -> (Vec<Command>, bool) {
+        let opened = match read_frame(frame) {
+            Frame::Message(message) => Opened::Message(*message),
+            Frame::Evidence(_) => return (Vec::new(), true),
+            Frame::Other => match certificate(frame) {
+                Some(certificate) => Opened::Certificate(certificate),
+                None => return (Vec::new(), true),
+            },
         };
-        out.into_iter().map(command).collect()
+        let mut out = self.enter();
+        let now = self.recorder.now();
+        let (actions, received) = self.member.hear(now, &opened);
+        out.extend(actions.out);
+        (out.into_iter().map(as_command).collect(), received)
+    }
+
+    /// What it sends when its silo enters a view.
+    fn enter(&mut self) -> Vec<Addressed> {
+        match self.recorder.entered(self.me) {
+            Some((view, lead, round)) if (view, lead) != self.view => {
+                self.view = (view, lead);
+                let now = self.recorder.now();
+                self.member.entered(now, (view, lead), round).out
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// What is answered to a member that asks for blobs, if the silo is not to answer itself.
     pub fn answer(&self, to: MemberIndex, wanted: &[Hash]) -> Option<Vec<Option<Bytes>>> {
         self.member.answer(to, wanted)
+    }
+}
+
+/// A frame, for one member or for all others.
+type Addressed = (Option<MemberIndex>, Bytes);
+
+fn as_command((to, frame): Addressed) -> Command {
+    match to {
+        Some(to) => Command::Send { to, frame },
+        None => Command::Publish { frame },
     }
 }

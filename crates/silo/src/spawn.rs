@@ -13,7 +13,7 @@ use crate::activity::Activities;
 use crate::actors::mesh::{MeshActor, Opener};
 use crate::actors::messages::Notices;
 use crate::actors::observer::ObserverActor;
-use crate::actors::silo::SiloActor;
+use crate::actors::silo::{Seat, SiloActor};
 use crate::actors::worker::{CurrentRound, Waiting, WorkerActor};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
@@ -101,6 +101,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         counters.clone(),
     )
     .start();
+    let steps = pool.clone();
     let worker = WorkerActor {
         config: Arc::new(config),
         blobs: blobs.clone(),
@@ -123,9 +124,8 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     .start();
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
-        member,
-        journal,
-        begins,
+        seat: Some(Seat::new(member, journal, begins, effects)),
+        pool: steps,
         blobs,
         mesh,
         worker,
@@ -135,7 +135,6 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         counters: counters.clone(),
         activities: activities.clone(),
         spans,
-        effects,
         timer: None,
     }
     .start();

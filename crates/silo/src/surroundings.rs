@@ -159,6 +159,15 @@ pub trait Pool: Send + Sync {
     fn wait(&self, work: Work, job: Job) -> Done {
         self.run(work, job)
     }
+
+    /// Takes a step of the state machine, with its signatures and the flush of its records, on a thread
+    /// on which nothing else runs.
+    ///
+    /// # Errors
+    /// The job itself, where there is no such thread, as in virtual time: then it runs on the actors'.
+    fn step(&self, job: Job) -> Result<Done, Job> {
+        Err(job)
+    }
 }
 
 /// Runs a job with a typed result.

@@ -20,9 +20,9 @@ use super::{Attacker, Deviation};
 
 /// One Byzantine behaviour, for both simulators.
 ///
-/// A scenario changes what a member sends and serves. Behaviours that need more (what it receives,
-/// decides or does from time to time) are those of the [bare simulator](crate::bare) alone, and
-/// cannot be named in a scenario. The bare simulator has no models, so that those of models, labels and
+/// A scenario keeps messages from a member, and changes what it sends and serves. Behaviours that need
+/// more (messages that it never got, decisions of its own, or what it does from time to time) are those of
+/// the [bare simulator](crate::bare) alone, and cannot be named in a scenario. The bare simulator has no models, so that those of models, labels and
 /// losses do nothing in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -53,7 +53,6 @@ pub enum Behaviour {
     DoubleVote,
     /// Sends two valid proposals: each to half of the members, or the second to members that voted for
     /// the first.
-    #[serde(skip)]
     DoubleProposal,
     /// Sends two different contributions in a round.
     DoubleContribution,
@@ -63,10 +62,8 @@ pub enum Behaviour {
     #[serde(skip)]
     ForgedRow,
     /// As a lead, gives a Receipt and leaves the entry out.
-    #[serde(skip)]
     IgnoredReceipt,
     /// As a lead, makes a decision that no check accepts.
-    #[serde(skip)]
     BadDecision,
     /// As a lead, claims an outcome that does not follow from the sheet.
     BadOutcome,
@@ -79,18 +76,15 @@ pub enum Behaviour {
     /// Contributes, but sends no Scores, or no Inclusion.
     MissingSignature,
     /// Proposes an empty block on an old notarised block.
-    #[serde(skip)]
     StaleParent,
     /// Proposes an empty block at once and a valid learning block in the same view.
     #[serde(skip)]
     EarlyEmptyBlock,
     /// Proposes a valid round on a block that is not the last final one.
-    #[serde(skip)]
     WrongParent,
     /// Proposes with inclusions that are duplicated, reordered, or assigned to another member.
     WrongInclusions,
     /// Sends the messages of a lead in views that others lead.
-    #[serde(skip)]
     Impostor,
     /// Takes part in rounds whose plan does not name it.
     #[serde(skip)]
@@ -121,7 +115,6 @@ pub enum Behaviour {
     SyncSmallClaim,
     /// Reminds members that catch up of something old, of another member's message, or of nothing,
     /// instead of the last message that they signed.
-    #[serde(skip)]
     SyncReminder,
     /// Replays messages that it received, above all old answers, to any member.
     #[serde(skip)]

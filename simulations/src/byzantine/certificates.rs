@@ -48,7 +48,7 @@ pub(super) fn forged(attacker: &mut Attacker, certificate: &Certificate) -> Cert
 }
 
 /// The certificate in a frame, if it is one.
-pub(super) fn certificate(frame: &Bytes) -> Option<Certificate> {
+pub(crate) fn certificate(frame: &Bytes) -> Option<Certificate> {
     if kind(frame) != Some(Kind::Certificate) {
         return None;
     }

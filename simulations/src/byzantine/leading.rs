@@ -189,11 +189,27 @@ impl Deviation for BadOutcome {
     }
 }
 
-/// Makes a decision that no check accepts.
+/// Makes a decision that no check accepts. A whole silo decides by its strategy; there the decision is
+/// replaced in what it proposes.
 pub(super) struct BadDecision;
 
 impl Deviation for BadDecision {
     fn decide(&mut self, attacker: &mut Attacker, _: Vec<u8>) -> Vec<u8> {
         attacker.random.bytes().to_vec()
+    }
+
+    fn send(
+        &mut self,
+        attacker: &mut Attacker,
+        outgoing: &Outgoing<'_>,
+        actions: &mut Actions,
+    ) -> bool {
+        attacker.blobs.is_some()
+            && replace_proposal(attacker, outgoing, actions, |attacker, other| {
+                if let Content::Learning(learning) = &mut other.block.content {
+                    learning.decision = attacker.random.bytes().to_vec();
+                }
+                Some(())
+            })
     }
 }

@@ -4,7 +4,7 @@
 //! Both simulators use them. The [bare one](crate::bare) calls every hook of a [`Deviation`]. What
 //! is injected into the member is not verified there, so the member can be made to lead a round on
 //! invented contributions. A whole silo verifies what it receives; its
-//! [`Tamper`](crate::Tamper) changes only what it sends and serves.
+//! [`Tamper`](crate::Tamper) keeps messages from it, and changes what it sends and serves.
 //!
 //! | file | what its behaviours do |
 //! |---|---|
@@ -51,6 +51,7 @@ use crate::random::Random;
 use crate::signatures::SignatureCache;
 
 pub use behaviour::Behaviour;
+pub(crate) use certificates::certificate;
 pub(crate) use deciding::WorseCoalitions;
 pub(crate) use learning::lying;
 
@@ -271,16 +272,22 @@ impl ByzantineMember {
 
     /// A message was delivered: what its member receives instead.
     pub(crate) fn incoming(&mut self, now: Time, opened: Opened) -> Actions {
-        self.attacker.now = now;
-        let mut actions = Actions::default();
-        let mut received = true;
-        for deviation in &mut self.deviations {
-            received &= !deviation.receive(&mut self.attacker, &opened, &mut actions);
-        }
+        let (mut actions, received) = self.hear(now, &opened);
         if received {
             actions.inject.push(opened);
         }
         actions
+    }
+
+    /// A message was delivered. Also returns whether its member receives it.
+    pub(crate) fn hear(&mut self, now: Time, opened: &Opened) -> (Actions, bool) {
+        self.attacker.now = now;
+        let mut actions = Actions::default();
+        let mut received = true;
+        for deviation in &mut self.deviations {
+            received &= !deviation.receive(&mut self.attacker, opened, &mut actions);
+        }
+        (actions, received)
     }
 
     /// Its member sends a frame: what is sent instead.

@@ -137,7 +137,7 @@ fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
         let refused = wrong(&format!("behaviour = \"{unknown}\""));
         assert!(
             refused.contains("here are `nan`, `wrong-shape`")
-                && !refused.contains("`bad-decision`"),
+                && !refused.contains("`forged-entry`"),
             "{refused}"
         );
     }

@@ -1,8 +1,6 @@
 //! The devices of this program and this machine.
 
 use burn_core::tensor::Device as Tensors;
-#[cfg(feature = "wgpu")]
-use burn_core::tensor::{DeviceKind, DeviceType};
 use serde::Serialize;
 
 use super::{DeviceError, DeviceName, default_slots};
@@ -65,11 +63,9 @@ pub(super) fn available(name: DeviceName) -> Result<(), DeviceError> {
                 "LibTorch finds {count} CUDA device(s), numbered from 0"
             )),
         },
-        DeviceName::Wgpu if cfg!(feature = "wgpu") => match has_wgpu() {
-            true => Ok(()),
-            false => absent("no driver for Vulkan, Metal or DirectX 12 offers a device".into()),
-        },
-        DeviceName::TchCpu | DeviceName::TchCuda(_) | DeviceName::Wgpu => {
+        #[cfg(feature = "wgpu")]
+        DeviceName::Wgpu => super::wgpu::open().map(drop).or_else(absent),
+        _ => {
             let feature = name.feature().unwrap_or("default");
             Err(DeviceError::NotBuilt { name, feature })
         }
@@ -79,7 +75,7 @@ pub(super) fn available(name: DeviceName) -> Result<(), DeviceError> {
 /// The device as burn knows it.
 ///
 /// # Panics
-/// If it is not built in, which [`available`] says.
+/// If it cannot be used, which [`available`] says.
 pub(super) fn tensors(name: DeviceName) -> Tensors {
     match name {
         DeviceName::Cpu => Tensors::flex(),
@@ -91,7 +87,7 @@ pub(super) fn tensors(name: DeviceName) -> Tensors {
         #[expect(deprecated, reason = "docs/decisions/0013-libtorch.md")]
         DeviceName::TchCuda(number) => Tensors::libtorch_cuda(usize::from(number)),
         #[cfg(feature = "wgpu")]
-        DeviceName::Wgpu => Tensors::wgpu(DeviceKind::DefaultDevice),
+        DeviceName::Wgpu => super::wgpu::open().expect("it is available, which was asked before"),
         #[cfg(not(all(feature = "tch", feature = "wgpu")))]
         _ => unreachable!("{name} is not built in, which was asked before"),
     }
@@ -105,14 +101,4 @@ fn cuda_devices() -> u16 {
 #[cfg(not(feature = "tch"))]
 fn cuda_devices() -> u16 {
     0
-}
-
-#[cfg(feature = "wgpu")]
-fn has_wgpu() -> bool {
-    !Tensors::enumerate(DeviceType::Wgpu).is_empty()
-}
-
-#[cfg(not(feature = "wgpu"))]
-fn has_wgpu() -> bool {
-    false
 }

@@ -13,6 +13,8 @@
 mod list;
 mod name;
 mod slots;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
 use std::num::NonZero;
 

@@ -6,6 +6,7 @@ use methods::{
     Capabilities, Layout, LearnError, Learner, Metrics, Params, Progress, Role, Split, TensorSpec,
     Training, Update, Watch,
 };
+use multiversion::multiversion;
 
 use super::fits;
 use crate::random::{stream, uniform};
@@ -26,15 +27,24 @@ impl ConstantLearner {
     }
 
     fn loss(&self, model: &Params) -> f64 {
-        // Eight partial sums, so that a million numbers take a fraction of a millisecond.
-        let mut sums = [0f64; 8];
-        for eight in model.values().chunks(8) {
-            for (sum, value) in sums.iter_mut().zip(eight) {
-                *sum += f64::from(value.abs());
-            }
-        }
-        sums.iter().sum::<f64>() / self.layout.len().max(1) as f64
+        sum_of_sizes(model.values()) / self.layout.len().max(1) as f64
     }
+}
+
+/// `Σ |xᵢ|` in eight partial sums, so that a million numbers take a fraction of a millisecond.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
+fn sum_of_sizes(values: &[f32]) -> f64 {
+    let mut sums = [0f64; 8];
+    let mut blocks = values.chunks_exact(8);
+    for eight in &mut blocks {
+        for (sum, value) in sums.iter_mut().zip(eight) {
+            *sum += f64::from(value.abs());
+        }
+    }
+    for (sum, value) in sums.iter_mut().zip(blocks.remainder()) {
+        *sum += f64::from(value.abs());
+    }
+    sums.iter().sum()
 }
 
 impl Learner for ConstantLearner {

@@ -12,6 +12,7 @@ mod measure;
 mod put_back;
 mod recovery;
 mod silo;
+mod steps;
 mod trimmed;
 mod worker;
 

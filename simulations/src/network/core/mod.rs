@@ -181,6 +181,19 @@ impl Core {
         true
     }
 
+    /// Whether a silo gets a frame that is delivered: a Byzantine one may keep it from itself.
+    fn hears(&mut self, to: usize, frame: &Bytes) -> bool {
+        let Some(mut tamper) = self.ports[to].tamper.take() else {
+            return true;
+        };
+        let (commands, hears) = tamper.incoming(frame);
+        self.ports[to].tamper = Some(tamper);
+        commands
+            .into_iter()
+            .for_each(|command| self.execute(to, command));
+        hears
+    }
+
     /// Whether two silos run and the link between them is open in both directions.
     pub(super) fn connected(&self, a: usize, b: usize) -> bool {
         let alive = self.ports[a].alive() && self.ports[b].alive();
@@ -334,6 +347,9 @@ impl Core {
                 }
                 let (from, reader) = (MemberIndex(from as u16), MemberIndex(to as u16));
                 self.recorder.delivered(from, reader, &id, &frame);
+                if !self.hears(to, &frame) {
+                    return;
+                }
                 let ticket = gossip.map(|_| self.judging.ask(to, id, &frame));
                 self.enqueue(
                     to,

@@ -1,38 +1,19 @@
-//! Carries out effects: first makes records durable, then does the rest in order.
+//! Carries out effects, in order, once the records among them are durable.
 
 use actix::{ActorContext, AsyncContext, Context};
+use protocol::Effect;
 use protocol::net::Command;
-use protocol::{Effect, Report};
 
 use super::SiloActor;
 use crate::activity::Activity;
 use crate::actors::messages::{WorkRequest, WorkResult};
 use crate::error::Stopped;
 use crate::notice::Notice;
-use crate::record::Record;
 
 impl SiloActor {
-    /// Carries out the effects of one step.
+    /// Carries out the effects of one step, whose records are durable.
     pub(super) fn perform(&mut self, ctx: &mut Context<Self>) {
-        let mut effects = std::mem::take(&mut self.effects);
-        let lasting = |effect: &Effect| {
-            matches!(
-                effect,
-                Effect::Persist(_) | Effect::Report(Report::KeyUsedBefore)
-            )
-        };
-        if effects.iter().any(lasting) {
-            let records = effects.iter().filter_map(|effect| match effect {
-                Effect::Persist(record) => Some(Record::Protocol(record.clone())),
-                _ => None,
-            });
-            let used = |effect: &Effect| matches!(effect, Effect::Report(Report::KeyUsedBefore));
-            // From here on the journal counts as lost, also after a restart.
-            let lost = effects.iter().any(used).then_some(Record::Lost);
-            if !self.commit(lost.into_iter().chain(records).collect(), ctx) {
-                return;
-            }
-        }
+        let mut effects = self.take_effects();
         let (mut commands, mut notices) = (Vec::new(), Vec::new());
         let mut over = false;
         for effect in effects.drain(..) {
@@ -65,8 +46,7 @@ impl SiloActor {
                 }
             }
         }
-        // The next step reuses the buffer.
-        self.effects = effects;
+        self.return_buffer(effects);
         self.send(commands);
         self.notify(notices);
         if over {
@@ -83,10 +63,19 @@ impl SiloActor {
 
     /// Takes the result of heavy work: first makes its records durable, then steps the state
     /// machine.
-    pub(super) fn finish(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
-        if !result.records.is_empty() && !self.commit(result.records, ctx) {
-            return;
+    pub(super) fn finish(&mut self, mut result: WorkResult, ctx: &mut Context<Self>) {
+        let records = std::mem::take(&mut result.records);
+        if records.is_empty() {
+            return self.finish_durable(result, ctx);
         }
+        self.at_seat(
+            ctx,
+            move |seat| seat.commit(records),
+            move |actor, ctx| actor.finish_durable(result, ctx),
+        );
+    }
+
+    fn finish_durable(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
         let answered = result.input.as_ref().ok().and_then(Activity::answered_by);
         if let Some(activity) = answered {
             self.activities.end(activity);
@@ -107,17 +96,5 @@ impl SiloActor {
             Ok(input) => self.step(input, ctx),
             Err(why) => self.end(Stopped::Defect(why), ctx),
         }
-    }
-
-    /// Commits one transaction. False if the silo ended because it failed.
-    fn commit(&mut self, mut records: Vec<Record>, ctx: &mut Context<Self>) -> bool {
-        if std::mem::take(&mut self.begins) {
-            records.insert(0, Record::Begun);
-        }
-        self.counters.add(|counts| counts.commits += 1);
-        let committed = self.journal.commit(records);
-        committed
-            .map_err(|error| self.end(Stopped::Journal(error), ctx))
-            .is_ok()
     }
 }

@@ -1,6 +1,7 @@
 //! Owns the state machine: gives it inputs, and carries out its effects.
 
 mod effects;
+mod seat;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +10,9 @@ use actix::{
     Actor, ActorContext, Addr, AsyncContext, Context, Handler, MessageResult, SpawnHandle,
 };
 use protocol::net::Command;
-use protocol::{Effect, Input, Member, Time};
+use protocol::{Input, Time};
+
+pub(crate) use seat::Seat;
 
 use super::mesh::MeshActor;
 use super::messages::{
@@ -24,18 +27,16 @@ use crate::error::Stopped;
 use crate::notice::Notice;
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
-use crate::surroundings::Blobs;
-use crate::trimmed::TrimmedJournal;
+use crate::surroundings::{Blobs, Pool};
 
 /// Messages that may wait in the mailbox; the network waits when it is full.
 const MAILBOX: usize = 256;
 
-/// Runs the [`Member`] of one silo.
+/// Runs the [`Member`](protocol::Member) of one silo.
 pub(crate) struct SiloActor {
-    pub(crate) member: Member,
-    pub(crate) journal: TrimmedJournal,
-    /// The journal is empty: the first transaction begins it.
-    pub(crate) begins: bool,
+    /// Away while a step is taken on another thread.
+    pub(crate) seat: Option<Box<Seat>>,
+    pub(crate) pool: Arc<dyn Pool>,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) mesh: Addr<MeshActor>,
     pub(crate) worker: Addr<WorkerActor>,
@@ -45,8 +46,6 @@ pub(crate) struct SiloActor {
     pub(crate) counters: Rc<Counters>,
     pub(crate) activities: Activities,
     pub(crate) spans: Rc<Spans>,
-    /// Effects of the start that are not carried out yet; empty between steps.
-    pub(crate) effects: Vec<Effect>,
     /// The timer of the next [`Input::Time`], if nothing else happens before.
     pub(crate) timer: Option<(Time, SpawnHandle)>,
 }
@@ -54,14 +53,14 @@ pub(crate) struct SiloActor {
 impl SiloActor {
     /// Takes one step of the state machine, and carries out its effects.
     fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
-        self.member.step(self.clock.now(), input, &mut self.effects);
-        self.perform(ctx);
+        let now = self.clock.now();
+        self.at_seat(ctx, move |seat| seat.step(now, input), Self::perform);
     }
 
     /// Sets the timer to the member's deadline. A timer that fires too early is set again, so that
     /// the many messages that move the deadline back cost nothing.
     fn arm(&mut self, ctx: &mut Context<Self>) {
-        let Some(deadline) = self.member.deadline() else {
+        let Some(deadline) = self.seat().member.deadline() else {
             return;
         };
         if self.timer.is_some_and(|(at, _)| at <= deadline) {
@@ -76,14 +75,12 @@ impl SiloActor {
 
     fn wake(&mut self, ctx: &mut Context<Self>) {
         self.timer = None;
-        if !self.run_state.is_running() {
+        // While the seat is away a step is being taken, which sets the timer anew.
+        let Some(seat) = self.seat.as_ref().filter(|_| self.run_state.is_running()) else {
             return;
-        }
-        if self
-            .member
-            .deadline()
-            .is_some_and(|deadline| deadline <= self.clock.now())
-        {
+        };
+        let deadline = seat.member.deadline();
+        if deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
             self.step(Input::Time, ctx);
         } else {
             self.arm(ctx);
@@ -117,7 +114,7 @@ impl Actor for SiloActor {
             events: me.clone().recipient(),
             verified: me.recipient(),
         });
-        self.perform(ctx);
+        self.at_seat(ctx, Seat::persist, Self::perform);
     }
 }
 
@@ -141,7 +138,7 @@ impl Handler<Incoming> for SiloActor {
             Incoming::Input(input) => self.step(*input, ctx),
             Incoming::Wanted { by, blobs, ticket } => {
                 let blob = |hash: &protocol::Hash| {
-                    let may = self.member.may_serve(by, hash);
+                    let may = self.seat().member.may_serve(by, hash);
                     may.then(|| self.blobs.get(hash)).flatten()
                 };
                 let blobs = blobs.iter().map(blob).collect();
@@ -156,7 +153,7 @@ impl Handler<VerifiedCertificates> for SiloActor {
     type Result = MessageResult<VerifiedCertificates>;
 
     fn handle(&mut self, _: VerifiedCertificates, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.member.known())
+        MessageResult(self.seat().member.known())
     }
 }
 

@@ -1,0 +1,113 @@
+"""Whole simulations of Rota beside the same arithmetic written by hand in NumPy, in turn.
+
+    cargo build --release
+    cargo build --release -p silo --example checks_alone
+    ROTA_DATA=DIR python3 benches/vs_numpy/run.py
+
+`digits20` and `digits100` need the folder `digits8_bench` in ROTA_DATA. By hand there is one process that
+trains and averages, and nothing else: no messages, no signatures, no hashes, no verification. Of each
+side the median of the turns counts. For `null` with every check by every member the script also runs
+what cannot be left out of it: each member hashes every model and computes the mean, on all cores.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import numpy
+
+RATE, BATCH = 0.05, 32
+
+
+def digits(silos, rounds):
+    """FedAvg with a perceptron 64-128-10. Returns the seconds and the sum of all |weights|."""
+    folder = Path(os.environ["ROTA_DATA"]) / "digits8_bench"
+    sizes = json.loads((folder / f"digits_{silos}.json").read_text())["sizes"]
+    x = numpy.fromfile(folder / f"digits_{silos}_X.f32", numpy.float32).reshape(-1, 64)
+    y = numpy.fromfile(folder / f"digits_{silos}_y.u8", numpy.uint8)
+    order = numpy.fromfile(folder / f"order_{silos}x{rounds}.u16", numpy.uint16).astype(numpy.int64)
+    start = numpy.fromfile(folder / "w0.f32", numpy.float32)
+    ends = numpy.cumsum(sizes)
+    share = (numpy.array(sizes, numpy.float64) / ends[-1]).astype(numpy.float32)
+    shapes = [(128, 64), (128,), (10, 128), (10,)]
+    cuts = numpy.cumsum([int(numpy.prod(shape)) for shape in shapes])[:-1]
+
+    began = time.perf_counter()
+    model, at = start, 0
+    for _ in range(rounds):
+        mean = numpy.zeros_like(model)
+        for silo, size in enumerate(sizes):
+            rows = order[at : at + size] + (ends[silo] - size)
+            at += size
+            own = model.copy()
+            w1, b1, w2, b2 = (part.reshape(shape) for part, shape in zip(numpy.split(own, cuts), shapes))
+            for first in range(0, size, BATCH):
+                batch = rows[first : first + BATCH]
+                inputs, count = x[batch], len(batch)
+                hidden = numpy.maximum(inputs @ w1.T + b1, 0)
+                scores = hidden @ w2.T + b2
+                scores -= scores.max(axis=1, keepdims=True)
+                slope = numpy.exp(scores)
+                slope /= slope.sum(axis=1, keepdims=True)
+                slope[numpy.arange(count), y[batch]] -= 1
+                slope *= RATE / count
+                back = (slope @ w2) * (hidden > 0)
+                w2 -= slope.T @ hidden
+                b2 -= slope.sum(axis=0)
+                w1 -= back.T @ inputs
+                b1 -= back.sum(axis=0)
+            mean += share[silo] * own
+        model = mean
+    return time.perf_counter() - began, float(numpy.abs(model).sum(dtype=numpy.float64))
+
+
+def null(silos=20, rounds=10, parameters=1_000_000):
+    """Training that adds a constant, and the mean."""
+    model = numpy.zeros(parameters, numpy.float32)
+    began = time.perf_counter()
+    for _ in range(rounds):
+        mean = numpy.zeros_like(model)
+        for silo in range(silos):
+            mean += (model + numpy.float32(silo)) / numpy.float32(silos)
+        model = mean
+    return time.perf_counter() - began, float(model[0])
+
+
+def rota(program, scenario, check):
+    command = [program, "simulate", scenario, "--quiet", "--json", "--no-references", "--check", check]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)["seconds"]
+
+
+def main():
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--program", default="target/release/rota")
+    ask.add_argument("--alone", default="target/release/examples/checks_alone")
+    ask.add_argument("--turns", type=int, default=9)
+    given = ask.parse_args()
+    work = {
+        "digits20": lambda: digits(20, 30),
+        "digits100": lambda: digits(100, 10),
+        "null": null,
+    }
+    print(f"{'scenario':10} {'by hand':>9} {'once':>9} {'ratio':>6} {'every member':>13}   (seconds, medians)")
+    for name, by_hand in work.items():
+        turns = []
+        for _ in range(given.turns):
+            hand, _ = by_hand()
+            turn = [hand, rota(given.program, name, "once"), rota(given.program, name, "every-member")]
+            if name == "null":
+                turn.append(float(subprocess.run([given.alone], check=True, capture_output=True).stdout))
+            turns.append(turn)
+        hand, once, every, *alone = (statistics.median(column) for column in zip(*turns))
+        print(f"{name:10} {hand:9.3f} {once:9.3f} {once / hand:6.2f} {every:13.3f}")
+        if alone:
+            print(f"{'':10} hashing and averaging alone {alone[0]:.3f}, ratio {every / alone[0]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
