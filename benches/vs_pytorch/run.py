@@ -31,8 +31,8 @@ MODELS = [
     ("logistic", "'logistic'", (13,), 2, 16, 125, 400),
     ("mlp", "{ mlp = { hidden = [512, 512] } }", (784,), 10, 64, 16, 16),
     ("fedavg-cnn", "{ network = { layers = 'fedavg-cnn' } }", (32, 32, 3), 10, 64, 4, 2),
-    ("resnet18-small", "{ network = { layers = 'resnet18-small' } }", (32, 32, 3), 10, 32, 2, 1),
-    ("unet", "{ network = { layers = 'unet', image = [3, 64, 64] } }", (64, 64, 3), "mask", 4, 2, 1),
+    ("resnet18-small", "{ network = { layers = 'resnet18-small' } }", (32, 32, 3), 10, 32, 2, 4),
+    ("unet", "{ network = { layers = 'unet', image = [3, 64, 64] } }", (64, 64, 3), "mask", 4, 4, 4),
 ]
 
 

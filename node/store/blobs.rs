@@ -7,7 +7,7 @@
 //!
 //! Blobs that are too large for the cache are mapped into memory instead of being read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -245,12 +245,13 @@ impl Blobs for DiskBlobs {
             let mut content = self.content();
             content.puts += 1;
             let put = content.puts;
+            let mut new = BTreeSet::new();
             blobs.retain(|(hash, _)| match content.files.get_mut(hash) {
                 Some(file) if file.known == Known::Good => {
                     file.put = put;
                     false
                 }
-                _ => true,
+                _ => new.insert(*hash),
             });
         }
         for blobs in blobs.chunks(BATCH) {

@@ -89,8 +89,9 @@ impl DiskJournal {
 
     /// One transaction: replaces the records from position `from` on by these.
     fn write(&mut self, from: u64, records: &[Record]) -> Result<(), StoreError> {
-        let mut adoptions = self.adoptions.before(from);
-        if let Some(block) = adoptions.again(records) {
+        // Most transactions only add.
+        let cut = (from < self.head.records).then(|| self.adoptions.before(from));
+        if let Some(block) = cut.as_ref().unwrap_or(&self.adoptions).again(records) {
             return Err(self.refused(format!(
                 "the outcome of block {block} was adopted before, it must be adopted once"
             )));
@@ -103,8 +104,10 @@ impl DiskJournal {
         append(&transaction, &self.framer, &mut head, records).map_err(at(&self.path))?;
         transaction.commit().map_err(at(&self.path))?;
         self.head = head;
-        adoptions.take(records);
-        self.adoptions = adoptions;
+        if let Some(cut) = cut {
+            self.adoptions = cut;
+        }
+        self.adoptions.take(records);
         Ok(())
     }
 

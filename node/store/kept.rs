@@ -3,7 +3,7 @@
 //! A file is replaced in one piece, so that a reader sees the old one or the new one.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -13,9 +13,6 @@ use protocol::Hash;
 use super::error::{OpenError, io_error};
 use super::{folder, parts};
 
-/// Bytes that are compared at once.
-const BLOCK: usize = 1 << 20;
-
 /// Writes a file of that name in a state folder, unless it has these bytes already.
 ///
 /// # Errors
@@ -23,7 +20,7 @@ const BLOCK: usize = 1 << 20;
 pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenError> {
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
     let error = |error| io_error(&path, error);
-    if has(&path, bytes).unwrap_or(false) {
+    if parts::bytes_of(&path).is_ok_and(|kept| kept == bytes) {
         return Ok(());
     }
     // A crash may have left a temporary file.
@@ -33,25 +30,6 @@ pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenErro
     out.sync_all().map_err(error)?;
     fs::rename(&new, &path).map_err(error)?;
     folder::sync(folder).map_err(error)
-}
-
-/// Whether a regular file has exactly these bytes. It is read in blocks, because it may be a model.
-fn has(path: &Path, mut bytes: &[u8]) -> io::Result<bool> {
-    let found = fs::metadata(path)?;
-    if !found.is_file() || found.len() != bytes.len() as u64 {
-        return Ok(false);
-    }
-    let (mut file, mut block) = (fs::File::open(path)?, vec![0; BLOCK]);
-    while !bytes.is_empty() {
-        let (expected, rest) = bytes.split_at(bytes.len().min(BLOCK));
-        let block = &mut block[..expected.len()];
-        file.read_exact(block)?;
-        if block != expected {
-            return Ok(false);
-        }
-        bytes = rest;
-    }
-    Ok(true)
 }
 
 /// Reads such a file; `None` where there is none.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agreement::Agreement;
+use learn::TaskConfig;
 use methods::Params;
 use protocol::message::{Learning, Sheet};
 use protocol::{Hash, MemberIndex, SecretKey, member};
@@ -69,7 +70,10 @@ pub(super) fn config(
 ) -> Result<SiloConfig, String> {
     let start = start(agreement, me, state)?;
     let equipment = Equipment::stand_in(agreement, me, start.as_ref());
-    let equipment = equipment.or_else(|_| {
+    let equipment = equipment.or_else(|error| {
+        if matches!(agreement.task, TaskConfig::External(_)) {
+            return Err(error);
+        }
         let silos = agreement.epoch.roster.len();
         let study = agreement.task.study(Some(silos), data, agreement.seed)?;
         let silo = study.silos.into_iter().next();

@@ -5,10 +5,10 @@
 //! the tests of those promises run on both.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use protocol::hash::Uniform;
 use protocol::{Hash, MemberIndex};
 use silo::{Adoptions, Blobs, Journal, Record, StoreError};
 
@@ -99,28 +99,6 @@ impl Disk {
     fn content(&self) -> MutexGuard<'_, Content> {
         // No code panics while it holds this lock.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Hashes a BLAKE3 hash by its first bytes, which are uniform. Collision attacks are no concern in a
-/// simulation.
-type Uniform = BuildHasherDefault<FirstBytes>;
-
-#[derive(Default)]
-struct FirstBytes(u64);
-
-impl Hasher for FirstBytes {
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk() {
-            self.0 = u64::from_le_bytes(*first);
-        }
-    }
-
-    // The length is always the same.
-    fn write_usize(&mut self, _: usize) {}
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

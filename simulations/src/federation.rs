@@ -15,7 +15,7 @@ use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
-use crate::byzantine::{Behaviour, WorseCoalitions, lying};
+use crate::byzantine::{Behaviour, lying, worse_coalitions};
 use crate::error::RunError;
 use crate::participation::position;
 use crate::random::Random;
@@ -136,7 +136,7 @@ impl Federation {
                 let member = federation.member(member)?;
                 federation.faulty.insert(member);
                 if *behaviour == Behaviour::WorseCoalition {
-                    let strategy = Arc::new(WorseCoalitions(built.clone()));
+                    let strategy = worse_coalitions(built.clone());
                     federation.members[member.at()].strategy = strategy;
                 }
             }

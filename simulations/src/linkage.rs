@@ -108,16 +108,14 @@ struct Running {
 }
 
 impl Comparison {
-    /// The entries of the next final round.
-    pub(crate) fn round(&mut self, entries: Vec<Shown>) {
+    /// What takes the entries of final rounds, in order. It waits where the comparison is behind.
+    pub(crate) fn rounds(&mut self) -> SyncSender<Vec<Shown>> {
         let start = || {
             let (rounds, next) = sync_channel(WAITING);
             let thread = thread::spawn(move || compare(&next));
             Running { rounds, thread }
         };
-        let Running { rounds, .. } = self.running.get_or_insert_with(start);
-        // The thread ends before its sender only by a panic, which the result shows.
-        let _ = rounds.send(entries);
+        self.running.get_or_insert_with(start).rounds.clone()
     }
 
     /// What was found; `None` where no author was in two rounds in a row.

@@ -106,14 +106,17 @@ impl Recorder {
     /// A round became final with this block: compares its entries with those of the round before.
     /// `blob` returns models by hash.
     pub(crate) fn compare_entries(&self, block: &Hash, blob: impl Fn(&Hash) -> Option<Bytes>) {
-        // A disk that commits waits for the log, so the log must not wait for a disk.
+        // A disk that commits waits for the log, so the log must wait neither for a disk nor for the
+        // comparison.
         let entries = self.read().monitor.entries(block).into_iter();
         let shown = entries.filter_map(|(author, entry, losses)| {
             let document = blob(&entry.fields.blob)?;
             Some((author, entry, document, losses))
         });
         let shown = shown.collect();
-        self.read().linkage.round(shown);
+        let rounds = self.read().linkage.rounds();
+        // The thread ends before its sender only by a panic, which the result shows.
+        let _ = rounds.send(shown);
     }
 
     /// The properties that are checked after every event.

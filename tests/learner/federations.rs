@@ -1,8 +1,8 @@
 //! Whole federations whose silos learn with programs: simulated, and of real nodes.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 
 use rota::agreement::Agreement;
 use rota::learn::export::start_model;
@@ -130,7 +130,8 @@ pub(crate) fn what_a_program_lacks_is_said_before_the_first_round() {
 }
 
 pub(crate) fn nodes_learn_with_programs() {
-    let configs = demo("nodes", "crash", "name = 'fedprox'\nmu = 0.1");
+    let task = format!("[task.external]\nstart = 'learner'\n{TENSORS}");
+    let configs = demo_of("nodes", "crash", "name = 'fedprox'\nmu = 0.1", &task);
     let outputs = run_all(&configs);
     // All nodes note in one file, so that one training fails, at one of them.
     let all: String = outputs.iter().map(|output| text(&output.stdout)).collect();
@@ -141,14 +142,35 @@ pub(crate) fn nodes_learn_with_programs() {
     );
     let adopted = |output: &Output| text(&output.stdout).matches("\"adopted\"").count();
     assert!(outputs.iter().all(|output| adopted(output) >= 4), "{all}");
+    // Without the programs the chain can be checked, and the rounds cannot be computed again.
+    let state = configs[0].with_file_name("state");
+    let verified = rota(&["verify", state.to_str().unwrap()]);
+    let said = text(&verified.stdout);
+    assert!(
+        verified.status.success(),
+        "{said}{}",
+        text(&verified.stderr)
+    );
+    let why = "the model before the first round comes from the members' programs";
+    assert!(
+        said.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains(why),
+        "{said}"
+    );
 }
 
 /// Writes the files of three nodes whose programs behave so. Returns their configurations.
 pub(crate) fn demo(name: &str, how: &str, strategy: &str) -> Vec<PathBuf> {
+    demo_of(name, how, strategy, &external())
+}
+
+fn demo_of(name: &str, how: &str, strategy: &str, task: &str) -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}"));
     let _ = fs::remove_dir_all(&folder);
     let learner = format!("command = {:?}", command(how, name));
-    let file = scenario(name, &learner, &external(), strategy);
+    let file = scenario(name, &learner, task, strategy);
     let base = (12_000 + std::process::id() % 900 * 16).to_string();
     let output = rota(&[
         "federation",
@@ -171,18 +193,26 @@ pub(crate) fn demo(name: &str, how: &str, strategy: &str) -> Vec<PathBuf> {
     configs
 }
 
+/// A node of the program `rota`, until the end of its federation.
+pub(crate) fn rota_run(config: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rota"));
+    command.args(["run", "--json", "--until-done", "--config"]);
+    command.arg(config);
+    command
+}
+
+/// Starts a program whose output is collected.
+pub(crate) fn start(mut command: Command) -> Child {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
 /// Runs nodes to the end of their federation.
 fn run_all(configs: &[PathBuf]) -> Vec<Output> {
-    let start = |config: &PathBuf| {
-        Command::new(env!("CARGO_BIN_EXE_rota"))
-            .args(["run", "--json", "--until-done", "--config"])
-            .arg(config)
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap()
-    };
-    let nodes: Vec<_> = configs.iter().map(start).collect();
+    let nodes: Vec<_> = configs
+        .iter()
+        .map(|config| start(rota_run(config)))
+        .collect();
     let outputs: Vec<_> = nodes
         .into_iter()
         .map(|node| node.wait_with_output().unwrap())

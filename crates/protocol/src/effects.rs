@@ -272,7 +272,7 @@ pub enum Record {
     /// An own standing, for going on without members that are gone.
     Standing(Message),
     /// This member's key has signed something that the journal does not hold: the journal is an older
-    /// copy. It signs nothing more in this epoch.
+    /// copy. It votes, proposes and contributes nothing more in this epoch.
     Outdated(Forgotten),
 }
 
@@ -394,7 +394,7 @@ pub enum Report {
     KeyUsedBefore,
     /// This member's key has signed something that its journal does not hold: an older copy of the
     /// journal was put back, or another process uses the key. From now on, also after a restart, this
-    /// member signs nothing more in this epoch. Reported again at every start.
+    /// member votes, proposes and contributes nothing more in this epoch. Reported again at every start.
     Outdated(Forgotten),
     /// This member lost its journal and only listens: it neither votes, proposes nor contributes,
     /// because it cannot know what it has signed (R5). Reported again when the numbers change.

@@ -1,6 +1,7 @@
 //! Content hashes (BLAKE3).
 
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,5 +40,28 @@ impl fmt::Display for Hash {
 impl fmt::Debug for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// For maps whose keys are content hashes: takes their first bytes, which are uniform. Not for keys
+/// that an attacker may choose.
+pub type Uniform = BuildHasherDefault<FirstBytes>;
+
+/// See [`Uniform`].
+#[derive(Debug, Default)]
+pub struct FirstBytes(u64);
+
+impl Hasher for FirstBytes {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk() {
+            self.0 = u64::from_le_bytes(*first);
+        }
+    }
+
+    // The length is always the same.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }

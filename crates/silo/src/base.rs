@@ -70,18 +70,19 @@ impl RoundBase {
     }
 
     /// What a silo of this coalition sends of its trained model, and keeps for the next time;
-    /// `rest` is what it kept the last time. Refused if other members would not accept it.
+    /// `rest` is what it kept the last time. Also the model as it passed the gate. Refused if other
+    /// members would not accept it.
     pub(crate) fn send(
         &self,
         coalition: u32,
         model: &Params,
         rest: Option<&Params>,
-    ) -> Result<Sent, String> {
+    ) -> Result<(Sent, Params), String> {
         let reference = self.state.models.get(coalition as usize).unwrap_or(model);
         let sent = self.encoding.send(model, rest, reference);
         let sent = sent.map_err(|error| error.to_string())?;
-        self.admit(sent.document.clone())?;
-        Ok(sent)
+        let admitted = self.admit(sent.document.clone())?;
+        Ok((sent, admitted))
     }
 
     /// Cache key of one blob's passage through the gate.

@@ -22,9 +22,15 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
         records.retain(is_final);
         records.extend(since);
     }
-    let mut current = current(&records, keep).into_iter();
-    records.retain(|_| current.next().unwrap_or(true));
+    let current = current(&records, keep);
+    retain_current(&mut records, current);
     records
+}
+
+/// Removes the records that are not `current`.
+pub(crate) fn retain_current(records: &mut Vec<Record>, current: Vec<bool>) {
+    let mut flags = current.into_iter();
+    records.retain(|_| flags.next().unwrap_or(true));
 }
 
 /// Which of these records, all of a journal or its end, are not superseded by later ones. The records
@@ -35,7 +41,7 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
 /// | every `Final` | they are the chain, which other members ask for and which can be verified again |
 /// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
 /// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
-/// | `Standing`, `Outdated` of the present epoch | whoever signed one does nothing more in it; whose journal is outdated signs nothing more in it |
+/// | `Standing`, `Outdated` of the present epoch | a member that signed a Standing does nothing more in this epoch, and one whose journal is outdated votes, proposes and contributes nothing more |
 /// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
 /// | `Begun`, `Lost`, until the silo has acted since | a restart without such a record takes it for one that took part |
 ///

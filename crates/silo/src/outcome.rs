@@ -192,11 +192,14 @@ impl Settled {
     }
 }
 
-/// The state with its models where `lay_down` takes them, as a store of blobs does.
+/// The state with its models where `lay_down` takes them, as a store of blobs does; equal models once.
 pub(crate) fn laid_down(mut state: State, lay_down: impl Fn(Bytes) -> Bytes) -> State {
+    let mut laid = BTreeMap::new();
     let tables = state.tables.values_mut().flatten();
     for model in state.models.iter_mut().chain(tables) {
-        *model = model.read_from(lay_down(model.document()));
+        let bytes = laid.entry(model.hash());
+        let bytes: &Bytes = bytes.or_insert_with(|| lay_down(model.document()));
+        *model = model.read_from(bytes.clone());
     }
     state
 }

@@ -7,7 +7,7 @@
 //! the federation.
 
 use crate::error::StoreError;
-use crate::needed::{current, is_final};
+use crate::needed::{current, is_final, retain_current};
 use crate::record::Record;
 use crate::surroundings::Journal;
 
@@ -60,10 +60,11 @@ impl TrimmedJournal {
     fn trim(&mut self) -> Result<(), StoreError> {
         let current = current(&self.end, self.keep);
         let same = current.iter().take_while(|current| **current).count();
-        let mut flags = current.into_iter();
-        self.end.retain(|_| flags.next().unwrap_or(true));
-        let changed = self.end[same..].to_vec();
-        self.journal.replace(self.settled + same as u64, changed)?;
+        if same < self.end.len() {
+            retain_current(&mut self.end, current);
+            let changed = self.end[same..].to_vec();
+            self.journal.replace(self.settled + same as u64, changed)?;
+        }
         self.settle();
         Ok(())
     }

@@ -201,9 +201,7 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
         timed.push((when(random), ScriptedFault::Crash(random.below(n))));
     }
     let mut members: Vec<_> = (0..n as u16).map(MemberIndex).collect();
-    for last in (1..n).rev() {
-        members.swap(last, random.below(last + 1));
-    }
+    random.shuffle(&mut members);
     let mut members = members.into_iter();
     let mut script = Script {
         timed: Vec::new(),

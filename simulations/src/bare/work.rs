@@ -41,9 +41,7 @@ impl Plans {
             },
         };
         let mut members: Vec<_> = (0..n as u16).map(MemberIndex).collect();
-        for last in (1..n).rev() {
-            members.swap(last, random.below(last + 1));
-        }
+        random.shuffle(&mut members);
         members.truncate(count);
         members.sort();
         Some(members)

@@ -10,7 +10,7 @@
 //! nothing about its own. A faulty member may tell what it knows, and a member that proved itself faulty
 //! by two contributions is named with both.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use protocol::charter::Epoch;
@@ -34,8 +34,8 @@ pub(super) struct NamesRemoved {
     leads: BTreeMap<u64, BTreeSet<MemberIndex>>,
     /// The lead of the view that every member is in.
     now: BTreeMap<MemberIndex, MemberIndex>,
-    /// What was told to members that did not lead when it was sent.
-    told: Vec<Told>,
+    /// What was told to members that did not lead when it was sent, oldest first.
+    told: VecDeque<Told>,
     /// The last message, and what it tells: most are sent to several members.
     last: (Vec<u8>, Vec<Link>),
 }
@@ -130,7 +130,7 @@ impl NamesRemoved {
             known,
             leads: BTreeMap::new(),
             now: BTreeMap::new(),
-            told: Vec::new(),
+            told: VecDeque::new(),
             last: (Vec::new(), Vec::new()),
         }
     }
@@ -162,8 +162,8 @@ impl NamesRemoved {
             let readers = readers.filter(|&reader| !self.may_know(reader, link));
             readers.map(told).collect::<Vec<_>>()
         });
-        let mut told: Vec<_> = told.collect();
-        self.told.append(&mut told);
+        let told: Vec<_> = told.collect();
+        self.told.extend(told);
     }
 
     /// The honest authors that a message names together with an entry of theirs.
@@ -195,11 +195,11 @@ impl NamesRemoved {
     /// The first member that was told something and had not become a lead by the time at which that
     /// would be known.
     fn leak(&mut self, now: Option<Time>, ledger: &Ledger) -> Result<(), String> {
-        let told = std::mem::take(&mut self.told);
-        let due = |told: &Told| now.is_none_or(|now| now > told.at + self.grace);
-        let (due, later): (Vec<_>, Vec<_>) = told.into_iter().partition(due);
-        self.told = later;
-        let leak = due.iter().find(|told| !self.may_know(told.to, &told.link));
+        let due = |told: &mut Told| now.is_none_or(|now| now > told.at + self.grace);
+        let due = std::iter::from_fn(|| self.told.pop_front_if(due)).collect::<Vec<_>>();
+        let leak = due
+            .into_iter()
+            .find(|told| !self.may_know(told.to, &told.link));
         let Some(Told {
             by, to, kind, link, ..
         }) = leak
@@ -211,8 +211,8 @@ impl NamesRemoved {
         Err(format!(
             "{} told {} with {kind} which entry of round {} is that of {}, which only leads of that round \
              may know",
-            ledger.name(*by),
-            ledger.name(*to),
+            ledger.name(by),
+            ledger.name(to),
             rounds.join(", "),
             ledger.name(link.author),
         ))

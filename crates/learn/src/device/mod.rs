@@ -11,12 +11,14 @@
 //! is faster than any device by far (see [`models`](crate::models)).
 
 mod list;
+mod memory;
 mod name;
 mod slots;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 
 use std::num::NonZero;
+use std::sync::LazyLock;
 
 use burn_core::tensor::Device as Tensors;
 use serde::{Deserialize, Serialize};
@@ -78,6 +80,7 @@ impl DeviceChoice {
     /// [`DeviceError`]: it is not in this program, or not on this machine.
     pub fn open(self) -> Result<Device, DeviceError> {
         self.check()?;
+        memory::keep_what_is_freed();
         Ok(Device {
             name: self.name,
             slots: self
@@ -143,7 +146,10 @@ fn default_slots(name: DeviceName) -> NonZero<usize> {
 }
 
 fn cores() -> NonZero<usize> {
-    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+    // The system reads files to find out.
+    static CORES: LazyLock<NonZero<usize>> =
+        LazyLock::new(|| std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN));
+    *CORES
 }
 
 #[cfg(test)]

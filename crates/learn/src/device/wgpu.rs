@@ -55,7 +55,7 @@ mod tests {
             return;
         }
         let mut cases = vec![(CHOICE, "the fast one"), (CHOICE, "VirtualGpu(999)")];
-        // No driver for Vulkan. Mesa's OpenGL may be there all the same.
+        // Without a driver for Vulkan, and perhaps with one for OpenGL, which does not count.
         if cfg!(target_os = "linux") {
             cases.push(("VK_DRIVER_FILES", "/nonexistent"));
         }

@@ -105,7 +105,7 @@ impl Params {
     }
 
     /// Whether every value is known to be finite, because the model has passed a
-    /// [`Gate`](super::Gate). One that is not known to be so may be all the same.
+    /// [`Gate`](super::Gate). If not, they may still be finite: nobody has looked.
     pub(crate) fn is_known_finite(&self) -> bool {
         self.finite
     }

@@ -76,6 +76,7 @@ pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;
 pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
+pub use wrappers::altered_decisions::with_altered_decisions;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{DEVIATION, MEAN, Standardised};
 pub use wrappers::stopping::{Measure, Stop};

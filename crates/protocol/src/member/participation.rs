@@ -176,7 +176,8 @@ impl Member {
 
     /// This member's key signed what its journal does not hold. A member that has not taken part with
     /// this journal behaves as one that lost its journal. One that has may have contradicted itself, or
-    /// may do so, and its newer journal may still exist: it signs nothing more in this epoch.
+    /// may do so, and its newer journal may still exist: it votes, proposes and contributes nothing more in
+    /// this epoch.
     fn has_forgotten(&mut self, what: Forgotten) {
         match self.participation {
             Participation::JournalLost { .. } | Participation::Outdated => return,
@@ -194,7 +195,7 @@ impl Member {
         self.lead = None;
     }
 
-    /// From now on this member signs nothing more in this epoch.
+    /// From now on this member votes, proposes and contributes nothing more in this epoch.
     pub(super) fn stop_signing(&mut self, what: Forgotten) {
         self.participation = Participation::Outdated;
         self.out.push(Effect::Report(Report::Outdated(what)));

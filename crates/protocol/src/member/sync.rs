@@ -1,5 +1,9 @@
 //! Catching up with what became final elsewhere: questions and answers.
 
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
 use super::participation::Journal;
 use super::{ByMember, Member, Mutation};
 use crate::certificate::{Certificate, Verdict};
@@ -24,10 +28,22 @@ pub(super) struct Sync {
     pub(super) catching_up: bool,
     /// The nonces of questions that are not answered yet. Other answers are ignored.
     pub(super) asked: ByMember<u64>,
-    /// Questions asked since the start.
+    /// Questions made since the start.
     questions: u64,
+    /// The question made last.
+    question: Option<Question>,
     /// The member that was asked last; the one after it is asked next.
     last: Option<MemberIndex>,
+}
+
+/// A question, as it was signed. It goes to all that are asked the same in a row: a new member of a
+/// large federation asks many at once, and signs once.
+struct Question {
+    body: Body,
+    nonce: u64,
+    frame: Bytes,
+    /// Members that may have been asked with its nonce.
+    to: BTreeSet<MemberIndex>,
 }
 
 impl Sync {
@@ -37,6 +53,7 @@ impl Sync {
             catching_up: journal != Journal::Empty,
             asked: ByMember::new(),
             questions: 0,
+            question: None,
             last: None,
         }
     }
@@ -214,19 +231,49 @@ impl Member {
         if peer == self.me() {
             return;
         }
-        // A repeated question keeps its nonce, because the answer may take longer than a beat.
-        self.sync.questions += 1;
-        let new = self.config.draw("question", self.sync.questions);
-        let nonce = *self.sync.asked.entry(peer).or_insert(new);
         self.sync.last = Some(peer);
-        let question = Body::SyncRequest {
-            after: self.chain.tip.view,
+        let frame = self.question(peer, from);
+        self.out.push(Effect::Send { to: peer, frame });
+    }
+
+    /// The question for a member. One that is repeated keeps its nonce, because the answer may take
+    /// longer than a beat; one that was answered has a new nonce, so that the old answer is not taken
+    /// again.
+    fn question(&mut self, peer: MemberIndex, from: u64) -> Bytes {
+        let open = self.sync.asked.get(&peer).copied();
+        let (after, missing) = (self.chain.tip.view, self.chain.missing());
+        let body = |nonce| Body::SyncRequest {
+            after,
             from,
-            missing: self.chain.missing(),
+            missing,
             nonce,
         };
-        let (_, frame) = self.seal(0, 0, question);
-        self.out.push(Effect::Send { to: peer, frame });
+        if let Some(last) = &mut self.sync.question
+            && last.body == body(last.nonce)
+            && open.map_or(!last.to.contains(&peer), |nonce| nonce == last.nonce)
+        {
+            last.to.insert(peer);
+            self.sync.asked.insert(peer, last.nonce);
+            return last.frame.clone();
+        }
+        let nonce = open.unwrap_or_else(|| {
+            self.sync.questions += 1;
+            self.config.draw("question", self.sync.questions)
+        });
+        self.sync.asked.insert(peer, nonce);
+        // A nonce that is open already may have gone to anybody.
+        let to = match open {
+            Some(_) => self.others().into_iter().collect(),
+            None => BTreeSet::from([peer]),
+        };
+        let (message, frame) = self.seal(0, 0, body(nonce));
+        self.sync.question = Some(Question {
+            body: message.body,
+            nonce,
+            frame: frame.clone(),
+            to,
+        });
+        frame
     }
 
     /// Once per beat: asks again for what is missing.

@@ -1,12 +1,13 @@
-//! Caches of results, shared by the silos of one process.
+//! Caches of results, shared by the silos of one process. The order of their entries is never used.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use protocol::Hash;
+use protocol::hash::Uniform;
 
 /// A result that is computed once and shared.
 pub(crate) struct Shared<T>(Arc<Slot<T>>);
@@ -62,7 +63,7 @@ impl<T: Clone> Shared<T> {
 }
 
 /// Results by key, each computed at most once while it is cached.
-pub(crate) struct ResultCache<T>(Mutex<BTreeMap<Hash, (u64, Shared<T>)>>);
+pub(crate) struct ResultCache<T>(Mutex<HashMap<Hash, (u64, Shared<T>), Uniform>>);
 
 impl<T> Default for ResultCache<T> {
     fn default() -> Self {
@@ -88,7 +89,11 @@ impl<T> ResultCache<T> {
 
 /// Values that follow from bytes, by the address of the bytes. Sound because bytes are immutable,
 /// and stay at their address as long as this holds a clone of them.
-pub(super) struct BytesCache<T>(Mutex<BTreeMap<Address, (u64, Bytes, T)>>);
+pub(super) struct BytesCache<T>(Mutex<HashMap<Address, (u64, Bytes, T)>>);
+
+/// Values that are kept at most. A round of hundreds of silos has fewer; one that never ends, or in which
+/// somebody floods the others, has any number.
+const MOST: usize = 1 << 16;
 
 /// Address and length.
 type Address = (usize, usize);
@@ -116,7 +121,11 @@ impl<T: Clone> BytesCache<T> {
 
     /// Inserts a value. True if none was cached.
     pub(super) fn insert(&self, bytes: &Bytes, value: T, round: u64) -> bool {
-        locked(&self.0)
+        let mut cached = locked(&self.0);
+        if cached.len() >= MOST {
+            cached.clear();
+        }
+        cached
             .insert(address(bytes), (round, bytes.clone(), value))
             .is_none()
     }
@@ -134,7 +143,7 @@ fn address(bytes: &Bytes) -> Address {
 /// Valid signatures, each with whether it was also verified strictly. In two generations: when the
 /// newer is full, the older is dropped.
 #[derive(Default)]
-pub(super) struct SignatureCache(Mutex<[BTreeMap<Hash, bool>; 2]>);
+pub(super) struct SignatureCache(Mutex<[HashMap<Hash, bool, Uniform>; 2]>);
 
 /// Signatures in each generation: far more than a simulation has, so that what is dropped when
 /// never depends on the threads.

@@ -21,14 +21,13 @@ use crate::outcome::Settled;
 
 /// Number of final rounds before the newest for which results are cached.
 const BACK: u64 = 1;
-/// Smallest frame that is cached, in bytes: opening a smaller one is as fast as looking it up.
-const SHARED: usize = 1 << 10;
 
 /// Checks signatures, hashes blobs, and keeps the results of gates, checks and settlements.
 ///
 /// With the cache, a result is computed once for all silos of the process, also when several of
 /// them ask at the same time. Without it every silo computes everything, as on separate machines.
-/// The results are the same.
+/// The results are the same, except that a neighbour that floods a silo is charged less for messages that
+/// others have opened.
 #[derive(Default)]
 pub struct Checks {
     cached: bool,
@@ -99,9 +98,9 @@ impl Checks {
     }
 
     /// The contents of a frame, opened once for all silos of the process, as by a silo that knows no
-    /// certificates yet. None without the cache, for small frames, and for frames that do not open.
+    /// certificates yet. None without the cache, and for frames that do not open.
     pub(crate) fn opened(&self, epoch: &Epoch, frame: &Bytes) -> Option<Arc<Opened>> {
-        if !self.cached || frame.len() < SHARED {
+        if !self.cached {
             return None;
         }
         if let Some(opened) = self.frames.get(frame) {

@@ -1,4 +1,4 @@
-//! Older journals in the place of newer ones.
+//! A silo starts with an older copy of its journal.
 
 use protocol::member::Start;
 use protocol::{Forgotten, Report};

@@ -62,8 +62,8 @@ fn is_frame(command: &Command) -> bool {
     matches!(command, Command::Send { .. } | Command::Publish { .. })
 }
 
-/// Takes the commands that the silo has given, and counts the frames. The mesh may also be told to keep
-/// a neighbour out.
+/// Takes all commands that the silo has given so far, and counts those that send a frame. Other commands,
+/// such as to keep a neighbour out, do not count.
 fn frames(ends: &mut Ends) -> usize {
     let commands = std::iter::from_fn(|| ends.commands.try_recv().ok());
     commands.filter(is_frame).count()

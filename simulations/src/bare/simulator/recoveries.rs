@@ -21,9 +21,7 @@ impl Simulator<'_> {
         let n = self.nodes.len();
         let quorum = self.epochs[0].epoch.roster.quorum();
         let mut all: Vec<_> = (0..n).collect();
-        for last in (1..n).rev() {
-            all.swap(last, random.below(last + 1));
-        }
+        random.shuffle(&mut all);
         let fewest = n - quorum + 1;
         let remaining = all.split_off(fewest + random.below(n - fewest));
         let (mut decided, mut back) = (Duration::ZERO, 0);

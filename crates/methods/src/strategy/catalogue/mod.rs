@@ -92,14 +92,14 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
     if config.training.decay.is_some() {
         strategy = Box::new(WrappedStrategy {
             name: config.name(),
-            inner: strategy,
+            inner: strategy.into(),
             by: Decaying,
         });
     }
     if !personal.is_empty() {
         strategy = Box::new(WrappedStrategy {
             name: config.name(),
-            inner: strategy,
+            inner: strategy.into(),
             by: PersonalLayers(personal),
         });
     }
@@ -111,7 +111,7 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
         not_negative("stop.gain", stop.gain)?;
         strategy = Box::new(WrappedStrategy {
             name: config.name(),
-            inner: strategy,
+            inner: strategy.into(),
             by: Stopping(stop),
         });
     }
@@ -119,7 +119,7 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
     if !config.trained.is_empty() {
         strategy = Box::new(WrappedStrategy {
             name: config.name(),
-            inner: strategy,
+            inner: strategy.into(),
             by: TrainedLayers(config.trained.clone()),
         });
     }

@@ -46,7 +46,7 @@ impl Ditto {
         not_negative("lambda", self.lambda)?;
         Ok(Box::new(WrappedStrategy {
             name: "ditto",
-            inner: Box::new(FedAvg::on(setting, self.weight)),
+            inner: Arc::new(FedAvg::on(setting, self.weight)),
             by: Near {
                 lambda: self.lambda,
             },

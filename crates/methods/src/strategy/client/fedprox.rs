@@ -40,7 +40,7 @@ impl FedProx {
         not_negative("mu", self.mu)?;
         Ok(Box::new(WrappedStrategy {
             name: "fedprox",
-            inner: Box::new(FedAvg::on(setting, self.weight)),
+            inner: Arc::new(FedAvg::on(setting, self.weight)),
             by: Proximal { mu: self.mu },
         }))
     }

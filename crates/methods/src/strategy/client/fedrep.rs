@@ -52,7 +52,7 @@ impl FedRep {
 fn in_turn(inner: Box<dyn Strategy>, head_epochs: u32) -> Box<dyn Strategy> {
     Box::new(WrappedStrategy {
         name: inner.name(),
-        inner,
+        inner: inner.into(),
         by: InTurn { head_epochs },
     })
 }

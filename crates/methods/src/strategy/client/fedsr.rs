@@ -53,7 +53,7 @@ impl FedSr {
         Ok(Built::from(strategy).within(|inner| {
             Box::new(WrappedStrategy {
                 name: "fedsr",
-                inner,
+                inner: inner.into(),
                 by,
             })
         }))

@@ -45,7 +45,7 @@ impl Scaffold {
         };
         Ok(Box::new(WrappedStrategy {
             name: "scaffold",
-            inner: Box::new(FedAvg::new(setting.training, WeightRule::Equal)),
+            inner: Arc::new(FedAvg::new(setting.training, WeightRule::Equal)),
             by: Controlled {
                 server: self.rate,
                 members: setting.members,

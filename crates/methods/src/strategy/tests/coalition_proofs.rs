@@ -160,7 +160,7 @@ fn a_gap_that_is_not_accepted_fails_the_round_with_a_sentence() {
         error.to_string().contains("members accept 0.00 %"),
         "{error}"
     );
-    // A member of the same charter refuses what a lead sends all the same.
+    // If a lead sends such a decision, the other members refuse it.
     let decision = cs_rcfl(4, 1).decide(&genesis(), &sheet, 1).unwrap();
     let refused = strict.check(&genesis(), &sheet, &decision, 1);
     assert!(

@@ -8,6 +8,8 @@ use super::*;
 use crate::learner::{
     Capabilities, LearnError, Learner, Metrics, Split, Training, Update, Watch as Progress,
 };
+use crate::strategy::wrappers::stopping::Stopping;
+use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
 fn silos() -> Vec<QuadraticLearner> {
     vec![
@@ -143,7 +145,7 @@ fn accuracy_is_better_where_it_is_larger() {
     }
 }
 
-/// Coalitions that are formed anew may have other members than in the best round.
+/// Where coalitions are formed anew in every round, the best models were made for other members.
 #[test]
 fn where_a_silo_changed_its_coalition_the_last_models_are_kept() {
     let stop = json!({ "patience": 1, "gain": 1e9 });
@@ -154,6 +156,90 @@ fn where_a_silo_changed_its_coalition_the_last_models_are_kept() {
     }
     assert_eq!(federation.state.models.len(), 2);
     assert_ne!(federation.state.models[0], start[0]);
+}
+
+#[test]
+fn models_of_an_earlier_round_do_not_go_to_silos_that_changed_their_coalition_since() {
+    let number = |name| TensorSpec::new(name, [1], Role::Buffer);
+    let layout = Layout::new(vec![
+        TensorSpec::new("centre", [1], Role::Weight),
+        number("validation.rows"),
+        number("validation.sum"),
+    ]);
+    let layout = layout.unwrap();
+    let model = |w: f32, loss: f32| Params::from_values(&layout, &[w, 1.0, loss]);
+    let stopping = Stopping(Stop {
+        patience: 2,
+        measure: Measure::Loss,
+        gain: 0.0,
+    });
+    let mut state = State::genesis(model(0.0, 0.0));
+    state.models.push(model(0.5, 0.0));
+    // The start is the best. In the second round the silos change places, and never again.
+    for (round, (loss, assignment)) in [(1.0, [0, 1]), (5.0, [1, 0]), (5.0, [0, 1])]
+        .into_iter()
+        .enumerate()
+    {
+        assert!(!stopping.ends(&state));
+        let entry = |coalition| ModelEntry {
+            model: model(0.0, loss),
+            coalition: Some(coalition),
+            weight: None,
+            member: None,
+        };
+        let sheet = Sheet {
+            entries: vec![entry(0), entry(1)],
+            scores: None,
+        };
+        let w = round as f32 + 1.0;
+        let mut after = state.clone();
+        after.models = vec![model(w, 0.0), model(w + 0.5, 0.0)];
+        let after = Outcome {
+            assignment: assignment.to_vec(),
+            state: after,
+        };
+        state = stopping.adopt(&state, &sheet, after).unwrap().state;
+    }
+    assert!(stopping.ends(&state));
+    let weights = state.models.iter().map(|model| model.values()[0]);
+    assert_eq!(weights.collect::<Vec<_>>(), [3.0, 3.5]);
+}
+
+/// Members that only watch a round measure the models, too.
+#[test]
+fn members_that_were_not_drawn_report_their_validation_rows() {
+    let rule = json!({ "patience": 9 });
+    for (name, options) in [
+        ("afl", json!({ "stop": rule })),
+        ("drfa", json!({ "stop": rule })),
+        ("afl", json!({ "stop": rule, "personal": ["norm0"] })),
+        ("afl", json!({ "stop": rule, "trained": ["layer0"] })),
+        ("maxfl", json!({ "stop": rule, "variant": "joins" })),
+    ] {
+        let mut federation = federation(name, options);
+        for learner in &federation.learners {
+            let start = learner.initial(0);
+            let kept = learner.keep(&start, &learner.initial_personal(0)).unwrap();
+            assert!(
+                kept.shared.tensor("validation.rows").unwrap()[0] > 0.0,
+                "{name}"
+            );
+        }
+        federation.round();
+    }
+}
+
+#[test]
+fn a_lead_that_decides_otherwise_ends_with_the_others() {
+    let stop = json!({ "patience": 1, "gain": 1e9 });
+    let mut federation = federation("fedavg", json!({ "stop": stop }));
+    while !federation.strategy.ends(&federation.state) {
+        federation.round();
+    }
+    let Federation {
+        strategy, state, ..
+    } = federation;
+    assert!(with_altered_decisions(strategy.into(), |_, honest| honest).ends(&state));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Wrappers: changes that go around any strategy, or around any learner.
 
+pub(crate) mod altered_decisions;
 pub(crate) mod decay;
 pub(crate) mod learner_wrapper;
 pub(crate) mod personal_layers;

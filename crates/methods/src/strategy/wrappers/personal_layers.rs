@@ -133,6 +133,16 @@ impl Parted {
     fn part(&self, layout: &Arc<Layout>, full: &Params) -> Params {
         Params::gather(layout, &[full]).expect("a part of the learner's layout")
     }
+
+    /// What others see of an update of the whole model.
+    fn parted(&self, update: Update) -> Update {
+        let own = self.part(&self.own, &update.shared);
+        Update {
+            shared: self.part(&self.shared, &update.shared),
+            personal: self.personal.join(&update.personal, &[&own]),
+            ..update
+        }
+    }
 }
 
 impl LearnerWrapper for Parted {
@@ -163,6 +173,16 @@ impl LearnerWrapper for Parted {
         (full.expect("shared and personal tensors are all"), rest)
     }
 
+    fn keep(
+        &self,
+        inner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+    ) -> Result<Update, LearnError> {
+        let (start, rest) = self.inside(start, personal);
+        Ok(self.parted(inner.keep(&start, &rest)?))
+    }
+
     fn train(
         &self,
         inner: &dyn Learner,
@@ -175,12 +195,6 @@ impl LearnerWrapper for Parted {
             personal: &rest,
             ..job
         };
-        let update = inside.run(inner, progress)?;
-        let own = self.part(&self.own, &update.shared);
-        Ok(Update {
-            shared: self.part(&self.shared, &update.shared),
-            personal: self.personal.join(&update.personal, &[&own]),
-            ..update
-        })
+        Ok(self.parted(inside.run(inner, progress)?))
     }
 }

@@ -117,7 +117,7 @@ impl LearnerWrapper for Reporting {
         start: &Params,
         personal: &Params,
     ) -> Result<Update, LearnError> {
-        let update = Update::kept(start, personal, inner.samples());
+        let update = inner.keep(start, personal)?;
         self.reported(inner, start, personal, update)
     }
 

@@ -103,7 +103,7 @@ impl<R: SelfReport> LearnerWrapper for SelfReporting<R> {
         personal: &Params,
     ) -> Result<Update, LearnError> {
         let (model, rest) = self.inside(start, personal);
-        let update = Update::kept(&model, &rest, inner.samples());
+        let update = inner.keep(&model, &rest)?;
         self.reported(inner, start, personal, update)
     }
 

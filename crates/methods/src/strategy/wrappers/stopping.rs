@@ -2,10 +2,11 @@
 //! validation rows, and keeps the models of the best round (Prechelt 1998). Goes with every strategy.
 //!
 //! With every contribution a silo sends two numbers: the rows that it validates on, and a measure of
-//! the model that it starts from, summed over them. Their sums over all entries are the measure of the
-//! round before, by which all members decide alike. The numbers are self-reported: nobody can check
-//! them, and a member that reports wrong ones can end a federation early or keep it from ending
-//! before its last round.
+//! the model that it starts from, summed over them. The sums over all entries give the measure of the
+//! round before. All members compute it from the same entries, so all end in the same round. Nobody can
+//! check what a member reports: with wrong numbers it can end a federation early, or keep it from ending
+//! before its last round; and if it says that it started from another coalition's model, the last models
+//! are kept instead of the best.
 
 use std::sync::Arc;
 
@@ -131,7 +132,11 @@ impl StrategyWrapper for Stopping {
         } else {
             carry_over(before, &mut state);
         }
-        if self.ends(&state) && keeps_numbers(&assignment, sheet) {
+        if !keeps_numbers(&assignment, sheet) {
+            // They were made for other members.
+            state.tables.remove(BEST);
+        }
+        if self.ends(&state) {
             let best = state
                 .tables
                 .get(BEST)
@@ -193,7 +198,7 @@ fn carry_over(before: &State, state: &mut State) {
     }
 }
 
-/// Whether every entry is still in the coalition whose model it started from, so that models of an
+/// Whether every entry is still in the coalition whose model it started from. Only then do models of an
 /// earlier round go to those that they were made for.
 fn keeps_numbers(assignment: &[u32], sheet: &Sheet) -> bool {
     let entries = sheet.entries.iter().zip(assignment);
@@ -288,7 +293,7 @@ impl LearnerWrapper for Validating {
         personal: &Params,
     ) -> Result<Update, LearnError> {
         let (model, _) = self.inside(start, personal);
-        let update = Update::kept(&model, personal, inner.samples());
+        let update = inner.keep(&model, personal)?;
         self.reported(inner, (&model, personal), update)
     }
 

@@ -1,5 +1,5 @@
-//! Wraps a strategy to add a method that changes only what silos do, what they contribute, or the
-//! model that comes out.
+//! Wraps a strategy to add a method that changes only what silos do, what they contribute, what a lead
+//! decides, or the model that comes out.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::strategy::{
     Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
-/// What a method changes in another one: how silos learn, what they contribute, which models come
-/// out. By default nothing.
+/// What a method changes in another one: how silos learn, what they contribute, what a lead decides,
+/// which models come out. By default nothing.
 pub(crate) trait StrategyWrapper: Send + Sync {
     /// The learner of a silo, see [`Strategy::equip`].
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -42,6 +42,12 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         Ok(())
     }
 
+    /// The decision that a lead proposes, given that of the wrapped strategy.
+    fn decide(&self, sheet: &Sheet, decision: Decision) -> Decision {
+        let _ = sheet;
+        decision
+    }
+
     /// The outcome that members adopt, from the state before, the sheet, and the outcome of the
     /// wrapped strategy.
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
@@ -59,7 +65,7 @@ pub(crate) trait StrategyWrapper: Send + Sync {
 /// A strategy with a wrapper around it.
 pub(crate) struct WrappedStrategy<V> {
     pub(crate) name: &'static str,
-    pub(crate) inner: Box<dyn Strategy>,
+    pub(crate) inner: Arc<dyn Strategy>,
     pub(crate) by: V,
 }
 
@@ -141,7 +147,8 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        self.inner.decide(state, sheet, round)
+        let decision = self.inner.decide(state, sheet, round)?;
+        Ok(self.by.decide(sheet, decision))
     }
 
     fn check(

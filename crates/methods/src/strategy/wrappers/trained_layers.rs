@@ -53,6 +53,17 @@ impl Partial {
         Params::gather(layout, &[full]).expect("a part of the learner's layout")
     }
 
+    /// What others see of an update of the whole model. The frozen part, running statistics in it too,
+    /// stays as it was in `before`, the personal state.
+    fn parted(&self, update: Update, before: &Params) -> Update {
+        let (_, frozen) = self.personal.split(before);
+        Update {
+            shared: Self::part(&self.shared, &update.shared),
+            personal: self.personal.join(&update.personal, &[&frozen[0]]),
+            ..update
+        }
+    }
+
     /// All that is not trained, where a wrapper further out freezes tensors too.
     fn all_frozen(&self, more: Option<&Layout>) -> Arc<Layout> {
         let more = more.into_iter().flat_map(Layout::tensors);
@@ -98,6 +109,16 @@ impl LearnerWrapper for Partial {
         (full.expect("trained and frozen tensors are all"), rest)
     }
 
+    fn keep(
+        &self,
+        inner: &dyn Learner,
+        start: &Params,
+        personal: &Params,
+    ) -> Result<Update, LearnError> {
+        let (start, rest) = self.inside(start, personal);
+        Ok(self.parted(inner.keep(&start, &rest)?, personal))
+    }
+
     fn train(
         &self,
         inner: &dyn Learner,
@@ -118,13 +139,6 @@ impl LearnerWrapper for Partial {
             modifier: Some(&modifier),
             ..job
         };
-        let update = inside.run(inner, progress)?;
-        // The frozen part, running statistics in it too, stays as it was.
-        let (_, before) = self.personal.split(job.personal);
-        Ok(Update {
-            shared: Self::part(&self.shared, &update.shared),
-            personal: self.personal.join(&update.personal, &[&before[0]]),
-            ..update
-        })
+        Ok(self.parted(inside.run(inner, progress)?, job.personal))
     }
 }

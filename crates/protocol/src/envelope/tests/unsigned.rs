@@ -1,4 +1,4 @@
-//! Messages that prove themselves, whoever sends them.
+//! Messages without a signature of their sender: what they hold proves them.
 
 use super::*;
 

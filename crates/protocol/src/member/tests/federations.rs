@@ -397,6 +397,7 @@ fn a_question_that_is_asked_again_keeps_its_nonce() {
     }
     let first = nonces(&table.epoch, &mut effects);
     assert_eq!(first.len(), 2);
+    assert_eq!(first[0].1, first[1].1, "it is asked, and signed, once");
     for beat in 1..3 {
         member.step(
             Time::ZERO + table.epoch.beat() * beat,

@@ -230,7 +230,7 @@ pub(super) fn a_round_on_another_parent_than_the_last_final_block_is_refused() {
 fn a_view_that_is_only_known_to_be_notarised_is_not_skipped() {
     let (mut one, _) = notarised();
     let proposal = one.proposal(2, &one.all());
-    let asks = one.asks(2, one.epoch.lead(2), 0, 1);
+    let asks = one.asks(1, one.epoch.lead(2), 0, 1);
     assert_eq!(one.propose(2, &proposal), [asks]);
 }
 
@@ -343,12 +343,12 @@ pub(super) fn the_nullification_of_a_skipped_view_is_asked_for_once_per_beat() {
     let lead = one.epoch.lead(3);
     let entry = one.entry(one.me).id;
     one.hear_lead(3, Body::Receipt { entry });
-    assert_eq!(one.propose(3, &proposal), [one.asks(2, lead, 0, 1)]);
+    assert_eq!(one.propose(3, &proposal), [one.asks(1, lead, 0, 1)]);
     assert_eq!(one.at(999), []);
-    let again = one.asks(2, lead, 0, 1);
+    let again = one.asks(1, lead, 0, 1);
     assert_eq!([one.at(1000), one.at(1001)].concat(), [again]);
     // The answer brings the missing nullification.
-    let mut answer = one.answer(2);
+    let mut answer = one.answer(1);
     let nullified = one.certificate(1, Verdict::Nullified);
     answer.certificates = vec![nullified.clone()];
     let mut expected = one.passes_on(&nullified);

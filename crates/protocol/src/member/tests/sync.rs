@@ -68,8 +68,8 @@ fn a_member_that_was_away_asks_the_first_peer_and_with_every_beat_the_next() {
     };
     assert_eq!(up(&mut one, x), [one.asks(1, x, 0, 1)]);
     assert_eq!(up(&mut one, y), []);
-    assert_eq!(one.at(1000), [one.asks(2, y, 0, 1)]);
-    assert_eq!(one.at(2000), [one.asks(3, z, 0, 1)]);
+    assert_eq!(one.at(1000), [one.asks(1, y, 0, 1)]);
+    assert_eq!(one.at(2000), [one.asks(1, z, 0, 1)]);
     // An answer, also a late one, is enough.
     let answer = one.answer(1);
     assert_eq!(answers(&mut one, x, answer), []);
@@ -77,7 +77,7 @@ fn a_member_that_was_away_asks_the_first_peer_and_with_every_beat_the_next() {
     // After the last member comes the first.
     let mut one = away();
     let said = one.pass(2000);
-    assert_eq!(said, [one.asks(1, x, 0, 1), one.asks(2, y, 0, 1)]);
+    assert_eq!(said, [one.asks(1, x, 0, 1), one.asks(1, y, 0, 1)]);
 }
 
 #[test]
@@ -88,11 +88,11 @@ fn a_peer_that_went_down_is_not_waited_for() {
     };
     up(&mut one, x);
     one.step(Input::Down { peer: x });
-    assert_eq!(up(&mut one, y), [one.asks(2, y, 0, 1)]);
+    assert_eq!(up(&mut one, y), [one.asks(1, y, 0, 1)]);
     // Its answer is ignored.
     let answer = one.answer(1);
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(one.at(1000).contains(&one.asks(3, one.others()[2], 0, 1)));
+    assert!(one.at(1000).contains(&one.asks(1, one.others()[2], 0, 1)));
 }
 
 /// An answer to its first question, with two final rounds.
@@ -163,10 +163,7 @@ fn known_blocks_of_an_answer_are_passed_over() {
         ..one.answer(1)
     };
     answers(&mut one, x, answer);
-    let second = SyncResponse {
-        nonce: one.nonce(2),
-        ..two_rounds(&one)
-    };
+    let second = two_rounds(&one);
     let y = one.others()[1];
     let effects = answers(&mut one, y, second);
     let blocks = chain(&one, 2);
@@ -205,11 +202,10 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
     let mut one = away();
     let blocks = chain(&one, 2);
     let last = proof(&one, &blocks[1]);
-    let asked =
-        |one: &One, nth, to, missing: &Block| one.asks_for(nth, to, (0, 1), Some(missing.hash()));
+    let asked = |one: &One, to, missing: &Block| one.asks_for(1, to, (0, 1), Some(missing.hash()));
     let first_asked = one.others()[0];
     let effects = one.add_certificate(&last);
-    assert!(effects.contains(&asked(&one, 1, first_asked, &blocks[1])));
+    assert!(effects.contains(&asked(&one, first_asked, &blocks[1])));
     // A block that is not missing is not kept; one that is makes the one before it missing.
     let answer = SyncResponse {
         missing: vec![blocks[0].clone(), blocks[1].clone()],
@@ -219,10 +215,10 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
     assert_eq!(one.member.chain.missing(), Some(blocks[1].hash()));
     let other = one.others()[1];
     let again = [one.at(1000), one.at(1001)].concat();
-    assert!(again.contains(&asked(&one, 2, other, &blocks[1])));
+    assert!(again.contains(&asked(&one, other, &blocks[1])));
     let answer = SyncResponse {
         missing: vec![blocks[1].clone()],
-        ..one.answer(2)
+        ..one.answer(1)
     };
     answers(&mut one, other, answer);
     assert_eq!(one.member.chain.missing(), Some(blocks[0].hash()));
@@ -309,6 +305,31 @@ fn an_answer_to_another_question_is_ignored() {
     let mut one = away();
     let answer = two_rounds(&one);
     assert_eq!(answers(&mut one, x, answer), []);
+}
+
+#[test]
+fn a_member_that_answered_is_asked_with_a_new_nonce() {
+    let mut one = away();
+    let x = one.others()[0];
+    up(&mut one, x);
+    let old = one.answer(1);
+    answers(&mut one, x, old.clone());
+    one.member.sync.catching_up = true;
+    assert_eq!(up(&mut one, x), [one.asks(2, x, 0, 1)]);
+    answers(&mut one, x, old);
+    assert!(one.member.sync.asked.contains_key(&x), "a replay");
+    // Nor with the one that another has not answered yet and is asked again with.
+    let mut one = away();
+    let y = one.others()[1];
+    up(&mut one, x);
+    one.at(1000);
+    let answer = two_rounds(&one);
+    answers(&mut one, x, answer);
+    let from = one.member.chain.first_unknown();
+    one.member.ask_from(y, from);
+    one.member.ask_from(x, from);
+    let asked = &one.member.sync.asked;
+    assert_eq!((asked[&y], asked[&x]), (one.nonce(1), one.nonce(2)));
 }
 
 #[test]

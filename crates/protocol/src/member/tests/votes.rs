@@ -417,7 +417,7 @@ fn missing_ancestors_are_asked_for_once_a_block_is_final() {
     assert_eq!(waiting.map(|proof| proof.view), Some(3));
     // With every beat the next member is asked.
     let said = one.at(1000);
-    assert!(said.contains(&one.asks_for(3, one.others()[2], (0, 1), Some(hash))));
+    assert!(said.contains(&one.asks_for(2, one.others()[2], (0, 1), Some(hash))));
 }
 
 #[test]

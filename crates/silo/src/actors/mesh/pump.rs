@@ -22,8 +22,8 @@ use crate::clock::Clock;
 use crate::run_state::{Counters, RunState};
 use crate::surroundings::{Work, run, wait};
 
-/// Most signatures that are checked on the actor's own thread. More are checked in the pool, so that
-/// silos of one process check them in parallel.
+/// Most signatures that are checked on the actor's own thread. Where nothing is cached, more are checked
+/// in the pool, so that silos of one process check them in parallel.
 const INLINE: usize = 2;
 
 /// Receives the events of the network.

@@ -75,7 +75,7 @@ impl SiloActor {
 
     fn wake(&mut self, ctx: &mut Context<Self>) {
         self.timer = None;
-        // While the seat is away a step is being taken, which sets the timer anew.
+        // Without the seat a step is being taken on another thread. Its end sets the timer.
         let Some(seat) = self.seat.as_ref().filter(|_| self.run_state.is_running()) else {
             return;
         };

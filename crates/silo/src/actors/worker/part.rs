@@ -129,7 +129,12 @@ impl WorkerActor {
             personal,
             samples,
             metrics: values,
+            admitted,
         } = result;
+        if let Some(model) = admitted {
+            // It has just passed the gate of this round, so nobody needs to check it again here.
+            let _ = self.gated(&blob).compute(|| Ok(model));
+        }
         let personal = Personal::new(personal);
         let size = document.len() as u64;
         self.store(
@@ -338,12 +343,16 @@ struct Contributed {
     /// Training rows.
     samples: u64,
     metrics: BTreeMap<String, f64>,
+    /// The model behind the gate, read from `document`, if it travels as it is.
+    admitted: Option<Params>,
 }
 
 impl Contributed {
     /// The same with its bytes where they will be stored, see [`Blobs::lay_down`].
     fn laid_down(mut self, blobs: &dyn Blobs) -> Self {
         self.document = blobs.lay_down(self.document);
+        let admitted = self.admitted.as_ref();
+        self.admitted = admitted.map(|model| model.read_from(self.document.clone()));
         let personal = blobs.lay_down(self.personal.document());
         self.personal = self.personal.read_from(personal);
         self
@@ -369,7 +378,8 @@ fn train(
         return Err("the learner returned a personal state of another layout".into());
     }
     let sent = base.send(coalition, &update.shared, rest);
-    let sent = sent.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
+    let (sent, admitted) =
+        sent.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
     // Hashed here rather than on the actor; the models cache their hashes.
     update.personal.hash();
     let blob = match base.encoding.is_exact() {
@@ -384,5 +394,7 @@ fn train(
         personal: update.personal,
         samples: update.samples,
         metrics: update.metrics.values,
+        // A rounded one takes memory of its own.
+        admitted: base.encoding.is_exact().then_some(admitted),
     })
 }

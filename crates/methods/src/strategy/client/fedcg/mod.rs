@@ -210,7 +210,7 @@ impl FedCg {
         }
         Ok(Box::new(WrappedStrategy {
             name: "fedcg",
-            inner: Box::new(FedAvg::on(setting, self.weight)),
+            inner: Arc::new(FedAvg::on(setting, self.weight)),
             by: self.clone(),
         }))
     }

@@ -76,7 +76,7 @@ impl FedOpt {
         fraction("beta2", self.beta2)?;
         Ok(Box::new(WrappedStrategy {
             name,
-            inner: Box::new(FedAvg::on(setting, self.weight)),
+            inner: Arc::new(FedAvg::on(setting, self.weight)),
             by: Adaptive {
                 options: self.clone(),
                 second,

@@ -174,9 +174,11 @@ impl LearnerWrapper for Joining {
         start: &Params,
         personal: &Params,
     ) -> Result<Update, LearnError> {
-        let update = Update::kept(start, personal, inner.samples());
+        let (rest, kept) = self.read(personal);
+        let update = inner.keep(start, &rest)?;
         Ok(Update {
-            shared: self.contributed(start, false),
+            shared: self.contributed(&update.shared, false),
+            personal: self.write(&update.personal, &kept),
             ..update
         })
     }

@@ -140,8 +140,8 @@ fn for_bias(sizes: &Sizes, slope: &FlexTensor) -> FlexTensor {
 struct Seen(Option<FlexTensor>);
 
 impl Seen {
-    /// What the windows of a tile see of `x`: window × columns. Its memory serves for the next tile
-    /// again as soon as it is dropped.
+    /// What the windows of a tile see of `x`: window × columns. The next tile uses the same memory, unless
+    /// somebody still holds this one.
     fn by(&mut self, sizes: &Sizes, tile: &Tile, x: &[f32]) -> FlexTensor {
         let shape = [sizes.window(), sizes.columns(tile)];
         let kept = self.0.take();

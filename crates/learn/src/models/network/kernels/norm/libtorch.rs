@@ -36,7 +36,7 @@ impl Kernel for LibTorch {
             output
         });
         let statistics = statistics.expect("the way forward was gone");
-        // Copies: the record keeps the mean, and burn may write into what it is given.
+        // The record needs the mean later, and burn may write into the tensors that it gets: copies.
         let [mean, variance] = statistics.map(|tensor| TchTensor::new(tensor.detach().copy()));
         ([output, mean, variance], recorded)
     }
