@@ -34,7 +34,7 @@ pub(super) struct NamesRemoved {
     leads: BTreeMap<u64, BTreeSet<MemberIndex>>,
     /// The lead of the view that every member is in.
     now: BTreeMap<MemberIndex, MemberIndex>,
-    /// What was told to members that did not lead when it was sent, oldest first.
+    /// Messages that named the author of an entry to members that did not lead then, oldest first.
     told: VecDeque<Told>,
     /// The last message, and what it tells: most are sent to several members.
     last: (Vec<u8>, Vec<Link>),

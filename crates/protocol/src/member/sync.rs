@@ -36,10 +36,14 @@ pub(super) struct Sync {
     last: Option<MemberIndex>,
 }
 
+/// What is asked for: the final blocks after this view, how views ended from this one on, and the
+/// blocks that lead to this one.
+type Asks = (u64, u64, Option<Hash>);
+
 /// A question, as it was signed. It goes to all that are asked the same in a row: a new member of a
 /// large federation asks many at once, and signs once.
 struct Question {
-    body: Body,
+    asks: Asks,
     nonce: u64,
     frame: Bytes,
     /// Members that may have been asked with its nonce.
@@ -241,15 +245,9 @@ impl Member {
     /// again.
     fn question(&mut self, peer: MemberIndex, from: u64) -> Bytes {
         let open = self.sync.asked.get(&peer).copied();
-        let (after, missing) = (self.chain.tip.view, self.chain.missing());
-        let body = |nonce| Body::SyncRequest {
-            after,
-            from,
-            missing,
-            nonce,
-        };
+        let asks = (self.chain.tip.view, from, self.chain.missing());
         if let Some(last) = &mut self.sync.question
-            && last.body == body(last.nonce)
+            && last.asks == asks
             && open.map_or(!last.to.contains(&peer), |nonce| nonce == last.nonce)
         {
             last.to.insert(peer);
@@ -266,9 +264,16 @@ impl Member {
             Some(_) => self.others().into_iter().collect(),
             None => BTreeSet::from([peer]),
         };
-        let (message, frame) = self.seal(0, 0, body(nonce));
+        let (after, from, missing) = asks;
+        let body = Body::SyncRequest {
+            after,
+            from,
+            missing,
+            nonce,
+        };
+        let (_, frame) = self.seal(0, 0, body);
         self.sync.question = Some(Question {
-            body: message.body,
+            asks,
             nonce,
             frame: frame.clone(),
             to,

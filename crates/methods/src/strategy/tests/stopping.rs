@@ -145,7 +145,8 @@ fn accuracy_is_better_where_it_is_larger() {
     }
 }
 
-/// Where coalitions are formed anew in every round, the best models were made for other members.
+/// This strategy forms its coalitions anew in every round. The models of the best round were made for
+/// other coalitions than those at the end.
 #[test]
 fn where_a_silo_changed_its_coalition_the_last_models_are_kept() {
     let stop = json!({ "patience": 1, "gain": 1e9 });

@@ -13,8 +13,8 @@ impl<F: Fn(&Sheet, Decision) -> Decision + Send + Sync> StrategyWrapper for Alte
     }
 }
 
-/// The strategy with another decision of its leads: `alter` gets the sheet and the decision that the
-/// strategy makes of it. All else, the checks of the others too, stays as it is.
+/// The strategy, but its leads decide otherwise: `alter` gets the sheet and the decision that the strategy
+/// makes of it, and returns the decision that the lead proposes. Members check it as before.
 pub fn with_altered_decisions(
     strategy: Arc<dyn Strategy>,
     alter: impl Fn(&Sheet, Decision) -> Decision + Send + Sync + 'static,

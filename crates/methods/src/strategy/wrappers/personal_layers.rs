@@ -129,16 +129,17 @@ struct Parted {
     personal: Attached,
 }
 
-impl Parted {
-    fn part(&self, layout: &Arc<Layout>, full: &Params) -> Params {
-        Params::gather(layout, &[full]).expect("a part of the learner's layout")
-    }
+/// The tensors of `layout`, which is a part of the layout of `full`.
+pub(crate) fn part(layout: &Arc<Layout>, full: &Params) -> Params {
+    Params::gather(layout, &[full]).expect("a part of the learner's layout")
+}
 
+impl Parted {
     /// What others see of an update of the whole model.
     fn parted(&self, update: Update) -> Update {
-        let own = self.part(&self.own, &update.shared);
+        let own = part(&self.own, &update.shared);
         Update {
-            shared: self.part(&self.shared, &update.shared),
+            shared: part(&self.shared, &update.shared),
             personal: self.personal.join(&update.personal, &[&own]),
             ..update
         }
@@ -159,11 +160,11 @@ impl LearnerWrapper for Parted {
     }
 
     fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
-        self.part(&self.shared, &inner.initial(seed))
+        part(&self.shared, &inner.initial(seed))
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let own = self.part(&self.own, &inner.initial(seed));
+        let own = part(&self.own, &inner.initial(seed));
         self.personal.join(&inner.initial_personal(seed), &[&own])
     }
 

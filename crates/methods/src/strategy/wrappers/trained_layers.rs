@@ -8,7 +8,7 @@ use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, 
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
-use crate::strategy::wrappers::personal_layers::choose;
+use crate::strategy::wrappers::personal_layers::{choose, part};
 use crate::strategy::wrappers::standardise::{DEVIATION, MEAN};
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
@@ -49,16 +49,12 @@ struct Partial {
 }
 
 impl Partial {
-    fn part(layout: &Arc<Layout>, full: &Params) -> Params {
-        Params::gather(layout, &[full]).expect("a part of the learner's layout")
-    }
-
     /// What others see of an update of the whole model. The frozen part, running statistics in it too,
     /// stays as it was in `before`, the personal state.
     fn parted(&self, update: Update, before: &Params) -> Update {
         let (_, frozen) = self.personal.split(before);
         Update {
-            shared: Self::part(&self.shared, &update.shared),
+            shared: part(&self.shared, &update.shared),
             personal: self.personal.join(&update.personal, &[&frozen[0]]),
             ..update
         }
@@ -94,11 +90,11 @@ impl LearnerWrapper for Partial {
     }
 
     fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
-        Self::part(&self.shared, &inner.initial(seed))
+        part(&self.shared, &inner.initial(seed))
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let frozen = Self::part(&self.frozen, &inner.initial(seed));
+        let frozen = part(&self.frozen, &inner.initial(seed));
         self.personal
             .join(&inner.initial_personal(seed), &[&frozen])
     }

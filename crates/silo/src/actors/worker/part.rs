@@ -343,7 +343,7 @@ struct Contributed {
     /// Training rows.
     samples: u64,
     metrics: BTreeMap<String, f64>,
-    /// The model behind the gate, read from `document`, if it travels as it is.
+    /// The model as it passed the gate, in the memory of `document`; none where the encoding rounds.
     admitted: Option<Params>,
 }
 
