@@ -1,13 +1,16 @@
-"""Whole simulations of Rota beside the same arithmetic written by hand in NumPy, in turn.
+"""Simulations of Rota beside the same arithmetic written by hand in NumPy, in turn.
 
     cargo build --release
     cargo build --release -p silo --example checks_alone
     ROTA_DATA=DIR python3 benches/vs_numpy/run.py
 
 `digits20` and `digits100` need the folder `digits8_bench` in ROTA_DATA. By hand there is one process that
-trains and averages, and nothing else: no messages, no signatures, no hashes, no verification. Of each
-side the median of the turns counts. For `null` with every check by every member the script also runs
-what cannot be left out of it: each member hashes every model and computes the mean, on all cores.
+trains and averages, and nothing else: no messages, no signatures, no hashes, no verification, no
+measuring of what came out. Two times are taken of each side: of the work alone (`work`; of Rota the
+`seconds` of `--json`), and of the whole process, from the start of the interpreter or program to its end
+(`process`). The median of the turns counts. For `null` with every check by every member the script also
+runs what cannot be left out of it: each member hashes every model, computes the mean and hashes that, on
+all cores.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -77,10 +81,20 @@ def null(silos=20, rounds=10, parameters=1_000_000):
     return time.perf_counter() - began, float(model[0])
 
 
+WORK = {"digits20": lambda: digits(20, 30), "digits100": lambda: digits(100, 10), "null": null}
+
+
+def timed(command, work):
+    """Runs a command. Returns the seconds of its work, read off its output, and of the whole process."""
+    began = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    whole = time.perf_counter() - began
+    return work(done.stdout), whole
+
+
 def rota(program, scenario, check):
     command = [program, "simulate", scenario, "--quiet", "--json", "--no-references", "--check", check]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)["seconds"]
+    return timed(command, lambda out: json.loads(out)["seconds"])
 
 
 def main():
@@ -88,25 +102,28 @@ def main():
     ask.add_argument("--program", default="target/release/rota")
     ask.add_argument("--alone", default="target/release/examples/checks_alone")
     ask.add_argument("--turns", type=int, default=9)
+    ask.add_argument("--by-hand", choices=WORK, help="only this work, here: prints its seconds")
     given = ask.parse_args()
-    work = {
-        "digits20": lambda: digits(20, 30),
-        "digits100": lambda: digits(100, 10),
-        "null": null,
-    }
-    print(f"{'scenario':10} {'by hand':>9} {'once':>9} {'ratio':>6} {'every member':>13}   (seconds, medians)")
-    for name, by_hand in work.items():
+    if given.by_hand:
+        print(WORK[given.by_hand]()[0])
+        return
+    print("seconds, medians     by hand          once            every member")
+    print("                  work  process    work  process    work  process")
+    for name in WORK:
+        by_hand = [sys.executable, __file__, "--by-hand", name]
         turns = []
         for _ in range(given.turns):
-            hand, _ = by_hand()
-            turn = [hand, rota(given.program, name, "once"), rota(given.program, name, "every-member")]
+            turn = [*timed(by_hand, float)]
+            turn += rota(given.program, name, "once")
+            turn += rota(given.program, name, "every-member")
             if name == "null":
-                turn.append(float(subprocess.run([given.alone], check=True, capture_output=True).stdout))
+                turn += timed([given.alone], float)
             turns.append(turn)
-        hand, once, every, *alone = (statistics.median(column) for column in zip(*turns))
-        print(f"{name:10} {hand:9.3f} {once:9.3f} {once / hand:6.2f} {every:13.3f}")
-        if alone:
-            print(f"{'':10} hashing and averaging alone {alone[0]:.3f}, ratio {every / alone[0]:.2f}")
+        each = [statistics.median(column) for column in zip(*turns)]
+        print(f"{name:12}" + "".join(f"{seconds:9.3f}" for seconds in each[:6]))
+        if name == "null":
+            alone = each[6]
+            print(f"{'':12} hashing and averaging alone {alone:.3f}, ratio {each[4] / alone:.2f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 //! commit.
 //!
 //! It keeps the same promises of [`silo::Journal`] and [`silo::Blobs`] as the stores of a node, and
-//! the tests of those promises run on both.
+//! the tests of those promises run on both. Blobs with the same hash take memory once, on however
+//! many disks of a simulation they lie.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,42 @@ use crate::recorder::Recorder;
 pub struct Disk {
     /// The owner and the recorder of its commits, in a simulation.
     recorder: Option<(MemberIndex, Recorder)>,
+    shared: SharedBlobs,
     content: Arc<Mutex<Content>>,
+}
+
+/// The blobs on all disks of a simulation.
+#[derive(Clone, Default)]
+pub(crate) struct SharedBlobs(Arc<Mutex<ByHash>>);
+
+/// Blobs by hash, each with the number of disks that it lies on. The iteration order is never used.
+type ByHash = HashMap<Hash, (Bytes, usize), Uniform>;
+
+impl SharedBlobs {
+    fn all(&self) -> MutexGuard<'_, ByHash> {
+        // No code panics while it holds this lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A disk gets this blob. Returns the bytes that the other disks have, if it lies on any.
+    fn add(&self, hash: Hash, blob: Bytes) -> Bytes {
+        debug_assert_eq!(Hash::of(&blob), hash, "all disks would get a wrong blob");
+        let mut all = self.all();
+        let (blob, disks) = all.entry(hash).or_insert((blob, 0));
+        *disks += 1;
+        blob.clone()
+    }
+
+    /// A disk drops this blob.
+    fn release(&self, hash: &Hash) {
+        let mut all = self.all();
+        if let Some((_, disks)) = all.get_mut(hash) {
+            *disks -= 1;
+            if *disks == 0 {
+                all.remove(hash);
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -39,10 +75,12 @@ struct Content {
 }
 
 impl Disk {
-    /// An empty disk of `owner`. Every commit is reported to `recorder`.
-    pub(crate) fn new(owner: MemberIndex, recorder: Recorder) -> Self {
+    /// An empty disk of `owner`, whose blobs are among the `shared` ones. Every commit is reported
+    /// to `recorder`.
+    pub(crate) fn new(owner: MemberIndex, recorder: Recorder, shared: SharedBlobs) -> Self {
         Self {
             recorder: Some((owner, recorder)),
+            shared,
             content: Arc::default(),
         }
     }
@@ -51,6 +89,7 @@ impl Disk {
     pub fn unrecorded() -> Self {
         Self {
             recorder: None,
+            shared: SharedBlobs::default(),
             content: Arc::default(),
         }
     }
@@ -85,7 +124,8 @@ impl Disk {
         if journal_lost {
             content.records.clear();
             content.adoptions = Adoptions::default();
-            content.blobs.clear();
+            let blobs = std::mem::take(&mut content.blobs);
+            blobs.keys().for_each(|hash| self.shared.release(hash));
         }
     }
 
@@ -203,8 +243,15 @@ impl Blobs for Disk {
             blobs: all, puts, ..
         } = &mut *self.content();
         *puts += 1;
-        all.extend(blobs.into_iter().map(|(hash, blob)| (hash, (blob, *puts))));
+        for (hash, blob) in blobs {
+            let new = || (self.shared.add(hash, blob), 0);
+            all.entry(hash).or_insert_with(new).1 = *puts;
+        }
         Ok(())
+    }
+
+    fn shared(&self, hash: &Hash, blob: Bytes) -> Bytes {
+        self.get(hash).unwrap_or(blob)
     }
 
     fn mark(&self) -> u64 {
@@ -214,8 +261,47 @@ impl Blobs for Disk {
     fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
         let keep: HashSet<&Hash, Uniform> = keep.iter().collect();
         let mut content = self.content();
-        let kept = |hash: &Hash, put: u64| put > mark || keep.contains(hash);
-        content.blobs.retain(|hash, (_, put)| kept(hash, *put));
+        content.blobs.retain(|hash, (_, put)| {
+            let kept = *put > mark || keep.contains(hash);
+            if !kept {
+                self.shared.release(hash);
+            }
+            kept
+        });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn equal_blobs_of_several_disks_take_memory_once_and_as_long_as_one_needs_them() {
+        let shared = SharedBlobs::default();
+        let disk = || Disk {
+            shared: shared.clone(),
+            ..Disk::unrecorded()
+        };
+        let (one, two) = (disk(), disk());
+        let (blob, same) = (Bytes::from(vec![7; 9]), Bytes::from(vec![7; 9]));
+        let hash = Hash::of(&blob);
+        one.put(hash, blob.clone()).unwrap();
+        two.put(hash, same).unwrap();
+        two.put(hash, Bytes::from(vec![7; 9])).unwrap();
+        assert_eq!(two.get(&hash).unwrap().as_ptr(), blob.as_ptr());
+        let copy = Bytes::from(vec![7; 9]);
+        assert_eq!(two.shared(&hash, copy.clone()).as_ptr(), blob.as_ptr());
+        assert_eq!(
+            two.shared(&Hash::of(b"another"), copy.clone()).as_ptr(),
+            copy.as_ptr()
+        );
+        one.retain(&[], one.mark()).unwrap();
+        assert_eq!((one.get(&hash), two.get(&hash)), (None, Some(blob)));
+        assert_eq!(shared.all().len(), 1);
+        two.close(true);
+        assert_eq!(two.get(&hash), None);
+        assert!(shared.all().is_empty());
     }
 }

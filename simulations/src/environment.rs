@@ -10,7 +10,7 @@ use serde::Serialize;
 use silo::{Checks, Feed, Surroundings};
 
 use crate::byzantine::Behaviour;
-use crate::disk::Disk;
+use crate::disk::{Disk, SharedBlobs};
 use crate::federation::Federation;
 use crate::moments::StepCut;
 use crate::network::{EVENTS, LinkConfig, SimulatedNetwork, Traffic};
@@ -55,8 +55,9 @@ impl EnvironmentConfig<'_> {
     /// An empty disk for every member, in roster order.
     pub fn disks(&self) -> Vec<Disk> {
         let members = self.federation.epoch.roster.members();
+        let shared = SharedBlobs::default();
         members
-            .map(|me| Disk::new(me, self.recorder.clone()))
+            .map(|me| Disk::new(me, self.recorder.clone(), shared.clone()))
             .collect()
     }
 

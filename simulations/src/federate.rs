@@ -153,3 +153,45 @@ fn bound(federation: &Federation) -> Duration {
     view.saturating_mul(views.saturating_mul(rounds))
         .saturating_mul(2)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::scenario::Overrides;
+    use crate::summary::{AdoptedModel, adopted_models};
+
+    #[test]
+    fn equal_outcomes_of_all_members_take_memory_once_however_often_they_were_computed() {
+        let overrides = Overrides {
+            rounds: Some(2),
+            silos: Some(4),
+            ..Overrides::default()
+        };
+        let scenario = Scenario::load("null").unwrap().with(&overrides).unwrap();
+        let study = scenario.study(None).unwrap();
+        let federation = Federation::of(&scenario, &study).unwrap();
+        for memo in [false, true] {
+            let mut options = Options {
+                memo,
+                ..Options::default()
+            };
+            let threads = Threads::new(2);
+            let recorded = federate(&scenario, &federation, &[], &mut options, &threads).unwrap();
+            let adopted = adopted_models(&recorded.notices);
+            for round in [1, 2] {
+                let of_round: Vec<_> = adopted.iter().filter(|one| one.round == round).collect();
+                let [first, others @ ..] = &of_round[..] else {
+                    panic!("nobody adopted round {round}")
+                };
+                assert_eq!(others.len(), 3);
+                for other in others {
+                    let model = |one: &AdoptedModel| one.state.models[0].document().as_ptr();
+                    assert_eq!(model(first), model(other), "round {round}, memo {memo}");
+                    // Computed once, the outcome itself is one.
+                    assert_eq!(Arc::ptr_eq(&first.state, &other.state), memo);
+                }
+            }
+        }
+    }
+}

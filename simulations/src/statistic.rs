@@ -211,6 +211,63 @@ impl Statistic {
     }
 }
 
+/// Several statistics of the same rows, drawn together.
+pub(crate) struct Statistics {
+    count: usize,
+    /// Those that are no means, and which of all they are.
+    others: Vec<(usize, Statistic)>,
+    /// Which of all are means.
+    means: Vec<usize>,
+    /// The values of all means, row by row: so their sums are added side by side, each in the order
+    /// that it has alone.
+    values: Vec<f64>,
+}
+
+impl Statistics {
+    /// All have the same number of rows.
+    pub(crate) fn new(all: Vec<Statistic>) -> Self {
+        let rows = all.first().map_or(0, Statistic::rows);
+        debug_assert!(all.iter().all(|one| one.rows() == rows));
+        let count = all.len();
+        let (mut means, mut columns, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (nth, one) in all.into_iter().enumerate() {
+            match one {
+                Statistic::Mean(values) => {
+                    means.push(nth);
+                    columns.push(values);
+                }
+                other => others.push((nth, other)),
+            }
+        }
+        let row = |row: usize| columns.iter().map(move |values| values[row]);
+        Self {
+            count,
+            others,
+            means,
+            values: (0..rows).flat_map(row).collect(),
+        }
+    }
+
+    /// The [value](Statistic::value) of each.
+    pub(crate) fn values(&self, times: &[u32]) -> Vec<f64> {
+        let mut all = vec![0.0; self.count];
+        for (nth, one) in &self.others {
+            all[*nth] = one.value(times);
+        }
+        let (mut sums, mut count) = (vec![0.0; self.means.len()], 0.0);
+        for (row, &times) in self.values.chunks_exact(sums.len().max(1)).zip(times) {
+            let times = f64::from(times);
+            let each = sums.iter_mut().zip(row);
+            each.for_each(|(sum, value)| *sum += value * times);
+            count += times;
+        }
+        for (&nth, sum) in self.means.iter().zip(sums) {
+            all[nth] = sum / count;
+        }
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -320,6 +377,29 @@ mod tests {
         assert_eq!(value("balanced-accuracy", &[2, 3, 1]), (1.0 + 0.25) / 2.0);
         assert_eq!(value("roc-auc", &[1, 1, 0]), 0.5);
         assert_eq!(value("roc-auc", &[1, 0, 3]), 1.0);
+    }
+
+    #[test]
+    fn statistics_side_by_side_have_the_bits_that_each_has_alone() {
+        let rows = two(&[0.9, 0.7, 0.2, 0.45], &[1, 0, 0, 1]);
+        let metrics = [
+            "log-loss",
+            "roc-auc",
+            "brier",
+            "accuracy",
+            "calibration-error",
+        ];
+        let all = || metrics.map(|metric| Statistic::of(metric, &[&rows]).unwrap());
+        let together = Statistics::new(all().into());
+        for times in [[1, 1, 1, 1], [3, 0, 1, 0], [0, 2, 0, 2]] {
+            let alone = all().map(|one| one.value(&times).to_bits());
+            let values = together.values(&times);
+            assert_eq!(
+                values.iter().map(|one| one.to_bits()).collect::<Vec<_>>(),
+                alone
+            );
+        }
+        assert!(Statistics::new(Vec::new()).values(&[1, 2]).is_empty());
     }
 
     #[test]

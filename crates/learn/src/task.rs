@@ -156,6 +156,15 @@ impl Silo {
         self.table.as_ref().filter(own)
     }
 
+    /// Whether both silos of a study hold the same test rows and measure every model alike on them, as
+    /// where all silos of a benchmark are tested on the same rows.
+    pub fn tests_like(&self, other: &Self) -> bool {
+        match (self.trains_here(), other.trains_here()) {
+            (Some(one), Some(other)) => one.tests_like(other),
+            _ => false,
+        }
+    }
+
     /// The same silo with its model computed on `device`, where Rota computes it.
     fn on(mut self, device: &Device) -> Self {
         if let Some(table) = self.trains_here() {

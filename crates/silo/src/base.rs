@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use methods::params::{Encoding, Gate, Sent};
+use methods::params::{Encoding, Gate, LargestAbs, Sent};
 use methods::strategy::summary_layout;
 use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
 use protocol::Hash;
@@ -81,7 +81,9 @@ impl RoundBase {
         let reference = self.state.models.get(coalition as usize).unwrap_or(model);
         let sent = self.encoding.send(model, rest, reference);
         let sent = sent.map_err(|error| error.to_string())?;
-        let admitted = self.admit(sent.document.clone())?;
+        let exact = self.encoding.is_exact();
+        let largest = exact.then(|| model.reading().largest).flatten();
+        let admitted = self.admit(sent.document.clone(), largest)?;
         Ok((sent, admitted))
     }
 
@@ -119,10 +121,17 @@ impl RoundBase {
         Ok(())
     }
 
-    /// Passes a contributed model through the gate.
-    pub(crate) fn admit(&self, document: Bytes) -> Result<Params, String> {
-        let (gate, agreed) = (&self.gate, &self.state.models);
-        let admitted = gate.admit_encoded(self.encoding, document, agreed);
+    /// Passes a contributed model through the gate. `largest` is the largest absolute value of its
+    /// document, where hashing has shown it.
+    pub(crate) fn admit(
+        &self,
+        document: Bytes,
+        largest: Option<LargestAbs>,
+    ) -> Result<Params, String> {
+        let agreed = &self.state.models;
+        let admitted = self
+            .gate
+            .admit_encoded(self.encoding, document, agreed, largest);
         admitted.map_err(|error| error.to_string())
     }
 

@@ -101,7 +101,7 @@ pub fn read_sheet(blob: &[u8]) -> Option<SignedSheet> {
 }
 
 /// An outcome with its document and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settled {
     pub(crate) hash: Hash,
     pub(crate) blob: Bytes,
@@ -162,11 +162,28 @@ impl Settled {
         }
     }
 
-    /// The same with its models where `lay_down` takes them, as a store of blobs does.
-    pub(crate) fn laid_down(self, lay_down: impl Fn(Bytes) -> Bytes) -> Self {
+    /// The same with its models read from other copies of their documents, which `copy` gives.
+    pub(crate) fn read_from(self, copy: impl Fn(&Hash, Bytes) -> Bytes) -> Self {
         Self {
-            state: Arc::new(laid_down(State::clone(&self.state), lay_down)),
+            state: Arc::new(read_from(State::clone(&self.state), copy)),
             ..self
+        }
+    }
+
+    /// The same with its models read from the blobs that a store has `kept`, into which it was put.
+    pub(crate) fn read_from_store(
+        self: Arc<Self>,
+        kept: impl Fn(&Hash, Bytes) -> Bytes,
+    ) -> Arc<Self> {
+        let own = |model: &Params| {
+            let own = model.document();
+            own.as_ptr() == kept(&Hash(model.hash()), own).as_ptr()
+        };
+        let tables = self.state.tables.values().flatten();
+        // Nothing is copied where the store keeps these very bytes.
+        match self.state.models.iter().chain(tables).all(own) {
+            true => self,
+            false => Arc::new(Self::clone(&self).read_from(kept)),
         }
     }
 
@@ -192,13 +209,16 @@ impl Settled {
     }
 }
 
-/// The state with its models where `lay_down` takes them, as a store of blobs does; equal models once.
-pub(crate) fn laid_down(mut state: State, lay_down: impl Fn(Bytes) -> Bytes) -> State {
-    let mut laid = BTreeMap::new();
+/// The state with its models read from other copies of their documents, which `copy` gives; it is asked
+/// once for equal models.
+pub(crate) fn read_from(mut state: State, copy: impl Fn(&Hash, Bytes) -> Bytes) -> State {
+    let mut all = BTreeMap::new();
     let tables = state.tables.values_mut().flatten();
     for model in state.models.iter_mut().chain(tables) {
-        let bytes = laid.entry(model.hash());
-        let bytes: &Bytes = bytes.or_insert_with(|| lay_down(model.document()));
+        let hash = Hash(model.hash());
+        let bytes: &Bytes = all
+            .entry(hash)
+            .or_insert_with(|| copy(&hash, model.document()));
         *model = model.read_from(bytes.clone());
     }
     state

@@ -108,7 +108,7 @@ impl<'a> Replay<'a> {
             base.fits(self.config, &entry.fields)?;
             let name = entry.fields.blob;
             let document = blob(&name).ok_or_else(|| format!("model {name} is missing"))?;
-            base.admit(document)
+            base.admit(document, None)
         })?;
         let decision = decision(&learning.decision)?;
         let strategy = &self.config.strategy;

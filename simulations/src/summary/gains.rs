@@ -14,7 +14,7 @@ use methods::learner::RowResults;
 use super::results::{Gain, MeanGain, ModelKind};
 use crate::pool::Threads;
 use crate::random::Random;
-use crate::statistic::{Interval, Statistic, TELLING};
+use crate::statistic::{Interval, Statistic, Statistics, TELLING};
 
 /// Draws of the held-out rows.
 const DRAWS: usize = 1_000;
@@ -158,41 +158,37 @@ fn drawn(
     };
     let purpose = format!("held-out rows {}", blake3::Hash::from_bytes(*rows).to_hex());
     let mut random = Random::new(what.seed, &purpose);
-    let statistics: Vec<Vec<(ModelKind, Statistic)>> = silos
+    let (mut names, mut statistics) = (Vec::new(), Vec::new());
+    for (at, (_, models)) in silos.iter().enumerate() {
+        for (&kind, results) in models.iter().filter(|(_, one)| one.len() == count) {
+            if let Some(statistic) = Statistic::of(what.metric, &[&**results]) {
+                names.push((at, kind));
+                statistics.push(statistic);
+            }
+        }
+    }
+    let mut all: Vec<Drawn> = statistics
         .iter()
-        .map(|(_, models)| {
-            let each = models.iter().filter(|(_, results)| results.len() == count);
-            each.filter_map(|(&kind, results)| {
-                Some((kind, Statistic::of(what.metric, &[&**results])?))
-            })
-            .collect()
+        .map(|statistic| Drawn {
+            rows: count,
+            measured: statistic.measured(),
+            draws: Vec::with_capacity(draws),
         })
         .collect();
-    let mut out: Vec<(usize, DrawnModels)> = silos
-        .iter()
-        .zip(&statistics)
-        .map(|((at, _), statistics)| {
-            let measured = statistics.iter().map(|(kind, statistic)| {
-                let drawn = Drawn {
-                    rows: count,
-                    measured: statistic.measured(),
-                    draws: Vec::with_capacity(draws),
-                };
-                (*kind, drawn)
-            });
-            (*at, measured.collect())
-        })
-        .collect();
+    let statistics = Statistics::new(statistics);
     for _ in 0..draws {
         let mut times = vec![0u32; count];
         (0..count).for_each(|_| times[random.below(count)] += 1);
-        for ((_, models), statistics) in out.iter_mut().zip(&statistics) {
-            for (kind, statistic) in statistics {
-                if let Some(drawn) = models.get_mut(kind) {
-                    drawn.draws.push(statistic.value(&times));
-                }
-            }
+        for (drawn, value) in all.iter_mut().zip(statistics.values(&times)) {
+            drawn.draws.push(value);
         }
+    }
+    let mut out: Vec<_> = silos
+        .iter()
+        .map(|(at, _)| (*at, DrawnModels::new()))
+        .collect();
+    for ((at, kind), drawn) in names.into_iter().zip(all) {
+        out[at].1.insert(kind, drawn);
     }
     out
 }

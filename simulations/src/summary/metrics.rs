@@ -1,5 +1,6 @@
 //! Metrics of adopted models on held-out data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use learn::Study;
@@ -64,23 +65,92 @@ pub(super) fn last_adopted(adopted: &[AdoptedModel], silos: usize) -> Vec<Option
         .collect()
 }
 
-/// The learners of silos, with or without the strategy's wrappers.
-pub(super) type Learners = [Arc<dyn Learner>];
+/// For each of these learners, the place of the first whose metrics of every model are the same: both are
+/// those of their silos, without a wrapper, and the silos are tested on the same rows.
+fn alike(study: &Study, learners: &[Arc<dyn Learner>]) -> Vec<usize> {
+    let plain = |at: usize| Arc::ptr_eq(&study.silos[at].learner, &learners[at]);
+    let first = |at: usize| {
+        let same = |&one: &usize| study.silos[one].tests_like(&study.silos[at]) && plain(one);
+        (0..at).filter(|_| plain(at)).find(same).unwrap_or(at)
+    };
+    (0..learners.len()).map(first).collect()
+}
 
-/// The study's metric of each of these models, by silo, on the held-out rows of that silo.
+/// The study's metric of each of these models, by silo, on the held-out rows of that silo. `learners` are
+/// those of its silos, with or without a wrapper.
 pub(super) fn measure(
     study: &Study,
-    learners: &Learners,
+    learners: &[Arc<dyn Learner>],
     models: Vec<(usize, OwnModel)>,
     threads: &Arc<Threads>,
 ) -> Result<Vec<Option<f64>>, RunError> {
     let key = study.metric.name.key();
-    let jobs = models.into_iter().map(|(silo, (model, personal))| {
-        let learner = learners[silo].clone();
-        move || {
-            let metrics = learner.evaluate(&model, &personal, Split::Test).ok()?;
-            metrics.values.get(key).copied()
+    let alike = alike(study, learners);
+    let mut jobs = Vec::new();
+    let mut known = BTreeMap::new();
+    // A model that several silos adopted is measured once, where they are tested on the same rows.
+    let places: Vec<usize> = models
+        .into_iter()
+        .map(|(silo, (model, personal))| {
+            let silo = alike[silo];
+            let same = (silo, model.hash(), personal.hash());
+            *known.entry(same).or_insert_with(|| {
+                let learner = learners[silo].clone();
+                jobs.push(move || {
+                    let metrics = learner.evaluate(&model, &personal, Split::Test).ok()?;
+                    metrics.values.get(key).copied()
+                });
+                jobs.len() - 1
+            })
+        })
+        .collect();
+    let values = threads.all(jobs).map_err(RunError::Setup)?;
+    Ok(places.into_iter().map(|place| values[place]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use learn::TaskConfig;
+
+    #[test]
+    fn only_plain_silos_with_the_same_test_rows_share_a_measurement() {
+        #[derive(serde::Deserialize)]
+        struct Named {
+            task: TaskConfig,
         }
-    });
-    threads.all(jobs).map_err(RunError::Setup)
+        let text = "task.table = { data = 'diabetes', model.linear = {} }";
+        let Named { task } = toml::from_str(text).unwrap();
+        let mut study = task.study(Some(2), None, 0).unwrap();
+        let (first, other) = (study.silos[0].clone(), study.silos[1].clone());
+        // The second and the fourth have the rows of the first; the fourth learns from wrong labels.
+        study.silos = vec![first.clone(), first.clone(), other, first];
+        let mut learners: Vec<_> = study
+            .silos
+            .iter()
+            .map(|silo| silo.learner.clone())
+            .collect();
+        let table = study.silos[3].table.as_ref().unwrap();
+        learners[3] = Arc::new(table.with_shuffled_targets(0));
+        assert_eq!(alike(&study, &learners), [0, 0, 2, 3]);
+
+        let layout = learners[0].layout();
+        let models = [0.1, 0.7].map(|value| Params::build(&layout, |into| into.fill(value)));
+        let all: Vec<_> = (0..4)
+            .flat_map(|silo| models.clone().map(|model| (silo, (model, Params::empty()))))
+            .collect();
+        let threads = Threads::new(2);
+        let measured = measure(&study, &learners, all.clone(), &threads).unwrap();
+        let each = all.iter().map(|(silo, (model, own))| {
+            let metrics = learners[*silo].evaluate(model, own, Split::Test);
+            metrics
+                .unwrap()
+                .values
+                .get(study.metric.name.key())
+                .copied()
+        });
+        assert_eq!(measured, each.collect::<Vec<_>>());
+        assert_ne!(measured[0], measured[1]);
+    }
 }

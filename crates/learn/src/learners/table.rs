@@ -129,6 +129,15 @@ impl TableLearner {
         }
     }
 
+    /// Whether every model has the same metrics on the test rows of both, which are of one task and so have
+    /// one family of models and one loss: the rows are the same in memory, of the same unit, and the model
+    /// is computed on the same device.
+    pub(crate) fn tests_like(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.test, &other.test)
+            && self.unit.to_bits() == other.unit.to_bits()
+            && self.device.name() == other.device.name()
+    }
+
     /// The same silo with the targets of its training rows shuffled: what a silo learns from whose labels
     /// are wrong, for simulations of one.
     pub fn with_shuffled_targets(&self, seed: u64) -> Self {

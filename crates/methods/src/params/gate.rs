@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::encoding::EncodingError;
 use super::math::sum_of_squares;
-use super::{Encoding, Layout, Params, Role};
+use super::{Encoding, LargestAbs, Layout, Params, Role};
 
 /// Reasons to refuse received bytes as a model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -57,6 +57,16 @@ impl Gate {
     /// # Errors
     /// [`GateError`]: size, header, a value that is not finite, norm.
     pub fn admit(&self, document: Bytes) -> Result<Params, GateError> {
+        self.admit_read(document, None)
+    }
+
+    /// The same for bytes whose largest absolute value may be known. Where it shows that all are finite and
+    /// the norm is within the bound, the values are not looked at again.
+    fn admit_read(
+        &self,
+        document: Bytes,
+        largest: Option<LargestAbs>,
+    ) -> Result<Params, GateError> {
         let expected = self.layout.document_len();
         if document.len() != expected {
             return Err(GateError::Size {
@@ -74,11 +84,15 @@ impl Gate {
                 bytemuck::cast_slice_mut::<f32, u8>(into).copy_from_slice(&document[head.len()..]);
             }),
         };
-        self.pass(model)
+        match largest {
+            Some(largest) if self.passes(largest) => Ok(model.known_finite()),
+            _ => self.pass(model),
+        }
     }
 
     /// The same for a model in another encoding than `f32`, as its difference to one of
-    /// `references`, which are the agreed models.
+    /// `references`, which are the agreed models. `largest` is of these very bytes, where a
+    /// [`Reading`](super::Reading) gave it; it spares a document in `f32` another look at its values.
     ///
     /// # Errors
     /// [`GateError`]: as for [`admit`](Self::admit), and bytes that the encoding does not write.
@@ -87,11 +101,18 @@ impl Gate {
         encoding: Encoding,
         document: Bytes,
         references: &[Params],
+        largest: Option<LargestAbs>,
     ) -> Result<Params, GateError> {
         if encoding.is_exact() {
-            return self.admit(document);
+            return self.admit_read(document, largest);
         }
         self.pass(encoding.decode(&self.layout, &document, references)?)
+    }
+
+    /// Whether a model of this layout with such a largest absolute value passes for certain.
+    fn passes(&self, largest: LargestAbs) -> bool {
+        let norm = largest.norm_at_most(self.layout.len());
+        norm.is_finite() && norm <= self.norm
     }
 
     /// A model whose values are finite and within the norm.

@@ -4,8 +4,9 @@
 //! fused operations. So vector instructions of any width and any number of threads give the same
 //! bits.
 
+use std::sync::{Mutex, PoisonError};
+
 use multiversion::multiversion;
-use rayon::prelude::*;
 
 use super::{Params, Role};
 
@@ -56,21 +57,26 @@ pub fn weighted_mean(models: &[(&Params, f64)]) -> Result<Params, MeanError> {
         .map(|(model, weight)| (model.values(), *weight))
         .collect();
     Ok(Params::build(first.layout(), |mean| {
-        let work = mean.len() * rows.len();
-        let fill = |sums: &mut Vec<f64>, (block, into): (usize, &mut [f32])| {
-            mean_block(into, sums, &rows, block * BLOCK, total);
+        let large = mean.len() * rows.len() >= PARALLEL;
+        let count = mean.len().div_ceil(BLOCK);
+        let blocks = Mutex::new(mean.chunks_mut(BLOCK).enumerate());
+        let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let fill = || {
+            let mut sums = Vec::new();
+            while let Some((block, into)) = next() {
+                sums.resize(BLOCK, 0.0);
+                mean_block(into, &mut sums, &rows, block * BLOCK, total);
+            }
         };
-        let sums = || vec![0f64; BLOCK];
-        if work < PARALLEL {
-            let mut sums = sums();
-            mean.chunks_mut(BLOCK)
-                .enumerate()
-                .for_each(|block| fill(&mut sums, block));
-        } else {
-            mean.par_chunks_mut(BLOCK)
-                .enumerate()
-                .for_each_init(sums, fill);
+        if !large {
+            return fill();
         }
+        // This thread takes blocks too, so that it computes while the pool is at other means.
+        rayon::in_place_scope(|scope| {
+            let helpers = (rayon::current_num_threads() - 1).min(count - 1);
+            (0..helpers).for_each(|_| scope.spawn(|_| fill()));
+            fill();
+        });
     }))
 }
 
@@ -88,50 +94,53 @@ pub(crate) fn mean_block(
         let (values, weight) = rows[row];
         (&values[start..start + sums.len()], weight)
     };
-    // The first model overwrites the sums instead of being added to zero, so that -0 stays -0.
-    let (values, weight) = part(0);
-    let parts: Vec<_> = (1..rows.len()).map(part).collect();
-    scale(sums, values, weight);
-    let mut fours = parts.chunks_exact(4);
-    for four in &mut fours {
-        add_four(sums, four[0], four[1], four[2], four[3]);
-    }
-    for (values, weight) in fours.remainder() {
-        add(sums, values, *weight);
-    }
+    let parts: Vec<_> = (0..rows.len()).map(part).collect();
+    // The first models overwrite the sums instead of being added to zero, so that -0 stays -0.
+    let (first, others) = parts.split_at((rows.len() - 1) % GROUP + 1);
+    sum_first(sums, first);
+    let (groups, _) = others.as_chunks();
+    groups.iter().for_each(|group| add_group(sums, group));
     divide(into, sums, total);
 }
 
+/// Models that are added to the sums at once, in order: the sums are loaded and stored a quarter as
+/// often.
+const GROUP: usize = 4;
+
+/// Values of a model, and its weight.
+type Weighted<'a> = (&'a [f32], f64);
+
+/// The sums of the first models, at most [`GROUP`] of them.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-fn scale(sums: &mut [f64], values: &[f32], weight: f64) {
-    for (sum, value) in sums.iter_mut().zip(values) {
-        *sum = weight * f64::from(*value);
+fn sum_first(sums: &mut [f64], models: &[Weighted<'_>]) {
+    match *models {
+        [a] => sum::<1, true>(sums, [a]),
+        [a, b] => sum::<2, true>(sums, [a, b]),
+        [a, b, c] => sum::<3, true>(sums, [a, b, c]),
+        [a, b, c, d] => sum::<GROUP, true>(sums, [a, b, c, d]),
+        _ => unreachable!("the first group has 1 to 4 models, not {}", models.len()),
     }
 }
 
+/// Adds [`GROUP`] models to the sums.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-fn add(sums: &mut [f64], values: &[f32], weight: f64) {
-    for (sum, value) in sums.iter_mut().zip(values) {
-        *sum += weight * f64::from(*value);
-    }
+fn add_group(sums: &mut [f64], models: &[Weighted<'_>; GROUP]) {
+    sum::<GROUP, false>(sums, *models);
 }
 
-/// Four models at once, in order: the sums are loaded and stored a quarter as often.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-fn add_four(
-    sums: &mut [f64],
-    (a, wa): (&[f32], f64),
-    (b, wb): (&[f32], f64),
-    (c, wc): (&[f32], f64),
-    (d, wd): (&[f32], f64),
-) {
-    let len = sums.len();
+/// Adds models in their order; `FIRST` of all to nothing.
+#[inline(always)]
+fn sum<const MODELS: usize, const FIRST: bool>(sums: &mut [f64], models: [Weighted<'_>; MODELS]) {
     // Slices of visibly equal length, so that the loop has no bounds checks.
-    let (a, b, c, d) = (&a[..len], &b[..len], &c[..len], &d[..len]);
+    let len = sums.len();
+    let models = models.map(|(values, weight)| (&values[..len], weight));
     for i in 0..len {
-        sums[i] = (((sums[i] + wa * f64::from(a[i])) + wb * f64::from(b[i]))
-            + wc * f64::from(c[i]))
-            + wd * f64::from(d[i]);
+        let mut sum = sums[i];
+        for (nth, (values, weight)) in models.iter().enumerate() {
+            let part = weight * f64::from(values[i]);
+            sum = if FIRST && nth == 0 { part } else { sum + part };
+        }
+        sums[i] = sum;
     }
 }
 

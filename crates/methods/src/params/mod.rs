@@ -9,6 +9,7 @@ mod gate;
 mod layers;
 mod layout;
 mod math;
+mod reading;
 mod values;
 
 pub use attached::Attached;
@@ -18,4 +19,5 @@ pub use layers::{Layer, layers};
 pub use layout::{Layout, LayoutError, Role, TensorSpec};
 pub(crate) use math::mean_block;
 pub use math::{MeanError, squared_distance, weighted_mean};
+pub use reading::{LargestAbs, Reading};
 pub use values::Params;

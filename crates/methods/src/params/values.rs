@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
 
-use super::Layout;
+use super::{Layout, Reading};
 use crate::Digest;
 
 #[cfg(target_endian = "big")]
@@ -24,7 +24,7 @@ static EMPTY: LazyLock<Params> = LazyLock::new(|| {
 pub struct Params {
     layout: Arc<Layout>,
     document: Bytes,
-    hash: Arc<OnceLock<Digest>>,
+    reading: Arc<OnceLock<Reading>>,
     /// Whether every value is known to be finite.
     finite: bool,
 }
@@ -91,7 +91,7 @@ impl Params {
         Self {
             layout,
             document,
-            hash: Arc::new(OnceLock::new()),
+            reading: Arc::new(OnceLock::new()),
             finite: false,
         }
     }
@@ -149,13 +149,22 @@ impl Params {
 
     /// BLAKE3 of the canonical document; computed once.
     pub fn hash(&self) -> Digest {
-        *self.hash.get_or_init(|| {
-            let mut hasher = blake3::Hasher::new();
-            match self.document.len() {
-                0..PARALLEL => hasher.update(&self.document),
-                _ => hasher.update_rayon(&self.document),
-            };
-            *hasher.finalize().as_bytes()
+        self.reading().hash
+    }
+
+    /// What one pass over the document finds; it is made once. The largest value of a document that all
+    /// cores hash is left out.
+    pub fn reading(&self) -> Reading {
+        *self.reading.get_or_init(|| match self.document.len() {
+            0..PARALLEL => Reading::of(&self.document),
+            _ => {
+                let mut hasher = blake3::Hasher::new();
+                hasher.update_rayon(&self.document);
+                Reading {
+                    hash: *hasher.finalize().as_bytes(),
+                    largest: None,
+                }
+            }
         })
     }
 }

@@ -87,6 +87,35 @@ impl<T> ResultCache<T> {
     }
 }
 
+/// Values that follow from bytes, by their hash.
+pub(super) struct HashCache<T>(Mutex<HashMap<Hash, (u64, T), Uniform>>);
+
+impl<T> Default for HashCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Copy> HashCache<T> {
+    pub(super) fn get(&self, hash: &Hash) -> Option<T> {
+        locked(&self.0).get(hash).map(|(_, value)| *value)
+    }
+
+    /// Inserts a value, which is needed in `round`.
+    pub(super) fn insert(&self, hash: Hash, value: T, round: u64) {
+        let mut cached = locked(&self.0);
+        if cached.len() >= MOST {
+            cached.clear();
+        }
+        cached.insert(hash, (round, value));
+    }
+
+    /// Removes values of rounds before `round`.
+    pub(super) fn remove_before(&self, round: u64) {
+        locked(&self.0).retain(|_, (of, _)| *of >= round);
+    }
+}
+
 /// Values that follow from bytes, by the address of the bytes. Sound because bytes are immutable,
 /// and stay at their address as long as this holds a clone of them.
 pub(super) struct BytesCache<T>(Mutex<HashMap<Address, (u64, Bytes, T)>>);

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use methods::Params;
+use methods::params::{LargestAbs, Reading};
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::{Claim, Strict, Verifier};
 use protocol::{Epoch, Hash};
 
 pub(crate) use cache::Shared;
-use cache::{BytesCache, ResultCache, SignatureCache};
+use cache::{BytesCache, HashCache, ResultCache, SignatureCache};
 
 use crate::outcome::Settled;
 
@@ -33,6 +34,7 @@ pub struct Checks {
     cached: bool,
     valid: SignatureCache,
     hashes: BytesCache<Hash>,
+    largest: HashCache<LargestAbs>,
     frames: BytesCache<Arc<Opened>>,
     gates: ResultCache<Params>,
     checked: ResultCache<()>,
@@ -117,9 +119,21 @@ impl Checks {
         if let Some(hash) = self.cached.then(|| self.hashes.get(blob)).flatten() {
             return hash;
         }
-        let hash = Hash::of(blob);
+        let read = Reading::of(blob);
+        let hash = Hash(read.hash);
+        if let Some(largest) = read.largest {
+            let round = self.round.load(Ordering::Relaxed);
+            self.largest.insert(hash, largest, round);
+        }
         self.insert_hash(blob, hash);
         hash
+    }
+
+    /// The largest absolute value of the document with that hash, if [`hash`](Self::hash) has read it. That
+    /// is so for what silos fetch in a simulation, and also without the cache: then each of them has read
+    /// it. A node does not know it; its mesh verifies blobs piece by piece.
+    pub(crate) fn largest(&self, document: &Hash) -> Option<LargestAbs> {
+        self.largest.get(document)
     }
 
     /// The hashes of blobs, if all of them are cached.
@@ -166,6 +180,7 @@ impl Checks {
         if self.round.fetch_max(round, Ordering::Relaxed) < round {
             let oldest = round.saturating_sub(BACK);
             self.hashes.remove_before(oldest);
+            self.largest.remove_before(oldest);
             self.frames.remove_before(oldest);
             self.gates.remove_before(oldest);
             self.checked.remove_before(oldest);

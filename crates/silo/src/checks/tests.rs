@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use methods::params::{Encoding, Gate};
+use methods::{Layout, Role, TensorSpec};
 use protocol::SecretKey;
 use protocol::identity::{Signature, VerifyingKey};
 
@@ -120,4 +122,39 @@ fn waiting_for_a_computation_that_panics_returns_an_error() {
     let done = shared.compute(|| panic!("a defect"));
     let (why, heard) = (done.unwrap_err(), waiting.join().unwrap().unwrap_err());
     assert_eq!((why.as_str(), &heard), ("its computation panicked", &why));
+}
+
+/// What hashing has seen of a model decides with the gate, and never lets more pass than the gate alone.
+#[test]
+fn a_gate_that_knows_what_was_hashed_refuses_what_it_refuses_alone() {
+    let weight = TensorSpec::new("w", [20_000], Role::Weight);
+    let layout = Layout::new(vec![weight]).unwrap();
+    let gate = Gate {
+        layout: layout.clone(),
+        norm: 1e3,
+    };
+    let with = |value: f32| {
+        let mut values = vec![0.5; 20_000];
+        values[19_999] = value;
+        Params::from_values(&layout, &values).document()
+    };
+    for cached in [true, false] {
+        let checks = Checks::new(cached);
+        for (value, passes) in [(-3.0, true), (900.0, true), (1e4, false), (f32::NAN, false)] {
+            let document = with(value);
+            let hash = checks.hash(&document);
+            let largest = checks.largest(&hash);
+            assert!(largest.is_some(), "hashing has looked at the values");
+            let told = gate.admit_encoded(Encoding::F32, document.clone(), &[], largest);
+            let alone = gate.admit(document);
+            assert_eq!(told.is_ok(), passes, "{value}");
+            // As text, in which NaN is itself.
+            assert_eq!(format!("{told:?}"), format!("{alone:?}"));
+        }
+        let small = Bytes::from(vec![7; 1000]);
+        assert_eq!(checks.largest(&checks.hash(&small)), None);
+        let hash = checks.hash(&with(-3.0));
+        checks.advance(9);
+        assert_eq!(checks.largest(&hash), None, "the round is long over");
+    }
 }

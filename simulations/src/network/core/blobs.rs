@@ -22,10 +22,14 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// another costs as much.
 const INLINE_BYTES: usize = 16 << 10;
 
+/// Bytes that one job hashes, about: many small blobs or one large one, so that all threads end at about
+/// the same time.
+const JOB_BYTES: usize = 1 << 20;
+
 /// Hashes that are known, or under computation.
 enum Verified {
     Now(Vec<Hash>),
-    Soon(Receiver<Result<Vec<Hash>, String>>),
+    Soon(Vec<Receiver<Result<Vec<Hash>, String>>>),
 }
 
 impl Verified {
@@ -34,19 +38,34 @@ impl Verified {
         if let Some(known) = checks.hashes(blobs) {
             return Self::Now(known);
         }
-        let (checks, blobs) = (checks.clone(), blobs.to_vec());
-        let hashes = move || blobs.iter().map(|blob| checks.hash(blob)).collect();
         if size <= INLINE_BYTES {
-            Self::Now(hashes())
-        } else {
-            Self::Soon(threads.start(hashes))
+            return Self::Now(blobs.iter().map(|blob| checks.hash(blob)).collect());
         }
+        let (mut jobs, mut rest) = (Vec::new(), blobs);
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let more = |blob: &&Bytes| {
+                let more = bytes < JOB_BYTES;
+                bytes += blob.len();
+                more
+            };
+            let (next, others) = rest.split_at(rest.iter().take_while(more).count());
+            let (checks, blobs) = (checks.clone(), next.to_vec());
+            let hash = move || blobs.iter().map(|blob| checks.hash(blob)).collect();
+            jobs.push(threads.start(hash));
+            rest = others;
+        }
+        Self::Soon(jobs)
     }
 
+    /// Empty where a job panicked.
     fn hashes(self) -> Vec<Hash> {
         match self {
             Self::Now(hashes) => hashes,
-            Self::Soon(answer) => wait(&answer).unwrap_or_default(),
+            Self::Soon(jobs) => {
+                let each: Result<Vec<_>, _> = jobs.iter().map(wait).collect();
+                each.map(|hashes| hashes.concat()).unwrap_or_default()
+            }
         }
     }
 }

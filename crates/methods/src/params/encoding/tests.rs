@@ -60,7 +60,7 @@ fn what_is_sent_is_read_alike_and_within_the_rounding() {
         let sent = encoding.send(&new, None, &old).unwrap();
         let references = [model(&agreed(), 9), old.clone()];
         let read = gate(new.layout())
-            .admit_encoded(encoding, sent.document.clone(), &references)
+            .admit_encoded(encoding, sent.document.clone(), &references, None)
             .unwrap();
         assert_eq!(read, sent.model, "{encoding:?}");
         assert_eq!(
@@ -141,7 +141,7 @@ fn bytes_that_no_member_writes_are_refused() {
         change(&mut bytes);
         let references = [old.clone()];
         gate(new.layout())
-            .admit_encoded(encoding, bytes.into(), &references)
+            .admit_encoded(encoding, bytes.into(), &references, None)
             .unwrap_err()
             .to_string()
     };
@@ -216,7 +216,7 @@ proptest! {
         let (layout, old) = (contributed(), model(&agreed(), 1));
         body.truncate(encoding.len(&layout, old.layout()) - HEAD);
         let document = [&encoding.letters()[..], &old.hash(), &body].concat();
-        if let Ok(read) = gate(&layout).admit_encoded(encoding, document.into(), &[old]) {
+        if let Ok(read) = gate(&layout).admit_encoded(encoding, document.into(), &[old], None) {
             prop_assert!(read.values().iter().all(|value| value.is_finite()));
         }
     }

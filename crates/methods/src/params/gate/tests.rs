@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::TensorSpec;
+use crate::params::Reading;
 
 const COUNT: usize = 70;
 
@@ -118,4 +119,62 @@ fn the_norm_is_of_weights_and_biases() {
     );
     // A bound that is no number lets nothing in by accident.
     assert!(at(f64::NAN).is_err());
+}
+
+/// A gate that is told the largest value by the reading of the bytes has to judge as one that looks for itself.
+#[test]
+fn the_verdict_is_the_same_where_the_bytes_were_read_before() {
+    const VALUES: usize = 20_000;
+    let weight = TensorSpec::new("weight", [VALUES - 10], Role::Weight);
+    let buffer = TensorSpec::new("zbuffer", [10], Role::Buffer);
+    let layout = Layout::new(vec![weight, buffer]).unwrap();
+    let with = |at: usize, value: f32| {
+        let mut values = vec![0.25f32; VALUES];
+        values[at] = value;
+        Params::from_values(&layout, &values)
+    };
+    let every = 0.25 * (VALUES as f64).sqrt();
+    let models = [
+        with(0, 0.25),
+        with(7, -0.5),
+        with(VALUES - 1, 1e30),
+        with(VALUES - 11, f32::MAX),
+        with(3, f32::NAN),
+        with(VALUES - 1, f32::INFINITY),
+    ];
+    let mut skipped = 0;
+    for model in models {
+        let document = model.document();
+        let largest = Reading::of(&document).largest;
+        assert!(largest.is_some(), "the document is large enough to be read");
+        let bounds = [0.0, every * 0.999, every, every * 1.001, every * 2.001];
+        let others = [f64::MAX, f64::INFINITY, f64::NAN, -1.0];
+        for norm in bounds.into_iter().chain(others) {
+            let gate = Gate {
+                layout: layout.clone(),
+                norm,
+            };
+            let told = gate.admit_read(document.clone(), largest);
+            // Compared as text: a norm may be NaN, and so may the bound.
+            let (told, alone) = (
+                told.map(|m| m.hash()),
+                gate.admit(document.clone()).map(|m| m.hash()),
+            );
+            assert_eq!(format!("{told:?}"), format!("{alone:?}"), "bound {norm}");
+            skipped += usize::from(gate.passes(largest.unwrap()));
+        }
+    }
+    // The short cut was taken, and not always.
+    assert_eq!(skipped, 4 + 3 + 2 + 2);
+    // Nothing that was read spares a document with another header.
+    let gate = Gate {
+        layout: layout.clone(),
+        norm: f64::INFINITY,
+    };
+    let mut forged = with(0, 0.25).document().to_vec();
+    forged[9] ^= 1;
+    let largest = Reading::of(&forged).largest;
+    assert!(largest.is_some());
+    let refused = gate.admit_read(forged.into(), largest);
+    assert!(matches!(refused, Err(GateError::Header(_))));
 }

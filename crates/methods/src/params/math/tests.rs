@@ -45,13 +45,9 @@ fn bits(model: &Params) -> Vec<u32> {
 #[test]
 fn mean_has_the_bits_of_its_definition_at_every_size_and_number_of_threads() {
     // Below and above a block, and enough values for more than one thread.
-    for (len, count) in [
-        (0, 3),
-        (1, 2),
-        (63, 9),
-        (BLOCK + 5, 6),
-        (PARALLEL / 8 + 11, 8),
-    ] {
+    let mut sizes = vec![(0, 3), (BLOCK + 5, 6), (PARALLEL / 8 + 11, 8)];
+    sizes.extend((2..10).map(|count| (63, count)));
+    for (len, count) in sizes {
         let layout = layout(len);
         let models: Vec<_> = (0..count).map(|seed| model(&layout, seed)).collect();
         let weighted: Vec<_> = models

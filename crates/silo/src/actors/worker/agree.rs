@@ -12,7 +12,7 @@ use super::part::refused;
 use super::{WorkerActor, answer};
 use crate::actors::messages::WorkResult;
 use crate::checks::Shared;
-use crate::outcome::{Settled, decision, laid_down, unchanged};
+use crate::outcome::{Settled, decision, read_from, unchanged};
 use crate::surroundings::{Work, wait};
 
 impl WorkerActor {
@@ -102,7 +102,7 @@ impl WorkerActor {
                 round,
                 entries.map(|entry| entry.fields.blob).collect(),
                 outcome.assignment,
-                laid_down(outcome.state, |blob| blobs.lay_down(blob)),
+                read_from(outcome.state, |_, blob| blobs.lay_down(blob)),
             );
             Ok(Arc::new(settled.with_sheet(&case.sheet)))
         };
@@ -155,6 +155,8 @@ impl WorkerActor {
         if round == self.base.next() {
             self.store(settled.blobs())
                 .map_err(|_| WorkError::Unavailable)?;
+            let kept = |hash: &Hash, blob| self.blobs.shared(hash, blob);
+            let settled = settled.read_from_store(kept);
             self.round.settled.insert(hash, settled);
         }
         Ok(hash)

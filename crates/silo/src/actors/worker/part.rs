@@ -191,13 +191,13 @@ impl WorkerActor {
         ctx: &mut Context<Self>,
     ) {
         let (config, base, blob) = (self.config.clone(), self.base.clone(), fields.blob);
-        let round = base.next();
+        let (checks, round) = (self.checks.clone(), base.next());
         let (gated, document) = (self.gated(&blob), self.blobs.get(&blob));
         let claimed = fields.clone();
         let job = move || {
             let document = document.ok_or(WorkError::Unavailable)?;
             let model = gated
-                .compute(|| base.admit(document))
+                .compute(|| base.admit(document, checks.largest(&blob)))
                 .map_err(WorkError::Refused)?;
             let entry = with_model(model, &claimed);
             config
@@ -231,7 +231,7 @@ impl WorkerActor {
         ctx: &mut Context<Self>,
     ) {
         let (config, base) = (self.config.clone(), self.base.clone());
-        let round = base.next();
+        let (checks, round) = (self.checks.clone(), base.next());
         let models: BTreeMap<_, _> = entries
             .iter()
             .map(|entry| entry.fields.blob)
@@ -267,7 +267,7 @@ impl WorkerActor {
                 let document = document.ok_or(WorkError::Unavailable)?;
                 // An honest lead has admitted nothing that does not pass the gate.
                 let model = gated
-                    .compute(|| base.admit(document))
+                    .compute(|| base.admit(document, checks.largest(&blob)))
                     .map_err(WorkError::Refused)?;
                 let scored = Scored {
                     model: &model,

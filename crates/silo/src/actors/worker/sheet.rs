@@ -10,13 +10,14 @@ use protocol::message::Sheet as SignedSheet;
 
 use super::{CurrentRound, WorkerActor};
 use crate::base::RoundBase;
-use crate::checks::Shared;
+use crate::checks::{Checks, Shared};
 
 /// A signed sheet and its models. Shared by all jobs that need them, so that every model passes the
 /// gate once.
 pub(super) struct SheetModels {
     signed: Arc<SignedSheet>,
     base: Arc<RoundBase>,
+    checks: Arc<Checks>,
     /// For every entry the result of the gate, and the document of its model.
     models: OnceLock<Vec<(Shared<Params>, Bytes)>>,
     sheet: OnceLock<Result<Sheet, String>>,
@@ -32,9 +33,10 @@ impl SheetModels {
     pub(super) fn sheet(&self) -> Result<&Sheet, WorkError> {
         let models = self.models.get().ok_or(WorkError::Unavailable)?;
         let sheet = || {
-            RoundBase::sheet(&self.signed, |nth, _| {
+            RoundBase::sheet(&self.signed, |nth, entry| {
                 let (gated, document) = &models[nth];
-                gated.compute(|| self.base.admit(document.clone()))
+                let largest = || self.checks.largest(&entry.fields.blob);
+                gated.compute(|| self.base.admit(document.clone(), largest()))
             })
         };
         let sheet = self.sheet.get_or_init(sheet).as_ref();
@@ -59,6 +61,7 @@ impl WorkerActor {
         let models = Arc::new(SheetModels {
             signed: signed.clone(),
             base: self.base.clone(),
+            checks: self.checks.clone(),
             models: OnceLock::new(),
             sheet: OnceLock::new(),
         });
